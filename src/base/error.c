@@ -1,0 +1,69 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *iv_status_name(iv_status status) {
+    switch (status) {
+    case IV_OK:
+        return "ok";
+    case IV_ERROR_INVALID_ARGUMENT:
+        return "invalid argument";
+    case IV_ERROR_OUT_OF_MEMORY:
+        return "out of memory";
+    case IV_ERROR_IO:
+        return "input/output error";
+    case IV_ERROR_INVALID_FILE:
+        return "invalid file";
+    case IV_ERROR_INVALID_MODEL:
+        return "invalid model";
+    case IV_ERROR_UNSUPPORTED:
+        return "unsupported";
+    case IV_ERROR_SHAPE:
+        return "shape mismatch";
+    case IV_ERROR_DIFFERENT:
+        return "different";
+    case IV_ERROR_DEVICE:
+        return "device error";
+    case IV_ERROR_INTERNAL:
+        return "internal error";
+    }
+    return "unknown status";
+}
+
+iv_status iv_fail(iv_error *error, iv_status status, const char *format, ...) {
+    if (error == NULL)
+        return status;
+    error->status = status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message, sizeof error->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+iv_status iv_fail_within(iv_error *error, iv_status status, const char *format, ...) {
+    if (error == NULL)
+        return status;
+    char prefix[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(prefix, sizeof prefix, format, arguments);
+    va_end(arguments);
+
+    size_t prefix_bytes = strlen(prefix);
+    size_t message_bytes = strlen(error->message);
+    size_t room = sizeof error->message - 1 - prefix_bytes;
+    if (message_bytes > room)
+        message_bytes = room;
+    memmove(error->message + prefix_bytes, error->message, message_bytes);
+    memcpy(error->message, prefix, prefix_bytes);
+    error->message[prefix_bytes + message_bytes] = '\0';
+    error->status = status;
+    return status;
+}
+
+iv_status iv_fail_memory(iv_error *error, size_t bytes) {
+    return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: could not allocate %zu bytes", bytes);
+}

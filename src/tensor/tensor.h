@@ -1,0 +1,62 @@
+/* The inside of a tensor. See <invar/tensor.h> for the contract. */
+#ifndef IV_TENSOR_TENSOR_H
+#define IV_TENSOR_TENSOR_H
+
+#include <stdatomic.h>
+
+#include <invar/tensor.h>
+
+#include "base/error.h"
+
+/* Reference-counted memory under any number of tensors. */
+typedef struct iv_storage {
+    atomic_int references;
+    void *data;
+    size_t bytes;
+    void (*release)(void *context); /* frees `data`; may be NULL */
+    void *context;
+} iv_storage;
+
+struct iv_tensor {
+    atomic_int references;
+    iv_dtype dtype;
+    int rank;
+    int64_t dims[IV_MAX_RANK];
+    int64_t strides[IV_MAX_RANK]; /* in elements */
+    iv_storage *storage;
+    char *data; /* the element whose indices are all 0 */
+};
+
+/** Fresh storage of `bytes` bytes, not initialised. */
+iv_status iv_storage_create(size_t bytes, iv_storage **storage, iv_error *error);
+iv_storage *iv_storage_retain(iv_storage *storage);
+void iv_storage_release(iv_storage *storage);
+
+/** The product of `dims`, checked: SHAPE when an extent is negative or the product (in bytes of `dtype`) overflows. */
+iv_status iv_count_elements(iv_dtype dtype, int rank, const int64_t *dims, int64_t *elements,
+                            iv_error *error);
+
+/** Row-major strides of `dims`, in elements. */
+void iv_row_major_strides(int rank, const int64_t *dims, int64_t *strides);
+
+/** As iv_tensor_create, but the elements are not initialised (text elements are: to empty text). */
+iv_status iv_tensor_create_uninitialised(iv_dtype dtype, int rank, const int64_t *dims,
+                                         iv_tensor **tensor, iv_error *error);
+
+/** A tensor over part of `storage` (retained). `strides` NULL means row-major. The caller vouches that every
+ * element lies inside the storage. */
+iv_status iv_tensor_over(iv_storage *storage, char *data, iv_dtype dtype, int rank,
+                         const int64_t *dims, const int64_t *strides, iv_tensor **tensor,
+                         iv_error *error);
+
+/** Copies all elements of `source` to `target`; same dtype and extents, any strides. Not for text. */
+void iv_tensor_copy_elements(iv_tensor *target, const iv_tensor *source);
+
+/** Whether two tensors have equal dtype, extents and bits; every NaN equals every NaN. */
+bool iv_tensor_equal(const iv_tensor *left, const iv_tensor *right);
+
+/** Writes the extents as "[2,3,4]" into `text` and returns it. 24 bytes per dimension are always enough. */
+#define IV_DIMS_TEXT_BYTES (24 * IV_MAX_RANK)
+char *iv_dims_text(int rank, const int64_t *dims, char text[IV_DIMS_TEXT_BYTES]);
+
+#endif
