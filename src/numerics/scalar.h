@@ -1,0 +1,171 @@
+/* Scalar building blocks that gcc, clang and nvcc turn into the same bits.
+ *
+ * Every function of src/numerics is pure: no globals, no errno, no rounding-mode dependence beyond
+ * the default (round to nearest even, subnormals kept), safe from any thread and from device code.
+ * The host must be compiled with -ffp-contract=off and without -ffast-math, the device with
+ * -fmad=false -ftz=false -prec-div=true -prec-sqrt=true. Contraction happens only through iv_fma_*.
+ */
+#ifndef IV_NUMERICS_SCALAR_H
+#define IV_NUMERICS_SCALAR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__FAST_MATH__)
+#error "the numerics contract forbids -ffast-math"
+#endif
+
+/* Every function here is `static IV_HD`; IV_HD_HOT marks those that must disappear into a caller's
+ * loop for the loop to vectorise. */
+#if defined(__CUDACC__)
+#define IV_HD __host__ __device__ inline
+#define IV_HD_HOT __host__ __device__ __forceinline__
+#else
+#define IV_HD inline
+#define IV_HD_HOT inline __attribute__((always_inline))
+#endif
+
+/* The bit pattern of a float, and back. */
+static IV_HD_HOT uint32_t iv_bits_from_f32(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static IV_HD_HOT float iv_bits_to_f32(uint32_t bits) {
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static IV_HD_HOT uint64_t iv_bits_from_f64(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static IV_HD_HOT double iv_bits_to_f64(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The one NaN of the contract: what digests and exact comparisons see for every NaN. */
+static IV_HD_HOT float iv_nan_f32(void) {
+    return iv_bits_to_f32(0x7fc00000u);
+}
+
+static IV_HD_HOT double iv_nan_f64(void) {
+    return iv_bits_to_f64(0x7ff8000000000000u);
+}
+
+static IV_HD_HOT float iv_infinity_f32(void) {
+    return iv_bits_to_f32(0x7f800000u);
+}
+
+static IV_HD_HOT double iv_infinity_f64(void) {
+    return iv_bits_to_f64(0x7ff0000000000000u);
+}
+
+/* a * b + c with one rounding. */
+static IV_HD_HOT float iv_fma_f32(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+    return __fmaf_rn(a, b, c);
+#else
+    return __builtin_fmaf(a, b, c);
+#endif
+}
+
+static IV_HD_HOT double iv_fma_f64(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+    return __fma_rn(a, b, c);
+#else
+    return __builtin_fma(a, b, c);
+#endif
+}
+
+/* Correctly rounded quotient, whatever the device compiler was told about division. */
+static IV_HD_HOT float iv_div_f32(float a, float b) {
+#if defined(__CUDA_ARCH__)
+    return __fdiv_rn(a, b);
+#else
+    return a / b;
+#endif
+}
+
+static IV_HD_HOT double iv_div_f64(double a, double b) {
+#if defined(__CUDA_ARCH__)
+    return __ddiv_rn(a, b);
+#else
+    return a / b;
+#endif
+}
+
+/* Correctly rounded square root. */
+static IV_HD_HOT float iv_sqrt_f32(float x) {
+#if defined(__CUDA_ARCH__)
+    return __fsqrt_rn(x);
+#else
+    return __builtin_sqrtf(x);
+#endif
+}
+
+static IV_HD_HOT double iv_sqrt_f64(double x) {
+#if defined(__CUDA_ARCH__)
+    return __dsqrt_rn(x);
+#else
+    return __builtin_sqrt(x);
+#endif
+}
+
+/* 1/sqrt(x) is two roundings by definition: it is what every instruction set can do alike. */
+static IV_HD_HOT float iv_rsqrt_f32(float x) {
+    return iv_div_f32(1.0f, iv_sqrt_f32(x));
+}
+
+static IV_HD_HOT double iv_rsqrt_f64(double x) {
+    return iv_div_f64(1.0, iv_sqrt_f64(x));
+}
+
+static IV_HD_HOT float iv_abs_f32(float x) {
+    return iv_bits_to_f32(iv_bits_from_f32(x) & 0x7fffffffu);
+}
+
+static IV_HD_HOT double iv_abs_f64(double x) {
+    return iv_bits_to_f64(iv_bits_from_f64(x) & 0x7fffffffffffffffu);
+}
+
+/* The magnitude of the first argument with the sign of the second. */
+static IV_HD_HOT float iv_copysign_f32(float magnitude, float sign) {
+    return iv_bits_to_f32((iv_bits_from_f32(magnitude) & 0x7fffffffu) |
+                          (iv_bits_from_f32(sign) & 0x80000000u));
+}
+
+static IV_HD_HOT double iv_copysign_f64(double magnitude, double sign) {
+    return iv_bits_to_f64((iv_bits_from_f64(magnitude) & 0x7fffffffffffffffu) |
+                          (iv_bits_from_f64(sign) & 0x8000000000000000u));
+}
+
+/* 2^exponent for -126 <= exponent <= 127 (f32) or -1022 <= exponent <= 1023 (f64). */
+static IV_HD_HOT float iv_power_of_two_f32(int32_t exponent) {
+    return iv_bits_to_f32((uint32_t)(exponent + 127) << 23);
+}
+
+static IV_HD_HOT double iv_power_of_two_f64(int32_t exponent) {
+    return iv_bits_to_f64((uint64_t)(uint32_t)(exponent + 1023) << 52);
+}
+
+/* value * 2^exponent rounded once, for 0.5 <= |value| < 4 and any |exponent| <= 252 (f32) or 2044
+ * (f64). Where the first product could lose bits the result is zero anyway, so only the last
+ * product rounds. */
+static IV_HD_HOT float iv_scale_f32(float value, int32_t exponent) {
+    int32_t half = exponent / 2;
+    return value * iv_power_of_two_f32(half) * iv_power_of_two_f32(exponent - half);
+}
+
+static IV_HD_HOT double iv_scale_f64(double value, int32_t exponent) {
+    int32_t half = exponent / 2;
+    return value * iv_power_of_two_f64(half) * iv_power_of_two_f64(exponent - half);
+}
+
+#endif
