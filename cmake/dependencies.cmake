@@ -1,0 +1,12 @@
+# The libraries that do what Invar does not exist for. Debian's package names are in tools/install-dependencies.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)
+pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
+find_library(PTHREADPOOL_LIBRARY pthreadpool REQUIRED)
+find_path(PTHREADPOOL_INCLUDE pthreadpool.h REQUIRED)
+find_program(PROTOC_C protoc-c REQUIRED)
+find_path(ONNX_PROTO_DIR onnx/onnx.proto REQUIRED)

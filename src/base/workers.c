@@ -1,0 +1,72 @@
+#include "base/workers.h"
+
+#include <pthreadpool.h>
+
+#include "base/allocation.h"
+
+struct iv_workers {
+    pthreadpool_t pool; /* NULL with one thread */
+    int threads;
+};
+
+iv_status iv_workers_create(int threads, iv_workers **workers, iv_error *error) {
+    if (threads < 0 || threads > 1024)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%d threads: give 0 (all) to 1024", threads);
+    iv_workers *fresh = iv_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    fresh->threads = threads;
+    if (threads != 1) {
+        fresh->pool = pthreadpool_create((size_t)threads);
+        if (fresh->pool == NULL) {
+            iv_free(fresh);
+            return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "could not start %d threads", threads);
+        }
+        fresh->threads = (int)pthreadpool_get_threads_count(fresh->pool);
+    }
+    *workers = fresh;
+    return IV_OK;
+}
+
+void iv_workers_destroy(iv_workers *workers) {
+    if (workers == NULL)
+        return;
+    if (workers->pool != NULL)
+        pthreadpool_destroy(workers->pool);
+    iv_free(workers);
+}
+
+int iv_workers_threads(const iv_workers *workers) {
+    return workers != NULL ? workers->threads : 1;
+}
+
+typedef struct loop {
+    iv_worker_task *task;
+    void *context;
+} loop;
+
+static void run_piece(void *context, size_t begin, size_t count) {
+    const loop *running = context;
+    running->task(running->context, (int64_t)begin, (int64_t)(begin + count));
+}
+
+void iv_workers_run(iv_workers *workers, int64_t count, int64_t grain, iv_worker_task *task,
+                    void *context) {
+    if (count <= 0)
+        return;
+    if (grain < 1)
+        grain = 1;
+    int threads = iv_workers_threads(workers);
+    if (threads == 1 || count <= grain) {
+        task(context, 0, count);
+        return;
+    }
+    /* Four pieces a thread even out uneven progress without much dispatch. */
+    int64_t pieces = 4 * (int64_t)threads, piece = (count + pieces - 1) / pieces;
+    if (piece < grain)
+        piece = grain;
+    loop running = {task, context};
+    /* Flag 0 on purpose: the pool's other flag would flush subnormals. */
+    pthreadpool_parallelize_1d_tile_1d(workers->pool, run_piece, &running, (size_t)count,
+                                       (size_t)piece, 0);
+}

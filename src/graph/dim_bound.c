@@ -1,0 +1,212 @@
+/* Bounds of dimension expressions, and the minimum and maximum that they decide. */
+#include "base/allocation.h"
+#include "graph/dim_internal.h"
+
+/* ---- intervals ---- */
+
+static bool infinite(int64_t bound) {
+    return bound == IV_NO_LOWER || bound == IV_NO_UPPER;
+}
+
+/* A finite sum or product that leaves the range is a bound that no representable value reaches. */
+static int64_t add_bounds(int64_t left, int64_t right) {
+    if (infinite(left))
+        return left;
+    if (infinite(right))
+        return right;
+    int64_t sum;
+    if (__builtin_add_overflow(left, right, &sum))
+        return left < 0 ? IV_NO_LOWER : IV_NO_UPPER;
+    return sum;
+}
+
+static int64_t multiply_bounds(int64_t left, int64_t right) {
+    if (left == 0 || right == 0)
+        return 0;
+    int64_t product;
+    bool negative = (left < 0) != (right < 0);
+    if (infinite(left) || infinite(right) || __builtin_mul_overflow(left, right, &product))
+        return negative ? IV_NO_LOWER : IV_NO_UPPER;
+    return product;
+}
+
+/* A lower end of +infinity or an upper end of -infinity would read as "no bound" on the wrong side. */
+static iv_interval tidy(iv_interval interval) {
+    if (interval.lower == IV_NO_UPPER)
+        interval.lower = INT64_MAX - 1;
+    if (interval.upper == IV_NO_LOWER)
+        interval.upper = INT64_MIN + 1;
+    return interval;
+}
+
+iv_interval iv_interval_add(iv_interval left, iv_interval right) {
+    return tidy((iv_interval){add_bounds(left.lower, right.lower), add_bounds(left.upper, right.upper)});
+}
+
+iv_interval iv_interval_multiply(iv_interval left, iv_interval right) {
+    int64_t corners[4] = {
+        multiply_bounds(left.lower, right.lower), multiply_bounds(left.lower, right.upper),
+        multiply_bounds(left.upper, right.lower), multiply_bounds(left.upper, right.upper)};
+    iv_interval result = {corners[0], corners[0]};
+    for (int i = 1; i < 4; i++) {
+        result.lower = corners[i] < result.lower ? corners[i] : result.lower;
+        result.upper = corners[i] > result.upper ? corners[i] : result.upper;
+    }
+    return tidy(result);
+}
+
+bool iv_floor_divide_numbers(int64_t left, int64_t right, int64_t *quotient) {
+    if (right == 0 || (left == INT64_MIN && right == -1))
+        return false;
+    *quotient = left / right - (left % right != 0 && (left < 0) != (right < 0));
+    return true;
+}
+
+/* floor(left / right) of a bound by a positive bound. */
+static int64_t divide_bounds(int64_t left, int64_t right) {
+    if (infinite(left))
+        return left;
+    if (infinite(right))
+        return left < 0 ? -1 : 0;
+    int64_t quotient = 0;
+    iv_floor_divide_numbers(left, right, &quotient);
+    return quotient;
+}
+
+iv_interval iv_interval_floor_divide(iv_interval left, iv_interval right) {
+    /* The divisor 0 gives no value, so a divisor of at least 0 is one of at least 1. */
+    if (right.lower < 0 || right.upper < 1)
+        return (iv_interval){IV_NO_LOWER, IV_NO_UPPER};
+    int64_t least = right.lower > 0 ? right.lower : 1;
+    return tidy((iv_interval){divide_bounds(left.lower, left.lower < 0 ? least : right.upper),
+                              divide_bounds(left.upper, left.upper < 0 ? right.upper : least)});
+}
+
+/* ---- proofs ---- */
+
+/* dim - bound, with the first term of degree 1 in a function replaced by something that is never larger: for floor(a/d) with a
+ * number d > 0, floor(a/d) >= (a-d+1)/d and -floor(a/d) >= -a/d, the whole multiplied by d; a maximum is at least each operand and
+ * minus a minimum at least minus each. NULL when there is no such term, or on failure. */
+static iv_dim relax(iv_scope *scope, iv_dim dim, int operand) {
+    for (int i = 0; i < dim->term_count; i++) {
+        iv_term term = dim->terms[i];
+        if (term.monomial->degree != 1 || term.monomial->factors[0]->kind == IV_ATOM_SYMBOL)
+            continue;
+        const iv_atom *atom = term.monomial->factors[0];
+        iv_dim with = iv_dim_scale(scope, iv_scope_of_atom(scope, atom), term.coefficient);
+        iv_dim rest = iv_dim_subtract(scope, dim, with);
+        int64_t divisor;
+        if (atom->kind == IV_ATOM_FLOOR) {
+            if (!iv_dim_is_constant(atom->operands[1], &divisor) || divisor < 1)
+                continue;
+            iv_dim bound = atom->operands[0];
+            if (term.coefficient > 0)
+                bound = iv_dim_subtract(scope, bound, iv_dim_constant(scope, divisor - 1));
+            return iv_dim_add(scope, iv_dim_scale(scope, rest, divisor),
+                              iv_dim_scale(scope, bound, term.coefficient));
+        }
+        if ((atom->kind == IV_ATOM_MAXIMUM) == (term.coefficient > 0) &&
+            operand < atom->operand_count)
+            return iv_dim_add(scope, rest,
+                              iv_dim_scale(scope, atom->operands[operand], term.coefficient));
+    }
+    return NULL;
+}
+
+bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound) {
+    if (dim == NULL)
+        return false;
+    if (iv_dim_at_least(dim, bound))
+        return true;
+    iv_attempt attempt = iv_attempt_begin(scope);
+    iv_dim difference = iv_dim_subtract(scope, dim, iv_dim_constant(scope, bound));
+    /* Each round removes one function; few formulas hold more than that many. The first two operands of a maximum are
+     * tried: a third is rare. */
+    bool proven = false;
+    for (int operand = 0; operand < 2 && !proven; operand++) {
+        iv_dim current = difference;
+        for (int round = 0; round < 4 && current != NULL && !proven; round++) {
+            current = relax(scope, current, operand);
+            proven = iv_dim_at_least(current, 0);
+        }
+    }
+    return iv_attempt_end(scope, attempt) && proven;
+}
+
+/* ---- minimum and maximum ---- */
+
+typedef struct operand_list {
+    int count;
+    iv_dim operands[IV_DIM_MOST_OPERANDS];
+} operand_list;
+
+/* Whether `left` is the extreme of the two for all values of the symbols. */
+static bool decides(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim right) {
+    iv_attempt attempt = iv_attempt_begin(scope);
+    iv_dim difference = kind == IV_ATOM_MAXIMUM ? iv_dim_subtract(scope, left, right)
+                                                : iv_dim_subtract(scope, right, left);
+    bool decided = iv_dim_proven_at_least(scope, difference, 0);
+    return iv_attempt_end(scope, attempt) && decided;
+}
+
+/* Puts an operand into the sorted list, unless others make it superfluous; drops those that it makes so. */
+static bool insert(iv_scope *scope, iv_atom_kind kind, operand_list *list, iv_dim operand) {
+    int kept = 0;
+    for (int i = 0; i < list->count; i++) {
+        if (decides(scope, kind, list->operands[i], operand))
+            return true;
+    }
+    for (int i = 0; i < list->count; i++) {
+        if (!decides(scope, kind, operand, list->operands[i]))
+            list->operands[kept++] = list->operands[i];
+    }
+    list->count = kept;
+    if (kept == IV_DIM_MOST_OPERANDS) {
+        iv_scope_fail(scope, IV_ERROR_UNSUPPORTED,
+                      "a dimension is the minimum or maximum of more than %d expressions",
+                      IV_DIM_MOST_OPERANDS);
+        return false;
+    }
+    int at = kept;
+    for (; at > 0 && iv_dim_compare(operand, list->operands[at - 1]) < 0; at--)
+        list->operands[at] = list->operands[at - 1];
+    list->operands[at] = operand;
+    list->count++;
+    return true;
+}
+
+/* Inserts the operands of a nested function of the same kind one by one. */
+static bool insert_flat(iv_scope *scope, iv_atom_kind kind, operand_list *list, iv_dim operand) {
+    const iv_atom *atom = iv_dim_atom(operand);
+    if (atom == NULL || atom->kind != kind)
+        return insert(scope, kind, list, operand);
+    for (int i = 0; i < atom->operand_count; i++) {
+        if (!insert(scope, kind, list, atom->operands[i]))
+            return false;
+    }
+    return true;
+}
+
+static iv_dim extreme(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim right) {
+    left = iv_scope_adopt(scope, left);
+    right = iv_scope_adopt(scope, right);
+    if (left == NULL || right == NULL || left == right)
+        return left == right ? left : NULL;
+    operand_list list = {0};
+    iv_attempt attempt = iv_attempt_begin(scope);
+    if (!insert_flat(scope, kind, &list, left) || !insert_flat(scope, kind, &list, right))
+        return NULL;
+    if (!iv_attempt_end(scope, attempt))
+        return NULL;
+    if (list.count == 1)
+        return list.operands[0];
+    return iv_scope_of_atom(scope, iv_scope_function(scope, kind, list.count, list.operands));
+}
+
+iv_dim iv_dim_minimum(iv_scope *scope, iv_dim left, iv_dim right) {
+    return extreme(scope, IV_ATOM_MINIMUM, left, right);
+}
+
+iv_dim iv_dim_maximum(iv_scope *scope, iv_dim left, iv_dim right) {
+    return extreme(scope, IV_ATOM_MAXIMUM, left, right);
+}

@@ -1,0 +1,17 @@
+/* The families of operators: one source file and one table each. Adding an op is one entry in its family's table. */
+#ifndef IV_OPS_LIST_H
+#define IV_OPS_LIST_H
+
+#include "graph/op.h"
+
+/* Each table ends with an entry without a name. */
+/* clang-format off */
+#define IV_OP_FAMILIES(family) \
+    family(identity) \
+/* clang-format on */
+
+#define IV_DECLARE_FAMILY(name) extern const iv_op iv_ops_##name[];
+IV_OP_FAMILIES(IV_DECLARE_FAMILY)
+#undef IV_DECLARE_FAMILY
+
+#endif
