@@ -8,6 +8,7 @@
 /* clang-format off */
 #define IV_OP_FAMILIES(family) \
     family(identity) \
+
 /* clang-format on */
 
 #define IV_DECLARE_FAMILY(name) extern const iv_op iv_ops_##name[];
