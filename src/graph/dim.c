@@ -24,7 +24,8 @@ void iv_terms_add(iv_terms *terms, int64_t coefficient, const iv_monomial *monom
 }
 
 static int compare_terms(const void *left, const void *right) {
-    return iv_monomial_compare(((const iv_term *)left)->monomial, ((const iv_term *)right)->monomial);
+    return iv_monomial_compare(((const iv_term *)left)->monomial,
+                               ((const iv_term *)right)->monomial);
 }
 
 static iv_dim fail_overflow(iv_scope *scope) {
@@ -47,7 +48,8 @@ static iv_dim combine(iv_terms *terms) {
         if (sum.coefficient != 0)
             list[kept++] = sum;
     }
-    /* Each term has a size of at least 1, so more terms than IV_DIM_MOST_SIZE are refused in any case. */
+    /* Each term has a size of at least 1, so more terms than IV_DIM_MOST_SIZE are refused in any
+     * case. */
     int count = kept > IV_DIM_MOST_SIZE ? IV_DIM_MOST_SIZE + 1 : (int)kept;
     return iv_scope_expression(terms->scope, count, list);
 }
@@ -70,9 +72,9 @@ const iv_monomial *iv_monomial_multiply(iv_scope *scope, const iv_monomial *left
     const iv_atom *factors[2 * IV_DIM_MOST_DEGREE];
     int degree = 0, i = 0, j = 0;
     while (i < left->degree || j < right->degree) {
-        bool take_left = j == right->degree ||
-                         (i < left->degree &&
-                          iv_atom_compare(left->factors[i], right->factors[j]) <= 0);
+        bool take_left =
+            j == right->degree ||
+            (i < left->degree && iv_atom_compare(left->factors[i], right->factors[j]) <= 0);
         factors[degree++] = take_left ? left->factors[i++] : right->factors[j++];
     }
     return iv_scope_monomial(scope, degree, factors);
@@ -147,9 +149,9 @@ iv_dim iv_dim_multiply(iv_scope *scope, iv_dim left, iv_dim right) {
                 fail_overflow(scope);
                 break;
             }
-            iv_terms_add(&terms, coefficient,
-                         iv_monomial_multiply(scope, left->terms[i].monomial,
-                                              right->terms[j].monomial));
+            iv_terms_add(
+                &terms, coefficient,
+                iv_monomial_multiply(scope, left->terms[i].monomial, right->terms[j].monomial));
         }
     }
     return iv_terms_finish(&terms);

@@ -30,7 +30,8 @@ static int64_t multiply_bounds(int64_t left, int64_t right) {
     return product;
 }
 
-/* A lower end of +infinity or an upper end of -infinity would read as "no bound" on the wrong side. */
+/* A lower end of +infinity or an upper end of -infinity would read as "no bound" on the wrong side.
+ */
 static iv_interval tidy(iv_interval interval) {
     if (interval.lower == IV_NO_UPPER)
         interval.lower = INT64_MAX - 1;
@@ -40,7 +41,8 @@ static iv_interval tidy(iv_interval interval) {
 }
 
 iv_interval iv_interval_add(iv_interval left, iv_interval right) {
-    return tidy((iv_interval){add_bounds(left.lower, right.lower), add_bounds(left.upper, right.upper)});
+    return tidy(
+        (iv_interval){add_bounds(left.lower, right.lower), add_bounds(left.upper, right.upper)});
 }
 
 iv_interval iv_interval_multiply(iv_interval left, iv_interval right) {
@@ -84,31 +86,34 @@ iv_interval iv_interval_floor_divide(iv_interval left, iv_interval right) {
 
 /* ---- proofs ---- */
 
-/* dim - bound, with the first term of degree 1 in a function replaced by something that is never larger: for floor(a/d) with a
- * number d > 0, floor(a/d) >= (a-d+1)/d and -floor(a/d) >= -a/d, the whole multiplied by d; a maximum is at least each operand and
- * minus a minimum at least minus each. NULL when there is no such term, or on failure. */
+/* dim - bound, with the first term of degree 1 in a function replaced by something that is never
+ * larger: for floor(a/d) with a number d > 0, floor(a/d) >= (a-d+1)/d and -floor(a/d) >= -a/d, the
+ * whole multiplied by d; a maximum is at least each operand and minus a minimum at least minus
+ * each. NULL when there is no such term, or on failure. */
 static iv_dim relax(iv_scope *scope, iv_dim dim, int operand) {
     for (int i = 0; i < dim->term_count; i++) {
         iv_term term = dim->terms[i];
         if (term.monomial->degree != 1 || term.monomial->factors[0]->kind == IV_ATOM_SYMBOL)
             continue;
         const iv_atom *atom = term.monomial->factors[0];
-        iv_dim with = iv_dim_scale(scope, iv_scope_of_atom(scope, atom), term.coefficient);
-        iv_dim rest = iv_dim_subtract(scope, dim, with);
-        int64_t divisor;
-        if (atom->kind == IV_ATOM_FLOOR) {
-            if (!iv_dim_is_constant(atom->operands[1], &divisor) || divisor < 1)
-                continue;
+        bool division = atom->kind == IV_ATOM_FLOOR;
+        int64_t divisor = 0;
+        if (division && !iv_dim_is_constant(atom->operands[1], &divisor))
+            continue;
+        if (!division && ((atom->kind == IV_ATOM_MAXIMUM) != (term.coefficient > 0) ||
+                          operand >= atom->operand_count))
+            continue;
+        iv_dim whole = iv_scope_of_atom(scope, atom);
+        iv_dim rest = iv_dim_subtract(scope, dim, iv_dim_scale(scope, whole, term.coefficient));
+        if (division) {
             iv_dim bound = atom->operands[0];
             if (term.coefficient > 0)
                 bound = iv_dim_subtract(scope, bound, iv_dim_constant(scope, divisor - 1));
             return iv_dim_add(scope, iv_dim_scale(scope, rest, divisor),
                               iv_dim_scale(scope, bound, term.coefficient));
         }
-        if ((atom->kind == IV_ATOM_MAXIMUM) == (term.coefficient > 0) &&
-            operand < atom->operand_count)
-            return iv_dim_add(scope, rest,
-                              iv_dim_scale(scope, atom->operands[operand], term.coefficient));
+        return iv_dim_add(scope, rest,
+                          iv_dim_scale(scope, atom->operands[operand], term.coefficient));
     }
     return NULL;
 }
@@ -120,8 +125,8 @@ bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound) {
         return true;
     iv_attempt attempt = iv_attempt_begin(scope);
     iv_dim difference = iv_dim_subtract(scope, dim, iv_dim_constant(scope, bound));
-    /* Each round removes one function; few formulas hold more than that many. The first two operands of a maximum are
-     * tried: a third is rare. */
+    /* Each round removes one function; few formulas hold more than that many. The first two
+     * operands of a maximum are tried: a third is rare. */
     bool proven = false;
     for (int operand = 0; operand < 2 && !proven; operand++) {
         iv_dim current = difference;
@@ -149,7 +154,8 @@ static bool decides(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim righ
     return iv_attempt_end(scope, attempt) && decided;
 }
 
-/* Puts an operand into the sorted list, unless others make it superfluous; drops those that it makes so. */
+/* Puts an operand into the sorted list, unless others make it superfluous; drops those that it
+ * makes so. */
 static bool insert(iv_scope *scope, iv_atom_kind kind, operand_list *list, iv_dim operand) {
     int kept = 0;
     for (int i = 0; i < list->count; i++) {
@@ -193,10 +199,7 @@ static iv_dim extreme(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim ri
     if (left == NULL || right == NULL || left == right)
         return left == right ? left : NULL;
     operand_list list = {0};
-    iv_attempt attempt = iv_attempt_begin(scope);
     if (!insert_flat(scope, kind, &list, left) || !insert_flat(scope, kind, &list, right))
-        return NULL;
-    if (!iv_attempt_end(scope, attempt))
         return NULL;
     if (list.count == 1)
         return list.operands[0];

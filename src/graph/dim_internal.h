@@ -1,15 +1,17 @@
 /* The inside of dimension expressions: see dim.h for the contract.
  *
- * An expression is a sum of terms; a term is a coefficient times a monomial; a monomial is a product of atoms; an atom
- * is a symbol or a function (floor division, minimum, maximum) of expressions. A ceiling division is written with
- * floor. All four are interned, so inside a scope equal things have equal addresses. Everything is ordered by
- * structure and name, never by address, so that texts are the same in every run. */
+ * An expression is a sum of terms; a term is a coefficient times a monomial; a monomial is a
+ * product of atoms; an atom is a symbol or a function (floor division, minimum, maximum) of
+ * expressions. A ceiling division is written with floor. All four are interned, so inside a scope
+ * equal things have equal addresses. Everything is ordered by structure and name, never by address,
+ * so that texts are the same in every run. */
 #ifndef IV_GRAPH_DIM_INTERNAL_H
 #define IV_GRAPH_DIM_INTERNAL_H
 
 #include "graph/dim.h"
 
-/* Bounds that keep work and stack small whatever a file asks for. `size` counts what the text would show. */
+/* Bounds that keep work and stack small whatever a file asks for. `size` counts what the text would
+ * show. */
 #define IV_DIM_MOST_SIZE 4096
 #define IV_DIM_MOST_DEPTH 64
 #define IV_DIM_MOST_DEGREE 32
@@ -44,7 +46,7 @@ typedef struct iv_monomial {
     uint64_t hash;
     iv_interval interval;
     int depth, size;
-    int degree; /* the number of factors; 0 for the constant monomial */
+    int degree;               /* the number of factors; 0 for the constant monomial */
     const iv_atom *factors[]; /* ascending, repeated for powers */
 } iv_monomial;
 
@@ -58,7 +60,7 @@ struct iv_dim_expression {
     const iv_scope *scope;
     iv_interval interval;
     int depth, size;
-    int term_count;   /* 0 for the number 0 */
+    int term_count;  /* 0 for the number 0 */
     iv_term terms[]; /* by iv_monomial_compare: the constant comes last */
 };
 
@@ -75,7 +77,8 @@ typedef struct iv_attempt {
 } iv_attempt;
 /** Begins work whose overflow means "leave it as it was" rather than a failure. */
 iv_attempt iv_attempt_begin(const iv_scope *scope);
-/** Ends it, dropping the failure it noted. False when memory ran out: then the caller must fail too. */
+/** Ends it, dropping the failure it noted. False when memory ran out: then the caller must fail
+ * too. */
 bool iv_attempt_end(iv_scope *scope, iv_attempt attempt);
 
 /** The constant monomial. */
@@ -83,20 +86,24 @@ const iv_monomial *iv_scope_one(const iv_scope *scope);
 /** The monomial of `degree` factors in ascending order; NULL on failure (noted). */
 const iv_monomial *iv_scope_monomial(iv_scope *scope, int degree, const iv_atom *const *factors);
 /** The function of those operands, not simplified further; NULL on failure (noted). */
-const iv_atom *iv_scope_function(iv_scope *scope, iv_atom_kind kind, int count, const iv_dim *operands);
+const iv_atom *iv_scope_function(iv_scope *scope, iv_atom_kind kind, int count,
+                                 const iv_dim *operands);
 /** The symbol of that name; NULL on failure (noted). */
 const iv_atom *iv_scope_symbol(iv_scope *scope, const char *name);
-/** The expression of those terms, which are in order, distinct and not 0; NULL on failure (noted). */
+/** The expression of those terms, which are in order, distinct and not 0; NULL on failure (noted).
+ */
 iv_dim iv_scope_expression(iv_scope *scope, int count, const iv_term *terms);
 /** The expression that is just `atom`; NULL for NULL. */
 iv_dim iv_scope_of_atom(iv_scope *scope, const iv_atom *atom);
-/** The expression as one of this scope: itself, or its copy when it comes from another; NULL for NULL. */
+/** The expression as one of this scope: itself, or its copy when it comes from another; NULL for
+ * NULL. */
 iv_dim iv_scope_adopt(iv_scope *scope, iv_dim dim);
 
 /* ---- order (dim_order.c) ---- */
 
-/** Negative, 0 or positive as `left` comes before, is, or comes after `right`. Monomials follow the graded
- * lexicographic order, largest first, which is compatible with multiplication: polynomial division relies on it. */
+/** Negative, 0 or positive as `left` comes before, is, or comes after `right`. Monomials follow the
+ * graded lexicographic order, largest first, which is compatible with multiplication: polynomial
+ * division relies on it. */
 int iv_atom_compare(const iv_atom *left, const iv_atom *right);
 int iv_monomial_compare(const iv_monomial *left, const iv_monomial *right);
 int iv_dim_compare(iv_dim left, iv_dim right);
@@ -107,8 +114,9 @@ iv_interval iv_interval_add(iv_interval left, iv_interval right);
 iv_interval iv_interval_multiply(iv_interval left, iv_interval right);
 /** Of floor(left / right). */
 iv_interval iv_interval_floor_divide(iv_interval left, iv_interval right);
-/** Whether the expression is at least `bound` for all values of the symbols; looks through floor divisions by
- * numbers, minimum and maximum, so it tells more than the interval does. False on failure (noted only for memory). */
+/** Whether the expression is at least `bound` for all values of the symbols; looks through floor
+ * divisions by numbers, minimum and maximum, so it tells more than the interval does. False on
+ * failure (noted only for memory). */
 bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound);
 
 /* ---- polynomials (dim.c) ---- */

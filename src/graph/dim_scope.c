@@ -15,15 +15,15 @@ typedef struct chunk {
 } chunk;
 
 /* An open-addressing table of interned things; each begins with its hash. */
-typedef struct table {
+typedef struct intern_table {
     void **slots;
     size_t capacity; /* a power of two, or 0 */
     size_t count;
-} table;
+} intern_table;
 
 struct iv_scope {
     chunk *chunks;
-    table atoms, monomials, expressions;
+    intern_table atoms, monomials, expressions;
     const iv_monomial *one;
     iv_error failure;
     uint64_t memory_failures;
@@ -129,7 +129,7 @@ static uint64_t hash_of(const void *thing) {
     return *(const uint64_t *)thing;
 }
 
-static bool table_grow(iv_scope *scope, table *table) {
+static bool table_grow(iv_scope *scope, intern_table *table) {
     if (table->count * 2 < table->capacity)
         return true;
     size_t capacity = table->capacity == 0 ? 64 : table->capacity * 2;
@@ -150,8 +150,9 @@ static bool table_grow(iv_scope *scope, table *table) {
     return true;
 }
 
-/* The interned equal of `candidate`, the block allocated last: an older one (the block is given back), or itself. */
-static const void *intern(iv_scope *scope, table *table, void *candidate,
+/* The interned equal of `candidate`, the block allocated last: an older one (the block is given
+ * back), or itself. */
+static const void *intern(iv_scope *scope, intern_table *table, void *candidate,
                           bool (*same)(const void *left, const void *right)) {
     if (!table_grow(scope, table))
         return NULL;
@@ -239,10 +240,10 @@ static iv_interval function_interval(iv_atom_kind kind, int count, const iv_dim 
         return iv_interval_floor_divide(result, operands[1]->interval);
     for (int i = 1; i < count; i++) {
         iv_interval other = operands[i]->interval;
-        bool take_lower = kind == IV_ATOM_MINIMUM ? other.lower < result.lower
-                                                  : other.lower > result.lower;
-        bool take_upper = kind == IV_ATOM_MINIMUM ? other.upper < result.upper
-                                                  : other.upper > result.upper;
+        bool take_lower =
+            kind == IV_ATOM_MINIMUM ? other.lower < result.lower : other.lower > result.lower;
+        bool take_upper =
+            kind == IV_ATOM_MINIMUM ? other.upper < result.upper : other.upper > result.upper;
         result.lower = take_lower ? other.lower : result.lower;
         result.upper = take_upper ? other.upper : result.upper;
     }
