@@ -1,0 +1,108 @@
+"""The two engines that the CPU benchmark times, behind one small interface.
+
+An engine loads a model with a number of threads and gives a session. A session is fed once with
+named numpy arrays, outside the time that counts; `run()` then is what is timed, and `outputs()`
+copies the last run's results to numpy arrays, in the model's order of outputs.
+"""
+
+import json
+import pathlib
+
+import numpy
+
+
+class OnnxRuntimeSession:
+    def __init__(self, path, threads):
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        self.prepare(options)
+        self.session = onnxruntime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"]
+        )
+        self.names = [output.name for output in self.session.get_outputs()]
+        self.inputs = {}
+        self.results = []
+
+    def prepare(self, options):
+        """For those who want other options than the benchmark's."""
+
+    def feed(self, inputs):
+        self.inputs = inputs
+
+    def run(self):
+        # Inputs are read in place and outputs are handed over: no copy is timed.
+        self.results = self.session.run(self.names, self.inputs)
+
+    def outputs(self):
+        return dict(zip(self.names, self.results))
+
+    def close(self):
+        self.session = None
+
+
+class ProfiledOnnxRuntimeSession(OnnxRuntimeSession):
+    """Records how long each node takes; `end()` gives the events."""
+
+    def prepare(self, options):
+        options.enable_profiling = True
+        options.profile_file_prefix = "/tmp/onnxruntime_profile"
+
+    def end(self):
+        path = pathlib.Path(self.session.end_profiling())
+        events = json.loads(path.read_text())
+        path.unlink()
+        return events
+
+
+class OnnxRuntime:
+    name = "onnxruntime"
+
+    def version(self):
+        import onnxruntime
+
+        return onnxruntime.__version__
+
+    def load(self, path, threads):
+        return OnnxRuntimeSession(path, threads)
+
+
+class InvarSession:
+    def __init__(self, library, path, threads):
+        self.model = library.load_model(path)
+        self.session = self.model.create_session(threads)
+        self.inputs = {}
+        self.results = {}
+
+    def feed(self, inputs):
+        self.inputs = {name: self.session.tensor(array) for name, array in inputs.items()}
+
+    def run(self):
+        self.results = self.session.run(self.inputs)
+
+    def outputs(self):
+        return {name: numpy.array(tensor.numpy()) for name, tensor in self.results.items()}
+
+    def close(self):
+        self.inputs, self.results = {}, {}
+        self.session.close()
+        self.model.close()
+
+
+class Invar:
+    name = "invar"
+
+    def __init__(self, path):
+        import invar_ctypes
+
+        self.library = invar_ctypes.Library(path)
+
+    def version(self):
+        return self.library.version()
+
+    def load(self, path, threads):
+        return InvarSession(self.library, path, threads)
