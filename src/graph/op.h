@@ -5,6 +5,7 @@
 #ifndef IV_GRAPH_OP_H
 #define IV_GRAPH_OP_H
 
+#include "base/isa.h"
 #include "base/workers.h"
 #include "graph/graph.h"
 
@@ -126,6 +127,8 @@ struct iv_call {
     iv_value *outputs;    /* to fill; references pass to the runtime */
     iv_workers *workers;
     iv_frame *frame;
+    void *state; /* what the kernel prepared for this node; NULL for reference evaluation */
+    iv_isa isa;  /* the instruction set that kernels may use */
     iv_error *error;
 };
 

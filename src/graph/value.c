@@ -17,6 +17,32 @@ iv_status iv_sequence_create(iv_dtype dtype, int64_t count, iv_sequence **sequen
     return IV_OK;
 }
 
+iv_value iv_value_of_tensor(iv_tensor *tensor) {
+    return (iv_value){.kind = tensor != NULL ? IV_KIND_TENSOR : IV_KIND_NONE, .tensor = tensor};
+}
+
+iv_status iv_value_of_sequence(iv_dtype dtype, int64_t count, const iv_value *items,
+                               iv_value *value, iv_error *error) {
+    iv_sequence *sequence;
+    IV_TRY(iv_sequence_create(dtype, count, &sequence, error));
+    for (int64_t i = 0; i < count; i++)
+        sequence->items[i] = iv_value_retain(items[i]);
+    *value = (iv_value){.kind = IV_KIND_SEQUENCE, .sequence = sequence};
+    return IV_OK;
+}
+
+int64_t iv_sequence_count(const iv_sequence *sequence) {
+    return sequence->count;
+}
+
+iv_value iv_sequence_item(const iv_sequence *sequence, int64_t index) {
+    return sequence->items[index];
+}
+
+iv_dtype iv_sequence_dtype(const iv_sequence *sequence) {
+    return sequence->dtype;
+}
+
 iv_value iv_value_retain(iv_value value) {
     if (value.kind == IV_KIND_TENSOR)
         iv_tensor_retain(value.tensor);
