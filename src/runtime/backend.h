@@ -1,0 +1,33 @@
+/* What a backend offers: kernels for operators. */
+#ifndef IV_RUNTIME_BACKEND_H
+#define IV_RUNTIME_BACKEND_H
+
+#include "graph/op.h"
+
+/* What a kernel decides by: a node and what is known of its inputs and outputs. */
+typedef struct iv_kernel_query {
+    const iv_node *node;
+    const iv_fact *const *inputs; /* NULL where omitted; constants carry their tensor */
+    const iv_fact *outputs;
+    iv_isa isa;
+} iv_kernel_query;
+
+#define IV_WHY_BYTES 256
+
+typedef struct iv_kernel {
+    const char *op;   /* the operator's name, of ONNX's own domain unless `domain` says otherwise */
+    const char *domain;
+    const char *name; /* dtype, op, layout: what a profile shows */
+    /* Whether the kernel computes this node. If not, `why` (IV_WHY_BYTES) says why in words for the user. */
+    bool (*supports)(const iv_kernel_query *query, char *why);
+    /* Computes what depends only on constants (packed weights, …) once per node and model. May be NULL. `*state` NULL is allowed. */
+    iv_status (*prepare)(const iv_kernel_query *query, void **state, iv_error *error);
+    void (*release)(void *state);
+    /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
+    iv_status (*launch)(iv_call *call);
+} iv_kernel;
+
+/** The CPU backend's kernel for a node, or NULL: then reference evaluation runs it. */
+const iv_kernel *iv_cpu_find_kernel(const iv_kernel_query *query, char *why);
+
+#endif

@@ -1,0 +1,10 @@
+/* The memory plan: values whose lifetimes do not overlap share bytes of one arena. */
+#ifndef IV_RUNTIME_MEMORY_PLAN_H
+#define IV_RUNTIME_MEMORY_PLAN_H
+
+#include "runtime/plan.h"
+
+/** Sets plan->offsets and plan->arena_bytes. Values that may outlive the run, or whose size is open, get no place (-1). */
+iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *error);
+
+#endif

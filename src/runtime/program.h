@@ -1,0 +1,50 @@
+/* Programs: a graph made ready to run. Immutable but for the kernels' states, which are prepared once, under a lock. */
+#ifndef IV_RUNTIME_PROGRAM_H
+#define IV_RUNTIME_PROGRAM_H
+
+#include <pthread.h>
+
+#include "runtime/backend.h"
+
+typedef struct iv_program iv_program;
+
+/* What a kernel prepared for a node. */
+typedef struct iv_kernel_state {
+    const iv_kernel *kernel;
+    void *state;
+    struct iv_kernel_state *next;
+} iv_kernel_state;
+
+typedef struct iv_step {
+    const iv_node *node;
+    iv_kernel_state *states;   /* guarded by the program's lock */
+    size_t graph_count;
+    iv_program **graphs;       /* programs of the node's own graphs */
+    size_t release_count;
+    iv_value_id *releases;     /* the values that nobody needs after this step */
+} iv_step;
+
+struct iv_program {
+    const iv_graph *graph;
+    iv_isa isa;
+    bool reference_only;
+    size_t step_count;
+    iv_step *steps;
+    pthread_mutex_t lock;
+};
+
+/** Prepares `graph`, which must outlive the program. */
+iv_status iv_program_create(const iv_graph *graph, iv_isa isa, bool reference_only,
+                            iv_program **program, iv_error *error);
+void iv_program_destroy(iv_program *program);
+
+/** The program of one of the step's graphs. */
+const iv_program *iv_step_program(const iv_step *step, const iv_graph *graph);
+
+/** Chooses the kernel for a step from concrete facts, and prepares its state: *kernel NULL means reference evaluation.
+ * May be called from several threads. */
+iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *const *inputs,
+                            const iv_fact *outputs, const iv_kernel **kernel, void **state,
+                            iv_error *error);
+
+#endif

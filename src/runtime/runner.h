@@ -1,0 +1,27 @@
+/* Runners: the mutable side of running a program: plans, arena, scratch memory, and a runner per nested graph. */
+#ifndef IV_RUNTIME_RUNNER_H
+#define IV_RUNTIME_RUNNER_H
+
+#include <invar/session.h>
+
+#include "runtime/plan.h"
+
+typedef struct iv_runner iv_runner;
+
+/* What all runners of a session share. */
+typedef struct iv_run_settings {
+    iv_workers *workers;
+    iv_observer *observer;
+    void *observer_context;
+} iv_run_settings;
+
+/** `settings` must outlive the runner. */
+iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings, int depth,
+                           iv_runner **runner, iv_error *error);
+void iv_runner_destroy(iv_runner *runner);
+
+/** Runs once. `inputs` (as many as the graph has) are borrowed, `outputs` (likewise) the caller's; nothing on failure. */
+iv_status iv_runner_run(iv_runner *runner, const iv_value *inputs, iv_value *outputs,
+                        iv_error *error);
+
+#endif

@@ -1,0 +1,175 @@
+#include <invar/session.h>
+
+#include <fenv.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "runtime/model.h"
+#include "runtime/runner.h"
+
+struct iv_session {
+    iv_model *model;
+    iv_run_settings settings;
+    iv_runner *runner;
+    /* Symbols met while checking inputs: names (the model's) and values. */
+    size_t symbol_capacity;
+    const char **symbols;
+    size_t value_capacity;
+    int64_t *values;
+};
+
+static iv_status fill_session(iv_session *session, int threads, iv_error *error) {
+    /* Threads inherit the floating-point environment: the contract's is the default one (nearest even, subnormals kept). */
+    fenv_t caller;
+    fegetenv(&caller);
+    fesetenv(FE_DFL_ENV);
+    iv_status status = iv_workers_create(threads, &session->settings.workers, error);
+    fesetenv(&caller);
+    IV_TRY(status);
+    return iv_runner_create(session->model->program, &session->settings, 0, &session->runner, error);
+}
+
+iv_status iv_session_create(iv_model *model, const iv_session_options *given, iv_session **session,
+                            iv_error *error) {
+    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+    if (given != NULL) {
+        if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
+            return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                           "iv_session_options has %zu bytes where this library knows %zu: start from "
+                           "IV_SESSION_OPTIONS_DEFAULT",
+                           given->struct_bytes, sizeof *given);
+        memcpy(&options, given, given->struct_bytes);
+    }
+    iv_session *fresh = iv_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    fresh->model = iv_model_retain(model);
+    fresh->settings.observer = options.observer;
+    fresh->settings.observer_context = options.observer_context;
+    iv_status status = fill_session(fresh, options.threads, error);
+    if (status != IV_OK) {
+        iv_session_destroy(fresh);
+        return status;
+    }
+    *session = fresh;
+    return IV_OK;
+}
+
+void iv_session_destroy(iv_session *session) {
+    if (session == NULL)
+        return;
+    iv_runner_destroy(session->runner);
+    iv_workers_destroy(session->settings.workers);
+    iv_free(session->symbols);
+    iv_free(session->values);
+    iv_model_release(session->model);
+    iv_free(session);
+}
+
+/* ---- inputs against the model ---- */
+
+/* The value of symbol `name`: noted when it is new. False when memory runs out. */
+static bool bind_symbol(iv_session *session, size_t *count, const char *name, int64_t *value) {
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(session->symbols[i], name) == 0) {
+            *value = session->values[i];
+            return true;
+        }
+    }
+    if (!iv_grow((void **)&session->symbols, &session->symbol_capacity, *count + 1,
+                 sizeof *session->symbols) ||
+        !iv_grow((void **)&session->values, &session->value_capacity, *count + 1,
+                 sizeof *session->values))
+        return false;
+    session->symbols[*count] = name;
+    session->values[(*count)++] = *value;
+    return true;
+}
+
+static iv_status check_tensor(iv_session *session, const iv_value_info *info, const iv_tensor *tensor,
+                              size_t *symbols, iv_error *error) {
+    const iv_fact *fact = &info->fact;
+    char wanted[IV_FACT_TEXT_BYTES], given[IV_DIMS_TEXT_BYTES];
+    bool fits = tensor->dtype == fact->dtype &&
+                (fact->rank == IV_RANK_UNKNOWN || fact->rank == tensor->rank);
+    for (int d = 0; d < fact->rank && fits; d++) {
+        int64_t extent = tensor->dims[d];
+        const char *symbol = iv_dim_symbol_name(fact->dims[d]);
+        if (symbol != NULL && !bind_symbol(session, symbols, symbol, &extent))
+            return iv_fail_memory(error, sizeof extent);
+        if (symbol == NULL)
+            iv_dim_is_constant(fact->dims[d], &extent);
+        fits = extent == tensor->dims[d];
+        if (!fits && symbol != NULL)
+            return iv_fail(error, IV_ERROR_SHAPE,
+                           "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere",
+                           info->name, (long long)tensor->dims[d], d, symbol, (long long)extent);
+    }
+    if (fits)
+        return IV_OK;
+    return iv_fail(error, IV_ERROR_SHAPE, "input %s is %s%s where the model takes %s", info->name,
+                   iv_dtype_name(tensor->dtype), iv_dims_text(tensor->rank, tensor->dims, given),
+                   iv_fact_text(fact, wanted, sizeof wanted));
+}
+
+static iv_status check_inputs(iv_session *session, const iv_value *inputs, iv_error *error) {
+    const iv_graph *graph = session->model->graph;
+    size_t symbols = 0;
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const iv_value_info *info = &graph->values[graph->inputs[i]];
+        if (inputs[i].kind == IV_KIND_NONE && info->fact.optional)
+            continue;
+        if (inputs[i].kind != info->fact.kind)
+            return iv_fail(error, IV_ERROR_SHAPE, "input %s is %s where the model takes %s", info->name,
+                           inputs[i].kind == IV_KIND_NONE     ? "missing"
+                           : inputs[i].kind == IV_KIND_TENSOR ? "a tensor"
+                                                              : "a sequence",
+                           info->fact.kind == IV_KIND_TENSOR ? "a tensor" : "a sequence");
+        if (inputs[i].kind == IV_KIND_TENSOR)
+            IV_TRY(check_tensor(session, info, inputs[i].tensor, &symbols, error));
+    }
+    return IV_OK;
+}
+
+/* ---- runs ---- */
+
+iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *outputs,
+                         iv_error *error) {
+    for (int i = 0; i < session->model->output_count; i++)
+        outputs[i] = (iv_value){0};
+    IV_TRY(check_inputs(session, inputs, error));
+    fenv_t caller;
+    fegetenv(&caller);
+    fesetenv(FE_DFL_ENV);
+    iv_status status = iv_runner_run(session->runner, inputs, outputs, error);
+    fesetenv(&caller);
+    return status;
+}
+
+iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, iv_tensor **outputs,
+                                 iv_error *error) {
+    size_t input_count = (size_t)session->model->input_count;
+    size_t output_count = (size_t)session->model->output_count;
+    iv_value *values = iv_allocate_array(input_count + output_count, sizeof *values);
+    if (values == NULL)
+        return iv_fail_memory(error, (input_count + output_count) * sizeof *values);
+    iv_value *results = values + input_count;
+    for (size_t i = 0; i < output_count; i++)
+        outputs[i] = NULL;
+    for (size_t i = 0; i < input_count; i++)
+        values[i] = iv_value_of_tensor(inputs[i]);
+    iv_status status = iv_session_run(session, values, results, error);
+    for (size_t i = 0; i < output_count && status == IV_OK; i++) {
+        if (results[i].kind != IV_KIND_TENSOR)
+            status = iv_fail(error, IV_ERROR_UNSUPPORTED, "output %s is not a tensor: use iv_session_run",
+                             iv_model_output(session->model, (int)i)->name);
+    }
+    for (size_t i = 0; i < output_count; i++) {
+        if (status == IV_OK)
+            outputs[i] = results[i].tensor;
+        else
+            iv_value_release(&results[i]);
+    }
+    iv_free(values);
+    return status;
+}
