@@ -159,12 +159,12 @@ static IV_HD_HOT double iv_power_of_two_f64(int32_t exponent) {
  * (f64). Where the first product could lose bits the result is zero anyway, so only the last
  * product rounds. */
 static IV_HD_HOT float iv_scale_f32(float value, int32_t exponent) {
-    int32_t half = exponent / 2;
+    int32_t half = exponent >> 1;
     return value * iv_power_of_two_f32(half) * iv_power_of_two_f32(exponent - half);
 }
 
 static IV_HD_HOT double iv_scale_f64(double value, int32_t exponent) {
-    int32_t half = exponent / 2;
+    int32_t half = exponent >> 1;
     return value * iv_power_of_two_f64(half) * iv_power_of_two_f64(exponent - half);
 }
 
