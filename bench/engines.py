@@ -8,13 +8,13 @@ copies the last run's results to numpy arrays, in the model's order of outputs.
 import json
 import pathlib
 
-import numpy
+import onnxruntime
+
+import invar_ctypes
 
 
 class OnnxRuntimeSession:
     def __init__(self, path, threads):
-        import onnxruntime
-
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -63,8 +63,6 @@ class OnnxRuntime:
     name = "onnxruntime"
 
     def version(self):
-        import onnxruntime
-
         return onnxruntime.__version__
 
     def load(self, path, threads):
@@ -85,7 +83,11 @@ class InvarSession:
         self.results = self.session.run(self.inputs)
 
     def outputs(self):
-        return {name: numpy.array(tensor.numpy()) for name, tensor in self.results.items()}
+        return {name: tensor.numpy() for name, tensor in self.results.items()}
+
+    def digest(self):
+        """What `invar run --digest` prints for the last run."""
+        return self.session.digest(self.results)
 
     def close(self):
         self.inputs, self.results = {}, {}
@@ -97,8 +99,6 @@ class Invar:
     name = "invar"
 
     def __init__(self, path):
-        import invar_ctypes
-
         self.library = invar_ctypes.Library(path)
 
     def version(self):

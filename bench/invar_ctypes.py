@@ -1,0 +1,233 @@
+"""As much of Invar's public C interface as the benchmark needs, through ctypes.
+
+Load a library, a model from a file, make a session, wrap numpy arrays without a copy, run, and read
+the outputs. Every failure raises InvarError with the library's own message. Objects release what
+they hold when they are closed or collected.
+"""
+
+import ctypes
+
+import numpy
+
+# include/invar/dtype.h: the numbers are part of the binary interface.
+DTYPES = {
+    1: numpy.dtype(numpy.bool_),
+    2: numpy.dtype(numpy.uint8),
+    3: numpy.dtype(numpy.uint16),
+    4: numpy.dtype(numpy.uint32),
+    5: numpy.dtype(numpy.uint64),
+    6: numpy.dtype(numpy.int8),
+    7: numpy.dtype(numpy.int16),
+    8: numpy.dtype(numpy.int32),
+    9: numpy.dtype(numpy.int64),
+    10: numpy.dtype(numpy.float16),
+    12: numpy.dtype(numpy.float32),
+    13: numpy.dtype(numpy.float64),
+}
+DTYPE_NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+
+KIND_TENSOR = 1
+
+VOID = ctypes.c_void_p
+INT = ctypes.c_int
+TEXT = ctypes.c_char_p
+DIMS = ctypes.POINTER(ctypes.c_int64)
+OUT = ctypes.POINTER(ctypes.c_void_p)
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", INT), ("message", ctypes.c_char * 2048)]
+
+
+class ModelOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("isa", INT),
+        ("passes", ctypes.c_bool),
+        ("reference_only", ctypes.c_bool),
+    ]
+
+
+class SessionOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("threads", INT),
+        ("observer", VOID),
+        ("observer_context", VOID),
+    ]
+
+
+class ValueDescription(ctypes.Structure):
+    _fields_ = [
+        ("name", TEXT),
+        ("kind", INT),
+        ("optional", ctypes.c_bool),
+        ("dtype", INT),
+        ("rank", INT),
+        ("dims", DIMS),
+        ("dim_texts", ctypes.POINTER(TEXT)),
+    ]
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("kind", INT), ("tensor", VOID)]
+
+
+ERROR = ctypes.POINTER(Error)
+DESCRIPTION = ctypes.POINTER(ValueDescription)
+
+# name: (type of the result, types of the arguments). With FALLIBLE the result is a status, the last
+# argument is an error report, and a failure raises.
+FALLIBLE = object()
+FUNCTIONS = {
+    "iv_version": (TEXT, []),
+    "iv_numerics_version": (INT, []),
+    "iv_isa_detect": (INT, []),
+    "iv_isa_name": (TEXT, [INT]),
+    "iv_model_load": (FALLIBLE, [TEXT, ctypes.POINTER(ModelOptions), OUT]),
+    "iv_model_release": (None, [VOID]),
+    "iv_model_input_count": (INT, [VOID]),
+    "iv_model_output_count": (INT, [VOID]),
+    "iv_model_input": (DESCRIPTION, [VOID, INT]),
+    "iv_model_output": (DESCRIPTION, [VOID, INT]),
+    "iv_session_create": (FALLIBLE, [VOID, ctypes.POINTER(SessionOptions), OUT]),
+    "iv_session_destroy": (None, [VOID]),
+    "iv_session_run_tensors": (FALLIBLE, [VOID, OUT, OUT]),
+    "iv_tensor_wrap": (FALLIBLE, [INT, INT, DIMS, DIMS, VOID, VOID, VOID, OUT]),
+    "iv_tensor_contiguous": (FALLIBLE, [VOID, OUT]),
+    "iv_tensor_release": (None, [VOID]),
+    "iv_tensor_dtype": (INT, [VOID]),
+    "iv_tensor_rank": (INT, [VOID]),
+    "iv_tensor_dims": (DIMS, [VOID]),
+    "iv_tensor_elements": (ctypes.c_int64, [VOID]),
+    "iv_tensor_data": (VOID, [VOID]),
+    "iv_digest_values": (FALLIBLE, [INT, ctypes.POINTER(Value), ctypes.c_char * 65]),
+}
+
+
+class InvarError(Exception):
+    """A call of the library failed; the text is the library's."""
+
+
+def checked(function):
+    """A function that passes an error report as the last argument and raises on failure."""
+
+    def call(*arguments):
+        error = Error()
+        if function(*arguments, ctypes.byref(error)) != 0:
+            raise InvarError(error.message.decode("utf-8", "replace"))
+
+    return call
+
+
+class Library:
+    def __init__(self, path):
+        loaded = ctypes.CDLL(str(path))
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(loaded, name)
+            function.restype = INT if result is FALLIBLE else result
+            function.argtypes = arguments + [ERROR] if result is FALLIBLE else arguments
+            setattr(self, name, checked(function) if result is FALLIBLE else function)
+
+    def version(self):
+        isa = self.iv_isa_name(self.iv_isa_detect()).decode()
+        return f"{self.iv_version().decode()}, numerics {self.iv_numerics_version()}, {isa}"
+
+    def load_model(self, path):
+        return Model(self, path)
+
+
+class Handle:
+    """One owned pointer of the library, given back by `destroy`."""
+
+    def __init__(self, library, destroy):
+        self.library = library
+        self.destroy = destroy
+        self.pointer = ctypes.c_void_p()
+
+    def close(self):
+        self.destroy(self.pointer)
+        self.pointer = ctypes.c_void_p()
+
+    def __del__(self):
+        self.close()
+
+
+class Model(Handle):
+    def __init__(self, library, path):
+        super().__init__(library, library.iv_model_release)
+        library.iv_model_load(str(path).encode(), None, ctypes.byref(self.pointer))
+        self.inputs = [
+            library.iv_model_input(self.pointer, i).contents.name.decode()
+            for i in range(library.iv_model_input_count(self.pointer))
+        ]
+        self.outputs = [
+            library.iv_model_output(self.pointer, i).contents.name.decode()
+            for i in range(library.iv_model_output_count(self.pointer))
+        ]
+
+    def create_session(self, threads):
+        return Session(self, threads)
+
+
+class Tensor(Handle):
+    """A tensor of the library. `array` keeps wrapped memory alive."""
+
+    def __init__(self, library, array=None):
+        super().__init__(library, library.iv_tensor_release)
+        self.array = array
+        if array is not None:
+            strides = [stride // array.itemsize for stride in array.strides]
+            library.iv_tensor_wrap(
+                DTYPE_NUMBERS[array.dtype], array.ndim, (ctypes.c_int64 * array.ndim)(*array.shape),
+                (ctypes.c_int64 * array.ndim)(*strides), array.ctypes.data, None, None,
+                ctypes.byref(self.pointer),
+            )
+
+    def numpy(self):
+        """A copy of the elements."""
+        library = self.library
+        plain = Tensor(library)
+        library.iv_tensor_contiguous(self.pointer, ctypes.byref(plain.pointer))
+        dims = library.iv_tensor_dims(plain.pointer)[: library.iv_tensor_rank(plain.pointer)]
+        dtype = DTYPES[library.iv_tensor_dtype(plain.pointer)]
+        size = library.iv_tensor_elements(plain.pointer) * dtype.itemsize
+        data = ctypes.string_at(library.iv_tensor_data(plain.pointer), size) if size else b""
+        return numpy.frombuffer(bytearray(data), dtype).reshape(dims)
+
+
+class Session(Handle):
+    def __init__(self, model, threads):
+        super().__init__(model.library, model.library.iv_session_destroy)
+        options = SessionOptions(ctypes.sizeof(SessionOptions), threads, None, None)
+        self.library.iv_session_create(
+            model.pointer, ctypes.byref(options), ctypes.byref(self.pointer)
+        )
+        self.input_names = model.inputs
+        self.output_names = model.outputs
+
+    def tensor(self, array):
+        """A tensor over the array's own memory."""
+        return Tensor(self.library, array)
+
+    def run(self, inputs):
+        """Run on {name: Tensor}; gives {name: Tensor}."""
+        given = (VOID * len(self.input_names))(
+            *(inputs[name].pointer.value for name in self.input_names)
+        )
+        results = (VOID * len(self.output_names))()
+        self.library.iv_session_run_tensors(self.pointer, given, results)
+        outputs = {}
+        for name, pointer in zip(self.output_names, results):
+            outputs[name] = tensor = Tensor(self.library)
+            tensor.pointer.value = pointer
+        return outputs
+
+    def digest(self, outputs):
+        """The digest of a run's outputs, as `invar run --digest` prints it."""
+        values = (Value * len(outputs))(
+            *((KIND_TENSOR, outputs[name].pointer.value) for name in self.output_names)
+        )
+        text = (ctypes.c_char * 65)()
+        self.library.iv_digest_values(len(outputs), values, text)
+        return text.value.decode()
