@@ -262,6 +262,8 @@ static bool decided(division *work, int64_t *value) {
     if (bounds.lower == bounds.upper)
         return true;
     *value = 0;
+    if (work->dividend->term_count == 0)
+        return true;
     iv_scope *scope = work->scope;
     if (!iv_dim_proven_at_least(scope, work->dividend, 0))
         return false;
