@@ -261,8 +261,8 @@ def markdown(report):
     rows += [f"| {what} | {value} |" for what, value in report["machine"].items()]
     rows += [f"| {name} | {value} |" for name, value in report["versions"].items()]
     rows += [
-        "", "Medians in milliseconds, taken in one process with the engines in turn; a ratio above 1 "
-        "says that Invar is faster. `difference` is the largest difference of an output, relative "
+        "", "Medians in milliseconds, taken in one process with the engines in turn; a ratio above "
+        "1 says that Invar is faster. `difference` is the largest difference of an output, relative "
         "to the output's largest value: what two orders of rounding give. `others` is the part of "
         "a core that other processes took meanwhile.",
         "", "| case | Invar ms | ONNX Runtime ms | ratio | difference | runs each | others |",

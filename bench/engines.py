@@ -7,6 +7,7 @@ copies the last run's results to numpy arrays, in the model's order of outputs.
 
 import json
 import pathlib
+import tempfile
 
 import onnxruntime
 
@@ -50,7 +51,7 @@ class ProfiledOnnxRuntimeSession(OnnxRuntimeSession):
 
     def prepare(self, options):
         options.enable_profiling = True
-        options.profile_file_prefix = "/tmp/onnxruntime_profile"
+        options.profile_file_prefix = str(pathlib.Path(tempfile.gettempdir()) / "profile")
 
     def end(self):
         path = pathlib.Path(self.session.end_profiling())

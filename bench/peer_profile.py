@@ -12,8 +12,6 @@ import collections
 import pathlib
 import sys
 
-import numpy
-
 import engines
 
 HERE = pathlib.Path(__file__).resolve().parent

@@ -212,7 +212,8 @@ def bert_base():
         weight = b.normal(
             f"{name}.weight", (features_in, features_out), math.sqrt(1.0 / features_in)
         )
-        return b.node("Add", b.node("MatMul", x, weight), b.normal(f"{name}.bias", features_out, 0.1))
+        bias = b.normal(f"{name}.bias", features_out, 0.1)
+        return b.node("Add", b.node("MatMul", x, weight), bias)
 
     def layer_norm(x, name):
         scale = b.uniform(f"{name}.weight", HIDDEN, 0.8, 1.2)

@@ -184,7 +184,7 @@ def main():
     )
     (probabilities,) = session.run(None, {"image": test_x})
     correct = int((probabilities.argmax(1) == test_y).sum())
-    print(f"held-out images: {correct} of {len(test_y)} right ({100 * correct / len(test_y):.2f} %)")
+    print(f"held-out images: {correct} of {len(test_y)} right, {correct / len(test_y):.2%}")
     with torch.no_grad():
         ours = torch.softmax(net(torch.from_numpy(test_x)), 1).numpy()
     print(f"PyTorch and ONNX Runtime differ by at most {numpy.abs(ours - probabilities).max():.2g}")
