@@ -262,9 +262,9 @@ def markdown(report):
     rows += [f"| {name} | {value} |" for name, value in report["versions"].items()]
     rows += [
         "", "Medians in milliseconds, taken in one process with the engines in turn; a ratio above "
-        "1 says that Invar is faster. `difference` is the largest difference of an output, relative "
-        "to the output's largest value: what two orders of rounding give. `others` is the part of "
-        "a core that other processes took meanwhile.",
+        "1 says that Invar is faster. `difference` is the largest difference of an output, "
+        "relative to the output's largest value: what two orders of rounding give. `others` is the "
+        "part of a core that other processes took meanwhile.",
         "", "| case | Invar ms | ONNX Runtime ms | ratio | difference | runs each | others |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
