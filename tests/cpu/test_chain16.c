@@ -1,0 +1,424 @@
+/* The 16-bit chain's kernels against the reference of src/numerics/chain.h, bit for bit, on every
+ * instruction set that this machine has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/allocation.h"
+#include "cpu/chain16.h"
+#include "numerics/chain.h"
+#include "numerics/convert.h"
+
+static uint64_t seed = 1;
+
+static uint32_t random_bits(void) {
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed >> 32);
+}
+
+static int random_between(int low, int high) {
+    return low + (int)(random_bits() % (uint32_t)(high - low + 1));
+}
+
+/* What the elements of a matrix look like. */
+typedef enum distribution {
+    NORMAL,           /* sums of uniforms: what networks hold */
+    SMALL_INTEGERS,   /* -4 to 4: ties of exponents, exact cancellation, zeros */
+    LARGEST_FRACTION, /* fractions near 2 with one exponent: the sum of products near 2^31 */
+    POSITIVE_LARGEST, /* the same without a sign */
+    SUBNORMAL,        /* zeros and subnormals */
+    SPARSE,           /* nine zeros in ten, of both signs */
+    ZERO_BLOCKS,      /* whole groups of 16 along k that are zero */
+    MODERATE,         /* exponents over 40 binary orders, or all that f16 has */
+    WIDE,             /* every finite pattern */
+    HUGE_VALUES,      /* the largest exponents: sums overflow */
+    TINY_VALUES,      /* the smallest: everything near the floor of E */
+    SPECIAL,          /* normal ones with a few infinities and NaN */
+    CROSSED,          /* where one side is huge the other is zero; elsewhere both are small */
+    ANY_BITS,
+    DISTRIBUTIONS
+} distribution;
+
+static uint16_t from_f32(iv_dtype dtype, float value) {
+    return dtype == IV_BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
+}
+
+static uint16_t with_exponent(iv_dtype dtype, int low, int high) {
+    int fraction_bits = dtype == IV_BF16 ? 7 : 10, largest = dtype == IV_BF16 ? 254 : 30;
+    low = low < 0 ? 0 : low;
+    high = high > largest ? largest : high;
+    int fraction = (int)(random_bits() >> 8) & ((1 << fraction_bits) - 1);
+    int bits = random_between(low, high) << fraction_bits | fraction;
+    return (uint16_t)(bits | (int)(random_bits() & 0x8000));
+}
+
+static uint16_t element(iv_dtype dtype, distribution kind, int64_t k, bool left) {
+    bool brain = dtype == IV_BF16;
+    float normal = 0.0f;
+    switch (kind) {
+    case NORMAL:
+    case SPECIAL:
+        if (kind == SPECIAL && random_bits() % 200 == 0)
+            return (uint16_t)((brain ? 0x7f80 : 0x7c00) + (random_bits() % 2) * 3 +
+                              (random_bits() & 0x8000));
+        for (int i = 0; i < 6; i++)
+            normal += (float)random_between(-1000, 1000) * 0.001f;
+        return from_f32(dtype, normal);
+    case SMALL_INTEGERS:
+        return from_f32(dtype, (float)random_between(-4, 4));
+    case LARGEST_FRACTION:
+    case POSITIVE_LARGEST:
+        return (uint16_t)(0x3fff - random_bits() % 2 +
+                          (kind == POSITIVE_LARGEST ? 0 : 0x8000 * (random_bits() % 64 == 0)));
+    case SUBNORMAL:
+        return with_exponent(dtype, 0, 0) & (random_bits() % 4 ? 0xffff : 0x8000);
+    case SPARSE:
+        return random_bits() % 10 ? (uint16_t)(random_bits() & 0x8000)
+                                  : with_exponent(dtype, 0, 254);
+    case ZERO_BLOCKS:
+        return k / 16 % 3 != 1 ? 0 : with_exponent(dtype, brain ? 120 : 10, brain ? 134 : 20);
+    case MODERATE:
+        return with_exponent(dtype, brain ? 107 : 0, brain ? 147 : 30);
+    case WIDE:
+        return with_exponent(dtype, 0, 254);
+    case HUGE_VALUES:
+        return with_exponent(dtype, brain ? 180 : 25, 254);
+    case TINY_VALUES:
+        return with_exponent(dtype, 0, brain ? 70 : 3);
+    case CROSSED:
+        if (k % 3 == 2)
+            return with_exponent(dtype, 0, brain ? 120 : 10);
+        return (k % 3 == 0) == left ? with_exponent(dtype, brain ? 170 : 20, 254) : 0;
+    default:
+        return (uint16_t)random_bits();
+    }
+}
+
+static float initial_value(void) {
+    switch (random_bits() % 16) {
+    case 0:
+        return -0.0f;
+    case 1:
+        return 0.0f;
+    case 2: /* subnormal */
+        return iv_bits_to_f32((random_bits() & 0x807fffffu));
+    case 3: /* anything */
+        return iv_bits_to_f32(random_bits());
+    case 4: /* huge */
+        return iv_bits_to_f32(0x7f000000u | (random_bits() & 0x807fffffu));
+    default: /* 2^-3 to 2^4 */
+        return iv_bits_to_f32((random_bits() & 0x807fffffu) | (uint32_t)random_between(124, 131)
+                                                                  << 23);
+    }
+}
+
+static uint32_t canonical(float value) {
+    return value != value ? 0x7fc00000u : iv_bits_from_f32(value);
+}
+
+static void *allocate(size_t bytes) {
+    void *block = iv_allocate(bytes);
+    assert_non_null(block);
+    memset(block, 0xa5, bytes);
+    return block;
+}
+
+static uint16_t *matrix(iv_dtype dtype, distribution kind, int64_t rows, int64_t columns,
+                        bool k_runs_down) {
+    uint16_t *elements = allocate((size_t)(rows * columns) * 2 + 2);
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < columns; j++)
+            elements[i * columns + j] = element(dtype, kind, k_runs_down ? i : j, !k_runs_down);
+    }
+    return elements;
+}
+
+/* The reference of a whole product of row-major matrices. */
+static float *reference(iv_dtype dtype, int64_t m, int64_t n, int64_t k, const uint16_t *a,
+                        const uint16_t *b, const float *initial) {
+    float *c = allocate((size_t)(m * n) * sizeof *c);
+    iv_chain16_format format =
+        dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+    for (int64_t i = 0; i < m; i++) {
+        for (int64_t j = 0; j < n; j++)
+            c[i * n + j] =
+                iv_chain16(a + i * k, 1, b + j, n, k, initial ? initial[i * n + j] : 0.0f, format);
+    }
+    return c;
+}
+
+static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride,
+                        int64_t column_stride) {
+    size_t bytes;
+    assert_int_equal(iv_chain16_packed_bytes(k, n, &bytes, NULL), IV_OK);
+    uint16_t *result = allocate(bytes);
+    /* Panel by panel, as threads would share it. */
+    for (int64_t first = 0; first < n; first += IV_CHAIN16_PANEL) {
+        int64_t end = first + IV_CHAIN16_PANEL < n ? first + IV_CHAIN16_PANEL : n;
+        iv_chain16_pack_b(k, n, b, k_stride, column_stride, first, end, result);
+    }
+    return result;
+}
+
+static void run(const iv_chain16_task *task, int64_t row_begin, int64_t row_end,
+                int64_t column_begin, int64_t column_end) {
+    size_t bytes;
+    assert_int_equal(iv_chain16_scratch_bytes(row_end - row_begin, task->k, &bytes, NULL), IV_OK);
+    void *scratch = allocate(bytes);
+    iv_chain16_run(task, row_begin, row_end, column_begin, column_end, scratch);
+    iv_free(scratch);
+}
+
+static int available(iv_isa *isas) {
+    int count = 0;
+    for (int isa = IV_ISA_SCALAR; isa <= IV_ISA_AVX512; isa++) {
+        iv_isa resolved;
+        if (iv_isa_resolve((iv_isa)isa, &resolved, NULL) == IV_OK)
+            isas[count++] = resolved;
+    }
+    return count;
+}
+
+static void assert_same(const float *expected, const float *got, int64_t m, int64_t n,
+                        const char *what) {
+    for (int64_t i = 0; i < m * n; i++) {
+        if (canonical(expected[i]) != canonical(got[i]))
+            fail_msg("%s: element (%lld, %lld) is %a (%08x), should be %a (%08x)", what,
+                     (long long)(i / n), (long long)(i % n), (double)got[i],
+                     iv_bits_from_f32(got[i]), (double)expected[i], iv_bits_from_f32(expected[i]));
+    }
+}
+
+/* One product on every instruction set, with and without initial sums. */
+static void check_product(iv_dtype dtype, distribution left, distribution right, int64_t m,
+                          int64_t n, int64_t k) {
+    uint16_t *a = matrix(dtype, left, m, k, false), *b = matrix(dtype, right, k, n, true);
+    float *initial = allocate((size_t)(m * n) * sizeof *initial);
+    float *c = allocate((size_t)(m * n) * sizeof *c);
+    for (int64_t i = 0; i < m * n; i++)
+        initial[i] = initial_value();
+    uint16_t *b_packed = packed(k, n, b, n, 1);
+    iv_isa isas[4];
+    int count = available(isas);
+    for (int continued = 0; continued < 2; continued++) {
+        float *expected = reference(dtype, m, n, k, a, b, continued ? initial : NULL);
+        for (int i = 0; i < count; i++) {
+            char what[128];
+            snprintf(what, sizeof what, "%s %s %d x %d, %lld x %lld x %lld%s", iv_isa_name(isas[i]),
+                     iv_dtype_name(dtype), left, right, (long long)m, (long long)n, (long long)k,
+                     continued ? " continued" : "");
+            iv_chain16_task task = {.isa = isas[i],
+                                    .dtype = dtype,
+                                    .n = n,
+                                    .k = k,
+                                    .a = a,
+                                    .a_row_stride = k,
+                                    .a_k_stride = 1,
+                                    .packed_b = b_packed,
+                                    .initial = continued ? initial : NULL,
+                                    .initial_row_stride = n,
+                                    .initial_column_stride = 1,
+                                    .c = c,
+                                    .c_dtype = IV_F32,
+                                    .c_row_stride = n,
+                                    .c_column_stride = 1};
+            memset(c, 0xff, (size_t)(m * n) * sizeof *c);
+            run(&task, 0, m, 0, n);
+            assert_same(expected, c, m, n, what);
+        }
+        iv_free(expected);
+    }
+    iv_free(b_packed);
+    iv_free(c);
+    iv_free(initial);
+    iv_free(b);
+    iv_free(a);
+}
+
+static void every_distribution(void **state) {
+    for (int format = 0; format < 2; format++) {
+        for (int left = 0; left < DISTRIBUTIONS; left++) {
+            for (int right = 0; right < DISTRIBUTIONS; right++)
+                check_product(format ? IV_F16 : IV_BF16, (distribution)left, (distribution)right, 9,
+                              random_between(1, 130), random_between(1, 100));
+        }
+    }
+}
+
+static void every_shape(void **state) {
+    static const int ks[] = {0, 1, 15, 16, 17, 31, 32, 33, 48, 160};
+    static const int ns[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 129};
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+        for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
+            check_product((i + j) % 2 ? IV_F16 : IV_BF16, j % 3 ? NORMAL : MODERATE, NORMAL,
+                          random_between(0, 7), ns[j], ks[i]);
+    }
+    /* More rows than one block takes. */
+    check_product(IV_BF16, NORMAL, NORMAL, 300, 70, 33);
+}
+
+/* Sixteen products at their largest and an accumulator that carries their sum past 2^31 units. */
+static void largest_sums(void **state) {
+    for (int format = 0; format < 2; format++) {
+        for (int sign = 0; sign < 2; sign++) {
+            iv_dtype dtype = format ? IV_F16 : IV_BF16;
+            uint16_t a[16], b[16 * 64], largest = 0x3fff; /* the last below 2, in both formats */
+            float initial[64], c[64];
+            for (int i = 0; i < 16; i++)
+                a[i] = largest;
+            for (int i = 0; i < 16 * 64; i++)
+                b[i] = sign ? (uint16_t)(largest | 0x8000) : largest;
+            for (int j = 0; j < 64; j++)
+                initial[j] = (sign ? -1.0f : 1.0f) * 0.0625f * (float)(j - 8);
+            float *expected = reference(dtype, 1, 64, 16, a, b, initial);
+            uint16_t *b_packed = packed(16, 64, b, 64, 1);
+            iv_isa isas[4];
+            int count = available(isas);
+            for (int i = 0; i < count; i++) {
+                iv_chain16_task task = {.isa = isas[i],
+                                        .dtype = dtype,
+                                        .n = 64,
+                                        .k = 16,
+                                        .a = a,
+                                        .a_row_stride = 16,
+                                        .a_k_stride = 1,
+                                        .packed_b = b_packed,
+                                        .initial = initial,
+                                        .initial_row_stride = 64,
+                                        .initial_column_stride = 1,
+                                        .c = c,
+                                        .c_dtype = IV_F32,
+                                        .c_row_stride = 64,
+                                        .c_column_stride = 1};
+                run(&task, 0, 1, 0, 64);
+                assert_same(expected, c, 1, 64, iv_isa_name(isas[i]));
+            }
+            iv_free(b_packed);
+            iv_free(expected);
+        }
+    }
+}
+
+typedef struct operand {
+    const uint16_t *a;
+    int64_t k;
+    float bias;
+} operand;
+
+static void gather_row(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out) {
+    const operand *operand = context;
+    memcpy(out, operand->a + row * operand->k + k, (size_t)count * sizeof *out);
+}
+
+static void add_bias(void *context, int64_t row, int64_t column, int64_t count, float *acc) {
+    const operand *operand = context;
+    for (int64_t j = 0; j < count; j++)
+        acc[j] = acc[j] + (operand->bias * (float)row + (float)(column + j));
+}
+
+/* Rectangles of any cut, transposed operands with strides of both signs, gathered rows, an
+ * epilogue, and C in every dtype and both directions, all give what the plain product gives. */
+static void views_and_cuts(void **state) {
+    enum { M = 37, N = 150, K = 45 };
+    for (int trial = 0; trial < 36; trial++) {
+        iv_dtype dtype = trial % 2 ? IV_F16 : IV_BF16;
+        iv_dtype c_dtype = trial % 3 == 0 ? IV_F32 : trial % 3 == 1 ? IV_BF16 : IV_F16;
+        bool transposed = trial & 1, gathered = trial & 4;
+        int64_t row_strides[] = {N, 1, 2 * N + 3}, column_strides[] = {1, M, 2};
+        int layout = trial / 3 % 3;
+        uint16_t *a = matrix(dtype, NORMAL, M, K, false), *b = matrix(dtype, NORMAL, K, N, true);
+        float *expected = reference(dtype, M, N, K, a, b, NULL);
+        uint16_t *a_view = allocate(M * K * 2), *b_view = allocate(N * K * 2);
+        for (int i = 0; i < M; i++) {
+            for (int k = 0; k < K; k++)
+                a_view[k * M + (M - 1 - i)] = a[i * K + k];
+        }
+        for (int j = 0; j < N; j++) {
+            for (int k = 0; k < K; k++)
+                b_view[(N - 1 - j) * K + k] = b[k * N + j];
+        }
+        uint16_t *b_packed =
+            transposed ? packed(K, N, b_view + (N - 1) * K, 1, -K) : packed(K, N, b, N, 1);
+        operand context = {a, K, 0.25f};
+        uint32_t *c = allocate(M * (2 * N + 3) * sizeof *c);
+        iv_isa isas[4];
+        int count = available(isas);
+        for (int i = 0; i < count; i++) {
+            iv_chain16_task task = {.isa = isas[i],
+                                    .dtype = dtype,
+                                    .n = N,
+                                    .k = K,
+                                    .a = gathered     ? NULL
+                                         : transposed ? a_view + M - 1
+                                                      : a,
+                                    .a_row_stride = transposed ? -1 : K,
+                                    .a_k_stride = transposed ? M : 1,
+                                    .gather = gathered ? gather_row : NULL,
+                                    .gather_context = &context,
+                                    .packed_b = b_packed,
+                                    .epilogue = add_bias,
+                                    .epilogue_context = &context,
+                                    .c = c,
+                                    .c_dtype = c_dtype,
+                                    .c_row_stride = row_strides[layout],
+                                    .c_column_stride = column_strides[layout]};
+            memset(c, 0xff, M * (2 * N + 3) * sizeof *c);
+            int row_cut = random_between(0, M), column_cut = random_between(0, N);
+            run(&task, 0, row_cut, 0, column_cut);
+            run(&task, row_cut, M, 0, column_cut);
+            run(&task, 0, row_cut, column_cut, N);
+            run(&task, row_cut, M, column_cut, N);
+            for (int row = 0; row < M; row++) {
+                for (int j = 0; j < N; j++) {
+                    float sum = expected[row * N + j] + (context.bias * (float)row + (float)j);
+                    int64_t at = row * task.c_row_stride + j * task.c_column_stride;
+                    if (c_dtype == IV_F32)
+                        assert_int_equal(c[at], iv_bits_from_f32(sum));
+                    else
+                        assert_int_equal(((uint16_t *)c)[at], from_f32(c_dtype, sum));
+                }
+            }
+        }
+        iv_free(c);
+        iv_free(b_packed);
+        iv_free(b_view);
+        iv_free(a_view);
+        iv_free(expected);
+        iv_free(b);
+        iv_free(a);
+    }
+}
+
+static void sizes_that_do_not_fit(void **state) {
+    size_t bytes;
+    iv_error error;
+    assert_int_equal(iv_chain16_packed_bytes(-1, 4, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_packed_bytes(4, -1, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_packed_bytes(INT64_MAX, 4, &bytes, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_packed_bytes(4, INT64_MAX, &bytes, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_packed_bytes((int64_t)1 << 40, (int64_t)1 << 40, &bytes, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_scratch_bytes(-1, 4, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_scratch_bytes(4, INT64_MAX, &bytes, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_chain16_packed_bytes(17, 65, &bytes, &error), IV_OK);
+    assert_int_equal(bytes, 32 * 128 * 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_distribution),    cmocka_unit_test(every_shape),
+        cmocka_unit_test(largest_sums),          cmocka_unit_test(views_and_cuts),
+        cmocka_unit_test(sizes_that_do_not_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
