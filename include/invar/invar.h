@@ -2,6 +2,7 @@
 #ifndef INVAR_INVAR_H
 #define INVAR_INVAR_H
 
+#include <invar/compare.h>
 #include <invar/digest.h>
 #include <invar/dtype.h>
 #include <invar/error.h>
