@@ -133,8 +133,8 @@ static IV_HD_HOT int32_t iv_chain16_raise(int32_t largest, int32_t significand, 
     return significand != 0 && exponent > largest ? exponent : largest;
 }
 
-/* trunc(significand * 2^shift) toward zero. Left shifts are at most 11 and cannot overflow, but for a zero,
- * whose exponent may lie anywhere: its shift is reduced to one that C defines. */
+/* trunc(significand * 2^shift) toward zero. Left shifts are at most 11 and cannot overflow, but for
+ * a zero, whose exponent may lie anywhere: its shift is reduced to one that C defines. */
 static IV_HD_HOT int32_t iv_chain16_align(int32_t significand, int32_t shift) {
     int32_t magnitude = significand < 0 ? -significand : significand;
     int32_t aligned = shift >= 0    ? (int32_t)((uint32_t)magnitude << (shift & 31))
