@@ -33,7 +33,7 @@ const char *iv_dtype_name(iv_dtype dtype) {
 }
 
 iv_dtype iv_dtype_from_name(const char *name) {
-    for (int i = 1; i < IV_DTYPE_COUNT; i++) {
+    for (int i = 1; name != NULL && i < IV_DTYPE_COUNT; i++) {
         if (strcmp(name, dtypes[i].name) == 0)
             return (iv_dtype)i;
     }

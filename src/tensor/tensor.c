@@ -18,8 +18,11 @@ iv_status iv_storage_create(size_t bytes, iv_storage **storage, iv_error *error)
         iv_free(data);
         return iv_fail_memory(error, bytes);
     }
-    *fresh = (iv_storage){
-        .references = 1, .data = data, .bytes = bytes, .release = free_storage_data, .context = data};
+    *fresh = (iv_storage){.references = 1,
+                          .data = data,
+                          .bytes = bytes,
+                          .release = free_storage_data,
+                          .context = data};
     *storage = fresh;
     return IV_OK;
 }
@@ -32,7 +35,8 @@ iv_storage *iv_storage_retain(iv_storage *storage) {
 void iv_storage_release(iv_storage *storage) {
     if (storage == NULL)
         return;
-    /* acquire-release: the last owner must see every write that the other owners made before they let go. */
+    /* acquire-release: the last owner must see every write that the other owners made before they
+     * let go. */
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
         return;
     if (storage->release != NULL)
@@ -47,7 +51,10 @@ iv_status iv_count_elements(iv_dtype dtype, int rank, const int64_t *dims, int64
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%d is not a dtype", (int)dtype);
     if (rank < 0 || rank > IV_MAX_RANK)
         return iv_fail(error, IV_ERROR_SHAPE, "rank %d is not between 0 and %d", rank, IV_MAX_RANK);
-    /* The product of the nonzero extents must fit too: strides are made of it even when a tensor is empty. */
+    if (rank > 0 && dims == NULL)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no extents given for rank %d", rank);
+    /* The product of the nonzero extents must fit too: strides are made of it even when a tensor is
+     * empty. */
     int64_t product = 1;
     bool empty = false;
     for (int i = 0; i < rank; i++) {
@@ -56,7 +63,8 @@ iv_status iv_count_elements(iv_dtype dtype, int rank, const int64_t *dims, int64
                            (long long)dims[i], i);
         empty = empty || dims[i] == 0;
         if (dims[i] != 0 && __builtin_mul_overflow(product, dims[i], &product))
-            return iv_fail(error, IV_ERROR_SHAPE, "the number of elements overflows at dimension %d", i);
+            return iv_fail(error, IV_ERROR_SHAPE,
+                           "the number of elements overflows at dimension %d", i);
     }
     int64_t bytes;
     if (__builtin_mul_overflow(product, (int64_t)size, &bytes))
@@ -104,7 +112,8 @@ iv_status iv_tensor_create_uninitialised(iv_dtype dtype, int rank, const int64_t
     IV_TRY(iv_storage_create(bytes, &storage, error));
     if (dtype == IV_STRING)
         memset(storage->data, 0, bytes);
-    iv_status status = iv_tensor_over(storage, storage->data, dtype, rank, dims, NULL, tensor, error);
+    iv_status status =
+        iv_tensor_over(storage, storage->data, dtype, rank, dims, NULL, tensor, error);
     iv_storage_release(storage);
     return status;
 }
@@ -116,11 +125,20 @@ iv_status iv_tensor_create(iv_dtype dtype, int rank, const int64_t *dims, iv_ten
     return IV_OK;
 }
 
+static iv_status fail_no_data(int64_t elements, iv_error *error) {
+    return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no memory given for %lld elements",
+                   (long long)elements);
+}
+
 iv_status iv_tensor_from_data(iv_dtype dtype, int rank, const int64_t *dims, const void *data,
                               iv_tensor **tensor, iv_error *error) {
     if (dtype == IV_STRING)
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
                        "text has owners of its own: use iv_tensor_from_strings");
+    int64_t elements;
+    IV_TRY(iv_count_elements(dtype, rank, dims, &elements, error));
+    if (data == NULL && elements != 0)
+        return fail_no_data(elements, error);
     IV_TRY(iv_tensor_create_uninitialised(dtype, rank, dims, tensor, error));
     if ((*tensor)->storage->bytes != 0)
         memcpy((*tensor)->data, data, (*tensor)->storage->bytes);
@@ -131,8 +149,14 @@ iv_status iv_tensor_from_strings(int rank, const int64_t *dims, const iv_string 
                                  iv_tensor **tensor, iv_error *error) {
     int64_t elements;
     IV_TRY(iv_count_elements(IV_STRING, rank, dims, &elements, error));
+    if (strings == NULL && elements != 0)
+        return fail_no_data(elements, error);
     size_t table = (size_t)elements * sizeof(iv_string), bytes = table;
     for (int64_t i = 0; i < elements; i++) {
+        if (strings[i].data == NULL && strings[i].bytes != 0)
+            return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                           "no memory given for the %zu bytes of text element %lld",
+                           strings[i].bytes, (long long)i);
         if (__builtin_add_overflow(bytes, strings[i].bytes, &bytes))
             return iv_fail(error, IV_ERROR_SHAPE, "the size of the text overflows");
     }
@@ -153,20 +177,55 @@ iv_status iv_tensor_from_strings(int rank, const int64_t *dims, const iv_string 
     return status;
 }
 
+/* Copies strides from outside, in a form with which nothing can overflow: row-major ones where they
+ * do not matter (extents of 1, empty tensors); the rest may not reach further than a quarter of the
+ * address space, so that a step past the last element fits too. */
+static iv_status adopt_strides(iv_dtype dtype, int rank, const int64_t *dims, int64_t elements,
+                               const int64_t *strides, int64_t *adopted, iv_error *error) {
+    iv_row_major_strides(rank, dims, adopted);
+    int64_t reach = 0;
+    for (int i = 0; i < rank && elements != 0 && strides != NULL; i++) {
+        if (dims[i] == 1)
+            continue;
+        int64_t span;
+        if (strides[i] == INT64_MIN ||
+            __builtin_mul_overflow(dims[i] - 1, strides[i] < 0 ? -strides[i] : strides[i], &span) ||
+            __builtin_add_overflow(reach, span, &reach) ||
+            reach > INT64_MAX / 4 / (int64_t)iv_dtype_size(dtype))
+            return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                           "stride %lld of dimension %d reaches beyond any memory",
+                           (long long)strides[i], i);
+        adopted[i] = strides[i];
+    }
+    return IV_OK;
+}
+
+/* What the elements of a dtype are aligned to in memory. */
+static size_t element_alignment(iv_dtype dtype) {
+    return dtype == IV_STRING ? _Alignof(iv_string) : iv_dtype_size(dtype);
+}
+
 iv_status iv_tensor_wrap(iv_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
                          void *data, void (*release)(void *context), void *context,
                          iv_tensor **tensor, iv_error *error) {
     int64_t elements;
     IV_TRY(iv_count_elements(dtype, rank, dims, &elements, error));
     if (data == NULL && elements != 0)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no memory given for %lld elements",
-                       (long long)elements);
+        return fail_no_data(elements, error);
+    if ((uintptr_t)data % element_alignment(dtype) != 0)
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "the memory is not aligned to the %zu bytes of %s: copy it with iv_tensor_from_data",
+            element_alignment(dtype), iv_dtype_name(dtype));
+    int64_t adopted[IV_MAX_RANK];
+    IV_TRY(adopt_strides(dtype, rank, dims, elements, strides, adopted, error));
     iv_storage *storage = iv_allocate(sizeof *storage);
     if (storage == NULL)
         return iv_fail_memory(error, sizeof *storage);
-    /* `release` is set only once nothing can fail any more, so that a failure leaves the memory with the caller. */
+    /* `release` is set only once nothing can fail any more, so that a failure leaves the memory
+     * with the caller. */
     *storage = (iv_storage){.references = 1, .data = data};
-    iv_status status = iv_tensor_over(storage, data, dtype, rank, dims, strides, tensor, error);
+    iv_status status = iv_tensor_over(storage, data, dtype, rank, dims, adopted, tensor, error);
     if (status == IV_OK) {
         storage->bytes = (size_t)elements * iv_dtype_size(dtype);
         storage->release = release;
@@ -247,20 +306,21 @@ static void copy_row(void *context, int64_t count, char *const *data, const int6
         memcpy(target, source, (size_t)count * size);
         return;
     }
-#define COPY(type)                                                                                 \
+/* A copy of constant size is one load and one store, of whatever type the elements are. */
+#define COPY(bytes)                                                                                \
     for (int64_t i = 0; i < count; i++, target += steps[0], source += steps[1])                    \
-        *(type *)(void *)target = *(const type *)(const void *)source;
+        memcpy(target, source, bytes);
     switch (size) {
     case 1:
-        COPY(uint8_t) break;
+        COPY(1) break;
     case 2:
-        COPY(uint16_t) break;
+        COPY(2) break;
     case 4:
-        COPY(uint32_t) break;
+        COPY(4) break;
     case 8:
-        COPY(uint64_t) break;
+        COPY(8) break;
     default:
-        COPY(iv_string) break;
+        COPY(sizeof(iv_string)) break;
     }
 #undef COPY
 }
@@ -283,7 +343,8 @@ iv_status iv_tensor_contiguous(iv_tensor *tensor, iv_tensor **contiguous, iv_err
         iv_tensor_copy_elements(*contiguous, tensor);
         return IV_OK;
     }
-    /* Text: gather the entries in order, then copy them with their text into a storage of their own. */
+    /* Text: gather the entries in order, then copy them with their text into a storage of their
+     * own. */
     int64_t elements = iv_tensor_elements(tensor);
     iv_storage *entries;
     IV_TRY(iv_storage_create((size_t)elements * sizeof(iv_string), &entries, error));
@@ -292,7 +353,8 @@ iv_status iv_tensor_contiguous(iv_tensor *tensor, iv_tensor **contiguous, iv_err
                                       NULL, &gathered, error);
     if (status == IV_OK) {
         iv_tensor_copy_elements(gathered, tensor);
-        status = iv_tensor_from_strings(tensor->rank, tensor->dims, entries->data, contiguous, error);
+        status =
+            iv_tensor_from_strings(tensor->rank, tensor->dims, entries->data, contiguous, error);
     }
     iv_tensor_release(gathered);
     iv_storage_release(entries);

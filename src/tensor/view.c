@@ -10,9 +10,11 @@ static iv_status view(iv_tensor *tensor, char *data, int rank, const int64_t *di
 
 /* Finds strides for `dims` that visit the tensor's elements in the same row-major order.
  *
- * Both shapes are cut into the smallest matching groups of dimensions with equal products; a group of the old shape
- * must be laid out like one dimension, and the new dimensions of the group divide that one. False if one is not. */
-static bool reshape_strides(const iv_tensor *tensor, int rank, const int64_t *dims, int64_t *strides) {
+ * Both shapes are cut into the smallest matching groups of dimensions with equal products; a group
+ * of the old shape must be laid out like one dimension, and the new dimensions of the group divide
+ * that one. False if one is not. */
+static bool reshape_strides(const iv_tensor *tensor, int rank, const int64_t *dims,
+                            int64_t *strides) {
     int old = 0, now = 0;
     while (old < tensor->rank || now < rank) {
         int old_start = old, now_start = now;
@@ -29,7 +31,8 @@ static bool reshape_strides(const iv_tensor *tensor, int rank, const int64_t *di
             else
                 return false;
         }
-        /* The stride of the group's last old dimension that is not 1, and the check that the others continue it. */
+        /* The stride of the group's last old dimension that is not 1, and the check that the others
+         * continue it. */
         int64_t stride = 1, next = 0;
         bool first = true;
         for (int i = old - 1; i >= old_start; i--) {
@@ -56,17 +59,19 @@ iv_status iv_tensor_reshape(iv_tensor *tensor, int rank, const int64_t *dims, iv
     IV_TRY(iv_count_elements(tensor->dtype, rank, dims, &elements, error));
     if (elements != iv_tensor_elements(tensor)) {
         char from[IV_DIMS_TEXT_BYTES], to[IV_DIMS_TEXT_BYTES];
-        return iv_fail(error, IV_ERROR_SHAPE, "cannot reshape %s to %s: the numbers of elements differ",
-                       iv_dims_text(tensor->rank, tensor->dims, from), iv_dims_text(rank, dims, to));
+        return iv_fail(
+            error, IV_ERROR_SHAPE, "cannot reshape %s to %s: the numbers of elements differ",
+            iv_dims_text(tensor->rank, tensor->dims, from), iv_dims_text(rank, dims, to));
     }
     if (elements == 0 || iv_tensor_is_contiguous(tensor))
         return view(tensor, tensor->data, rank, dims, NULL, result, error);
     int64_t strides[IV_MAX_RANK] = {0};
     if (!reshape_strides(tensor, rank, dims, strides)) {
         char from[IV_DIMS_TEXT_BYTES], to[IV_DIMS_TEXT_BYTES];
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "a view of %s with these strides cannot have the shape %s: make it contiguous first",
-                       iv_dims_text(tensor->rank, tensor->dims, from), iv_dims_text(rank, dims, to));
+        return iv_fail(
+            error, IV_ERROR_UNSUPPORTED,
+            "a view of %s with these strides cannot have the shape %s: make it contiguous first",
+            iv_dims_text(tensor->rank, tensor->dims, from), iv_dims_text(rank, dims, to));
     }
     return view(tensor, tensor->data, rank, dims, strides, result, error);
 }
@@ -95,18 +100,20 @@ iv_status iv_tensor_slice(iv_tensor *tensor, int axis, int64_t start, int64_t co
                        tensor->rank);
     int64_t extent = tensor->dims[axis], reach = 0, last = 0;
     if (count < 0 || step == 0 ||
-        (count > 0 && (start < 0 || start >= extent ||
-                       __builtin_mul_overflow(count - 1, step, &reach) ||
-                       __builtin_add_overflow(start, reach, &last) || last < 0 || last >= extent)))
+        (count > 0 &&
+         (start < 0 || start >= extent || __builtin_mul_overflow(count - 1, step, &reach) ||
+          __builtin_add_overflow(start, reach, &last) || last < 0 || last >= extent)))
         return iv_fail(error, IV_ERROR_SHAPE,
                        "%lld elements from %lld by %lld do not lie inside extent %lld of axis %d",
-                       (long long)count, (long long)start, (long long)step, (long long)extent, axis);
+                       (long long)count, (long long)start, (long long)step, (long long)extent,
+                       axis);
     int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
     memcpy(dims, tensor->dims, sizeof dims);
     memcpy(strides, tensor->strides, sizeof strides);
     char *data = tensor->data;
     dims[axis] = count;
-    if (count > 0)
+    /* An empty tensor may have no memory to point into. */
+    if (count > 0 && iv_tensor_elements(tensor) != 0)
         data += start * strides[axis] * (int64_t)iv_dtype_size(tensor->dtype);
     /* A step that leaves one element may be huge: its stride is never used and would overflow. */
     strides[axis] = count > 1 ? strides[axis] * step : 0;
@@ -132,7 +139,8 @@ iv_status iv_tensor_broadcast(iv_tensor *tensor, int rank, const int64_t *dims, 
     if (missing < 0) {
         char from[IV_DIMS_TEXT_BYTES], to[IV_DIMS_TEXT_BYTES];
         return iv_fail(error, IV_ERROR_SHAPE, "cannot broadcast %s to %s",
-                       iv_dims_text(tensor->rank, tensor->dims, from), iv_dims_text(rank, dims, to));
+                       iv_dims_text(tensor->rank, tensor->dims, from),
+                       iv_dims_text(rank, dims, to));
     }
     return view(tensor, tensor->data, rank, dims, strides, result, error);
 }
