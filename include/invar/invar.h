@@ -6,9 +6,9 @@
 #include <invar/digest.h>
 #include <invar/dtype.h>
 #include <invar/error.h>
-#include <invar/io.h>
 #include <invar/isa.h>
 #include <invar/model.h>
+#include <invar/onnx.h>
 #include <invar/session.h>
 #include <invar/tensor.h>
 #include <invar/value.h>

@@ -1,0 +1,10 @@
+/* The commands, one source file each. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "options.h"
+
+extern const option conformance_options[];
+int run_conformance(const arguments *arguments);
+
+#endif

@@ -1,0 +1,286 @@
+/* invar conformance: runs the ONNX standard's backend test folders. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "commands.h"
+#include "manifest.h"
+#include "strided.h"
+#include "support.h"
+
+const option conformance_options[] = {
+    MODEL_OPTIONS,
+    SESSION_OPTIONS,
+    {"verbose", NULL, false, "Print a line for each case"},
+    {"only", "TEXT", true, "Run only the cases whose name contains TEXT"},
+    {"tolerance", "ATOL,RTOL", false, "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
+    {"manifest", "FILE", false, "Cases to leave out: lines of NAME, a tab and the reason"},
+    {"digests", "FILE", false, "Write a line with the digest of the outputs for each case that ran"},
+    {"strided", NULL, false, "Hand every input over as a strided view"},
+    {0},
+};
+
+typedef struct settings {
+    iv_model_options model;
+    iv_session_options session;
+    double absolute, relative;
+    bool verbose, strided;
+    manifest manifest;
+    FILE *digests;
+    const arguments *arguments;
+    int passed, failed, skipped;
+} settings;
+
+/* ---- one data set ---- */
+
+static iv_status load_values(const char *folder, const char *stem, int count,
+                             const iv_value_description *(*describe)(const iv_model *, int),
+                             const iv_model *model, iv_value *values, iv_error *error) {
+    for (int i = 0; i < count; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s_%d.pb", stem, i);
+        char *path = join_path(folder, name);
+        struct stat found;
+        iv_status status = IV_OK;
+        /* A trailing optional input may have no file. */
+        if (path != NULL && stat(path, &found) == 0)
+            status = iv_onnx_value_load(path, describe(model, i), &values[i], error);
+        free(path);
+        if (status != IV_OK)
+            return status;
+    }
+    return IV_OK;
+}
+
+static iv_status compare_values(const settings *settings, iv_value ours, iv_value recorded,
+                                const char *name, iv_error *error) {
+    error->status = IV_ERROR_DIFFERENT;
+    if (ours.kind != recorded.kind) {
+        snprintf(error->message, sizeof error->message, "output %s is of another kind than recorded", name);
+        return IV_ERROR_DIFFERENT;
+    }
+    if (ours.kind == IV_KIND_SEQUENCE) {
+        int64_t count = iv_sequence_count(ours.sequence);
+        if (count != iv_sequence_count(recorded.sequence)) {
+            snprintf(error->message, sizeof error->message, "output %s has %lld items where %lld are recorded",
+                     name, (long long)count, (long long)iv_sequence_count(recorded.sequence));
+            return IV_ERROR_DIFFERENT;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            iv_status status = compare_values(settings, iv_sequence_item(ours.sequence, i),
+                                              iv_sequence_item(recorded.sequence, i), name, error);
+            if (status != IV_OK)
+                return status;
+        }
+        return IV_OK;
+    }
+    if (ours.kind == IV_KIND_NONE)
+        return IV_OK;
+    iv_comparison comparison;
+    iv_status status = iv_tensor_compare(ours.tensor, recorded.tensor, settings->absolute,
+                                         settings->relative, &comparison, error);
+    if (status != IV_OK || comparison.outside == 0)
+        return status;
+    error->status = IV_ERROR_DIFFERENT;
+    snprintf(error->message, sizeof error->message,
+             "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded", name,
+             (long long)comparison.outside, (long long)comparison.elements, (long long)comparison.worst,
+             comparison.worst_left, comparison.worst_right);
+    return IV_ERROR_DIFFERENT;
+}
+
+static iv_status compare_outputs(const settings *settings, const iv_model *model,
+                                 const iv_value *ours, const iv_value *recorded, iv_error *error) {
+    for (int i = 0; i < iv_model_output_count(model); i++) {
+        const char *name = iv_model_output(model, i)->name;
+        iv_status status = compare_values(settings, ours[i], recorded[i], name, error);
+        if (status != IV_OK)
+            return status;
+    }
+    return IV_OK;
+}
+
+static iv_status run_data_set(const settings *settings, const iv_model *model, iv_session *session,
+                              const char *folder, const char *name, iv_error *error) {
+    int inputs = iv_model_input_count(model), outputs = iv_model_output_count(model);
+    size_t count = (size_t)inputs + 2 * (size_t)outputs;
+    iv_value *values = calloc(count + 1, sizeof *values);
+    if (values == NULL)
+        return error->status = IV_ERROR_OUT_OF_MEMORY;
+    iv_value *ours = values + inputs, *recorded = ours + outputs;
+    iv_status status = load_values(folder, "input", inputs, iv_model_input, model, values, error);
+    for (int i = 0; i < inputs && status == IV_OK && settings->strided; i++)
+        status = make_strided(&values[i], error);
+    if (status == IV_OK)
+        status = load_values(folder, "output", outputs, iv_model_output, model, recorded, error);
+    if (status == IV_OK)
+        status = iv_session_run(session, values, ours, error);
+    if (status == IV_OK)
+        status = compare_outputs(settings, model, ours, recorded, error);
+    char digest[IV_DIGEST_TEXT_BYTES];
+    iv_error ignored;
+    if (settings->digests != NULL && (status == IV_OK || status == IV_ERROR_DIFFERENT) &&
+        iv_digest_values(outputs, ours, digest, &ignored) == IV_OK)
+        fprintf(settings->digests, "%s %s\n", digest, name);
+    for (size_t i = 0; i < count; i++)
+        iv_value_release(&values[i]);
+    free(values);
+    return status;
+}
+
+/* ---- one case ---- */
+
+static iv_status run_loaded(const settings *settings, const iv_model *model, iv_session *session,
+                            const char *folder, const char *name, iv_error *error) {
+    for (int set = 0;; set++) {
+        char part[64];
+        snprintf(part, sizeof part, "test_data_set_%d", set);
+        char *path = join_path(folder, part);
+        struct stat found;
+        if (path == NULL || stat(path, &found) != 0) {
+            free(path);
+            return IV_OK;
+        }
+        iv_status status = run_data_set(settings, model, session, path, name, error);
+        free(path);
+        if (status != IV_OK)
+            return status;
+    }
+}
+
+static iv_status run_case(const settings *settings, const char *folder, const char *name,
+                          iv_error *error) {
+    iv_model *model = NULL;
+    iv_session *session = NULL;
+    char *path = join_path(folder, "model.onnx");
+    iv_status status = path != NULL ? iv_model_load(path, &settings->model, &model, error)
+                                    : (error->status = IV_ERROR_OUT_OF_MEMORY);
+    if (status == IV_OK)
+        status = iv_session_create(model, &settings->session, &session, error);
+    if (status == IV_OK)
+        status = run_loaded(settings, model, session, folder, name, error);
+    iv_session_destroy(session);
+    iv_model_release(model);
+    free(path);
+    return status;
+}
+
+static bool is_selected(const settings *settings, const char *name) {
+    const char *text = option_value_at(settings->arguments, "only", 0);
+    for (int i = 0; text != NULL; text = option_value_at(settings->arguments, "only", ++i)) {
+        if (strstr(name, text) != NULL)
+            return true;
+    }
+    return option_value(settings->arguments, "only") == NULL;
+}
+
+static void count_case(settings *settings, const char *folder, const char *name) {
+    if (!is_selected(settings, name))
+        return;
+    const char *reason = manifest_reason(&settings->manifest, name);
+    if (reason != NULL) {
+        settings->skipped++;
+        if (settings->verbose)
+            printf("skipped %s: %s\n", name, reason);
+        return;
+    }
+    iv_error error = {IV_OK, ""};
+    iv_status status = run_case(settings, folder, name, &error);
+    if (status == IV_OK) {
+        settings->passed++;
+        if (settings->verbose)
+            printf("passed %s\n", name);
+    } else {
+        settings->failed++;
+        printf("failed %s: %s: %s\n", name, iv_status_name(status), error.message);
+    }
+    fflush(stdout);
+}
+
+/* ---- folders ---- */
+
+static int is_folder_name(const struct dirent *entry) {
+    return entry->d_name[0] != '.' && strncmp(entry->d_name, "test_data_set_", 14) != 0;
+}
+
+/* Runs the case in `folder`, or those below it in alphabetical order. False when a folder cannot be read. */
+static bool visit_folder(settings *settings, const char *folder, int depth) {
+    char *model = join_path(folder, "model.onnx");
+    struct stat found;
+    bool is_case = model != NULL && stat(model, &found) == 0;
+    free(model);
+    if (is_case) {
+        const char *slash = strrchr(folder, '/');
+        count_case(settings, folder, slash != NULL ? slash + 1 : folder);
+        return true;
+    }
+    struct dirent **entries;
+    int count = depth < 8 ? scandir(folder, &entries, is_folder_name, alphasort) : 0;
+    if (count < 0) {
+        fprintf(stderr, "invar: cannot read folder %s: %s\n", folder, strerror(errno));
+        return false;
+    }
+    bool read = true;
+    for (int i = 0; i < count; i++) {
+        char *path = join_path(folder, entries[i]->d_name);
+        if (path != NULL && stat(path, &found) == 0 && S_ISDIR(found.st_mode))
+            read = visit_folder(settings, path, depth + 1) && read;
+        free(path);
+        free(entries[i]);
+    }
+    if (count > 0)
+        free(entries);
+    return read;
+}
+
+/* ---- the command ---- */
+
+static bool read_settings(const arguments *arguments, settings *settings) {
+    const char *tolerance = option_value(arguments, "tolerance");
+    settings->arguments = arguments;
+    settings->absolute = 1e-7;
+    settings->relative = 1e-3;
+    settings->verbose = has_option(arguments, "verbose");
+    settings->strided = has_option(arguments, "strided");
+    if (!read_model_options(arguments, &settings->model) ||
+        !read_session_options(arguments, &settings->session))
+        return false;
+    if (tolerance != NULL && !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
+        usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);
+        return false;
+    }
+    const char *file = option_value(arguments, "manifest");
+    if (file != NULL && !read_manifest(file, &settings->manifest))
+        return false;
+    file = option_value(arguments, "digests");
+    if (file != NULL && (settings->digests = fopen(file, "w")) == NULL) {
+        fprintf(stderr, "invar: cannot write %s: %s\n", file, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+int run_conformance(const arguments *arguments) {
+    settings settings = {0};
+    bool complete = read_settings(arguments, &settings);
+    int code = complete ? EXIT_RIGHT : EXIT_USAGE;
+    for (int i = 0; i < arguments->positional_count && complete; i++) {
+        if (!visit_folder(&settings, arguments->positional[i], 0))
+            code = EXIT_FAILED;
+    }
+    if (settings.digests != NULL && fclose(settings.digests) != 0)
+        code = EXIT_FAILED;
+    if (complete) {
+        printf("%d passed, %d failed, %d skipped\n", settings.passed, settings.failed, settings.skipped);
+        if (code == EXIT_RIGHT && settings.failed != 0)
+            code = EXIT_DIFFERENT;
+        if (code == EXIT_RIGHT && settings.passed == 0) {
+            fputs("invar: no case was run\n", stderr);
+            code = EXIT_FAILED;
+        }
+    }
+    free_manifest(&settings.manifest);
+    return code;
+}

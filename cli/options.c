@@ -1,0 +1,332 @@
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+int usage_error(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fputs("invar: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputs("\n", stderr);
+    va_end(arguments);
+    return EXIT_USAGE;
+}
+
+/* ---- parsing ---- */
+
+static const option *find_in(const option *table, const char *name, size_t length) {
+    for (; table != NULL && table->name != NULL; table++) {
+        if (strlen(table->name) == length && memcmp(table->name, name, length) == 0)
+            return table;
+    }
+    return NULL;
+}
+
+static const option *find_option(const command *command, const char *name, size_t length) {
+    const option *found = find_in(command->options, name, length);
+    return found != NULL ? found : find_in(common_options, name, length);
+}
+
+/* Reads one "--name", "--name=value" or "--name value"; moves *index past what it used. */
+static bool parse_option(arguments *arguments, int argc, char **argv, int *index) {
+    const char *text = argv[*index] + 2, *equals = strchr(text, '=');
+    size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
+    const option *option = find_option(arguments->command, text, length);
+    if (option == NULL) {
+        usage_error("%s has no option --%.*s: see 'invar %s --help'", arguments->command->name,
+                    (int)length, text, arguments->command->name);
+        return false;
+    }
+    const char *value = NULL;
+    if (option->argument == NULL && equals != NULL) {
+        usage_error("--%s takes no argument", option->name);
+        return false;
+    }
+    if (option->argument != NULL) {
+        value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
+        if (value == NULL) {
+            usage_error("--%s needs an argument: --%s %s", option->name, option->name, option->argument);
+            return false;
+        }
+    }
+    if (!option->repeated && has_option(arguments, option->name)) {
+        usage_error("--%s is given twice", option->name);
+        return false;
+    }
+    arguments->options[arguments->option_count] = option;
+    arguments->values[arguments->option_count++] = value;
+    return true;
+}
+
+bool parse_arguments(const command *command, int argc, char **argv, arguments *arguments) {
+    *arguments = (struct arguments){.command = command};
+    size_t room = (size_t)(argc > 0 ? argc : 1);
+    arguments->positional = calloc(room, sizeof *arguments->positional);
+    arguments->options = calloc(room, sizeof *arguments->options);
+    arguments->values = calloc(room, sizeof *arguments->values);
+    if (arguments->positional == NULL || arguments->options == NULL || arguments->values == NULL) {
+        usage_error("out of memory");
+        return false;
+    }
+    bool only_operands = false;
+    for (int i = 1; i < argc; i++) {
+        if (!only_operands && strcmp(argv[i], "--") == 0)
+            only_operands = true;
+        else if (!only_operands && strncmp(argv[i], "--", 2) == 0) {
+            if (!parse_option(arguments, argc, argv, &i))
+                return false;
+        } else
+            arguments->positional[arguments->positional_count++] = argv[i];
+    }
+    if (has_option(arguments, "help"))
+        return true;
+    int count = arguments->positional_count;
+    if (count < command->least_operands ||
+        (command->most_operands >= 0 && count > command->most_operands)) {
+        usage_error("%s takes %s: see 'invar %s --help'", command->name,
+                    command->operands[0] != '\0' ? command->operands : "no operands", command->name);
+        return false;
+    }
+    return true;
+}
+
+void free_arguments(arguments *arguments) {
+    free(arguments->positional);
+    free(arguments->options);
+    free(arguments->values);
+    *arguments = (struct arguments){0};
+}
+
+bool has_option(const arguments *arguments, const char *name) {
+    for (int i = 0; i < arguments->option_count; i++) {
+        if (strcmp(arguments->options[i]->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *option_value_at(const arguments *arguments, const char *name, int index) {
+    for (int i = 0; i < arguments->option_count; i++) {
+        if (strcmp(arguments->options[i]->name, name) == 0 && index-- == 0)
+            return arguments->values[i];
+    }
+    return NULL;
+}
+
+const char *option_value(const arguments *arguments, const char *name) {
+    return option_value_at(arguments, name, 0);
+}
+
+bool parse_integer(const char *text, long long least, long long most, long long *value) {
+    char *end;
+    if (text[0] == '\0' || text[0] == ' ')
+        return false;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0' && *value >= least && *value <= most;
+}
+
+bool parse_number(const char *text, double *value) {
+    char *end;
+    if (text[0] == '\0' || text[0] == ' ')
+        return false;
+    *value = strtod(text, &end);
+    return *end == '\0' && isfinite(*value);
+}
+
+bool parse_assignment(const char *text, char **name, const char **rest) {
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text || equals[1] == '\0')
+        return false;
+    size_t length = (size_t)(equals - text);
+    *name = malloc(length + 1);
+    if (*name == NULL)
+        return false;
+    memcpy(*name, text, length);
+    (*name)[length] = '\0';
+    *rest = equals + 1;
+    return true;
+}
+
+bool parse_tolerance(const char *text, double *absolute, double *relative) {
+    char first[64];
+    const char *comma = strchr(text, ',');
+    if (comma == NULL || (size_t)(comma - text) >= sizeof first)
+        return false;
+    memcpy(first, text, (size_t)(comma - text));
+    first[comma - text] = '\0';
+    return parse_number(first, absolute) && parse_number(comma + 1, relative) && *absolute >= 0 &&
+           *relative >= 0;
+}
+
+/* ---- help ---- */
+
+static void print_options(FILE *file, const option *table) {
+    for (; table != NULL && table->name != NULL; table++) {
+        char left[64];
+        snprintf(left, sizeof left, "--%s%s%s", table->name, table->argument != NULL ? " " : "",
+                 table->argument != NULL ? table->argument : "");
+        fprintf(file, "  %-28s %s%s\n", left, table->help, table->repeated ? " (may be repeated)" : "");
+    }
+}
+
+void print_command_help(FILE *file, const command *command) {
+    fprintf(file, "usage: invar %s%s%s [options]\n\n%s.\n\n%s\n\noptions:\n", command->name,
+            command->operands[0] != '\0' ? " " : "", command->operands, command->summary,
+            command->description);
+    print_options(file, command->options);
+    print_options(file, common_options);
+}
+
+void print_help(FILE *file) {
+    fputs("usage: invar COMMAND …\n\n"
+          "Runs neural networks with every output bit specified.\n\ncommands:\n",
+          file);
+    for (const command *command = commands; command->name != NULL; command++)
+        fprintf(file, "  %-14s %s\n", command->name, command->summary);
+    fputs("\n'invar COMMAND --help' tells a command's options; 'man invar' tells everything.\n", file);
+}
+
+static void print_manual_options(FILE *file, const option *table) {
+    for (; table != NULL && table->name != NULL; table++) {
+        fprintf(file, "*--%s*", table->name);
+        if (table->argument != NULL)
+            fprintf(file, " _%s_", table->argument);
+        fprintf(file, "\n\t%s.%s\n\n", table->help, table->repeated ? " May be repeated." : "");
+    }
+}
+
+void print_manual(FILE *file) {
+    fputs("invar(1)\n\n# NAME\n\ninvar - runs neural networks with every output bit specified\n\n"
+          "# SYNOPSIS\n\n",
+          file);
+    for (const command *command = commands; command->name != NULL; command++)
+        fprintf(file, "*invar %s* %s [_options_]++\n", command->name, command->operands);
+    fputs("*invar --version*\n\n# DESCRIPTION\n\n"
+          "invar runs ONNX models. The same model and input give the same bits on any machine, with any number of "
+          "threads and any instruction set.\n\n# COMMANDS\n\n",
+          file);
+    for (const command *command = commands; command->name != NULL; command++) {
+        fprintf(file, "## invar %s %s\n\n%s. %s\n\n", command->name, command->operands,
+                command->summary, command->description);
+        print_manual_options(file, command->options);
+    }
+    fputs("# COMMON OPTIONS\n\n", file);
+    print_manual_options(file, common_options);
+    fputs("# EXIT STATUS\n\n"
+          "*0*\n\tDone, and nothing was found wrong.\n\n"
+          "*1*\n\tDone, but a comparison or a conformance case failed.\n\n"
+          "*2*\n\tThe command line could not be understood.\n\n"
+          "*3*\n\tA file, a model or a run failed; the message says where and what to do.\n",
+          file);
+}
+
+/* ---- completions ---- */
+
+static void print_bash(FILE *file) {
+    fputs("# bash completion for invar\n_invar() {\n"
+          "    local word=${COMP_WORDS[COMP_CWORD]} options=\n"
+          "    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W \"",
+          file);
+    for (const command *command = commands; command->name != NULL; command++)
+        fprintf(file, "%s ", command->name);
+    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", file);
+    for (const command *command = commands; command->name != NULL; command++) {
+        fprintf(file, "    %s) options=\"", command->name);
+        for (const option *option = command->options; option->name != NULL; option++)
+            fprintf(file, "--%s ", option->name);
+        fputs("\" ;;\n", file);
+    }
+    fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options", file);
+    for (const option *option = common_options; option->name != NULL; option++)
+        fprintf(file, " --%s", option->name);
+    fputs("\" -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
+          "complete -o filenames -F _invar invar\n",
+          file);
+}
+
+/* Prints `text` for the inside of single quotes. */
+static void print_quoted(FILE *file, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            fputs("'\\''", file);
+        else if (*text == '[' || *text == ']' || *text == ':')
+            fprintf(file, "\\%c", *text);
+        else
+            fputc(*text, file);
+    }
+}
+
+static void print_zsh_options(FILE *file, const option *table) {
+    for (; table->name != NULL; table++) {
+        fprintf(file, " \\\n            '%s--%s%s[", table->repeated ? "*" : "", table->name,
+                table->argument != NULL ? "=" : "");
+        print_quoted(file, table->help);
+        fputs("]", file);
+        if (table->argument != NULL) {
+            fputs(":", file);
+            print_quoted(file, table->argument);
+            fputs(":_files", file);
+        }
+        fputs("'", file);
+    }
+}
+
+static void print_zsh(FILE *file) {
+    fputs("#compdef invar\n_invar() {\n    local -a commands=(\n", file);
+    for (const command *command = commands; command->name != NULL; command++) {
+        fprintf(file, "        '%s:", command->name);
+        print_quoted(file, command->summary);
+        fputs("'\n", file);
+    }
+    fputs("    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n    fi\n"
+          "    local name=$words[2]\n    shift words\n    ((CURRENT--))\n    case $name in\n",
+          file);
+    for (const command *command = commands; command->name != NULL; command++) {
+        fprintf(file, "    %s)\n        _arguments", command->name);
+        print_zsh_options(file, command->options);
+        print_zsh_options(file, common_options);
+        fputs(" \\\n            '*:file:_files' ;;\n", file);
+    }
+    fputs("    esac\n}\n_invar \"$@\"\n", file);
+}
+
+static void print_fish_option(FILE *file, const char *condition, const option *option) {
+    fprintf(file, "complete -c invar -n '%s' -l %s%s -d '", condition, option->name,
+            option->argument != NULL ? " -r" : "");
+    for (const char *text = option->help; *text != '\0'; text++) {
+        if (*text == '\'')
+            fputc('\\', file);
+        fputc(*text, file);
+    }
+    fputs("'\n", file);
+}
+
+static void print_fish(FILE *file) {
+    for (const command *command = commands; command->name != NULL; command++) {
+        char condition[96];
+        fprintf(file, "complete -c invar -n __fish_use_subcommand -a %s -d '%s'\n", command->name,
+                command->summary);
+        snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
+        for (const option *option = command->options; option->name != NULL; option++)
+            print_fish_option(file, condition, option);
+        for (const option *option = common_options; option->name != NULL; option++)
+            print_fish_option(file, condition, option);
+    }
+}
+
+bool print_completion(FILE *file, const char *shell) {
+    if (strcmp(shell, "bash") == 0)
+        print_bash(file);
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh(file);
+    else if (strcmp(shell, "fish") == 0)
+        print_fish(file);
+    else
+        return false;
+    return true;
+}

@@ -1,0 +1,46 @@
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int report(const iv_error *error) {
+    fprintf(stderr, "invar: %s: %s\n", iv_status_name(error->status), error->message);
+    return EXIT_FAILED;
+}
+
+bool read_model_options(const arguments *arguments, iv_model_options *options) {
+    *options = (iv_model_options)IV_MODEL_OPTIONS_DEFAULT;
+    options->passes = !has_option(arguments, "no-passes");
+    options->reference_only = has_option(arguments, "reference");
+    const char *isa = option_value(arguments, "isa");
+    if (isa == NULL)
+        return true;
+    for (int i = IV_ISA_BEST; i <= IV_ISA_AVX512; i++) {
+        if (strcmp(isa, iv_isa_name((iv_isa)i)) == 0) {
+            options->isa = (iv_isa)i;
+            return true;
+        }
+    }
+    usage_error("--isa takes scalar, avx2, avx512 or best, not %s", isa);
+    return false;
+}
+
+bool read_session_options(const arguments *arguments, iv_session_options *options) {
+    *options = (iv_session_options)IV_SESSION_OPTIONS_DEFAULT;
+    const char *threads = option_value(arguments, "threads");
+    long long count = 0;
+    if (threads != NULL && !parse_integer(threads, 0, 1024, &count)) {
+        usage_error("--threads takes a number from 0 to 1024, not %s", threads);
+        return false;
+    }
+    options->threads = (int)count;
+    return true;
+}
+
+char *join_path(const char *folder, const char *name) {
+    size_t bytes = strlen(folder) + strlen(name) + 2;
+    char *path = malloc(bytes);
+    if (path != NULL)
+        snprintf(path, bytes, "%s/%s", folder, name);
+    return path;
+}

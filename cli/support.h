@@ -1,0 +1,27 @@
+/* What the commands share: reporting failures, options of models and sessions, files. */
+#ifndef CLI_SUPPORT_H
+#define CLI_SUPPORT_H
+
+#include <invar/invar.h>
+
+#include "options.h"
+
+/** Prints "invar: MESSAGE" to stderr and returns EXIT_FAILED. */
+int report(const iv_error *error);
+
+/* The rows of the option tables that set up models and sessions. */
+#define MODEL_OPTIONS                                                                              \
+    {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},                       \
+        {"no-passes", NULL, false, "Run the graph as it stands in the file"},                      \
+        {"reference", NULL, false, "Run the reference evaluation of every node"}
+#define SESSION_OPTIONS {"threads", "N", false, "Worker threads; 0 means one per processor"}
+
+/** Reads --isa, --no-passes and --reference. False after printing what is wrong. */
+bool read_model_options(const arguments *arguments, iv_model_options *options);
+/** Reads --threads. False after printing what is wrong. */
+bool read_session_options(const arguments *arguments, iv_session_options *options);
+
+/** "FOLDER/NAME" in fresh memory, or NULL. */
+char *join_path(const char *folder, const char *name);
+
+#endif
