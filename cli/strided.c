@@ -1,5 +1,6 @@
 #include "strided.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -115,3 +115,34 @@ const iv_attribute *iv_attributes_find(const iv_attributes *attributes, const ch
     }
     return NULL;
 }
+
+static bool same_attribute(const iv_attribute *left, const iv_attribute *right) {
+    if (left->kind != right->kind || left->count != right->count || left->scalar != right->scalar ||
+        strcmp(left->name, right->name) != 0)
+        return false;
+    size_t count = (size_t)left->count;
+    switch (left->kind) {
+    case IV_ATTRIBUTE_INTS:
+        return memcmp(left->ints, right->ints, count * sizeof *left->ints) == 0;
+    case IV_ATTRIBUTE_FLOATS:
+        return memcmp(left->floats, right->floats, count * sizeof *left->floats) == 0;
+    case IV_ATTRIBUTE_STRINGS:
+        for (size_t i = 0; i < count; i++) {
+            if (strcmp(left->strings[i], right->strings[i]) != 0)
+                return false;
+        }
+        return true;
+    case IV_ATTRIBUTE_TENSOR:
+        return left->tensor == right->tensor || iv_tensor_equal(left->tensor, right->tensor);
+    case IV_ATTRIBUTE_GRAPH:
+        return false;
+    }
+    return false;
+}
+
+bool iv_attributes_equal(const iv_attributes *left, const iv_attributes *right) {
+    bool equal = left->count == right->count;
+    for (size_t i = 0; equal && i < left->count; i++)
+        equal = same_attribute(&left->items[i], &right->items[i]);
+    return equal;
+}

@@ -46,6 +46,9 @@ iv_status iv_attributes_add_graph(iv_attributes *attributes, const char *name, i
                                   iv_error *error);
 void iv_attributes_clear(iv_attributes *attributes);
 
+/** Whether both hold the same attributes in the same order. Graphs are never equal; floats are compared by their bits. */
+bool iv_attributes_equal(const iv_attributes *left, const iv_attributes *right);
+
 /** The attribute of that name, or NULL. */
 const iv_attribute *iv_attributes_find(const iv_attributes *attributes, const char *name);
 

@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "onnx/import.h"
+#include "passes/passes.h"
 
 /* ---- descriptions ---- */
 
@@ -88,6 +89,8 @@ static iv_status fill_model(iv_model *model, const source *from, const iv_model_
         IV_TRY(iv_onnx_load_file(from->path, model->scope, &model->graph, NULL, error));
     else
         IV_TRY(iv_onnx_load(from->bytes, from->size, NULL, model->scope, &model->graph, NULL, error));
+    if (options->passes)
+        IV_TRY(iv_passes_run(model->graph, model->scope, error));
     IV_TRY(iv_program_create(model->graph, options->isa, options->reference_only, &model->program,
                              error));
     return describe_all(model, error);

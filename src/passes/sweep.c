@@ -1,0 +1,54 @@
+/* Dead code: keeps the nodes from which a path leads to an output. */
+#include "base/allocation.h"
+#include "passes/passes.h"
+
+static bool any_needed(const iv_node *node, const bool *needed) {
+    for (int i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != IV_NO_VALUE && needed[node->outputs[i]])
+            return true;
+    }
+    return false;
+}
+
+iv_status iv_pass_sweep(iv_graph *graph, iv_scope *scope, iv_error *error) {
+    (void)scope;
+    bool *needed = iv_allocate_array(graph->value_count, sizeof *needed);
+    if (needed == NULL)
+        return iv_fail_memory(error, graph->value_count * sizeof *needed);
+    for (size_t o = 0; o < graph->output_count; o++)
+        needed[graph->outputs[o]] = true;
+    for (size_t n = graph->node_count; n-- > 0;) {
+        iv_node *node = graph->nodes[n];
+        if (!any_needed(node, needed)) {
+            iv_node_destroy(node);
+            graph->nodes[n] = NULL;
+            continue;
+        }
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] != IV_NO_VALUE)
+                needed[node->inputs[i]] = true;
+        }
+    }
+    size_t kept = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        iv_node *node = graph->nodes[n];
+        if (node == NULL)
+            continue;
+        for (int i = 0; i < node->output_count; i++) {
+            if (node->outputs[i] != IV_NO_VALUE)
+                graph->values[node->outputs[i]].producer = (int)kept;
+        }
+        graph->nodes[kept++] = node;
+    }
+    graph->node_count = kept;
+    for (size_t i = 0; i < graph->input_count; i++)
+        needed[graph->inputs[i]] = true;
+    for (size_t v = 0; v < graph->value_count; v++) {
+        if (!needed[v]) {
+            iv_fact_clear(&graph->values[v].fact);
+            graph->values[v].producer = -1;
+        }
+    }
+    iv_free(needed);
+    return IV_OK;
+}
