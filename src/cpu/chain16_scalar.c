@@ -43,29 +43,51 @@ static void expand_a(iv_dtype dtype, const uint16_t *elements, int64_t groups, i
     }
 }
 
+/* One row of a panel in the order of its columns. */
+static void spread(const uint16_t *packed, uint16_t bits[COLUMNS]) {
+    for (int l = 0; l < COLUMNS / 4; l++) {
+        bits[l] = packed[2 * l];
+        bits[16 + l] = packed[2 * l + 1];
+        bits[32 + l] = packed[32 + 2 * l];
+        bits[48 + l] = packed[32 + 2 * l + 1];
+    }
+}
+
 static void expand_b(iv_dtype dtype, const uint16_t *panel, int valid, iv_chain16_b *tile) {
     iv_chain16_format format = format_of(dtype);
+    uint16_t field[IV_CHAIN16_GROUP][COLUMNS], largest[COLUMNS] = {0};
+    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+        uint16_t bits[COLUMNS];
+        spread(panel + k * IV_CHAIN16_PANEL, bits);
+        for (int j = 0; j < COLUMNS; j++) {
+            uint16_t magnitude = bits[j] & 0x7fffu;
+            uint16_t stored = (uint16_t)(magnitude >> format.fraction_bits);
+            field[k][j] = stored > (magnitude != 0) ? stored : (magnitude != 0);
+            largest[j] = field[k][j] > largest[j] ? field[k][j] : largest[j];
+        }
+        if (dtype == IV_BF16) {
+            for (int j = 0; j < COLUMNS; j++)
+                tile->value[k][j] = iv_bf16_to_f32(bits[j]);
+        } else {
+            for (int j = 0; j < COLUMNS; j++)
+                tile->value[k][j] = iv_f16_to_f32(bits[j]);
+        }
+    }
     tile->raw = panel;
     tile->valid = valid;
     tile->exceptional = false;
     for (int j = 0; j < COLUMNS; j++) {
-        const uint16_t *column = panel + iv_chain16_place(j);
-        int largest = 0;
-        for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
-            int field = field_of(column[k * IV_CHAIN16_PANEL], format);
-            largest = field > largest ? field : largest;
-        }
-        int32_t top = iv_chain16_top(largest, format);
-        bool exceptional = top == IV_CHAIN16_TOP_EXCEPTIONAL;
-        tile->exceptional |= exceptional;
         /* Missing columns hold zeros; this top makes up for their saturated drops. */
-        tile->top[j] = j < valid ? top : IV_CHAIN16_DROP_ZERO;
-        for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
-            uint16_t bits = column[k * IV_CHAIN16_PANEL];
-            int field = field_of(bits, format);
-            tile->value[k][j] = exceptional ? 0.0f : value_of(dtype, bits);
-            tile->drop[k][j] = (uint8_t)(field == 0 ? IV_CHAIN16_DROP_ZERO : largest - field);
-        }
+        tile->top[j] = j < valid ? iv_chain16_top(largest[j], format) : IV_CHAIN16_DROP_ZERO;
+        tile->exceptional |= tile->top[j] == IV_CHAIN16_TOP_EXCEPTIONAL;
+    }
+    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+        for (int j = 0; j < COLUMNS; j++)
+            tile->drop[k][j] =
+                (uint8_t)(field[k][j] == 0 ? IV_CHAIN16_DROP_ZERO : largest[j] - field[k][j]);
+        for (int j = 0; tile->exceptional && j < COLUMNS; j++)
+            tile->value[k][j] =
+                tile->top[j] == IV_CHAIN16_TOP_EXCEPTIONAL ? 0.0f : tile->value[k][j];
     }
 }
 

@@ -140,15 +140,18 @@ static inline floats values_of(integers bits, bool high, int fraction_bits) {
     return f_mul(f_from_bits(i_and(spread, i_set((int)0x8fffe000u))), f_set(0x1p112f));
 }
 
-/* The tops of the lanes' low or high 16 bits; not yet those of special groups. */
-static inline integers tops_of(integers largest, bool high, iv_chain16_format format) {
-    integers field = high ? i_shift_right(largest, 16) : i_and(largest, i_set(0xffff));
-    return i_sub(field, i_set(format.bias));
+/* Stores the tops of one vector of columns from their largest fields, as if none were special;
+ * returns whether one is. */
+static inline bool store_tops(integers fields, iv_chain16_format format, int32_t *top) {
+    int limit = IV_CHAIN16_TOP_LIMIT + format.bias;
+    limit = limit < format.exponent_mask ? limit : format.exponent_mask;
+    i_store(top, i_sub(fields, i_set(format.bias)));
+    /* 0 becomes the largest unsigned number, so that one comparison finds both ends. */
+    return i_outside_mask(i_sub(fields, i_set(1)), limit - 2) != 0;
 }
 
 /* The columns of a tile whose tops are special, or that do not exist. */
 static __attribute__((noinline)) void settle_tops(iv_chain16_format format, iv_chain16_b *tile) {
-    tile->exceptional = false;
     for (int j = 0; j < tile->valid; j++) {
         tile->top[j] = iv_chain16_top(tile->top[j] + format.bias, format);
         tile->exceptional |= tile->top[j] == IV_CHAIN16_TOP_EXCEPTIONAL;
@@ -185,13 +188,18 @@ expand_tile(const uint16_t *panel, int fraction_bits, int valid, iv_chain16_b *t
         }
         i_store(tile->drop[k], i_or(drop[0], i_shift_left(drop[1], 8)));
     }
+    bool special = valid < COLUMNS;
     UNROLL4 for (int half = 0; half < 2; half++) {
-        i_store(tile->top + LOW_VECTOR(half) * LANES, tops_of(largest[half], false, format));
-        i_store(tile->top + HIGH_VECTOR(half) * LANES, tops_of(largest[half], true, format));
+        special |= store_tops(i_and(largest[half], i_set(0xffff)), format,
+                              tile->top + LOW_VECTOR(half) * LANES);
+        special |= store_tops(i_shift_right(largest[half], 16), format,
+                              tile->top + HIGH_VECTOR(half) * LANES);
     }
     tile->raw = panel;
     tile->valid = valid;
-    settle_tops(format, tile);
+    tile->exceptional = false;
+    if (special)
+        settle_tops(format, tile);
 }
 
 static void expand_b(iv_dtype dtype, const uint16_t *panel, int valid, iv_chain16_b *tile) {
