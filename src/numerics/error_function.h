@@ -25,9 +25,11 @@ static IV_HD_HOT float iv_erf_f32(float x) {
     linear_low = iv_fma_f32(a, -0x1.f7ac92p-25f, linear_low);
     float square = a * a;
     float bent = square * s;
+    float bent_low = iv_fma_f32(square, s, -bent);
+    bent_low = iv_fma_f32(iv_fma_f32(a, a, -square), s, bent_low);
     float t_high = linear + bent;
-    float t_low =
-        (linear >= bent ? (linear - t_high) + bent : (bent - t_high) + linear) + linear_low;
+    float t_low = linear >= bent ? (linear - t_high) + bent : (bent - t_high) + linear;
+    t_low += linear_low + bent_low;
     iv_exp_reduced_f32 reduced = iv_exp_reduce_f32(-t_high);
     reduced.low -= t_low;
     iv_pair_f32 minus_one = {reduced.high, iv_exp_rest_f32(reduced.high, reduced.low)};
