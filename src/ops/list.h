@@ -8,6 +8,8 @@
 /* clang-format off */
 #define IV_OP_FAMILIES(family) \
     family(identity) \
+    family(fused) \
+    family(unary) \
 
 /* clang-format on */
 

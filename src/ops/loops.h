@@ -1,0 +1,103 @@
+/* Loops over rows of elements, written once and made for every element type.
+ *
+ * A loop is an iv_walk_row: operand 0 is the output, the others are inputs, steps are in bytes. f16
+ * and bf16 are loaded to f32 (exact), computed there and rounded once when stored; f32 and f64 are
+ * computed as they are. Integers wrap around. */
+#ifndef IV_OPS_LOOPS_H
+#define IV_OPS_LOOPS_H
+
+#include "graph/op.h"
+#include "numerics/convert.h"
+#include "tensor/walk.h"
+
+/* The element `index` steps of `step` bytes behind `base`. */
+#define IV_AT(type, base, step, index) (*(type *)(void *)((base) + (index) * (step)))
+#define IV_CONST_AT(type, base, step, index)                                                       \
+    (*(const type *)(const void *)((base) + (index) * (step)))
+
+#define IV_SAME(value) (value)
+
+/* X(dtype, suffix, stored type, computing type, its suffix, load, store, …) */
+#define IV_FLOAT_TYPES(X, ...)                                                                     \
+    X(F16, f16, uint16_t, float, f32, iv_f16_to_f32, iv_f16_from_f32, __VA_ARGS__)                 \
+    X(BF16, bf16, uint16_t, float, f32, iv_bf16_to_f32, iv_bf16_from_f32, __VA_ARGS__)             \
+    X(F32, f32, float, float, f32, IV_SAME, IV_SAME, __VA_ARGS__)                                  \
+    X(F64, f64, double, double, f64, IV_SAME, IV_SAME, __VA_ARGS__)
+
+/* X(dtype, suffix, type, unsigned type of that width or of unsigned, whichever is wider, …):
+ * arithmetic happens in the latter, so that nothing overflows on the way. */
+#define IV_SIGNED_TYPES(X, ...)                                                                    \
+    X(S8, s8, int8_t, unsigned, __VA_ARGS__)                                                       \
+    X(S16, s16, int16_t, unsigned, __VA_ARGS__)                                                    \
+    X(S32, s32, int32_t, unsigned, __VA_ARGS__)                                                    \
+    X(S64, s64, int64_t, uint64_t, __VA_ARGS__)
+#define IV_UNSIGNED_TYPES(X, ...)                                                                  \
+    X(U8, u8, uint8_t, unsigned, __VA_ARGS__)                                                      \
+    X(U16, u16, uint16_t, unsigned, __VA_ARGS__)                                                   \
+    X(U32, u32, uint32_t, unsigned, __VA_ARGS__)                                                   \
+    X(U64, u64, uint64_t, uint64_t, __VA_ARGS__)
+
+/* Entries of a table of loops indexed by dtype. */
+#define IV_FLOAT_LOOPS(name)                                                                       \
+    [IV_F16] = name##_f16, [IV_BF16] = name##_bf16, [IV_F32] = name##_f32, [IV_F64] = name##_f64
+#define IV_SIGNED_LOOPS(name)                                                                      \
+    [IV_S8] = name##_s8, [IV_S16] = name##_s16, [IV_S32] = name##_s32, [IV_S64] = name##_s64
+#define IV_UNSIGNED_LOOPS(name)                                                                    \
+    [IV_U8] = name##_u8, [IV_U16] = name##_u16, [IV_U32] = name##_u32, [IV_U64] = name##_u64
+#define IV_INTEGER_LOOPS(name) IV_SIGNED_LOOPS(name), IV_UNSIGNED_LOOPS(name)
+#define IV_NUMBER_LOOPS(name) IV_FLOAT_LOOPS(name), IV_INTEGER_LOOPS(name)
+
+/* Which dtypes a table of loops has: a set for iv_infer_require. */
+static inline uint32_t iv_loop_dtypes(iv_walk_row *const *loops) {
+    uint32_t set = 0;
+    for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++)
+        set |= loops[dtype] != NULL ? IV_SET(dtype) : 0;
+    return set;
+}
+
+/* static void name(…): out = expression(x), with `context` in reach. Rows without gaps are a case
+ * of their own so that they vectorise. */
+#define IV_UNARY_LOOP(name, context_type, out_type, in_type, expression)                           \
+    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
+        context_type *context = opaque;                                                            \
+        (void)context;                                                                             \
+        if (steps[0] == sizeof(out_type) && steps[1] == sizeof(in_type)) {                         \
+            out_type *restrict out = (out_type *)(void *)data[0];                                  \
+            const in_type *restrict in = (const in_type *)(const void *)data[1];                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                out[i] = (out_type)expression(in[i]);                                              \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            IV_AT(out_type, data[0], steps[0], i) =                                                \
+                (out_type)expression(IV_CONST_AT(in_type, data[1], steps[1], i));                  \
+    }
+
+/* The same for out = expression(x, y); a repeated y (a scalar, or a value per row) is a case of its
+ * own too. */
+#define IV_BINARY_LOOP(name, context_type, out_type, left_type, right_type, expression)            \
+    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
+        context_type *context = opaque;                                                            \
+        (void)context;                                                                             \
+        bool packed = steps[0] == sizeof(out_type) && steps[1] == sizeof(left_type);               \
+        if (packed && (steps[2] == sizeof(right_type) || steps[2] == 0)) {                         \
+            out_type *restrict out = (out_type *)(void *)data[0];                                  \
+            const left_type *restrict left = (const left_type *)(const void *)data[1];             \
+            const right_type *restrict right = (const right_type *)(const void *)data[2];          \
+            if (steps[2] != 0) {                                                                   \
+                for (int64_t i = 0; i < count; i++)                                                \
+                    out[i] = (out_type)expression(left[i], right[i]);                              \
+                return;                                                                            \
+            }                                                                                      \
+            right_type repeated = *right;                                                          \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                out[i] = (out_type)expression(left[i], repeated);                                  \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            IV_AT(out_type, data[0], steps[0], i) =                                                \
+                (out_type)expression(IV_CONST_AT(left_type, data[1], steps[1], i),                 \
+                                     IV_CONST_AT(right_type, data[2], steps[2], i));               \
+    }
+
+#endif
