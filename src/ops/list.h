@@ -10,6 +10,9 @@
     family(identity) \
     family(fused) \
     family(unary) \
+    family(matmul) \
+    family(gemm) \
+    family(matmul_integer) \
 
 /* clang-format on */
 
