@@ -241,7 +241,7 @@ static iv_status compute_formulas(const iv_node *node, iv_scope *scope, const iv
 static iv_status infer_values(const iv_node *node, iv_scope *scope, const iv_fact *const *inputs,
                               iv_fact *outputs, iv_error *error) {
     const iv_op *op = node->op;
-    if ((op->flags & (IV_OP_RANDOM | IV_OP_CONTROL)) != 0 || op->eval == NULL ||
+    if ((op->flags & (IV_OP_RANDOM | IV_OP_CONTROL | IV_OP_FUSED)) != 0 || op->eval == NULL ||
         !small_outputs(node, outputs))
         return IV_OK;
     bool settled = node->output_count > 0;

@@ -22,7 +22,9 @@ enum {
     /* May put an input into its output as it is (sequences): such inputs outlive the node. */
     IV_OP_KEEPS = 16,
     /* Element-wise with broadcasting: every output element depends on one element of each input. */
-    IV_OP_ELEMENTWISE = 32
+    IV_OP_ELEMENTWISE = 32,
+    /* A pass made it of other nodes, which are its body: it never comes from a file. */
+    IV_OP_FUSED = 64
 };
 
 #define IV_ALL_INPUTS UINT64_MAX

@@ -11,5 +11,6 @@ iv_status iv_passes_run(iv_graph *graph, iv_scope *scope, iv_error *error) {
     IV_TRY(iv_pass_fold(graph, scope, error));
     IV_TRY(iv_pass_views(graph, scope, error));
     IV_TRY(iv_pass_merge(graph, scope, error));
-    return iv_pass_sweep(graph, scope, error);
+    IV_TRY(iv_pass_sweep(graph, scope, error));
+    return iv_pass_fuse(graph, scope, error);
 }
