@@ -8,8 +8,13 @@
 /* clang-format off */
 #define IV_OP_FAMILIES(family) \
     family(identity) \
+    family(constants) \
+    family(views) \
+    family(slices) \
     family(fused) \
     family(unary) \
+    family(binary) \
+    family(power) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \
