@@ -1,0 +1,126 @@
+/* f32 matrix products whose every element is one chain: acc = +0, then acc = fmaf(a[m][k], b[k][n],
+ * acc) for ascending k. Results do not depend on the instruction set, on how the work is cut, on
+ * strides or on whether B was packed ahead.
+ *
+ * Everything here works on raw pointers, allocates nothing and is safe to call from many threads at
+ * once, each with its own scratch and its own part of C.
+ *
+ * Strides are in elements and may be anything, 0 and negative included, except that C's elements
+ * must be distinct. C must not overlap any operand, epilogue operands included. */
+#ifndef IV_CPU_GEMM_H
+#define IV_CPU_GEMM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <invar/isa.h>
+
+/* -- What happens to a finished chain -------------------------------------------------------------
+ */
+
+/* A step computes y from y; each is one f32 operation with its own rounding, so that a fused graph
+ * has the bits of the unfused one. `m` and `n` are the element's row and column in all of C. */
+typedef enum iv_epilogue_kind {
+    IV_EPILOGUE_SCALE_SHIFT_COLUMNS, /* y = fmaf(y, vector[n], shift[n]): batch normalisation */
+    IV_EPILOGUE_ADD_COLUMNS,         /* y = y + vector[n] */
+    IV_EPILOGUE_MUL_COLUMNS,         /* y = y * vector[n] */
+    IV_EPILOGUE_ADD_ROWS,            /* y = y + vector[m] */
+    IV_EPILOGUE_ADD_MATRIX,          /* y = y + vector[m * row_stride + n * column_stride] */
+    IV_EPILOGUE_ADD_SCALAR,          /* y = y + scalar */
+    IV_EPILOGUE_MUL_SCALAR,          /* y = y * scalar */
+    IV_EPILOGUE_RELU, /* y = max(y, +0), the contract's maximum: NaN stays, -0 gives +0 */
+    IV_EPILOGUE_CLIP, /* y = min(max(y, scalar), high), the contract's */
+    IV_EPILOGUE_CALL  /* call(context, row, m, n, count) on a row segment */
+} iv_epilogue_kind;
+
+typedef struct iv_epilogue_step {
+    iv_epilogue_kind kind;
+    const float *vector;
+    const float *shift;
+    int64_t row_stride, column_stride;
+    float scalar, high;
+    /* Changes row[0 .. count), the elements (m, n) to (m, n + count), in place. Called from
+     * whichever thread computes them; must treat each element by itself, as segments fall anyhow.
+     */
+    void (*call)(void *context, float *row, int64_t m, int64_t n, int64_t count);
+    void *context;
+} iv_epilogue_step;
+
+#define IV_EPILOGUE_STEPS 6
+
+typedef struct iv_epilogue {
+    int count;
+    iv_epilogue_step steps[IV_EPILOGUE_STEPS];
+} iv_epilogue;
+
+/* -- Matrix product -------------------------------------------------------------------------------
+ */
+
+/* The kernels of one instruction set; see gemm_kernels.h. */
+typedef struct iv_gemm_kernels iv_gemm_kernels;
+
+/** The kernels for a resolved instruction set (IV_ISA_BEST is taken as scalar). Never NULL. */
+const iv_gemm_kernels *iv_gemm_f32_kernels(iv_isa isa);
+
+/* C[m][n] = epilogue(chain over k of A[m][k] * B[k][n]). */
+typedef struct iv_gemm_args {
+    int64_t m, n, k;
+    const float *a;
+    int64_t a_row_stride, a_column_stride;
+    const float *packed_b; /* what iv_gemm_f32_pack_b wrote with the same kernels; or NULL, and: */
+    const float *b;
+    int64_t b_row_stride, b_column_stride;
+    float *c;
+    int64_t c_row_stride, c_column_stride;
+    bool continues;              /* chains start from what C holds instead of +0 */
+    const iv_epilogue *epilogue; /* NULL: none */
+} iv_gemm_args;
+
+/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never
+ * otherwise. */
+size_t iv_gemm_f32_packed_bytes(const iv_gemm_kernels *kernels, int64_t k, int64_t n);
+
+/** Packs B for `kernels`. `packed` has iv_gemm_f32_packed_bytes bytes, aligned to 64. A transposed
+ * B is one with swapped strides. */
+void iv_gemm_f32_pack_b(const iv_gemm_kernels *kernels, int64_t k, int64_t n, const float *b,
+                        int64_t row_stride, int64_t column_stride, float *packed);
+
+/** Bytes of scratch that any iv_gemm_f32_run with these args needs; 0 when that overflows. Reads
+ * the extents, the strides and whether B is packed. */
+size_t iv_gemm_f32_scratch_bytes(const iv_gemm_kernels *kernels, const iv_gemm_args *args);
+
+/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
+ * this call alone, aligned to 64, of iv_gemm_f32_scratch_bytes bytes. */
+void iv_gemm_f32_run(const iv_gemm_kernels *kernels, const iv_gemm_args *args, int64_t m0,
+                     int64_t m1, int64_t n0, int64_t n1, void *scratch);
+
+/** The same by its definition: four plain loops. */
+void iv_gemm_f32_reference(const iv_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
+                           int64_t n1);
+
+/** The epilogue of one element by its definition; `y` is the finished chain of element (m, n). */
+float iv_epilogue_reference(const iv_epilogue *epilogue, float y, int64_t m, int64_t n);
+
+/* -- Cutting the work -----------------------------------------------------------------------------
+ */
+
+/* m × n cut into a grid of rectangles, numbered row by row. */
+typedef struct iv_gemm_split {
+    int64_t m, n;
+    int64_t m_step, n_step; /* extents of a rectangle, but for the last ones */
+    int64_t m_parts, n_parts;
+} iv_gemm_split;
+
+/** A grid for `threads` threads that suits these kernels: by columns where there are few rows (each
+ * weight is then read once), by rows where there are many (each thread then reads all weights from
+ * the shared cache), else both. A little more than one rectangle per thread where the problem is
+ * large enough for the loss at the seams not to matter. */
+iv_gemm_split iv_gemm_f32_split(const iv_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+                                int threads);
+
+/** Rectangle `index`, from 0 to m_parts * n_parts - 1. */
+void iv_gemm_split_rectangle(const iv_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1,
+                             int64_t *n0, int64_t *n1);
+
+#endif

@@ -1,0 +1,47 @@
+/* The loop nest that matrix products and convolutions share: a block of rows times a range of
+ * columns. */
+#ifndef IV_CPU_GEMM_BLOCK_H
+#define IV_CPU_GEMM_BLOCK_H
+
+#include "cpu/gemm_kernels.h"
+
+/* Rows of a block, at most: 16 tiles of 14 and 37 of 6 rows. With IV_GEMM_K_BLOCK values of k that
+ * is 224 KiB of A, which stays in a 1 MiB L2 beside the panels of B that stream through. */
+#define IV_GEMM_BLOCK_ROWS 224
+/* Values of k in one pass, about: a panel of 32 columns is 32 KiB then. Longer passes would only
+ * spare reloads of C, which are 2 of 256 steps. */
+#define IV_GEMM_K_BLOCK 256
+
+/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r]. */
+typedef struct iv_gemm_block {
+    int64_t rows; /* at most IV_GEMM_BLOCK_ROWS */
+    const float *const *a;
+    int64_t a_run_step;
+    /* Between the values of a run. Not 1 only for a matrix (runs is 1), whose rows then lie
+     * a_row_stride apart. */
+    int64_t a_column_stride, a_row_stride;
+    int64_t runs, length;
+    const float *b; /* column n0 of the first panel, row 0 */
+    int64_t b_step; /* from a row of B to the next */
+    int64_t b_panel_step;
+    int64_t panel_offset; /* n0's place in its panel: how many columns the first panel lacks */
+    int64_t n0, n1;
+    float *const *c; /* each row's column n0; columns contiguous */
+    bool continues;
+    const iv_epilogue *epilogue; /* may be NULL */
+    int64_t m;                   /* the first row's number */
+    void *scratch;               /* iv_gemm_block_scratch_bytes() */
+} iv_gemm_block;
+
+/** Bytes of scratch for any block. */
+size_t iv_gemm_block_scratch_bytes(void);
+
+/** Computes a block. */
+void iv_gemm_block_compute(const iv_gemm_kernels *kernels, const iv_gemm_block *block);
+
+/* Bytes rounded up to whole cache lines. */
+static inline size_t iv_gemm_lines(size_t bytes) {
+    return (bytes + 63) & ~(size_t)63;
+}
+
+#endif
