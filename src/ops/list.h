@@ -15,6 +15,8 @@
     family(unary) \
     family(binary) \
     family(power) \
+    family(variadic) \
+    family(select) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \
