@@ -20,6 +20,9 @@
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \
+    family(convolution) \
+    family(convolution_transpose) \
+    family(convolution_integer) \
 
 /* clang-format on */
 
