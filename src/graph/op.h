@@ -8,6 +8,7 @@
 #include "base/isa.h"
 #include "base/workers.h"
 #include "graph/graph.h"
+#include "tensor/walk.h"
 
 typedef struct iv_infer iv_infer;
 typedef struct iv_call iv_call;
@@ -48,6 +49,10 @@ struct iv_op {
     /* For element-wise ops on s64: the output element as a formula of the `count` input elements, so that shape arithmetic stays symbolic;
      * NULL when there is none. May be NULL. */
     iv_dim (*formula)(const iv_node *node, iv_scope *scope, int count, const iv_dim *operands);
+    /* For element-wise ops: the loop over a row of elements, compiled for `isa` (every one gives the same bits). Operand 0 is the output, the
+     * others are the inputs in order, with the dtypes that `dtypes` lists (IV_DTYPE_NONE where omitted); `*context` is what
+     * the loop is to be called with, and stays the node's. NULL when these dtypes have no loop. May be NULL. */
+    iv_walk_row *(*loop)(const iv_node *node, const iv_dtype *dtypes, iv_isa isa, void **context);
 };
 
 /** The operator of that domain ("" and "ai.onnx" are the same) and name, or NULL. */

@@ -14,8 +14,11 @@ typedef struct iv_kernel_query {
 
 #define IV_WHY_BYTES 256
 
+/* The `op` of a kernel that decides by the op's flags instead of its name. */
+#define IV_ANY_OP "*"
+
 typedef struct iv_kernel {
-    const char *op;   /* the operator's name, of ONNX's own domain unless `domain` says otherwise */
+    const char *op;   /* the operator's name, of ONNX's own domain unless `domain` says otherwise; or IV_ANY_OP */
     const char *domain;
     const char *name; /* dtype, op, layout: what a profile shows */
     /* Whether the kernel computes this node. If not, `why` (IV_WHY_BYTES) says why in words for the user. */

@@ -7,7 +7,7 @@
 
 #include "tensor/tensor.h"
 
-#define IV_WALK_OPERANDS 8
+#define IV_WALK_OPERANDS 16
 
 typedef struct iv_walk {
     int rank; /* after merging; at least 1 */

@@ -1,0 +1,36 @@
+/* Tile programs: webs of element-wise nodes, run over rows in pieces that stay in the first-level cache.
+ *
+ * Each node becomes an instruction: its op's own row loop, on registers instead of tensors. Every value is rounded to its
+ * dtype between two instructions, just as it is between two nodes. */
+#ifndef IV_CPU_TILE_PROGRAM_H
+#define IV_CPU_TILE_PROGRAM_H
+
+#include "graph/op.h"
+
+/* Elements of a register: long enough to hide the cost of an instruction (some 5 ns), short enough that the registers of a long
+ * program (16 of them, 4 bytes an element) stay within half of a 32 KiB cache. */
+#define IV_TILE_ELEMENTS 256
+/* Registers for values inside the program. */
+#define IV_TILE_REGISTERS 16
+/* Inputs of the program, its hidden constants included: with the output, one less than a walk takes. */
+#define IV_TILE_INPUTS (IV_WALK_OPERANDS - 1)
+
+typedef struct iv_tile_program iv_tile_program;
+
+/** Compiles `graph`, skipping its first `skip` nodes: the output of node `skip` - 1 is then the program's base. The
+ * graph's inputs carry their facts in `inputs`. UNSUPPORTED, with the reason, when a node has no loop or the program is too
+ * large. The graph must outlive the program. */
+iv_status iv_tile_program_create(const iv_graph *graph, size_t skip, const iv_fact *const *inputs,
+                                 iv_isa isa, iv_tile_program **program, iv_error *error);
+void iv_tile_program_destroy(iv_tile_program *program);
+
+/** The number of tensors that the program reads: see iv_tile_program_input. */
+int iv_tile_program_inputs(const iv_tile_program *program);
+/** Input `index` of the program: *graph_input is the graph input it reads, or -1 for a hidden constant, which goes to *constant. */
+void iv_tile_program_input(const iv_tile_program *program, int index, int *graph_input,
+                           iv_tensor **constant);
+/** Runs the program over a row: data[0] is the output, data[1] the base (if any), then the inputs in order; steps are in bytes.
+ * An instance of iv_walk_row, with the program as context: safe from many threads. The output must not overlap what is read. */
+void iv_tile_program_row(void *program, int64_t count, char *const *data, const int64_t *steps);
+
+#endif
