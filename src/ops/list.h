@@ -11,12 +11,21 @@
     family(constants) \
     family(views) \
     family(slices) \
+    family(joins) \
+    family(pad) \
+    family(blocks) \
+    family(gather) \
+    family(scatter) \
+    family(selection) \
+    family(topk) \
     family(fused) \
     family(unary) \
     family(binary) \
     family(power) \
     family(variadic) \
     family(select) \
+    family(cast) \
+    family(quantize) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \
