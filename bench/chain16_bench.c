@@ -51,36 +51,32 @@ static void fill(iv_dtype dtype, uint16_t *elements, int64_t count) {
 
 /* GMAC/s of one product; 0 when memory ran out. */
 static double measure(const shape *shape, iv_isa isa) {
-    size_t packed_bytes, scratch_bytes;
-    if (iv_chain16_packed_bytes(shape->k, shape->n, &packed_bytes, NULL) != IV_OK ||
-        iv_chain16_scratch_bytes(shape->m, shape->k, &scratch_bytes, NULL) != IV_OK)
-        return 0.0;
     uint16_t *a = iv_allocate((size_t)(shape->m * shape->k) * sizeof *a);
     uint16_t *b = iv_allocate((size_t)(shape->k * shape->n) * sizeof *b);
     float *c = iv_allocate((size_t)(shape->m * shape->n) * sizeof *c);
-    uint16_t *packed = iv_allocate(packed_bytes);
-    void *scratch = iv_allocate(scratch_bytes);
+    uint16_t *packed = iv_allocate(iv_chain16_packed_bytes(shape->k, shape->n));
+    iv_chain16_args args = {.dtype = shape->dtype,
+                            .m = shape->m,
+                            .n = shape->n,
+                            .k = shape->k,
+                            .a = a,
+                            .a_row_stride = shape->k,
+                            .a_column_stride = 1,
+                            .packed_b = packed,
+                            .c = c,
+                            .c_dtype = IV_F32,
+                            .c_row_stride = shape->n,
+                            .c_column_stride = 1};
+    void *scratch = iv_allocate(iv_chain16_scratch_bytes(&args));
     double best = 1e9;
     if (a && b && c && packed && scratch) {
         fill(shape->dtype, a, shape->m * shape->k);
         fill(shape->dtype, b, shape->k * shape->n);
         iv_chain16_pack_b(shape->k, shape->n, b, shape->n, 1, 0, shape->n, packed);
-        iv_chain16_task task = {.isa = isa,
-                                .dtype = shape->dtype,
-                                .n = shape->n,
-                                .k = shape->k,
-                                .a = a,
-                                .a_row_stride = shape->k,
-                                .a_k_stride = 1,
-                                .packed_b = packed,
-                                .c = c,
-                                .c_dtype = IV_F32,
-                                .c_row_stride = shape->n,
-                                .c_column_stride = 1};
         double begin = seconds();
         do {
             double start = seconds();
-            iv_chain16_run(&task, 0, shape->m, 0, shape->n, scratch);
+            iv_chain16_run(iv_chain16_kernels_of(isa), &args, 0, shape->m, 0, shape->n, scratch);
             double elapsed = seconds() - start;
             best = elapsed < best ? elapsed : best;
         } while (seconds() - begin < 0.7);

@@ -2,11 +2,15 @@
  * and f16.
  *
  * Every element of C is one chain over k (src/numerics/chain.h), kept in f32, so the result does
- * not depend on how a caller cuts C into rectangles or on the instruction set. B is packed once; A
- * is read through strides or a callback, which makes a convolution an implicit product: row =
- * output position, k = kernel position major, then channel, with +0 for the padding.
+ * not depend on how a caller cuts C into rectangles, on strides, on whether B was packed ahead or
+ * on the instruction set. A is read through strides or a callback, which makes a convolution an
+ * implicit product: row = output position, k = kernel position major, then channel, with +0 for the
+ * padding.
  *
- * Nothing here allocates or fails once the sizes are known: the caller brings the memory. */
+ * The interface is that of the f32 product (cpu/gemm.h), epilogues and splits included: raw
+ * pointers, no allocation, any number of threads, each with its own scratch and its own part of C.
+ * Strides are in elements and may be anything, except that C's elements must be distinct. C must
+ * not overlap any operand but `initial`, when that has its address and strides. */
 #ifndef IV_CPU_CHAIN16_H
 #define IV_CPU_CHAIN16_H
 
@@ -16,69 +20,69 @@
 #include <invar/dtype.h>
 #include <invar/isa.h>
 
-#include "base/error.h"
+#include "cpu/gemm.h"
 
 /** Columns of a panel of packed B. Rectangles should begin at multiples of it: other beginnings are
  * right, but compute columns that they do not store. */
 #define IV_CHAIN16_PANEL 64
 
+/* The kernels of one instruction set; see chain16_kernels.h. */
+typedef struct iv_chain16_kernels iv_chain16_kernels;
+
+/** The kernels for a resolved instruction set (IV_ISA_BEST is taken as scalar). Never NULL. */
+const iv_chain16_kernels *iv_chain16_kernels_of(iv_isa isa);
+
 /** Writes elements [k, k + count) of row `row` of A to `out`. Called from the thread that runs the
  * rectangle. */
 typedef void iv_chain16_gather(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out);
 
-/** Changes `count` finished sums of row `row`, from column `column` on, in f32, before they are
- * rounded or stored. Every element of a rectangle is handed over exactly once, in segments of any
- * length. */
-typedef void iv_chain16_epilogue(void *context, int64_t row, int64_t column, int64_t count,
-                                 float *acc);
-
-/** One contraction. Strides are in elements, of any sign. The task and all it points to must
- * outlive the calls that use it; several threads may run rectangles of one task that do not
- * overlap. */
-typedef struct iv_chain16_task {
-    iv_isa isa;     /* resolved: not IV_ISA_BEST */
+/* C[m][n] = round(epilogue(chain over k of A[m][k] * B[k][n])). */
+typedef struct iv_chain16_args {
     iv_dtype dtype; /* of A and B: IV_BF16 or IV_F16 */
-    int64_t n, k;
-
-    const uint16_t *a; /* not read when there is a `gather` */
-    int64_t a_row_stride, a_k_stride;
-    iv_chain16_gather *gather; /* or NULL */
+    int64_t m, n, k;
+    const uint16_t *a;
+    int64_t a_row_stride, a_column_stride;
+    iv_chain16_gather
+        *gather; /* when not NULL, A comes from it, and `a` and its strides are not read */
     void *gather_context;
-
-    const uint16_t *packed_b; /* from iv_chain16_pack_b */
-
-    const float *initial; /* where the chains start, or NULL: +0 */
+    const uint16_t *packed_b; /* what iv_chain16_pack_b wrote; or NULL, and: */
+    const uint16_t *b;
+    int64_t b_row_stride, b_column_stride;
+    const float *initial; /* where the chains start; NULL: from +0 */
     int64_t initial_row_stride, initial_column_stride;
-
-    iv_chain16_epilogue *epilogue; /* or NULL */
-    void *epilogue_context;
-
-    void *c; /* may be `initial` when the strides agree */
-    iv_dtype
-        c_dtype; /* IV_F32: the sums as they are; IV_BF16, IV_F16: rounded once, to nearest even */
+    void *c;
+    iv_dtype c_dtype; /* IV_F32, or IV_BF16 or IV_F16: rounded once, to nearest even, after the
+                         epilogue */
     int64_t c_row_stride, c_column_stride;
-} iv_chain16_task;
+    const iv_epilogue *epilogue; /* in f32; NULL: none */
+} iv_chain16_args;
 
-/** Bytes of a packed B, to be allocated by the caller with an alignment of 64. INVALID_ARGUMENT
- * when an extent is negative or the size overflows. */
-iv_status iv_chain16_packed_bytes(int64_t k, int64_t n, size_t *bytes, iv_error *error);
+/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never
+ * otherwise. */
+size_t iv_chain16_packed_bytes(int64_t k, int64_t n);
 
-/** Packs columns [column_begin, column_end) of B[K, N], whose element (k, j) is b[k * k_stride + j
- * * column_stride].
- *
- * `column_begin` is a multiple of IV_CHAIN16_PANEL, `column_end` another or `n`, so that threads
- * can share the work. The packed form is the same for every instruction set and for both dtypes. */
-void iv_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride,
-                       int64_t column_stride, int64_t column_begin, int64_t column_end,
-                       uint16_t *packed);
+/** Packs columns [n0, n1) of the n columns of B. `n0` is a multiple of IV_CHAIN16_PANEL, `n1`
+ * another or n, so that threads can share the work. `packed` has iv_chain16_packed_bytes bytes,
+ * aligned to 64. The packed form is the same for every instruction set and both dtypes. */
+void iv_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride,
+                       int64_t column_stride, int64_t n0, int64_t n1, uint16_t *packed);
 
-/** Bytes of scratch memory, aligned to 64, that one call over at most `rows` rows needs. Errors as
- * above. */
-iv_status iv_chain16_scratch_bytes(int64_t rows, int64_t k, size_t *bytes, iv_error *error);
+/** Bytes of scratch that any iv_chain16_run with these args needs; 0 when that overflows. Reads the
+ * extents and whether B is packed. */
+size_t iv_chain16_scratch_bytes(const iv_chain16_args *args);
 
-/** Computes rows [row_begin, row_end) × columns [column_begin, column_end) of C. `scratch` belongs
- * to the call while it runs. With K = 0 the sums are what the chains start from. */
-void iv_chain16_run(const iv_chain16_task *task, int64_t row_begin, int64_t row_end,
-                    int64_t column_begin, int64_t column_end, void *scratch);
+/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
+ * this call alone, aligned to 64, of iv_chain16_scratch_bytes bytes. */
+void iv_chain16_run(const iv_chain16_kernels *kernels, const iv_chain16_args *args, int64_t m0,
+                    int64_t m1, int64_t n0, int64_t n1, void *scratch);
+
+/** The same by its definition: plain loops over the reference chain. */
+void iv_chain16_reference(const iv_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                          int64_t n1);
+
+/** A grid of rectangles for `threads` threads, for iv_gemm_split_rectangle: whole panels of columns
+ * first, as long as each rectangle keeps several to share the preparation of its rows; then rows.
+ */
+iv_gemm_split iv_chain16_split(int64_t m, int64_t n, int threads);
 
 #endif

@@ -61,6 +61,7 @@ static inline __m256 truncated_float(__m256i v) {
 
 const iv_chain16_kernels iv_chain16_kernels_avx2 = {
     .name = "avx2",
+    .f32 = &iv_gemm_f32_kernels_avx2,
     .columns = COLUMNS,
     .expand_a = expand_a,
     .expand_b = expand_b,

@@ -49,6 +49,7 @@ typedef __m512 floats;
 
 const iv_chain16_kernels iv_chain16_kernels_avx512 = {
     .name = "avx512",
+    .f32 = &iv_gemm_f32_kernels_avx512,
     .columns = COLUMNS,
     .expand_a = expand_a,
     .expand_b = expand_b,

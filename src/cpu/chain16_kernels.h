@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "cpu/chain16.h"
+#include "cpu/gemm_kernels.h"
 #include "numerics/chain.h"
 #include "numerics/convert.h"
 
@@ -72,9 +73,10 @@ typedef struct iv_chain16_b {
 } iv_chain16_b;
 
 /** The kernels of one instruction set. All are pure over their arguments. */
-typedef struct iv_chain16_kernels {
+struct iv_chain16_kernels {
     const char *name;
-    int columns; /* of a tile: divides IV_CHAIN16_PANEL */
+    const iv_gemm_kernels *f32; /* whose epilogue applies to finished sums */
+    int columns;                /* of a tile: divides IV_CHAIN16_PANEL */
 
     /** Expands `groups` × 16 elements of one row; record g goes to `a[g * stride]`. dtype: IV_BF16
      * or IV_F16. */
@@ -91,8 +93,7 @@ typedef struct iv_chain16_kernels {
 
     /** Rounds `count` values once, to nearest even, to bf16 or f16. */
     void (*round)(iv_dtype dtype, const float *values, int64_t count, uint16_t *out);
-
-} iv_chain16_kernels;
+};
 
 /** A group's top, without the bias, from its largest exponent field (0: only zeros). */
 static inline int32_t iv_chain16_top(int32_t field, iv_chain16_format format) {

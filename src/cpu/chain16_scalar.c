@@ -165,6 +165,7 @@ static void step(iv_dtype dtype, const iv_chain16_a *a, int64_t rows, const iv_c
 
 const iv_chain16_kernels iv_chain16_kernels_scalar = {
     .name = "scalar",
+    .f32 = &iv_gemm_f32_kernels_scalar,
     .columns = COLUMNS,
     .expand_a = expand_a,
     .expand_b = expand_b,

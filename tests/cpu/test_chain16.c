@@ -156,8 +156,8 @@ static float *reference(iv_dtype dtype, int64_t m, int64_t n, int64_t k, const u
 
 static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride,
                         int64_t column_stride) {
-    size_t bytes;
-    assert_int_equal(iv_chain16_packed_bytes(k, n, &bytes, NULL), IV_OK);
+    size_t bytes = iv_chain16_packed_bytes(k, n);
+    assert_true(bytes > 0);
     uint16_t *result = allocate(bytes);
     /* Panel by panel, as threads would share it. */
     for (int64_t first = 0; first < n; first += IV_CHAIN16_PANEL) {
@@ -167,12 +167,12 @@ static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_strid
     return result;
 }
 
-static void run(const iv_chain16_task *task, int64_t row_begin, int64_t row_end,
-                int64_t column_begin, int64_t column_end) {
-    size_t bytes;
-    assert_int_equal(iv_chain16_scratch_bytes(row_end - row_begin, task->k, &bytes, NULL), IV_OK);
+static void run(iv_isa isa, const iv_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                int64_t n1) {
+    size_t bytes = iv_chain16_scratch_bytes(args);
+    assert_true(bytes > 0);
     void *scratch = allocate(bytes);
-    iv_chain16_run(task, row_begin, row_end, column_begin, column_end, scratch);
+    iv_chain16_run(iv_chain16_kernels_of(isa), args, m0, m1, n0, n1, scratch);
     iv_free(scratch);
 }
 
@@ -214,13 +214,13 @@ static void check_product(iv_dtype dtype, distribution left, distribution right,
             snprintf(what, sizeof what, "%s %s %d x %d, %lld x %lld x %lld%s", iv_isa_name(isas[i]),
                      iv_dtype_name(dtype), left, right, (long long)m, (long long)n, (long long)k,
                      continued ? " continued" : "");
-            iv_chain16_task task = {.isa = isas[i],
-                                    .dtype = dtype,
+            iv_chain16_args args = {.dtype = dtype,
+                                    .m = m,
                                     .n = n,
                                     .k = k,
                                     .a = a,
                                     .a_row_stride = k,
-                                    .a_k_stride = 1,
+                                    .a_column_stride = 1,
                                     .packed_b = b_packed,
                                     .initial = continued ? initial : NULL,
                                     .initial_row_stride = n,
@@ -230,7 +230,7 @@ static void check_product(iv_dtype dtype, distribution left, distribution right,
                                     .c_row_stride = n,
                                     .c_column_stride = 1};
             memset(c, 0xff, (size_t)(m * n) * sizeof *c);
-            run(&task, 0, m, 0, n);
+            run(isas[i], &args, 0, m, 0, n);
             assert_same(expected, c, m, n, what);
         }
         iv_free(expected);
@@ -282,13 +282,13 @@ static void largest_sums(void **state) {
             iv_isa isas[4];
             int count = available(isas);
             for (int i = 0; i < count; i++) {
-                iv_chain16_task task = {.isa = isas[i],
-                                        .dtype = dtype,
+                iv_chain16_args args = {.dtype = dtype,
+                                        .m = 1,
                                         .n = 64,
                                         .k = 16,
                                         .a = a,
                                         .a_row_stride = 16,
-                                        .a_k_stride = 1,
+                                        .a_column_stride = 1,
                                         .packed_b = b_packed,
                                         .initial = initial,
                                         .initial_row_stride = 64,
@@ -297,7 +297,7 @@ static void largest_sums(void **state) {
                                         .c_dtype = IV_F32,
                                         .c_row_stride = 64,
                                         .c_column_stride = 1};
-                run(&task, 0, 1, 0, 64);
+                run(isas[i], &args, 0, 1, 0, 64);
                 assert_same(expected, c, 1, 64, iv_isa_name(isas[i]));
             }
             iv_free(b_packed);
@@ -317,10 +317,10 @@ static void gather_row(void *context, int64_t row, int64_t k, int64_t count, uin
     memcpy(out, operand->a + row * operand->k + k, (size_t)count * sizeof *out);
 }
 
-static void add_bias(void *context, int64_t row, int64_t column, int64_t count, float *acc) {
+static void add_bias(void *context, float *row, int64_t m, int64_t n, int64_t count) {
     const operand *operand = context;
     for (int64_t j = 0; j < count; j++)
-        acc[j] = acc[j] + (operand->bias * (float)row + (float)(column + j));
+        row[j] = row[j] + (operand->bias * (float)m + (float)(n + j));
 }
 
 /* Rectangles of any cut, transposed operands with strides of both signs, gathered rows, an
@@ -344,41 +344,58 @@ static void views_and_cuts(void **state) {
             for (int k = 0; k < K; k++)
                 b_view[(N - 1 - j) * K + k] = b[k * N + j];
         }
-        uint16_t *b_packed =
-            transposed ? packed(K, N, b_view + (N - 1) * K, 1, -K) : packed(K, N, b, N, 1);
+        const uint16_t *b_from = transposed ? b_view + (N - 1) * K : b;
+        int64_t b_row_stride = transposed ? 1 : N, b_column_stride = transposed ? -K : 1;
+        uint16_t *b_packed = packed(K, N, b_from, b_row_stride, b_column_stride);
+        float shift[N];
+        for (int j = 0; j < N; j++)
+            shift[j] = (float)(j % 7) - 3.0f;
         operand context = {a, K, 0.25f};
+        const iv_epilogue epilogue = {
+            2,
+            {{.kind = IV_EPILOGUE_CALL, .call = add_bias, .context = &context},
+             {.kind = IV_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
         uint32_t *c = allocate(M * (2 * N + 3) * sizeof *c);
         iv_isa isas[4];
         int count = available(isas);
-        for (int i = 0; i < count; i++) {
-            iv_chain16_task task = {.isa = isas[i],
-                                    .dtype = dtype,
+        /* The last turn is the definition's own. */
+        for (int i = 0; i <= count; i++) {
+            iv_chain16_args args = {.dtype = dtype,
+                                    .m = M,
                                     .n = N,
                                     .k = K,
                                     .a = gathered     ? NULL
                                          : transposed ? a_view + M - 1
                                                       : a,
                                     .a_row_stride = transposed ? -1 : K,
-                                    .a_k_stride = transposed ? M : 1,
+                                    .a_column_stride = transposed ? M : 1,
                                     .gather = gathered ? gather_row : NULL,
                                     .gather_context = &context,
-                                    .packed_b = b_packed,
-                                    .epilogue = add_bias,
-                                    .epilogue_context = &context,
+                                    .packed_b = trial % 4 < 2 ? b_packed : NULL,
+                                    .b = b_from,
+                                    .b_row_stride = b_row_stride,
+                                    .b_column_stride = b_column_stride,
+                                    .epilogue = &epilogue,
                                     .c = c,
                                     .c_dtype = c_dtype,
                                     .c_row_stride = row_strides[layout],
                                     .c_column_stride = column_strides[layout]};
             memset(c, 0xff, M * (2 * N + 3) * sizeof *c);
             int row_cut = random_between(0, M), column_cut = random_between(0, N);
-            run(&task, 0, row_cut, 0, column_cut);
-            run(&task, row_cut, M, 0, column_cut);
-            run(&task, 0, row_cut, column_cut, N);
-            run(&task, row_cut, M, column_cut, N);
+            if (i == count) {
+                iv_chain16_reference(&args, 0, row_cut, 0, N);
+                iv_chain16_reference(&args, row_cut, M, 0, N);
+            } else {
+                run(isas[i], &args, 0, row_cut, 0, column_cut);
+                run(isas[i], &args, row_cut, M, 0, column_cut);
+                run(isas[i], &args, 0, row_cut, column_cut, N);
+                run(isas[i], &args, row_cut, M, column_cut, N);
+            }
             for (int row = 0; row < M; row++) {
                 for (int j = 0; j < N; j++) {
                     float sum = expected[row * N + j] + (context.bias * (float)row + (float)j);
-                    int64_t at = row * task.c_row_stride + j * task.c_column_stride;
+                    sum = sum + shift[j];
+                    int64_t at = row * args.c_row_stride + j * args.c_column_stride;
                     if (c_dtype == IV_F32)
                         assert_int_equal(c[at], iv_bits_from_f32(sum));
                     else
@@ -397,28 +414,43 @@ static void views_and_cuts(void **state) {
 }
 
 static void sizes_that_do_not_fit(void **state) {
-    size_t bytes;
-    iv_error error;
-    assert_int_equal(iv_chain16_packed_bytes(-1, 4, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_packed_bytes(4, -1, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_packed_bytes(INT64_MAX, 4, &bytes, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_packed_bytes(4, INT64_MAX, &bytes, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_packed_bytes((int64_t)1 << 40, (int64_t)1 << 40, &bytes, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_scratch_bytes(-1, 4, &bytes, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_scratch_bytes(4, INT64_MAX, &bytes, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_chain16_packed_bytes(17, 65, &bytes, &error), IV_OK);
-    assert_int_equal(bytes, 32 * 128 * 2);
+    assert_int_equal(iv_chain16_packed_bytes(INT64_MAX, 4), 0);
+    assert_int_equal(iv_chain16_packed_bytes(4, INT64_MAX), 0);
+    assert_int_equal(iv_chain16_packed_bytes((int64_t)1 << 40, (int64_t)1 << 40), 0);
+    assert_true(iv_chain16_packed_bytes(0, 0) > 0);
+    assert_true(iv_chain16_packed_bytes(17, 65) >= 32 * 128 * 2);
+    iv_chain16_args args = {.m = 4, .n = 4, .k = INT64_MAX};
+    assert_int_equal(iv_chain16_scratch_bytes(&args), 0);
+    args.packed_b = (const uint16_t *)(const void *)&args;
+    assert_int_equal(iv_chain16_scratch_bytes(&args), 0);
+    args.k = 0;
+    assert_true(iv_chain16_scratch_bytes(&args) > 0);
+}
+
+static void splits_cover(void **state) {
+    for (int trial = 0; trial < 500; trial++) {
+        int64_t m = random_between(0, 400), n = random_between(0, 2000);
+        int threads = random_between(1, 16);
+        iv_gemm_split split = iv_chain16_split(m, n, threads);
+        int64_t area = 0;
+        assert_true(split.n_parts <= 1 || split.n_step % IV_CHAIN16_PANEL == 0);
+        for (int64_t i = 0; i < split.m_parts * split.n_parts; i++) {
+            int64_t m0, m1, n0, n1;
+            iv_gemm_split_rectangle(&split, i, &m0, &m1, &n0, &n1);
+            assert_true(0 <= m0 && m0 < m1 && m1 <= m && 0 <= n0 && n0 < n1 && n1 <= n);
+            area += (m1 - m0) * (n1 - n0);
+        }
+        assert_int_equal(area, m * n);
+        /* Where there is enough to do, every thread has something. */
+        assert_true(n < 64 * 16 || m < 1 || split.m_parts * split.n_parts >= threads);
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_distribution),    cmocka_unit_test(every_shape),
         cmocka_unit_test(largest_sums),          cmocka_unit_test(views_and_cuts),
-        cmocka_unit_test(sizes_that_do_not_fit),
+        cmocka_unit_test(sizes_that_do_not_fit), cmocka_unit_test(splits_cover),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
