@@ -2,6 +2,23 @@
 #include "commands.h"
 
 const command commands[] = {
+    {.name = "run",
+     .operands = "MODEL",
+     .least_operands = 1,
+     .most_operands = 1,
+     .summary = "Run a model on tensors from files",
+     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
+     .options = run_options,
+     .run = run_run},
+    {.name = "digest",
+     .operands = "FILE…",
+     .least_operands = 1,
+     .most_operands = -1,
+     .summary = "Print the SHA-256 digest of each array in .npy and .npz files",
+     .description = "The digest covers dtype, extents and elements, in a form that is the same on every machine; every "
+                    "NaN counts as the same.",
+     .options = digest_options,
+     .run = run_digest},
     {.name = "conformance",
      .operands = "DIR…",
      .least_operands = 1,

@@ -4,6 +4,12 @@
 
 #include "options.h"
 
+extern const option run_options[];
+int run_run(const arguments *arguments);
+
+extern const option digest_options[];
+int run_digest(const arguments *arguments);
+
 extern const option conformance_options[];
 int run_conformance(const arguments *arguments);
 

@@ -1,0 +1,194 @@
+#include "inputs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading files ---- */
+
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+static int read_named(const iv_model *model, const char *name, const char *path, iv_value *values) {
+    int index = iv_model_input_index(model, name);
+    if (index < 0) {
+        fprintf(stderr, "invar: the model has no input %s; it has", name);
+        for (int i = 0; i < iv_model_input_count(model); i++)
+            fprintf(stderr, "%s %s", i > 0 ? "," : "", iv_model_input(model, i)->name);
+        fputc('\n', stderr);
+        return EXIT_USAGE;
+    }
+    if (values[index].kind != IV_KIND_NONE)
+        return usage_error("input %s is given twice", name);
+    iv_error error;
+    iv_status status;
+    if (ends_with(path, ".pb")) {
+        status = iv_onnx_value_load(path, iv_model_input(model, index), &values[index], &error);
+    } else {
+        iv_tensor *tensor = NULL;
+        status = iv_tensor_load(path, NULL, &tensor, &error);
+        values[index] = iv_value_of_tensor(tensor);
+    }
+    return status == IV_OK ? EXIT_RIGHT : report(&error);
+}
+
+static int read_archive(const iv_model *model, const char *path, iv_value *values) {
+    int count, code = EXIT_RIGHT;
+    char **names;
+    iv_tensor **tensors;
+    iv_error error;
+    if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
+        return report(&error);
+    for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
+        int index = iv_model_input_index(model, names[i]);
+        if (index < 0)
+            code = usage_error("%s holds %s, which is no input of the model", path, names[i]);
+        else if (values[index].kind != IV_KIND_NONE)
+            code = usage_error("input %s is given twice", names[i]);
+        else
+            values[index] = iv_value_of_tensor(iv_tensor_retain(tensors[i]));
+    }
+    iv_tensors_free(count, names, tensors);
+    return code;
+}
+
+static int read_input(const iv_model *model, const char *text, iv_value *values) {
+    char *name;
+    const char *path;
+    if (strchr(text, '=') == NULL && ends_with(text, ".npz"))
+        return read_archive(model, text, values);
+    if (!parse_assignment(text, &name, &path))
+        return usage_error("--input takes NAME=FILE or FILE.npz, not %s", text);
+    int code = read_named(model, name, path, values);
+    free(name);
+    return code;
+}
+
+/* ---- symbols ---- */
+
+/* The value that --set gives to a symbol, or -1. */
+static long long set_value(const arguments *arguments, const char *symbol) {
+    const char *text;
+    for (int i = 0; (text = option_value_at(arguments, "set", i)) != NULL; i++) {
+        size_t length = strlen(symbol);
+        long long value;
+        if (strncmp(text, symbol, length) == 0 && text[length] == '=' &&
+            parse_integer(text + length + 1, 0, INT64_MAX, &value))
+            return value;
+    }
+    return -1;
+}
+
+static bool occurs(const iv_model *model, const char *symbol) {
+    for (int i = 0; i < iv_model_input_count(model); i++) {
+        const iv_value_description *input = iv_model_input(model, i);
+        for (int d = 0; d < input->rank; d++) {
+            if (strcmp(input->dim_texts[d], symbol) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static int check_settings(const arguments *arguments, const iv_model *model) {
+    const char *text, *rest;
+    char *symbol;
+    for (int i = 0; (text = option_value_at(arguments, "set", i)) != NULL; i++) {
+        long long value;
+        if (!parse_assignment(text, &symbol, &rest))
+            return usage_error("--set takes SYMBOL=N, not %s", text);
+        bool known = occurs(model, symbol);
+        free(symbol);
+        if (!parse_integer(rest, 0, INT64_MAX, &value))
+            return usage_error("--set takes SYMBOL=N with N of at least 0, not %s", text);
+        if (!known)
+            return usage_error("--set %s: no input of the model has an extent of that name", text);
+    }
+    return EXIT_RIGHT;
+}
+
+/* Whether the extents of a given tensor are what --set asks for. */
+static int check_extents(const arguments *arguments, const iv_value_description *input,
+                         const iv_tensor *tensor) {
+    for (int d = 0; d < input->rank && d < iv_tensor_rank(tensor); d++) {
+        long long wanted = set_value(arguments, input->dim_texts[d]);
+        if (wanted >= 0 && iv_tensor_dims(tensor)[d] != wanted)
+            return usage_error("input %s: extent %s is %lld, but --set asks for %lld", input->name,
+                               input->dim_texts[d], (long long)iv_tensor_dims(tensor)[d], wanted);
+    }
+    return EXIT_RIGHT;
+}
+
+/* ---- made-up inputs ---- */
+
+/* SplitMix64: a fixed sequence, the same on every machine. */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* Floats in [-1, 1) in steps of 2^-7, which every float dtype holds exactly; integers and bool 0 or 1, so that they are valid as indices
+ * and token numbers of any model. */
+static void fill(iv_dtype dtype, int64_t count, uint64_t seed, unsigned char *data) {
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t random = next_random(&seed);
+        float number = (float)((int)(random >> 56) - 128) / 128.0f;
+        size_t size = iv_dtype_size(dtype);
+        uint32_t bits;
+        double wide = number;
+        memcpy(&bits, &number, sizeof bits);
+        uint16_t brain = (uint16_t)(bits >> 16);
+        /* binary16 from binary32: exact here, so shifting exponent and significand is enough. */
+        uint16_t half = number == 0 ? 0
+                                    : (uint16_t)((bits >> 16 & 0x8000) |
+                                                 (((bits >> 23 & 0xff) - 112) << 10) |
+                                                 (bits >> 13 & 0x3ff));
+        uint64_t integer = random >> 63;
+        const void *element = dtype == IV_F32    ? (const void *)&number
+                              : dtype == IV_F64  ? (const void *)&wide
+                              : dtype == IV_BF16 ? (const void *)&brain
+                              : dtype == IV_F16  ? (const void *)&half
+                                                 : (const void *)&integer;
+        memcpy(data + (size_t)i * size, element, size);
+    }
+}
+
+static int make_input(const arguments *arguments, const iv_value_description *input, int index,
+                      iv_value *value) {
+    if (input->optional)
+        return EXIT_RIGHT;
+    if (input->kind != IV_KIND_TENSOR || input->rank < 0 || input->dtype == IV_STRING)
+        return usage_error("input %s cannot be made up: give it with --input", input->name);
+    int64_t dims[IV_MAX_RANK];
+    for (int d = 0; d < input->rank; d++) {
+        long long set = set_value(arguments, input->dim_texts[d]);
+        dims[d] = input->dims[d] >= 0 ? input->dims[d] : set >= 0 ? set : 1;
+    }
+    iv_tensor *tensor;
+    iv_error error;
+    if (iv_tensor_create(input->dtype, input->rank, dims, &tensor, &error) != IV_OK)
+        return report(&error);
+    fill(input->dtype, iv_tensor_elements(tensor), (uint64_t)index + 1, iv_tensor_mutable_data(tensor));
+    *value = iv_value_of_tensor(tensor);
+    return EXIT_RIGHT;
+}
+
+int read_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+    int code = check_settings(arguments, model);
+    const char *text;
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL; i++)
+        code = read_input(model, text, values);
+    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
+        const iv_value_description *input = iv_model_input(model, i);
+        if (values[i].kind == IV_KIND_TENSOR)
+            code = check_extents(arguments, input, values[i].tensor);
+        else if (values[i].kind == IV_KIND_NONE && make_up)
+            code = make_input(arguments, input, i, &values[i]);
+        else if (values[i].kind == IV_KIND_NONE && !input->optional)
+            code = usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
+    }
+    return code;
+}
