@@ -212,7 +212,7 @@ iv_status iv_tensor_wrap(iv_dtype dtype, int rank, const int64_t *dims, const in
     IV_TRY(iv_count_elements(dtype, rank, dims, &elements, error));
     if (data == NULL && elements != 0)
         return fail_no_data(elements, error);
-    if ((uintptr_t)data % element_alignment(dtype) != 0)
+    if (elements != 0 && (uintptr_t)data % element_alignment(dtype) != 0)
         return iv_fail(
             error, IV_ERROR_INVALID_ARGUMENT,
             "the memory is not aligned to the %zu bytes of %s: copy it with iv_tensor_from_data",

@@ -1,0 +1,125 @@
+/* DLPack: handing tensors to and taking them from other libraries (numpy, PyTorch, JAX, …) without
+ * a copy.
+ *
+ * The structures below are those of the DLPack 1.x binary interface, under their standard names and
+ * behind DLPack's own include guard: when the official dlpack.h (1.0 or later) is used too, include
+ * it first, and it is the one that counts. */
+#ifndef INVAR_DLPACK_H
+#define INVAR_DLPACK_H
+
+#include <stdint.h>
+
+#include <invar/tensor.h>
+
+#ifndef DLPACK_DLPACK_H_
+#define DLPACK_DLPACK_H_
+
+#define DLPACK_MAJOR_VERSION 1
+#define DLPACK_MINOR_VERSION 0
+
+#define DLPACK_FLAG_BITMASK_READ_ONLY (1UL << 0UL)
+#define DLPACK_FLAG_BITMASK_IS_COPIED (1UL << 1UL)
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+    uint32_t major;
+    uint32_t minor;
+} DLPackVersion;
+
+#ifdef __cplusplus
+typedef enum : int32_t {
+#else
+typedef enum {
+#endif
+    kDLCPU = 1,
+    kDLCUDA = 2,
+    kDLCUDAHost = 3,
+    kDLCUDAManaged = 13
+} DLDeviceType;
+
+typedef struct {
+    DLDeviceType device_type;
+    int32_t device_id;
+} DLDevice;
+
+typedef enum {
+    kDLInt = 0U,
+    kDLUInt = 1U,
+    kDLFloat = 2U,
+    kDLOpaqueHandle = 3U,
+    kDLBfloat = 4U,
+    kDLComplex = 5U,
+    kDLBool = 6U
+} DLDataTypeCode;
+
+typedef struct {
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+} DLDataType;
+
+typedef struct {
+    void *data;
+    DLDevice device;
+    int32_t ndim;
+    DLDataType dtype;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL for row-major */
+    uint64_t byte_offset;
+} DLTensor;
+
+typedef struct DLManagedTensor {
+    DLTensor dl_tensor;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensor *self);
+} DLManagedTensor;
+
+typedef struct DLManagedTensorVersioned {
+    DLPackVersion version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
+
+#ifdef __cplusplus
+}
+#endif
+
+#elif !defined(DLPACK_MAJOR_VERSION) || DLPACK_MAJOR_VERSION != 1
+#error                                                                                             \
+    "invar/dlpack.h needs the structures of DLPack 1.x: update the dlpack.h that is included before it"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Exports a tensor without a copy. The result keeps the elements alive until its deleter is called
+ * (from any thread, once), which also frees it. It is marked read-only, because tensors are
+ * immutable. Errors: UNSUPPORTED for IV_STRING; OUT_OF_MEMORY. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_to_dlpack(iv_tensor *tensor,
+                                                   DLManagedTensorVersioned **managed,
+                                                   iv_error *error);
+
+/** Imports a tensor without a copy, and takes it over: its deleter is called when the last
+ * reference to its elements is released. When the call fails, it stays the caller's. Nobody may
+ * write to the elements any more; those of kDLBool must be 0 or 1.
+ *
+ * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's, and types
+ * that Invar does not have; INVALID_ARGUMENT for structures that contradict themselves and elements
+ * that are not aligned; SHAPE; OUT_OF_MEMORY. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed,
+                                                     iv_tensor **tensor, iv_error *error);
+
+/** The same for the structure that DLPack had before version 1. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack_legacy(DLManagedTensor *managed,
+                                                            iv_tensor **tensor, iv_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

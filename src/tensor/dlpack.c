@@ -1,0 +1,127 @@
+#include <invar/dlpack.h>
+
+#include <string.h>
+
+#include "base/allocation.h"
+#include "tensor/tensor.h"
+
+static const struct {
+    iv_dtype dtype;
+    uint8_t code, bits;
+} types[] = {
+    {IV_BOOL, kDLBool, 8},  {IV_U8, kDLUInt, 8},      {IV_U16, kDLUInt, 16},
+    {IV_U32, kDLUInt, 32},  {IV_U64, kDLUInt, 64},    {IV_S8, kDLInt, 8},
+    {IV_S16, kDLInt, 16},   {IV_S32, kDLInt, 32},     {IV_S64, kDLInt, 64},
+    {IV_F16, kDLFloat, 16}, {IV_BF16, kDLBfloat, 16}, {IV_F32, kDLFloat, 32},
+    {IV_F64, kDLFloat, 64},
+};
+enum { TYPES = sizeof types / sizeof *types };
+
+/* ---- export ---- */
+
+typedef struct exported {
+    DLManagedTensorVersioned managed;
+    int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
+} exported;
+
+static void delete_exported(DLManagedTensorVersioned *self) {
+    iv_tensor_release(self->manager_ctx);
+    iv_free(self); /* the first member of what was allocated */
+}
+
+iv_status iv_tensor_to_dlpack(iv_tensor *tensor, DLManagedTensorVersioned **managed,
+                              iv_error *error) {
+    int type = 0;
+    while (type < TYPES && types[type].dtype != tensor->dtype)
+        type++;
+    if (type == TYPES)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED, "DLPack has no type for %s elements",
+                       iv_dtype_name(tensor->dtype));
+    exported *fresh = iv_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    memcpy(fresh->dims, tensor->dims, sizeof fresh->dims);
+    memcpy(fresh->strides, tensor->strides, sizeof fresh->strides);
+    fresh->managed = (DLManagedTensorVersioned){
+        .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+        .manager_ctx = iv_tensor_retain(tensor),
+        .deleter = delete_exported,
+        .flags = DLPACK_FLAG_BITMASK_READ_ONLY,
+        .dl_tensor = {.data = tensor->data,
+                      .device = {kDLCPU, 0},
+                      .ndim = tensor->rank,
+                      .dtype = {types[type].code, types[type].bits, 1},
+                      .shape = fresh->dims,
+                      .strides = fresh->strides},
+    };
+    *managed = &fresh->managed;
+    return IV_OK;
+}
+
+/* ---- import ---- */
+
+static iv_status find_type(DLDataType type, iv_dtype *dtype, iv_error *error) {
+    for (int i = 0; i < TYPES && type.lanes == 1; i++) {
+        if (types[i].code == type.code && types[i].bits == type.bits) {
+            *dtype = types[i].dtype;
+            return IV_OK;
+        }
+    }
+    return iv_fail(
+        error, IV_ERROR_UNSUPPORTED,
+        "DLPack type code %d with %d bits and %d lanes has no counterpart: convert the array first",
+        type.code, type.bits, type.lanes);
+}
+
+static iv_status wrap(const DLTensor *from, void (*release)(void *context), void *context,
+                      iv_tensor **tensor, iv_error *error) {
+    iv_dtype dtype;
+    if (from->device.device_type != kDLCPU)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                       "the DLPack tensor is on device type %d: copy it to the CPU (type 1) first",
+                       (int)from->device.device_type);
+    IV_TRY(find_type(from->dtype, &dtype, error));
+    uintptr_t address = (uintptr_t)from->data;
+    if (from->byte_offset > UINTPTR_MAX - address)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "the DLPack tensor's byte offset %llu reaches beyond any memory",
+                       (unsigned long long)from->byte_offset);
+    if (from->data == NULL && from->byte_offset != 0)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "the DLPack tensor has a byte offset but no memory");
+    char *data = from->data == NULL ? NULL : (char *)from->data + from->byte_offset;
+    return iv_tensor_wrap(dtype, from->ndim, from->shape, from->strides, data, release, context,
+                          tensor, error);
+}
+
+static void release_versioned(void *context) {
+    DLManagedTensorVersioned *managed = context;
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+}
+
+static void release_legacy(void *context) {
+    DLManagedTensor *managed = context;
+    if (managed->deleter != NULL)
+        managed->deleter(managed);
+}
+
+iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed, iv_tensor **tensor,
+                                iv_error *error) {
+    if (managed == NULL)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
+    /* Of another major version, nothing but the deleter may be touched. */
+    if (managed->version.major != DLPACK_MAJOR_VERSION)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                       "the DLPack tensor is of version %u.%u, not of %d: ask its maker for "
+                       "max_version=(1, 0)",
+                       managed->version.major, managed->version.minor, DLPACK_MAJOR_VERSION);
+    return wrap(&managed->dl_tensor, release_versioned, managed, tensor, error);
+}
+
+iv_status iv_tensor_from_dlpack_legacy(DLManagedTensor *managed, iv_tensor **tensor,
+                                       iv_error *error) {
+    if (managed == NULL)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
+    return wrap(&managed->dl_tensor, release_legacy, managed, tensor, error);
+}

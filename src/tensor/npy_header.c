@@ -1,0 +1,281 @@
+#include "tensor/npy_header.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+
+/* The descriptor's letter and size for each dtype that has one of its own. */
+static const struct {
+    iv_dtype dtype;
+    char kind;
+    int bytes;
+} kinds[] = {
+    {IV_BOOL, 'b', 1}, {IV_U8, 'u', 1},  {IV_U16, 'u', 2}, {IV_U32, 'u', 4}, {IV_U64, 'u', 8},
+    {IV_S8, 'i', 1},   {IV_S16, 'i', 2}, {IV_S32, 'i', 4}, {IV_S64, 'i', 8}, {IV_F16, 'f', 2},
+    {IV_BF16, 'V', 2}, {IV_F32, 'f', 4}, {IV_F64, 'f', 8},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+static const char magic[6] = "\x93NUMPY";
+
+static char native_order(void) {
+    const uint16_t probe = 1;
+    unsigned char first;
+    memcpy(&first, &probe, 1);
+    return first == 1 ? '<' : '>';
+}
+
+uint64_t iv_npy_element_bytes(const iv_npy_header *header) {
+    return header->dtype == IV_STRING ? 4 * (uint64_t)header->characters
+                                      : iv_dtype_size(header->dtype);
+}
+
+iv_status iv_npy_check_magic(const unsigned char *bytes, size_t *prefix, iv_error *error) {
+    if (memcmp(bytes, magic, sizeof magic) != 0)
+        return iv_fail(error, IV_ERROR_INVALID_FILE,
+                       "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
+    int major = bytes[6], minor = bytes[7];
+    if (major < 1 || major > 3 || minor != 0)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                       "byte 6: .npy format version %d.%d is not one of 1.0, 2.0 and 3.0", major,
+                       minor);
+    *prefix = major == 1 ? 10 : 12;
+    return IV_OK;
+}
+
+/* ---- parsing ---- */
+
+/* The header is the text of a Python dictionary with three keys. */
+typedef struct parser {
+    const char *text;
+    size_t bytes, at, offset;
+    iv_error *error;
+} parser;
+
+static iv_status fail_at(const parser *in, size_t at, const char *what) {
+    return iv_fail(in->error, IV_ERROR_INVALID_FILE, "byte %zu: %s", in->offset + at, what);
+}
+
+static void skip_spaces(parser *in) {
+    while (in->at < in->bytes && in->text[in->at] == ' ')
+        in->at++;
+}
+
+static bool accept(parser *in, char wanted) {
+    skip_spaces(in);
+    if (in->at == in->bytes || in->text[in->at] != wanted)
+        return false;
+    in->at++;
+    return true;
+}
+
+static bool accept_word(parser *in, const char *word) {
+    skip_spaces(in);
+    size_t bytes = strlen(word);
+    if (in->bytes - in->at < bytes || memcmp(in->text + in->at, word, bytes) != 0)
+        return false;
+    in->at += bytes;
+    return true;
+}
+
+/* A string without escapes, copied with a NUL. */
+static iv_status parse_string(parser *in, char *into, size_t room) {
+    skip_spaces(in);
+    size_t start = in->at;
+    char quote = accept(in, '\'') ? '\'' : accept(in, '"') ? '"' : '\0';
+    if (quote == '\0')
+        return fail_at(in, start, "the header of the array wants a string in quotes here");
+    const char *first = in->text + in->at;
+    size_t length = 0, left = in->bytes - in->at;
+    while (length < left && length < room && first[length] != quote && first[length] != '\\' &&
+           first[length] >= ' ' && first[length] <= '~')
+        length++;
+    if (length == left || length == room || first[length] != quote)
+        return fail_at(in, start, "a string in the header of the array is damaged or too long");
+    memcpy(into, first, length);
+    into[length] = '\0';
+    in->at += length + 1;
+    return IV_OK;
+}
+
+static iv_status parse_number(parser *in, int64_t *number) {
+    skip_spaces(in);
+    size_t start = in->at;
+    *number = 0;
+    while (in->at < in->bytes && in->text[in->at] >= '0' && in->text[in->at] <= '9') {
+        if (__builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, in->text[in->at] - '0', number))
+            return fail_at(in, start, "a number in the header of the array overflows 64 bits");
+        in->at++;
+    }
+    return in->at > start
+               ? IV_OK
+               : fail_at(in, start, "the header of the array wants a number of at least 0 here");
+}
+
+/* A tuple: "()", "(3,)", "(3, 4)", "(3, 4,)". "(3)" is a number in Python, and numpy never writes
+ * it. */
+static iv_status parse_shape(parser *in, iv_npy_header *header) {
+    size_t start = in->at;
+    if (!accept(in, '('))
+        return fail_at(in, start, "the shape of the array does not begin with (");
+    header->rank = 0;
+    for (bool comma = true; !accept(in, ')');) {
+        start = in->at;
+        if (!comma)
+            return fail_at(in, start, "the shape of the array wants a comma or ) here");
+        if (header->rank == IV_MAX_RANK)
+            return iv_fail(in->error, IV_ERROR_UNSUPPORTED,
+                           "byte %zu: the array has more than %d dimensions", in->offset + start,
+                           IV_MAX_RANK);
+        IV_TRY(parse_number(in, &header->dims[header->rank++]));
+        comma = accept(in, ',');
+        if (header->rank == 1 && !comma)
+            return fail_at(in, in->at, "the shape of the array wants a comma here");
+    }
+    return IV_OK;
+}
+
+static iv_status parse_descriptor(parser *in, iv_npy_header *header) {
+    char text[32];
+    skip_spaces(in);
+    size_t start = in->at;
+    if (accept(in, '['))
+        return iv_fail(in->error, IV_ERROR_UNSUPPORTED,
+                       "byte %zu: the array has structures as elements: save its fields as arrays "
+                       "of their own",
+                       in->offset + start);
+    IV_TRY(parse_string(in, text, sizeof text));
+    char order = text[0];
+    if (strchr("<>|", order) == NULL || order == '\0' || text[1] == '\0')
+        return fail_at(in, start, "the descriptor of the array has no byte order and letter");
+    char kind = text[1];
+    if (kind == 'O')
+        return iv_fail(
+            in->error, IV_ERROR_UNSUPPORTED,
+            "byte %zu: the array has pickled Python objects as elements, which are not read "
+            "because they can run code: convert it with astype() before saving",
+            in->offset + start);
+    parser digits = {text, strlen(text), 2, in->offset + start, in->error};
+    int64_t number;
+    IV_TRY(parse_number(&digits, &number));
+    if (digits.at != digits.bytes)
+        number = -1; /* dates and the like: no type of ours */
+    header->swapped = order != '|' && order != native_order();
+    header->dtype = IV_DTYPE_NONE;
+    if (kind == 'U' && number >= 0 && number <= INT64_MAX / 4) {
+        header->dtype = IV_STRING;
+        header->characters = number;
+    }
+    for (int i = 0; i < KINDS; i++) {
+        if (kinds[i].kind == kind && kinds[i].bytes == number)
+            header->dtype = kinds[i].dtype;
+    }
+    /* '>V2' would be a byte-swapped bf16, which nothing writes. */
+    bool lacks_order = order == '|' && kind != 'V' && iv_npy_element_bytes(header) > 1;
+    if (header->dtype == IV_BF16 && header->swapped)
+        header->dtype = IV_DTYPE_NONE;
+    if (header->dtype != IV_DTYPE_NONE && lacks_order)
+        return fail_at(in, start, "the descriptor of the array lacks the byte order");
+    if (header->dtype == IV_DTYPE_NONE)
+        return iv_fail(
+            in->error, IV_ERROR_UNSUPPORTED,
+            "byte %zu: arrays of dtype '%s' are not read: convert it with astype() to bool, an "
+            "integer, float16, float32, float64 or str before saving",
+            in->offset + start, text);
+    return IV_OK;
+}
+
+static iv_status parse_order(parser *in, iv_npy_header *header) {
+    header->fortran_order = accept_word(in, "True");
+    if (header->fortran_order || accept_word(in, "False"))
+        return IV_OK;
+    return fail_at(in, in->at, "fortran_order is neither True nor False");
+}
+
+static iv_status parse_entry(parser *in, bool seen[3], iv_npy_header *header) {
+    static const char *const keys[3] = {"descr", "fortran_order", "shape"};
+    char key[16];
+    skip_spaces(in);
+    size_t start = in->at;
+    IV_TRY(parse_string(in, key, sizeof key));
+    int which = 0;
+    while (which < 3 && strcmp(key, keys[which]) != 0)
+        which++;
+    if (which == 3 || seen[which])
+        return fail_at(
+            in, start,
+            "a key of the header is there twice, or is not descr, fortran_order or shape");
+    seen[which] = true;
+    if (!accept(in, ':'))
+        return fail_at(in, in->at, "the header of the array wants a colon here");
+    return which == 0   ? parse_descriptor(in, header)
+           : which == 1 ? parse_order(in, header)
+                        : parse_shape(in, header);
+}
+
+iv_status iv_npy_parse_header(const char *text, size_t bytes, size_t offset, iv_npy_header *header,
+                              iv_error *error) {
+    parser in = {text, bytes, 0, offset, error};
+    bool seen[3] = {false};
+    *header = (iv_npy_header){.dtype = IV_DTYPE_NONE};
+    if (!accept(&in, '{'))
+        return fail_at(&in, in.at, "the header of the array does not begin with {");
+    for (bool comma = true; !accept(&in, '}'); comma = accept(&in, ',')) {
+        if (!comma)
+            return fail_at(&in, in.at, "the header of the array wants a comma or } here");
+        IV_TRY(parse_entry(&in, seen, header));
+    }
+    if (!seen[0] || !seen[1] || !seen[2])
+        return fail_at(&in, in.at, "the header of the array lacks descr, fortran_order or shape");
+    skip_spaces(&in);
+    if (in.bytes - in.at != 1 || in.text[in.at] != '\n')
+        return fail_at(&in, in.at,
+                       "the header of the array does not end in spaces and a line feed");
+    return IV_OK;
+}
+
+/* ---- writing ---- */
+
+static void format_descriptor(const iv_npy_header *header, char *text, size_t room) {
+    if (header->dtype == IV_STRING) {
+        snprintf(text, room, "%cU%lld", native_order(), (long long)header->characters);
+        return;
+    }
+    for (int i = 0; i < KINDS; i++) {
+        if (kinds[i].dtype == header->dtype)
+            snprintf(text, room, "%c%c%d", kinds[i].bytes == 1 ? '|' : native_order(),
+                     kinds[i].kind, kinds[i].bytes);
+    }
+}
+
+iv_status iv_npy_format_header(const iv_npy_header *header, void **bytes, size_t *size,
+                               iv_error *error) {
+    /* 12 extents of at most 19 digits: the text has less than 400 bytes, so version 1 is always
+     * enough. */
+    char descriptor[32], shape[24 * IV_MAX_RANK + 3] = "", text[512];
+    format_descriptor(header, descriptor, sizeof descriptor);
+    size_t used = 0;
+    for (int i = 0; i < header->rank; i++)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, i == 0 ? "%lld" : ", %lld",
+                                 (long long)header->dims[i]);
+    int length =
+        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
+                 descriptor, shape, header->rank == 1 ? "," : "");
+    size_t total = (10 + (size_t)length + 1 + 63) / 64 * 64;
+    unsigned char *block = iv_allocate(total);
+    if (block == NULL)
+        return iv_fail_memory(error, total);
+    memset(block, ' ', total);
+    memcpy(block, magic, sizeof magic);
+    block[6] = 1;
+    block[7] = 0;
+    block[8] = (unsigned char)((total - 10) & 0xff);
+    block[9] = (unsigned char)((total - 10) >> 8);
+    memcpy(block + 10, text, (size_t)length);
+    block[total - 1] = '\n';
+    *bytes = block;
+    *size = total;
+    return IV_OK;
+}
