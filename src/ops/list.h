@@ -32,6 +32,9 @@
     family(convolution) \
     family(convolution_transpose) \
     family(convolution_integer) \
+    family(pool_max) \
+    family(pool_average) \
+    family(pool_global) \
 
 /* clang-format on */
 

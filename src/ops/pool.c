@@ -1,0 +1,136 @@
+#include "ops/pool.h"
+
+#include <string.h>
+
+#include "numerics/minmax.h"
+#include "ops/real.h"
+
+iv_status iv_pool_prepare(iv_node *node, iv_error *error) {
+    iv_pool_params *params = node->params;
+    int64_t include, storage_order, p;
+    IV_TRY(iv_window_read(node, &params->window, error));
+    if (!params->window.has_kernel)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s (%s): the attribute kernel_shape is missing", node->name,
+                       node->op->name);
+    IV_TRY(iv_node_int(node, "count_include_pad", 0, &include, error));
+    IV_TRY(iv_node_int(node, "storage_order", 0, &storage_order, error));
+    params->count_include_pad = include != 0;
+    params->column_major = storage_order != 0;
+    params->p = 2;
+    if (strcmp(node->op->name, "LpPool") != 0)
+        return IV_OK;
+    if (node->version < 2)
+        return iv_node_float(node, "p", 2, &params->p, error);
+    IV_TRY(iv_node_int(node, "p", 2, &p, error));
+    params->p = (float)p;
+    return IV_OK;
+}
+
+iv_status iv_pool_infer(iv_infer *infer, int output, const iv_fact *x, iv_dtype dtype) {
+    const iv_window *window = &((const iv_pool_params *)infer->node->params)->window;
+    iv_dim dims[IV_MAX_RANK];
+    int axes = x->rank != IV_RANK_UNKNOWN ? x->rank - 2 : window->axes;
+    IV_TRY(iv_window_check_axes(infer, window, axes));
+    for (int d = 0; d < axes + 2; d++) {
+        if (x->rank == IV_RANK_UNKNOWN)
+            dims[d] = iv_infer_fresh(infer, output, d);
+        else if (d < 2)
+            dims[d] = x->dims[d];
+        else
+            IV_TRY(iv_window_extent(infer, window, d - 2, x->dims[d],
+                                    iv_dim_constant(infer->scope, window->kernel[d - 2]),
+                                    &dims[d]));
+    }
+    iv_fact_set_tensor(&infer->outputs[output], dtype, axes + 2, dims);
+    return IV_OK;
+}
+
+/* Only the extents of an empty tensor can have a product that overflows: it counts as 0. */
+static int64_t extent_product(int64_t left, int64_t right) {
+    int64_t product;
+    return __builtin_mul_overflow(left, right, &product) ? 0 : product;
+}
+
+void iv_pool_shape_of(const iv_window *window, const iv_tensor *x, const int64_t *y_dims,
+                      iv_pool_shape *shape) {
+    *shape = (iv_pool_shape){.axes = x->rank - 2,
+                             .batch = x->dims[0],
+                             .channels = x->dims[1],
+                             .positions = 1,
+                             .capacity = 1};
+    for (int i = 0; i < shape->axes; i++) {
+        int64_t in = x->dims[i + 2], kernel = window->kernel[i];
+        shape->axis[i] = iv_window_resolve(window, i, in, kernel, y_dims[i + 2]);
+        shape->positions = extent_product(shape->positions, y_dims[i + 2]);
+        shape->capacity = extent_product(shape->capacity, kernel < in ? kernel : in);
+    }
+}
+
+void iv_pool_taps(const iv_window_axis *axis, int64_t at, int64_t *first, int64_t *last) {
+    int64_t start = at * axis->stride - axis->begin, room = axis->in - start;
+    int64_t end = room <= 0 ? 0 : (room - 1) / axis->dilation + 1;
+    *first = start >= 0 ? 0 : (-start - 1) / axis->dilation + 1;
+    *last = end < axis->kernel ? end : axis->kernel;
+    if (*first > *last)
+        *first = *last;
+}
+
+int64_t iv_pool_window(const iv_pool_shape *shape, const int64_t *strides, const int64_t *position,
+                       int64_t *offsets) {
+    int64_t tap[IV_WINDOW_AXES] = {0}, count[IV_WINDOW_AXES], step[IV_WINDOW_AXES];
+    int64_t base = 0, found = 0;
+    for (int i = 0; i < shape->axes; i++) {
+        const iv_window_axis *axis = &shape->axis[i];
+        int64_t first, last;
+        iv_pool_taps(axis, position[i], &first, &last);
+        count[i] = last - first;
+        if (count[i] == 0)
+            return 0;
+        step[i] = axis->dilation * strides[i];
+        base += (position[i] * axis->stride - axis->begin + first * axis->dilation) * strides[i];
+    }
+    do {
+        int64_t offset = base;
+        for (int i = 0; i < shape->axes; i++)
+            offset += tap[i] * step[i];
+        offsets[found++] = offset;
+    } while (iv_window_next(shape->axes, tap, count));
+    return found;
+}
+
+int64_t iv_pool_padded_taps(const iv_pool_shape *shape, const int64_t *position) {
+    int64_t taps = 1;
+    for (int i = 0; i < shape->axes; i++) {
+        const iv_window_axis *axis = &shape->axis[i];
+        int64_t room = axis->in + axis->end - (position[i] * axis->stride - axis->begin);
+        int64_t inside = room <= 0 ? 0 : (room - 1) / axis->dilation + 1;
+        if (__builtin_mul_overflow(taps, inside < axis->kernel ? inside : axis->kernel, &taps))
+            return INT64_MAX;
+    }
+    return taps;
+}
+
+int64_t iv_pool_order(iv_dtype dtype, const char *element) {
+    switch (dtype) {
+    case IV_F64:
+        return iv_bits_order_f64(*(const double *)(const void *)element);
+    case IV_S8:
+        return *(const int8_t *)element;
+    case IV_U8:
+        return *(const uint8_t *)element;
+    default:
+        return iv_bits_order_f32(iv_real_load_f32(dtype, element, 0));
+    }
+}
+
+void iv_pool_store_least(iv_dtype dtype, char *element) {
+    if (dtype == IV_F64)
+        *(double *)(void *)element = -iv_infinity_f64();
+    else if (dtype == IV_S8)
+        *(int8_t *)element = INT8_MIN;
+    else if (dtype == IV_U8)
+        *(uint8_t *)element = 0;
+    else
+        iv_real_store_f32(dtype, element, 0, -iv_infinity_f32());
+}
