@@ -5,7 +5,7 @@
 #include "base/isa.h"
 #include "cpu/chain16_kernels.h"
 
-/* Rows taken together: enough to make the expansion of a B tile a small part (2 % at 128 rows, 8 %
+/* Rows taken together: enough to make the expansion of a B tile a small part (1 % at 128 rows, 4 %
  * at 32, measured with AVX-512), few enough that the rows' records stay within 2 MiB. */
 enum { MOST_ROWS = 128, FEWEST_ROWS = 32 };
 #define RECORD_BYTES (2 << 20)

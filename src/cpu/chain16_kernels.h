@@ -11,7 +11,12 @@
  * exponent lies below the group's largest ("drop", a byte that saturates at 255, the drop of a
  * zero). The smallest sum of two drops over the group, with saturating byte arithmetic, is how far
  * E lies below the sum of the two largest exponents ("tops"). That costs two byte instructions per
- * k for a whole register of bytes, four times fewer than the lanes of the products. */
+ * k for a whole register of bytes, four times fewer than the lanes of the products.
+ *
+ * Infinities, NaN, overflow, underflow and E near its floor are left to the reference, lane by
+ * lane. Of the corner rules of numerics/chain.h the kernels themselves know four, which change with
+ * it: a product with a zero factor does not raise E; a subnormal operand has its format's lowest
+ * exponent; a sum of zero is +0; so a group of zeros keeps every accumulator but -0. */
 #ifndef IV_CPU_CHAIN16_KERNELS_H
 #define IV_CPU_CHAIN16_KERNELS_H
 

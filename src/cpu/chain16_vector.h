@@ -79,8 +79,10 @@ step_row(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile, int ve
         }
     }
     if (__builtin_expect(a->overflow, 0)) {
-        UNROLL4 for (int q = 0; q < vectors; q++) strange |=
-            wrapped_lanes(scale[q], sum[q], acc + q * LANES) << (q * LANES);
+        UNROLL4 for (int q = 0; q < vectors; q++) {
+            uint64_t wrapped = wrapped_lanes(scale[q], sum[q], acc + q * LANES);
+            strange |= wrapped << (q * LANES);
+        }
     }
     float before[COLUMNS];
     if (__builtin_expect(strange != 0, 0))
