@@ -30,11 +30,19 @@ struct iv_npz {
 
 static iv_status fail_zip(iv_error *error, zip_error_t *reason, const char *path) {
     int code = zip_error_code_zip(reason);
-    iv_status status = code == ZIP_ER_MEMORY ? IV_ERROR_OUT_OF_MEMORY
-                       : zip_error_system_type(reason) == ZIP_ET_SYS || code == ZIP_ER_NOENT
-                           ? IV_ERROR_IO
-                           : IV_ERROR_INVALID_FILE;
-    return iv_fail(error, status, "%s: %s", path, zip_error_strerror(reason));
+    iv_status status = IV_ERROR_INVALID_FILE;
+    if (code == ZIP_ER_MEMORY)
+        status = IV_ERROR_OUT_OF_MEMORY;
+    else if (zip_error_system_type(reason) == ZIP_ET_SYS || code == ZIP_ER_NOENT)
+        status = IV_ERROR_IO;
+    /* The text belongs to the error that is asked, and libzip does not free it with every owner of
+     * one: ask a copy. */
+    zip_error_t copy;
+    zip_error_init(&copy);
+    zip_error_set(&copy, code, zip_error_code_system(reason));
+    iv_fail(error, status, "%s: %s", path, zip_error_strerror(&copy));
+    zip_error_fini(&copy);
+    return status;
 }
 
 /* ---- reading ---- */
@@ -135,15 +143,18 @@ static iv_status open_source(zip_source_t *source, const char *path, iv_npz **np
         return iv_fail_memory(error, sizeof *fresh);
     }
     fresh->path = name;
-    uint64_t size =
-        zip_source_stat(source, &info) == 0 && (info.valid & ZIP_STAT_SIZE) ? info.size : 0;
+    bool sized = zip_source_stat(source, &info) == 0 && (info.valid & ZIP_STAT_SIZE) != 0;
     iv_status status;
-    fresh->archive = zip_open_from_source(source, ZIP_RDONLY, &reason);
-    if (fresh->archive == NULL) {
-        status = fail_zip(error, &reason, path);
+    if (sized && info.size == 0) {
+        /* libzip takes a file of no bytes for an archive without members. */
+        status = iv_fail(error, IV_ERROR_INVALID_FILE, "%s: the file is empty", path);
+        zip_source_free(source);
+    } else if (!sized ||
+               (fresh->archive = zip_open_from_source(source, ZIP_RDONLY, &reason)) == NULL) {
+        status = fail_zip(error, sized ? &reason : zip_source_error(source), path);
         zip_source_free(source);
     } else {
-        status = list_members(fresh, size, error);
+        status = list_members(fresh, info.size, error);
     }
     zip_error_fini(&reason);
     if (status == IV_OK)
