@@ -26,6 +26,7 @@
     family(select) \
     family(cast) \
     family(quantize) \
+    family(reduce) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \

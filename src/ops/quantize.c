@@ -255,23 +255,35 @@ static iv_status infer_dynamic(iv_infer *infer) {
     return IV_OK;
 }
 
+static iv_status store_scalar(iv_call *call, int index, const void *value) {
+    iv_tensor *output;
+    if (!iv_call_wants(call, index))
+        return IV_OK;
+    IV_TRY(iv_call_output(call, index, &output));
+    memcpy(output->data, value, iv_dtype_size(output->dtype));
+    return IV_OK;
+}
+
 static iv_status eval_dynamic(iv_call *call) {
     const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *outputs[3];
-    for (int i = 0; i < 3; i++)
-        IV_TRY(iv_call_output(call, i, &outputs[i]));
     range_context range = {0, 0};
     iv_walk walk;
     iv_walk_start(&walk, input->rank, input->dims, 1, &input);
     iv_walk_run(&walk, range_row, &range);
-    float *scale = (float *)(void *)outputs[1]->data;
-    uint8_t *zero = (uint8_t *)outputs[2]->data;
-    *scale = iv_div_f32(range.most - range.least, 255.0f);
-    *zero = iv_u8_from_f32(iv_round_half_even_f32(0.0f - iv_div_f32(range.least, *scale)));
+    float scale = iv_div_f32(range.most - range.least, 255.0f);
+    uint8_t zero = iv_u8_from_f32(iv_round_half_even_f32(0.0f - iv_div_f32(range.least, scale)));
+    IV_TRY(store_scalar(call, 1, &scale));
+    IV_TRY(store_scalar(call, 2, &zero));
+    if (!iv_call_wants(call, 0))
+        return IV_OK;
+    iv_tensor *output;
+    IV_TRY(iv_call_output(call, 0, &output));
     row_types types = quantized_range(IV_U8);
     types.input = IV_F32;
     types.scale = IV_F32;
-    const iv_tensor *operands[4] = {outputs[0], input, outputs[1], outputs[2]};
+    iv_tensor scales = {.dtype = IV_F32, .data = (char *)&scale};
+    iv_tensor zeros = {.dtype = IV_U8, .data = (char *)&zero};
+    const iv_tensor *operands[4] = {output, input, &scales, &zeros};
     iv_walk_start(&walk, input->rank, input->dims, 4, operands);
     iv_walk_run(&walk, quantize_row, &types);
     return IV_OK;

@@ -1,0 +1,81 @@
+#include "ops/axes.h"
+
+#include "ops/convert_loops.h"
+
+iv_status iv_axes_prepare(const iv_node *node, int input_since, iv_axes *axes, iv_error *error) {
+    int64_t noop;
+    IV_TRY(iv_node_int(node, "noop_with_empty_axes", 0, &noop, error));
+    axes->none_when_absent = noop != 0;
+    axes->input = node->version >= input_since ? 1 : -1;
+    if (axes->input < 0 && node->input_count - node->capture_count > 1)
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %s (%s): before operator set %d the axes are an attribute, not an input",
+            node->name, node->op->name, input_since);
+    return iv_node_ints(node, "axes", &axes->count, &axes->values, error);
+}
+
+/* The index of an axis that is out of range or named twice, or -1. */
+static int64_t collect(const iv_axes *axes, int64_t count, const int64_t *values, int rank,
+                       uint32_t *set) {
+    *set = 0;
+    if (count == 0)
+        *set = axes->none_when_absent ? 0 : (UINT32_C(1) << rank) - 1;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t axis = values[i] < 0 ? values[i] + rank : values[i];
+        if (axis < 0 || axis >= rank || (*set >> axis & 1) != 0)
+            return i;
+        *set |= UINT32_C(1) << axis;
+    }
+    return -1;
+}
+
+#define WRONG_AXIS "axis %lld is named twice or outside [-%d, %d)"
+
+iv_status iv_axes_of_infer(const iv_infer *infer, const iv_axes *axes, int rank, uint32_t *set,
+                           int *named, bool *known) {
+    int64_t held[IV_MAX_RANK], count = axes->count;
+    const int64_t *values = axes->values;
+    *named = (int)(count <= IV_MAX_RANK ? count : -1);
+    *known = true;
+    *set = 0;
+    if (axes->input >= 0 && iv_infer_input(infer, axes->input) != NULL) {
+        IV_TRY(iv_infer_numbers(infer, axes->input, IV_MAX_RANK, held, named, known));
+        values = held;
+        count = *named;
+    }
+    *known = *known && rank != IV_RANK_UNKNOWN;
+    if (*named > rank && rank != IV_RANK_UNKNOWN)
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "%d axes for an input of rank %d", *named,
+                             rank);
+    if (!*known) {
+        /* An empty list names all axes, or none. */
+        if (*named == 0 && rank != IV_RANK_UNKNOWN)
+            *named = axes->none_when_absent ? 0 : rank;
+        return IV_OK;
+    }
+    int64_t wrong = collect(axes, count, values, rank, set);
+    if (wrong >= 0)
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank,
+                             rank);
+    return IV_OK;
+}
+
+iv_status iv_axes_of_call(const iv_call *call, const iv_axes *axes, int rank, uint32_t *set) {
+    int64_t held[IV_MAX_RANK], count = axes->count;
+    const int64_t *values = axes->values;
+    const iv_tensor *tensor = axes->input >= 0 ? iv_call_input(call, axes->input) : NULL;
+    if (tensor != NULL) {
+        count = iv_tensor_elements(tensor);
+        if (tensor->rank > 1 || count > IV_MAX_RANK)
+            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d is no list of axes", axes->input);
+        int64_t step = tensor->rank == 1 ? tensor->strides[0] : 1;
+        iv_convert_row(IV_S64, held, tensor->dtype, tensor->data,
+                       step * (int64_t)iv_dtype_size(tensor->dtype), count);
+        values = held;
+    }
+    int64_t wrong = collect(axes, count, values, rank, set);
+    if (wrong >= 0)
+        return iv_call_fail(call, IV_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank, rank);
+    return IV_OK;
+}

@@ -1,0 +1,99 @@
+#include "ops/rows.h"
+
+#include "ops/convert_loops.h"
+
+static void append(int *rank, int64_t *dims, int64_t *steps, int64_t dim, int64_t step) {
+    if (dim == 1)
+        return;
+    /* A dimension that continues the one before it is one with it. */
+    if (*rank > 0 && steps[*rank - 1] == step * dim) {
+        dims[*rank - 1] *= dim;
+        steps[*rank - 1] = step;
+        return;
+    }
+    dims[*rank] = dim;
+    steps[(*rank)++] = step;
+}
+
+void iv_rows_start(iv_rows *rows, const iv_tensor *tensor, uint32_t inner) {
+    rows->tensor = tensor;
+    rows->count = 1;
+    rows->length = 1;
+    rows->outer_rank = 0;
+    rows->inner_rank = 0;
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t dim = tensor->dims[d];
+        int64_t step = tensor->strides[d] * (int64_t)iv_dtype_size(tensor->dtype);
+        if ((inner >> d & 1) != 0) {
+            rows->length *= dim;
+            append(&rows->inner_rank, rows->inner_dims, rows->inner_steps, dim, step);
+        } else {
+            rows->count *= dim;
+            append(&rows->outer_rank, rows->outer_dims, rows->outer_steps, dim, step);
+        }
+    }
+    if (rows->inner_rank == 0) {
+        rows->inner_rank = 1;
+        rows->inner_dims[0] = 1;
+        rows->inner_steps[0] = 0;
+    }
+}
+
+static char *row_start(const iv_rows *rows, int64_t row) {
+    char *at = rows->tensor->data;
+    for (int d = rows->outer_rank - 1; d >= 0; d--) {
+        at += row % rows->outer_dims[d] * rows->outer_steps[d];
+        row /= rows->outer_dims[d];
+    }
+    return at;
+}
+
+/* Converts between the row and packed values, run by run along the innermost dimension. */
+static void transfer(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+                     char *packed, bool store) {
+    if (count == 0)
+        return;
+    int last = rows->inner_rank - 1;
+    int64_t packed_step = (int64_t)iv_dtype_size(dtype), index[IV_MAX_RANK], rest = begin;
+    iv_walk_row *loop = store ? iv_convert_loop(rows->tensor->dtype, dtype)
+                              : iv_convert_loop(dtype, rows->tensor->dtype);
+    char *at = row_start(rows, row);
+    for (int d = last; d >= 0; d--) {
+        index[d] = rest % rows->inner_dims[d];
+        rest /= rows->inner_dims[d];
+        at += index[d] * rows->inner_steps[d];
+    }
+    while (count > 0) {
+        int64_t run = rows->inner_dims[last] - index[last];
+        run = run < count ? run : count;
+        char *data[2] = {store ? at : packed, store ? packed : at};
+        int64_t row_step = rows->inner_steps[last];
+        int64_t steps[2] = {store ? row_step : packed_step, store ? packed_step : row_step};
+        loop(NULL, run, data, steps);
+        packed += run * packed_step;
+        count -= run;
+        at -= index[last] * row_step;
+        index[last] = 0;
+        for (int d = last - 1; d >= 0; d--) {
+            at += rows->inner_steps[d];
+            if (++index[d] < rows->inner_dims[d])
+                break;
+            at -= rows->inner_dims[d] * rows->inner_steps[d];
+            index[d] = 0;
+        }
+    }
+}
+
+void iv_rows_load(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+                  void *target) {
+    transfer(rows, row, begin, count, dtype, target, false);
+}
+
+void iv_rows_store(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+                   const void *source) {
+    transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true);
+}
+
+iv_dtype iv_computing_dtype(iv_dtype dtype) {
+    return dtype == IV_F16 || dtype == IV_BF16 ? IV_F32 : dtype;
+}
