@@ -1,6 +1,7 @@
 /* Tensors out of attributes and extents: Constant, ConstantOfShape, EyeLike, Range, Shape, Size. */
 #include "base/allocation.h"
 #include "numerics/convert.h"
+#include "ops/element_type.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "tensor/walk.h"
@@ -155,10 +156,7 @@ typedef struct eye_params {
 
 static iv_status prepare_eye_like(iv_node *node, iv_error *error) {
     eye_params *params = node->params;
-    int64_t number;
-    IV_TRY(iv_node_int(node, "dtype", 0, &number, error));
-    if (iv_node_has(node, "dtype"))
-        IV_TRY(iv_node_dtype(node, number, &params->dtype, error));
+    IV_TRY(iv_node_element_type(node, "dtype", IV_DTYPE_NONE, &params->dtype, error));
     if (params->dtype == IV_STRING)
         return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text", node->name);
     return iv_node_int(node, "k", 0, &params->diagonal, error);

@@ -113,18 +113,3 @@ void iv_infer_open(iv_infer *infer, int output, iv_dtype dtype, int rank) {
         dims[i] = iv_infer_fresh(infer, output, i);
     iv_fact_set_tensor(&infer->outputs[output], dtype, rank, dims);
 }
-
-iv_status iv_node_dtype(const iv_node *node, int64_t number, iv_dtype *dtype, iv_error *error) {
-    static const iv_dtype dtypes[] = {IV_DTYPE_NONE, IV_F32, IV_U8,     IV_S8,  IV_U16, IV_S16,
-                                      IV_S32,        IV_S64, IV_STRING, IV_BOOL, IV_F16, IV_F64,
-                                      IV_U32,        IV_U64, IV_DTYPE_NONE, IV_DTYPE_NONE, IV_BF16};
-    *dtype = IV_DTYPE_NONE;
-    if (number > 0 && number < (int64_t)(sizeof dtypes / sizeof dtypes[0]))
-        *dtype = dtypes[number];
-    if (*dtype == IV_DTYPE_NONE)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "node %s (%s): ONNX data type %lld has no counterpart; use one of f16, bf16, f32, "
-                       "f64, the integers of 8 to 64 bits, bool and text",
-                       node->name, node->op->name, (long long)number);
-    return IV_OK;
-}

@@ -34,8 +34,6 @@ int64_t iv_move_product(const int64_t *dims, int from, int to);
 iv_dim iv_dim_product(iv_scope *scope, const iv_dim *dims, int from, int to);
 /** A tensor fact of rank `rank` whose extents only the data decide. */
 void iv_infer_open(iv_infer *infer, int output, iv_dtype dtype, int rank);
-/** The dtype of an ONNX data type number; UNSUPPORTED, naming the node, for those that Invar lacks. */
-iv_status iv_node_dtype(const iv_node *node, int64_t number, iv_dtype *dtype, iv_error *error);
 
 /** Copies one element of `size` bytes. */
 static inline void iv_move_element(char *to, const char *from, size_t size) {

@@ -1,0 +1,165 @@
+/* TopK: the k largest or smallest elements along an axis, in order.
+ *
+ * The order is total, so that the result is one: by value as the numerics contract orders values (NaN first, and +0 > -0),
+ * and equal values by ascending index. `sorted = 0` gives the same order. */
+#include <stdlib.h>
+
+#include "base/allocation.h"
+#include "ops/list.h"
+#include "ops/moving.h"
+#include "ops/order.h"
+
+typedef struct topk_params {
+    int64_t axis, k;
+    bool has_k; /* k is an attribute (before opset 10) */
+    bool largest;
+} topk_params;
+
+static iv_status prepare_topk(iv_node *node, iv_error *error) {
+    topk_params *params = node->params;
+    int64_t largest;
+    IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
+    IV_TRY(iv_node_int(node, "largest", 1, &largest, error));
+    IV_TRY(iv_node_int(node, "k", -1, &params->k, error));
+    params->largest = largest != 0;
+    params->has_k = node->input_count - node->capture_count == 1;
+    if (params->has_k && params->k < 0)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: TopK needs k", node->name);
+    return IV_OK;
+}
+
+static iv_status infer_topk(iv_infer *infer) {
+    const topk_params *params = infer->node->params;
+    const iv_fact *input;
+    iv_dim k = NULL, dims[IV_MAX_RANK];
+    int axis, count = 1;
+    bool known = true;
+    IV_TRY(iv_infer_require(infer, 0, IV_SET_NUMBER, &input));
+    if (params->has_k)
+        k = iv_dim_constant(infer->scope, params->k);
+    else
+        IV_TRY(iv_infer_integers(infer, 1, 1, &k, &count, &known));
+    if (input->rank == IV_RANK_UNKNOWN) {
+        iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
+        if (infer->output_count > 1)
+            iv_fact_set_tensor(&infer->outputs[1], IV_S64, IV_RANK_UNKNOWN, NULL);
+        return IV_OK;
+    }
+    IV_TRY(iv_infer_axis(infer, params->axis, input->rank, &axis));
+    memcpy(dims, input->dims, sizeof dims);
+    dims[axis] = known && count == 1 ? k : iv_infer_fresh(infer, 0, axis);
+    int64_t wanted, extent;
+    if (iv_dim_is_constant(dims[axis], &wanted) &&
+        (wanted < 0 || (iv_dim_is_constant(input->dims[axis], &extent) && wanted > extent)))
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted, axis);
+    iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
+    if (infer->output_count > 1)
+        iv_fact_set_tensor(&infer->outputs[1], IV_S64, input->rank, dims);
+    return IV_OK;
+}
+
+typedef struct candidate {
+    int64_t key; /* larger comes first */
+    int64_t index;
+} candidate;
+
+static int before(const void *left, const void *right) {
+    const candidate *first = left, *second = right;
+    if (first->key != second->key)
+        return first->key > second->key ? -1 : 1;
+    return (first->index > second->index) - (first->index < second->index);
+}
+
+/* Keeps the best `k` of the first candidates as a heap whose root is the worst: sift the root down. */
+static void sift(candidate *heap, int64_t count, int64_t at) {
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && before(&heap[child], &heap[child + 1]) < 0)
+            child++;
+        if (before(&heap[child], &heap[at]) < 0)
+            return;
+        candidate swapped = heap[at];
+        heap[at] = heap[child];
+        heap[child] = swapped;
+    }
+}
+
+static void select_line(const iv_tensor *input, int axis, int64_t offset, bool largest, int64_t k,
+                        candidate *best) {
+    for (int64_t i = 0; i < input->dims[axis]; i++) {
+        int64_t key = iv_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
+        candidate next = {largest ? key : ~key, i};
+        if (i < k) {
+            best[i] = next;
+            for (int64_t start = k / 2 - 1; i == k - 1 && start >= 0; start--)
+                sift(best, k, start);
+        } else if (k > 0 && before(&next, &best[0]) < 0) {
+            best[0] = next;
+            sift(best, k, 0);
+        }
+    }
+    qsort(best, (size_t)k, sizeof *best, before);
+}
+
+static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int64_t k,
+                            iv_tensor *values, iv_tensor *indices) {
+    bool largest = ((const topk_params *)call->node->params)->largest;
+    candidate *best = iv_allocate_array((size_t)k, sizeof *best);
+    if (best == NULL)
+        return iv_fail_memory(call->error, (size_t)k * sizeof *best);
+    int64_t lines[IV_MAX_RANK], at[IV_MAX_RANK] = {0};
+    memcpy(lines, values->dims, sizeof lines);
+    lines[axis] = 1;
+    size_t size = iv_dtype_size(input->dtype);
+    do {
+        int64_t from = 0, to = 0;
+        for (int d = 0; d < input->rank; d++) {
+            from += at[d] * input->strides[d];
+            to += at[d] * values->strides[d];
+        }
+        select_line(input, axis, from, largest, k, best);
+        for (int64_t i = 0; i < k; i++, to += values->strides[axis]) {
+            int64_t source = from + best[i].index * input->strides[axis];
+            iv_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size, size);
+            if (indices != NULL)
+                ((int64_t *)(void *)indices->data)[to] = best[i].index;
+        }
+    } while (iv_move_next(input->rank, lines, at));
+    iv_free(best);
+    return IV_OK;
+}
+
+static iv_status eval_topk(iv_call *call) {
+    const topk_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    int64_t k = params->k, dims[IV_MAX_RANK];
+    int axis, count = 1;
+    IV_TRY(iv_move_axis(call, params->axis, input->rank, &axis));
+    if (!params->has_k)
+        IV_TRY(iv_move_integers(call, 1, 1, &k, &count));
+    if (count != 1 || k < 0 || k > input->dims[axis])
+        return iv_call_fail(call, IV_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
+                            (long long)k, axis, (long long)input->dims[axis]);
+    memcpy(dims, input->dims, sizeof dims);
+    dims[axis] = k;
+    iv_tensor *values, *indices = NULL;
+    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, &values));
+    if (call->output_count > 1)
+        IV_TRY(iv_call_output_shape(call, 1, IV_S64, input->rank, dims, &indices));
+    if (iv_tensor_elements(values) == 0)
+        return IV_OK;
+    return topk_lines(call, input, axis, k, values, indices);
+}
+
+const iv_op iv_ops_topk[] = {
+    {.name = "TopK",
+     .domain = "",
+     .least_inputs = 1,
+     .most_inputs = 2,
+     .least_outputs = 1,
+     .most_outputs = 2,
+     .params_size = sizeof(topk_params),
+     .prepare = prepare_topk,
+     .infer = infer_topk,
+     .eval = eval_topk},
+    {0},
+};
