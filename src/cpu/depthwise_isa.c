@@ -56,7 +56,7 @@ IV_VF_INLINE void compute(const iv_depthwise_tile *tile, int64_t channel, int64_
     UNROLL for (int p = 0; p < PIXELS; p++) {
         if (p >= tile->pixels)
             return;
-        float *to = tile->y[p] + channel;
+        float *to = tile->y[p] + (channel + tile->y_offset);
         UNROLL for (int v = 0; v < vectors; v++) {
             if (whole)
                 vf_store(to + v * IV_VF_LANES, acc[p][v]);

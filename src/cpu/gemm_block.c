@@ -69,13 +69,13 @@ static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_blo
     for (int64_t r = 0; r < block->rows; r++)
         scratch->pointers[r] = scratch->rows + r * COPY_STRIDE;
     if (block->a_column_stride != 1) {
-        kernels->copy(block->rows, p->length, block->a[0] + p->offset * block->a_column_stride,
+        kernels->copy(block->rows, p->length, block->a[0] + block->a_offset + p->offset * block->a_column_stride,
                       block->a_row_stride, block->a_column_stride, scratch->rows, COPY_STRIDE);
     } else {
         for (int64_t run = 0; run < p->runs; run++) {
             const float *const *a = block->a + (p->first_run + run) * block->a_run_step;
             for (int64_t r = 0; r < block->rows; r++)
-                kernels->copy(1, p->length, a[r] + p->offset, 0, 1,
+                kernels->copy(1, p->length, a[r] + block->a_offset + p->offset, 0, 1,
                               scratch->rows + r * COPY_STRIDE + run * p->length, 0);
         }
     }
@@ -112,7 +112,7 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
                          bool copies) {
     rows_source source = {.a = block->a + p->first_run * block->a_run_step,
                           .run_step = block->a_run_step,
-                          .offset = p->offset,
+                          .offset = p->offset + block->a_offset,
                           .runs = p->runs,
                           .length = p->length};
     if (copies)

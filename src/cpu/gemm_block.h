@@ -12,11 +12,11 @@
  * spare reloads of C, which are 2 of 256 steps. */
 #define IV_GEMM_K_BLOCK 256
 
-/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r]. */
+/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] + a_offset. */
 typedef struct iv_gemm_block {
     int64_t rows; /* at most IV_GEMM_BLOCK_ROWS */
     const float *const *a;
-    int64_t a_run_step;
+    int64_t a_run_step, a_offset;
     /* Between the values of a run. Not 1 only for a matrix (runs is 1), whose rows then lie
      * a_row_stride apart. */
     int64_t a_column_stride, a_row_stride;

@@ -48,7 +48,8 @@ typedef struct iv_depthwise_tile {
     int64_t x_tap_step;
     const float
         *w; /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */
-    float *const *y; /* each output pixel's channel 0 */
+    float *const *y; /* each output pixel's channel 0 is at y[pixel] + y_offset */
+    int64_t y_offset;
     int64_t taps, pixels;
     int64_t channel0, channel1; /* which channels to compute */
     int steps;

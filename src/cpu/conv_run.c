@@ -1,0 +1,345 @@
+/* Running convolutions as implicit matrix products.
+ *
+ * No matrix of patches is made. For a block of output pixels a table of pointers is filled, one per
+ * kernel position (or kernel row, see conv_strip.c) and pixel; padding points at zeros. Register
+ * tiles read the input through it, channel by channel, while weights stream from packed panels
+ * (gemm_block.c). The table costs one store per pixel and position, against `channels × columns`
+ * multiply-adds. */
+#include "cpu/conv_internal.h"
+
+typedef struct call {
+    const iv_conv_plan *plan;
+    iv_conv_scratch scratch;
+    const float *x, *packed;
+    float *y;
+    const iv_epilogue *epilogue;
+    int64_t n0, n1;
+} call;
+
+static int64_t minimum(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+/* ceil(a / b) for positive b and any a. */
+static int64_t divide_up(int64_t a, int64_t b) {
+    return a / b + (a % b > 0);
+}
+
+/* -- Pointers -------------------------------------------------------------------------------------
+ */
+
+/* Consecutive output pixels [first, first + count) that differ in their last index only. */
+typedef struct segment {
+    int64_t batch;
+    int64_t index[IV_CONV_RANK]; /* of the first pixel */
+    int64_t count;
+} segment;
+
+/* The segment that starts at pixel m, of at most `most` pixels. */
+static segment segment_at(const iv_conv_shape *shape, int64_t m, int64_t most) {
+    segment s;
+    for (int d = shape->rank - 1; d >= 0; d--) {
+        s.index[d] = m % shape->output[d];
+        m /= shape->output[d];
+    }
+    s.batch = m;
+    s.count = minimum(most, shape->output[shape->rank - 1] - s.index[shape->rank - 1]);
+    return s;
+}
+
+static void fill_constant(const float **pointers, int64_t count, const float *value) {
+    for (int64_t i = 0; i < count; i++)
+        pointers[i] = value;
+}
+
+static void fill_even(const float **pointers, int64_t count, const float *first, int64_t step) {
+    for (int64_t i = 0; i < count; i++)
+        pointers[i] = first + i * step;
+}
+
+/* The pointers of a segment at one kernel position, straight into the input. */
+static void point_at_input(const call *call, const segment *s, const int64_t *tap,
+                           const float **pointers) {
+    const iv_conv_shape *shape = &call->plan->shape;
+    const int last = shape->rank - 1;
+    int64_t offset = s->batch * shape->x_batch_stride;
+    for (int d = 0; d < last; d++) {
+        int64_t position =
+            s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
+        if (position < 0 || position >= shape->input[d]) {
+            fill_constant(pointers, s->count, call->scratch.zero);
+            return;
+        }
+        offset += position * shape->x_stride[d];
+    }
+    /* Pixel i of the segment is at position start + i * stride, which must be in [0, input). */
+    const int64_t stride = shape->stride[last];
+    const int64_t start =
+        s->index[last] * stride - shape->pad[last] + tap[last] * shape->dilation[last];
+    const int64_t first = clamp(divide_up(-start, stride), 0, s->count);
+    const int64_t end = clamp(divide_up(shape->input[last] - start, stride), first, s->count);
+    fill_constant(pointers, first, call->scratch.zero);
+    if (end > first)
+        fill_even(pointers + first, end - first,
+                  call->x + offset + (start + first * stride) * shape->x_stride[last],
+                  stride * shape->x_stride[last]);
+    fill_constant(pointers + end, s->count - end, call->scratch.zero);
+}
+
+/* The same in a strip whose first output index is `first`: nothing is outside. */
+static void point_at_strip(const call *call, const segment *s, const int64_t *tap, int64_t first,
+                           const float **pointers) {
+    const iv_conv_plan *plan = call->plan;
+    const iv_conv_shape *shape = &plan->shape;
+    const int last = shape->rank - 1;
+    const int64_t channels = iv_conv_strip_channels(plan);
+    int64_t position = 0;
+    for (int d = 0; d <= last; d++) {
+        int64_t index = s->index[d] - (d == 0 ? first : 0);
+        position =
+            position * plan->strip[d] + index * shape->stride[d] + tap[d] * shape->dilation[d];
+    }
+    fill_even(pointers, s->count, call->scratch.strip + position * channels,
+              shape->stride[last] * channels);
+}
+
+/* Fills the table for pixels [m, m + rows); `strip_first` is the strip's first output index, -1
+ * without a strip. */
+static void fill_pointers(const call *call, int64_t m, int64_t rows, int64_t strip_first) {
+    const iv_conv_plan *plan = call->plan;
+    const iv_conv_shape *shape = &plan->shape;
+    /* Where kernel positions along the last dimension are one run, only the first one has a
+     * pointer. */
+    const bool merged = plan->runs != plan->taps;
+    const int last = shape->rank - 1;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        int64_t tap[IV_CONV_RANK] = {0};
+        for (int64_t run = 0; run < plan->runs; run++) {
+            const float **pointers = call->scratch.a + run * plan->block_rows + row;
+            if (strip_first >= 0)
+                point_at_strip(call, &s, tap, strip_first, pointers);
+            else
+                point_at_input(call, &s, tap, pointers);
+            for (int d = merged ? last - 1 : last; d >= 0 && ++tap[d] == shape->kernel[d]; d--)
+                tap[d] = 0;
+        }
+        row += s.count;
+    }
+}
+
+/* Pointers to the first channel of output pixels [m, m + rows). */
+static void fill_outputs(const call *call, int64_t m, int64_t rows) {
+    const iv_conv_shape *shape = &call->plan->shape;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        float *to = call->y + s.batch * shape->y_batch_stride;
+        for (int d = 0; d < shape->rank; d++)
+            to += s.index[d] * shape->y_stride[d];
+        for (int64_t i = 0; i < s.count; i++)
+            call->scratch.c[row + i] = to + i * shape->y_stride[shape->rank - 1];
+        row += s.count;
+    }
+}
+
+/* -- Strided output channels ----------------------------------------------------------------------
+ */
+
+static void point_at_rows(const call *call, int64_t rows) {
+    for (int64_t r = 0; r < rows; r++)
+        call->scratch.c[r] = call->scratch.c_rows + r * IV_CONV_STRIDED_COLUMNS;
+}
+
+/* Copies computed columns [n, n + count) of pixels [m, m + rows) to where they belong. */
+static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const iv_conv_shape *shape = &call->plan->shape;
+    const int last = shape->rank - 1;
+    fill_outputs(call, m, rows);
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        const float *from = call->scratch.c_rows + row * IV_CONV_STRIDED_COLUMNS;
+        float *to = call->scratch.c[row] + n * shape->y_channel_stride;
+        if (shape->y_stride[last] == 1) {
+            call->plan->kernels->copy(count, s.count, from, 1, IV_CONV_STRIDED_COLUMNS, to,
+                                      shape->y_channel_stride);
+        } else {
+            for (int64_t i = 0; i < s.count; i++)
+                for (int64_t j = 0; j < count; j++)
+                    to[i * shape->y_stride[last] + j * shape->y_channel_stride] =
+                        from[i * IV_CONV_STRIDED_COLUMNS + j];
+        }
+        row += s.count;
+    }
+}
+
+/* -- Blocks ---------------------------------------------------------------------------------------
+ */
+
+/* Columns [n, n + count), of one group, of `rows` pixels from the table, into rows that start where
+ * scratch.c points. */
+typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count);
+
+/* One group's columns, or a part of them. */
+static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const iv_conv_plan *plan = call->plan;
+    const int64_t groups = plan->shape.groups, panel = plan->kernels->panel;
+    const int64_t columns = plan->n / groups, group = n / columns, within = n % columns;
+    const float *weights =
+        call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
+    const int64_t channels = plan->shape.input_channels / groups;
+    iv_gemm_block_compute(
+        plan->kernels,
+        &(iv_gemm_block){.rows = rows,
+                         .a = call->scratch.a,
+                         .a_run_step = plan->block_rows,
+                         .a_offset = iv_conv_has_strip(plan) ? 0 : group * channels,
+                         .a_column_stride = 1,
+                         .runs = plan->runs,
+                         .length = plan->length,
+                         .b = weights + within / panel * panel * plan->k + within % panel,
+                         .b_step = panel,
+                         .b_panel_step = plan->k * panel,
+                         .panel_offset = within % panel,
+                         .n0 = n,
+                         .n1 = n + count,
+                         .c = call->scratch.c,
+                         .epilogue = call->epilogue,
+                         .m = m,
+                         .scratch = call->scratch.block});
+}
+
+static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const iv_conv_plan *plan = call->plan;
+    const iv_epilogue *epilogue = call->epilogue;
+    int steps = 0;
+    while (epilogue != NULL && steps < epilogue->count &&
+           iv_epilogue_in_registers(&epilogue->steps[steps]))
+        steps++;
+    /* The last tile's missing pixels are copies of the last one. */
+    for (int64_t r = rows; r % IV_DEPTHWISE_PIXELS != 0; r++)
+        for (int64_t tap = 0; tap < plan->taps; tap++)
+            call->scratch.a[tap * plan->block_rows + r] =
+                call->scratch.a[tap * plan->block_rows + rows - 1];
+    iv_depthwise_tile tile = {.x_tap_step = plan->block_rows,
+                              .w = call->packed,
+                              .y_offset = -n,
+                              .taps = plan->taps,
+                              .channel0 = n,
+                              .channel1 = n + count,
+                              .steps = steps,
+                              .step = epilogue != NULL ? epilogue->steps : NULL};
+    for (int64_t row = 0; row < rows; row += IV_DEPTHWISE_PIXELS) {
+        tile.x = call->scratch.a + row;
+        tile.y = call->scratch.c + row;
+        tile.pixels = minimum(IV_DEPTHWISE_PIXELS, rows - row);
+        tile.m = m + row;
+        plan->kernels->depthwise(&tile);
+        if (epilogue != NULL && steps < epilogue->count)
+            for (int64_t r = row; r < row + tile.pixels; r++)
+                plan->kernels->finish_row(epilogue->steps + steps, epilogue->count - steps,
+                                          call->scratch.c[r], m + r, n, count);
+    }
+}
+
+/* Columns [n0, n1) of pixels [m, m + rows), whose pointers are in the table. */
+static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1,
+                          compute_columns *compute) {
+    const iv_conv_shape *shape = &call->plan->shape;
+    const bool strided = shape->y_channel_stride != 1;
+    const int64_t group_columns =
+        iv_conv_is_depthwise(call->plan) ? call->plan->n : call->plan->n / shape->groups;
+    while (n0 < n1) {
+        int64_t count = minimum(n1 - n0, group_columns - n0 % group_columns);
+        if (strided) {
+            count = minimum(count, IV_CONV_STRIDED_COLUMNS);
+            point_at_rows(call, rows);
+        } else {
+            fill_outputs(call, m, rows);
+            for (int64_t r = 0; r < rows; r++)
+                call->scratch.c[r] += n0;
+        }
+        compute(call, m, rows, n0, count);
+        if (strided)
+            scatter_rows(call, m, rows, n0, count);
+        n0 += count;
+    }
+}
+
+static void run_indirect(const call *call, int64_t m0, int64_t m1, compute_columns *compute) {
+    for (int64_t m = m0; m < m1;) {
+        int64_t rows = minimum(call->plan->block_rows, m1 - m);
+        fill_pointers(call, m, rows, -1);
+        compute_block(call, m, rows, call->n0, call->n1, compute);
+        m += rows;
+    }
+}
+
+/* Pixels [m, end) of one strip, which serves columns [n0, n1). */
+static void run_strip(const call *call, int64_t m, int64_t end, int64_t n0, int64_t n1,
+                      compute_columns *compute) {
+    const iv_conv_plan *plan = call->plan;
+    const int64_t batch = m / plan->pixels;
+    const int64_t first = m % plan->pixels / plan->row_pixels;
+    const int64_t count = (end - 1) % plan->pixels / plan->row_pixels - first + 1;
+    iv_conv_copy_strip(plan, call->x, batch, n0 / (plan->n / plan->shape.groups), first, count,
+                       call->scratch.strip);
+    while (m < end) {
+        int64_t rows = minimum(plan->block_rows, end - m);
+        fill_pointers(call, m, rows, first);
+        compute_block(call, m, rows, n0, n1, compute);
+        m += rows;
+    }
+}
+
+static void run_strips(const call *call, int64_t m0, int64_t m1, compute_columns *compute) {
+    const iv_conv_plan *plan = call->plan;
+    const int64_t group_columns =
+        iv_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    for (int64_t m = m0; m < m1;) {
+        const int64_t first = m % plan->pixels / plan->row_pixels;
+        int64_t end = m - m % plan->pixels +
+                      minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels);
+        end = minimum(end, m1);
+        for (int64_t n = call->n0; n < call->n1;) {
+            int64_t n1 = minimum(call->n1, (n / group_columns + 1) * group_columns);
+            run_strip(call, m, end, n, n1, compute);
+            n = n1;
+        }
+        m = end;
+    }
+}
+
+void iv_conv_f32_run(const iv_conv_plan *plan, const float *x, const float *packed, float *y,
+                     const iv_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+                     void *scratch) {
+    if (m0 >= m1 || n0 >= n1)
+        return;
+    if (plan->method == IV_CONV_MATRIX) {
+        iv_gemm_args args = plan->matrix;
+        args.a = x;
+        args.packed_b = packed;
+        args.c = y;
+        args.epilogue = epilogue;
+        iv_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, scratch);
+        return;
+    }
+    call call = {.plan = plan,
+                 .scratch = iv_conv_cut_scratch(plan, scratch),
+                 .x = x,
+                 .packed = packed,
+                 .y = y,
+                 .epilogue = epilogue,
+                 .n0 = n0,
+                 .n1 = n1};
+    for (int64_t c = 0; c < plan->shape.input_channels; c++)
+        call.scratch.zero[c] = 0.0f;
+    compute_columns *compute = iv_conv_is_depthwise(plan) ? compute_depthwise : compute_group;
+    if (iv_conv_has_strip(plan))
+        run_strips(&call, m0, m1, compute);
+    else
+        run_indirect(&call, m0, m1, compute);
+}
