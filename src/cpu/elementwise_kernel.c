@@ -3,7 +3,7 @@
 
 #include "base/allocation.h"
 #include "cpu/list.h"
-#include "cpu/rows.h"
+#include "cpu/spread.h"
 #include "cpu/tile_program.h"
 
 /* ---- a single node ---- */
@@ -39,8 +39,8 @@ static iv_status launch_single(iv_call *call) {
     }
     void *context = NULL;
     iv_walk_row *row = row_loop(call->node, dtypes, call->isa, &context);
-    IV_TRY(iv_rows_output(call, call->input_count, inputs, &output));
-    iv_rows_run(call, row, context, output, call->input_count, inputs);
+    IV_TRY(iv_spread_output(call, call->input_count, inputs, &output));
+    iv_spread_run(call, row, context, output, call->input_count, inputs);
     return IV_OK;
 }
 
@@ -80,8 +80,8 @@ static iv_status launch_web(iv_call *call) {
         if (graph_input >= 0)
             inputs[i] = call->inputs[graph_input].tensor;
     }
-    IV_TRY(iv_rows_output(call, count, inputs, &output));
-    iv_rows_run(call, iv_tile_program_row, program, output, count, inputs);
+    IV_TRY(iv_spread_output(call, count, inputs, &output));
+    iv_spread_run(call, iv_tile_program_row, program, output, count, inputs);
     return IV_OK;
 }
 

@@ -7,6 +7,7 @@
 /* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
 /* clang-format off */
 #define IV_CPU_FAMILIES(family) \
+    family(normalize) \
     family(elementwise) \
 
 /* clang-format on */

@@ -1,4 +1,4 @@
-#include "cpu/rows.h"
+#include "cpu/spread.h"
 
 /* Elements below which a second thread costs more than it saves (measured: some 5 µs to wake one). */
 #define GRAIN 16384
@@ -28,7 +28,7 @@ static bool has_shape(const iv_tensor *tensor, const iv_fact *fact) {
     return true;
 }
 
-iv_status iv_rows_output(iv_call *call, int count, iv_tensor *const *inputs, iv_tensor **output) {
+iv_status iv_spread_output(iv_call *call, int count, iv_tensor *const *inputs, iv_tensor **output) {
     for (int i = 0; i < count; i++) {
         if (inputs[i] == NULL || !has_shape(inputs[i], &call->facts[0]))
             continue;
@@ -50,7 +50,7 @@ static void run_range(void *context, int64_t begin, int64_t end) {
     iv_walk_run_range(&loop->walk, begin, end, loop->row, loop->context);
 }
 
-void iv_rows_run(iv_call *call, iv_walk_row *row, void *context, iv_tensor *output, int count,
+void iv_spread_run(iv_call *call, iv_walk_row *row, void *context, iv_tensor *output, int count,
                  iv_tensor *const *inputs) {
     const iv_tensor *operands[IV_WALK_OPERANDS] = {output};
     for (int i = 0; i < count; i++)

@@ -1,0 +1,183 @@
+/* Kernels for Softmax, LogSoftmax and LayerNormalization over trailing dimensions in f32. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/list.h"
+#include "cpu/normalize.h"
+
+/* Elements of all rows together below which one thread is enough. */
+#define GRAIN_ELEMENTS 8192
+
+/* The dimension with which a row begins: the attribute `axis`, from the end when negative. */
+static int row_start(const iv_node *node, int64_t otherwise, int rank) {
+    const iv_attribute *attribute = iv_attributes_find(&node->attributes, "axis");
+    int64_t axis = attribute != NULL ? attribute->ints[0] : otherwise;
+    return (int)(axis < 0 ? axis + rank : axis);
+}
+
+static int softmax_start(const iv_node *node, int rank) {
+    return row_start(node, node->version < 13 ? 1 : -1, rank);
+}
+
+/* The product of extents from `start` on. */
+static int64_t row_length(const iv_tensor *tensor, int start) {
+    int64_t length = 1;
+    for (int d = start; d < tensor->rank; d++)
+        length *= tensor->dims[d];
+    return length;
+}
+
+static int64_t row_grain(int64_t length) {
+    return length >= GRAIN_ELEMENTS ? 1 : GRAIN_ELEMENTS / (length > 0 ? length : 1);
+}
+
+/* ---- softmax ---- */
+
+static bool supports_softmax(const iv_kernel_query *query, char *why) {
+    const iv_fact *input = query->inputs[0];
+    if (input->dtype != IV_F32 || input->rank < 1) {
+        snprintf(why, IV_WHY_BYTES, "dtype %s: only f32 has a row kernel", iv_dtype_name(input->dtype));
+        return false;
+    }
+    int start = softmax_start(query->node, input->rank);
+    /* Before version 13 the dimensions from the axis on are one row; since then the axis alone is. */
+    if (query->node->version >= 13 && start != input->rank - 1) {
+        snprintf(why, IV_WHY_BYTES, "axis %d is not the last one", start);
+        return false;
+    }
+    return true;
+}
+
+typedef struct softmax_task {
+    const iv_row_kernels *kernels;
+    const float *x;
+    float *y, *scratch; /* scratch: as large as y, for LogSoftmax */
+    int64_t length;
+} softmax_task;
+
+static void softmax_rows(void *context, int64_t begin, int64_t end) {
+    const softmax_task *task = context;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t at = row * task->length;
+        if (task->scratch != NULL)
+            task->kernels->log_softmax(task->x + at, task->y + at, task->length, task->scratch + at);
+        else
+            task->kernels->softmax(task->x + at, task->y + at, task->length);
+    }
+}
+
+static iv_status launch_softmax(iv_call *call) {
+    iv_tensor *input, *output;
+    void *scratch = NULL;
+    IV_TRY(iv_call_output(call, 0, &output));
+    int64_t elements = iv_tensor_elements(output);
+    if (strcmp(call->node->op->name, "LogSoftmax") == 0)
+        IV_TRY(iv_call_scratch(call, (size_t)elements * sizeof(float), &scratch));
+    IV_TRY(iv_call_contiguous(call, 0, &input));
+    int64_t length = row_length(input, softmax_start(call->node, input->rank));
+    softmax_task task = {.kernels = iv_row_kernels_for(call->isa),
+                         .x = (const float *)(const void *)input->data,
+                         .y = (float *)(void *)output->data,
+                         .scratch = scratch,
+                         .length = length};
+    if (elements != 0)
+        iv_workers_run(call->workers, elements / length, row_grain(length), softmax_rows, &task);
+    iv_tensor_release(input);
+    return IV_OK;
+}
+
+/* ---- layer normalisation ---- */
+
+static bool is_row_vector(const iv_fact *fact, const iv_fact *input, int start) {
+    if (fact->dtype != IV_F32 || fact->rank != input->rank - start)
+        return false;
+    for (int d = 0; d < fact->rank; d++) {
+        if (!iv_dim_equal(fact->dims[d], input->dims[start + d]))
+            return false;
+    }
+    return true;
+}
+
+static bool supports_layer_norm(const iv_kernel_query *query, char *why) {
+    const iv_fact *input = query->inputs[0];
+    const iv_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
+    int start = row_start(query->node, -1, input->rank);
+    if (input->dtype == IV_F32 && is_row_vector(query->inputs[1], input, start) &&
+        (bias == NULL || is_row_vector(bias, input, start)))
+        return true;
+    snprintf(why, IV_WHY_BYTES, "only f32 with scale and bias of the normalised shape has a row kernel");
+    return false;
+}
+
+typedef struct layer_norm_task {
+    const iv_row_kernels *kernels;
+    const float *x, *scale, *bias;
+    float *y, *mean, *inverse; /* mean and inverse may be NULL */
+    int64_t length;
+    float epsilon;
+} layer_norm_task;
+
+static void layer_norm_rows(void *context, int64_t begin, int64_t end) {
+    const layer_norm_task *task = context;
+    for (int64_t row = begin; row < end; row++) {
+        float mean, inverse;
+        task->kernels->layer_norm(task->x + row * task->length, task->y + row * task->length,
+                                  task->length, task->scale, task->bias, task->epsilon, &mean, &inverse);
+        if (task->mean != NULL)
+            task->mean[row] = mean;
+        if (task->inverse != NULL)
+            task->inverse[row] = inverse;
+    }
+}
+
+static iv_status optional_output(iv_call *call, int index, float **data) {
+    iv_tensor *tensor;
+    *data = NULL;
+    if (!iv_call_wants(call, index))
+        return IV_OK;
+    IV_TRY(iv_call_output(call, index, &tensor));
+    *data = (float *)(void *)tensor->data;
+    return IV_OK;
+}
+
+static iv_status launch_layer_norm(iv_call *call) {
+    const iv_attribute *epsilon = iv_attributes_find(&call->node->attributes, "epsilon");
+    iv_tensor *output, *inputs[3] = {NULL, NULL, NULL};
+    layer_norm_task task = {.kernels = iv_row_kernels_for(call->isa),
+                            .epsilon = epsilon != NULL ? epsilon->floats[0] : 1e-5f};
+    IV_TRY(iv_call_output(call, 0, &output));
+    IV_TRY(optional_output(call, 1, &task.mean));
+    IV_TRY(optional_output(call, 2, &task.inverse));
+    iv_status status = IV_OK;
+    for (int i = 0; i < 3 && status == IV_OK; i++) {
+        if (iv_call_input(call, i) != NULL)
+            status = iv_call_contiguous(call, i, &inputs[i]);
+    }
+    if (status == IV_OK) {
+        task.x = (const float *)(const void *)inputs[0]->data;
+        task.scale = (const float *)(const void *)inputs[1]->data;
+        task.bias = inputs[2] != NULL ? (const float *)(const void *)inputs[2]->data : NULL;
+        task.y = (float *)(void *)output->data;
+        task.length = row_length(inputs[0], row_start(call->node, -1, inputs[0]->rank));
+        int64_t elements = iv_tensor_elements(inputs[0]);
+        if (elements != 0)
+            iv_workers_run(call->workers, elements / task.length, row_grain(task.length),
+                           layer_norm_rows, &task);
+    }
+    for (int i = 0; i < 3; i++)
+        iv_tensor_release(inputs[i]);
+    return status;
+}
+
+const iv_kernel iv_cpu_kernels_normalize[] = {
+    {.op = "Softmax", .name = "softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
+    {.op = "LogSoftmax",
+     .name = "log-softmax-f32-rows",
+     .supports = supports_softmax,
+     .launch = launch_softmax},
+    {.op = "LayerNormalization",
+     .name = "layer-norm-f32-rows",
+     .supports = supports_layer_norm,
+     .launch = launch_layer_norm},
+    {0},
+};
