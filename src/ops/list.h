@@ -27,6 +27,9 @@
     family(cast) \
     family(quantize) \
     family(reduce) \
+    family(arg_reduce) \
+    family(cumulative) \
+    family(softmax) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \

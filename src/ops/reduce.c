@@ -284,7 +284,9 @@ static iv_status infer_reduce(iv_infer *infer) {
             dims[d] = iv_infer_fresh(infer, 0, d);
     }
     iv_fact_set_tensor(&infer->outputs[0], input->dtype, rank, dims);
-    if (known && reduced == 1 && input->rank == 1 && input->dtype == IV_S64)
+    int64_t extent;
+    if (known && reduced == 1 && input->rank == 1 && input->dtype == IV_S64 &&
+        iv_dim_is_constant(input->dims[0], &extent) && extent <= IV_FACT_ELEMENTS)
         return infer_formula(infer);
     return IV_OK;
 }

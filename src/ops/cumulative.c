@@ -1,0 +1,107 @@
+/* CumSum and CumProd: y[i] = x[0] + x[1] + … + x[i] (or the product), one addition after the other
+ * in this order.
+ *
+ * reverse: from the other end. exclusive: y[i] goes without x[i] itself, and begins with +0 (with 1
+ * for products). f16 and bf16 keep the running value in f32 and round each result once; integers
+ * wrap around. */
+#include "base/allocation.h"
+#include "ops/convert_loops.h"
+#include "ops/list.h"
+#include "ops/rows.h"
+
+typedef struct cumulative_params {
+    bool exclusive, reverse;
+} cumulative_params;
+
+static iv_status prepare_cumulative(iv_node *node, iv_error *error) {
+    cumulative_params *params = node->params;
+    int64_t exclusive, reverse;
+    IV_TRY(iv_node_int(node, "exclusive", 0, &exclusive, error));
+    IV_TRY(iv_node_int(node, "reverse", 0, &reverse, error));
+    params->exclusive = exclusive != 0;
+    params->reverse = reverse != 0;
+    return IV_OK;
+}
+
+static iv_status infer_cumulative(iv_infer *infer) {
+    const iv_fact *input;
+    int64_t axis;
+    int count, normalised;
+    bool known;
+    IV_TRY(iv_infer_require(infer, 0, IV_SET_NUMBER, &input));
+    IV_TRY(iv_infer_numbers(infer, 1, 1, &axis, &count, &known));
+    if (count == 0)
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the axis is empty");
+    if (known && input->rank != IV_RANK_UNKNOWN)
+        IV_TRY(iv_infer_axis(infer, axis, input->rank, &normalised));
+    iv_infer_shape_of(infer, 0, input, input->dtype);
+    return IV_OK;
+}
+
+#define RUN(name, type, operation)                                                                 \
+    static void name(type *values, int64_t count, const cumulative_params *params, type neutral) { \
+        int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;             \
+        type running = neutral;                                                                    \
+        for (int64_t i = 0; i < count; i++, at += step) {                                          \
+            type value = values[at];                                                               \
+            type joined = i == 0 ? value : (type)(running operation value);                        \
+            values[at] = params->exclusive ? running : joined;                                     \
+            running = joined;                                                                      \
+        }                                                                                          \
+    }
+RUN(sum_f32, float, +)
+RUN(sum_f64, double, +)
+RUN(sum_u64, uint64_t, +)
+RUN(product_f32, float, *)
+RUN(product_f64, double, *)
+RUN(product_u64, uint64_t, *)
+
+static void run_row(iv_dtype computed, void *values, int64_t count, const cumulative_params *params,
+                    bool product) {
+    if (computed == IV_F32)
+        (product ? product_f32 : sum_f32)(values, count, params, product ? 1.0f : 0.0f);
+    else if (computed == IV_F64)
+        (product ? product_f64 : sum_f64)(values, count, params, product ? 1.0 : 0.0);
+    else
+        (product ? product_u64 : sum_u64)(values, count, params, product);
+}
+
+static iv_status eval_cumulative(iv_call *call) {
+    const iv_tensor *input = iv_call_input(call, 0), *place = iv_call_input(call, 1);
+    int64_t axis;
+    iv_convert_row(IV_S64, &axis, place->dtype, place->data, 0, 1);
+    if (axis < -input->rank || axis >= input->rank)
+        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %lld is outside [-%d, %d)", (long long)axis,
+                            input->rank, input->rank);
+    uint32_t inner = UINT32_C(1) << (axis < 0 ? axis + input->rank : axis);
+    iv_tensor *output;
+    IV_TRY(iv_call_output(call, 0, &output));
+    iv_rows from, to;
+    iv_rows_start(&from, input, inner);
+    iv_rows_start(&to, output, inner);
+    iv_dtype computed = iv_dtype_is_float(input->dtype) ? iv_computing_dtype(input->dtype) : IV_U64;
+    int64_t *values = iv_allocate_array((size_t)from.length, sizeof *values);
+    if (values == NULL)
+        return iv_fail_memory(call->error, (size_t)from.length * sizeof *values);
+    for (int64_t row = 0; row < from.count && from.length != 0; row++) {
+        iv_rows_load(&from, row, 0, from.length, computed, values);
+        run_row(computed, values, from.length, call->node->params,
+                call->node->op == &iv_ops_cumulative[1]);
+        iv_rows_store(&to, row, 0, from.length, computed, values);
+    }
+    iv_free(values);
+    return IV_OK;
+}
+
+/* clang-format off */
+#define CUMULATIVE_OP(op_name)                                                                     \
+    {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,       \
+     .most_outputs = 1, .params_size = sizeof(cumulative_params), .prepare = prepare_cumulative,   \
+     .infer = infer_cumulative, .eval = eval_cumulative}
+
+const iv_op iv_ops_cumulative[] = {
+    CUMULATIVE_OP("CumSum"),
+    CUMULATIVE_OP("CumProd"),
+    {0},
+};
+/* clang-format on */

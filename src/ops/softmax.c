@@ -1,0 +1,92 @@
+/* Softmax, LogSoftmax (formulas: softmax_row.h) and Hardmax: 1 at the maximum, of equal ones the
+ * first, and +0 elsewhere.
+ *
+ * Before operator set 13 the row is everything from `axis` on; since then it is that axis alone.
+ * f16 and bf16 are computed in f32 and rounded once. */
+#include "ops/softmax_row.h"
+
+#include "base/allocation.h"
+#include "ops/list.h"
+#include "ops/rows.h"
+
+typedef struct softmax_params {
+    int64_t axis;
+    bool flatten; /* the row is everything from the axis on */
+} softmax_params;
+
+static iv_status prepare_softmax(iv_node *node, iv_error *error) {
+    softmax_params *params = node->params;
+    params->flatten = node->version < 13;
+    return iv_node_int(node, "axis", params->flatten ? 1 : -1, &params->axis, error);
+}
+
+static iv_status infer_softmax(iv_infer *infer) {
+    const softmax_params *params = infer->node->params;
+    const iv_fact *input;
+    int axis;
+    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
+    /* An axis just past the end makes rows of one element. */
+    bool past = params->flatten && params->axis == input->rank;
+    if (input->rank != IV_RANK_UNKNOWN && !past)
+        IV_TRY(iv_infer_axis(infer, params->axis, input->rank, &axis));
+    iv_infer_shape_of(infer, 0, input, input->dtype);
+    return IV_OK;
+}
+
+#define HARDMAX(type, suffix)                                                                      \
+    static void hardmax_##suffix(type *values, int64_t count) {                                    \
+        int64_t best = 0;                                                                          \
+        for (int64_t i = 1; i < count; i++)                                                        \
+            best = iv_argmax_beats_##suffix(values[i], i, values[best], best) ? i : best;          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            values[i] = i == best;                                                                 \
+    }
+HARDMAX(float, f32)
+HARDMAX(double, f64)
+
+static void (*const functions_f32[])(float *, int64_t) = {iv_softmax_row_f32,
+                                                          iv_log_softmax_row_f32, hardmax_f32};
+static void (*const functions_f64[])(double *, int64_t) = {iv_softmax_row_f64,
+                                                           iv_log_softmax_row_f64, hardmax_f64};
+
+static iv_status eval_softmax(iv_call *call) {
+    const softmax_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
+    uint32_t below = (UINT32_C(1) << axis) - 1, all = (UINT32_C(1) << input->rank) - 1;
+    uint32_t inner = params->flatten ? all & ~below : UINT32_C(1) << axis;
+    iv_tensor *output;
+    IV_TRY(iv_call_output(call, 0, &output));
+    iv_rows from, to;
+    iv_rows_start(&from, input, inner);
+    iv_rows_start(&to, output, inner);
+    iv_dtype computed = iv_computing_dtype(input->dtype);
+    void *values = iv_allocate_array((size_t)from.length, sizeof(double));
+    if (values == NULL)
+        return iv_fail_memory(call->error, (size_t)from.length * sizeof(double));
+    ptrdiff_t which = call->node->op - iv_ops_softmax;
+    for (int64_t row = 0; row < from.count && from.length != 0; row++) {
+        iv_rows_load(&from, row, 0, from.length, computed, values);
+        if (computed == IV_F32)
+            functions_f32[which](values, from.length);
+        else
+            functions_f64[which](values, from.length);
+        iv_rows_store(&to, row, 0, from.length, computed, values);
+    }
+    iv_free(values);
+    return IV_OK;
+}
+
+/* clang-format off */
+#define SOFTMAX_OP(op_name)                                                                        \
+    {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 1, .least_outputs = 1,       \
+     .most_outputs = 1, .params_size = sizeof(softmax_params), .prepare = prepare_softmax,         \
+     .infer = infer_softmax, .eval = eval_softmax}
+
+const iv_op iv_ops_softmax[] = {
+    SOFTMAX_OP("Softmax"),
+    SOFTMAX_OP("LogSoftmax"),
+    SOFTMAX_OP("Hardmax"),
+    {0},
+};
+/* clang-format on */
