@@ -122,15 +122,15 @@ static int64_t extent_product(int64_t left, int64_t right) {
     return __builtin_mul_overflow(left, right, &product) ? 0 : product;
 }
 
-void iv_conv_shape_of(const iv_conv_params *params, const iv_tensor *x, const iv_tensor *w,
-                      const int64_t *y_dims, iv_conv_shape *shape) {
-    *shape = (iv_conv_shape){.axes = x->rank - 2,
-                             .batch = x->dims[0],
-                             .groups = params->group,
-                             .group_inputs = w->dims[1],
-                             .group_outputs = w->dims[0] / params->group,
-                             .positions = 1,
-                             .taps = 1};
+void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const iv_tensor *w,
+                        const int64_t *y_dims, iv_conv_extents *shape) {
+    *shape = (iv_conv_extents){.axes = x->rank - 2,
+                               .batch = x->dims[0],
+                               .groups = params->group,
+                               .group_inputs = w->dims[1],
+                               .group_outputs = w->dims[0] / params->group,
+                               .positions = 1,
+                               .taps = 1};
     for (int i = 0; i < shape->axes; i++) {
         shape->axis[i] =
             iv_window_resolve(&params->window, i, x->dims[i + 2], w->dims[i + 2], y_dims[i + 2]);
@@ -144,7 +144,8 @@ void iv_conv_shape_of(const iv_conv_params *params, const iv_tensor *x, const iv
 /* ---- reference ---- */
 
 /* The weights of each group as a matrix [taps * group_inputs][group_outputs]. */
-static void pack_weights(const iv_conv_shape *shape, size_t size, iv_conv_operand w, char *packed) {
+static void pack_weights(const iv_conv_extents *shape, size_t size, iv_conv_operand w,
+                         char *packed) {
     int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
     int axes = shape->axes;
     for (int i = 0; i < axes; i++) {
@@ -164,7 +165,7 @@ static void pack_weights(const iv_conv_shape *shape, size_t size, iv_conv_operan
 }
 
 /* What one output position sees of one group's input channels, in chain order; 0 in the padding. */
-static void gather_patch(const iv_conv_shape *shape, size_t size, const char *x,
+static void gather_patch(const iv_conv_extents *shape, size_t size, const char *x,
                          const int64_t *strides, const int64_t *position, char *patch) {
     int64_t tap[IV_WINDOW_AXES] = {0}, kernel[IV_WINDOW_AXES];
     size_t channel_bytes = (size_t)shape->group_inputs * size;
@@ -188,9 +189,9 @@ static void gather_patch(const iv_conv_shape *shape, size_t size, const char *x,
     } while (iv_window_next(shape->axes, tap, kernel));
 }
 
-static void convolve_group(const iv_conv_shape *shape, iv_dtype dtype, int64_t batch, int64_t group,
-                           iv_conv_operand x, const void *weights, void *patch, void *sums,
-                           iv_conv_finish *finish, void *context) {
+static void convolve_group(const iv_conv_extents *shape, iv_dtype dtype, int64_t batch,
+                           int64_t group, iv_conv_operand x, const void *weights, void *patch,
+                           void *sums, iv_conv_finish *finish, void *context) {
     size_t size = iv_dtype_size(dtype);
     size_t sum_bytes =
         (size_t)shape->group_outputs * iv_dtype_size(iv_contraction_accumulator(dtype));
@@ -210,7 +211,7 @@ static void convolve_group(const iv_conv_shape *shape, iv_dtype dtype, int64_t b
     } while (iv_window_next(shape->axes, position, extents));
 }
 
-iv_status iv_conv_reference(const iv_conv_shape *shape, iv_dtype dtype, iv_conv_operand x,
+iv_status iv_conv_reference(const iv_conv_extents *shape, iv_dtype dtype, iv_conv_operand x,
                             iv_conv_operand w, iv_conv_finish *finish, void *context,
                             iv_error *error) {
     if (shape->batch == 0 || shape->positions == 0 || shape->group_outputs == 0)
@@ -251,7 +252,7 @@ void iv_conv_add_bias(iv_dtype dtype, int64_t count, void *sums, const void *bia
 }
 
 typedef struct conv_output {
-    const iv_conv_shape *shape;
+    const iv_conv_extents *shape;
     iv_tensor *y;
     const iv_tensor *bias;
 } conv_output;
@@ -273,9 +274,9 @@ static void finish_conv(void *context, int64_t batch, int64_t channel, int64_t p
 static iv_status eval_conv(iv_call *call) {
     const iv_tensor *x = iv_call_input(call, 0), *w = iv_call_input(call, 1);
     iv_tensor *y;
-    iv_conv_shape shape;
+    iv_conv_extents shape;
     IV_TRY(iv_call_output(call, 0, &y));
-    iv_conv_shape_of(call->node->params, x, w, y->dims, &shape);
+    iv_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     conv_output output = {&shape, y, iv_call_input(call, 2)};
     return iv_conv_reference(&shape, x->dtype, (iv_conv_operand){x->data, x->strides},
                              (iv_conv_operand){w->data, w->strides}, finish_conv, &output,

@@ -10,14 +10,14 @@ typedef struct iv_conv_params {
 } iv_conv_params;
 
 /* A convolution with all extents known. */
-typedef struct iv_conv_shape {
+typedef struct iv_conv_extents {
     int axes;
     int64_t batch, groups;
     int64_t group_inputs, group_outputs; /* channels of one group */
     int64_t positions;                   /* output positions: the product of axis[].out */
     int64_t taps; /* kernel positions: the product of axis[].kernel; 0 when the weights are empty */
     iv_window_axis axis[IV_WINDOW_AXES];
-} iv_conv_shape;
+} iv_conv_extents;
 
 /** Reads the attributes of Conv, ConvInteger, QLinearConv and ConvTranspose into an iv_conv_params.
  */
@@ -36,8 +36,8 @@ iv_status iv_conv_kernel_extent(iv_infer *infer, const iv_window *window, const 
 iv_status iv_conv_infer_bias(const iv_infer *infer, int index, iv_dtype dtype, iv_dim channels);
 
 /** The extents for tensors whose shapes iv_conv_infer accepted; `y_dims` are the output's. */
-void iv_conv_shape_of(const iv_conv_params *params, const iv_tensor *x, const iv_tensor *w,
-                      const int64_t *y_dims, iv_conv_shape *shape);
+void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const iv_tensor *w,
+                        const int64_t *y_dims, iv_conv_extents *shape);
 
 /** Called for each batch index, group and output position with the group's sums, which it may
  * change: `channel` is the first of shape->group_outputs output channels. */
@@ -53,7 +53,7 @@ typedef struct iv_conv_operand {
 /** The definition of a convolution: per output element one chain (ops/contraction.h) from 0 over
  * kernel positions in row-major order, then input channels of the group; taps in the padding hold 0
  * and take part. `dtype` is that of both operands. */
-iv_status iv_conv_reference(const iv_conv_shape *shape, iv_dtype dtype, iv_conv_operand x,
+iv_status iv_conv_reference(const iv_conv_extents *shape, iv_dtype dtype, iv_conv_operand x,
                             iv_conv_operand w, iv_conv_finish *finish, void *context,
                             iv_error *error);
 

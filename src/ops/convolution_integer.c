@@ -55,7 +55,7 @@ static iv_status weight_zero_points(iv_tensor *zero, const iv_tensor *w, iv_tens
     return iv_tensor_reshape(zero, w->rank, dims, aligned, error);
 }
 
-static iv_status convolve(iv_call *call, const iv_conv_shape *shape, iv_tensor *x, iv_tensor *w,
+static iv_status convolve(iv_call *call, const iv_conv_extents *shape, iv_tensor *x, iv_tensor *w,
                           iv_tensor *x_zero, iv_tensor *w_zero, iv_conv_finish *finish,
                           void *context) {
     size_t x_elements = (size_t)iv_tensor_elements(x), w_elements = (size_t)iv_tensor_elements(w);
@@ -95,7 +95,7 @@ static iv_status infer_conv_integer(iv_infer *infer) {
 }
 
 typedef struct integer_output {
-    const iv_conv_shape *shape;
+    const iv_conv_extents *shape;
     iv_tensor *y;
     /* QLinearConv only. */
     const iv_tensor *x_scale, *w_scale, *y_scale, *y_zero, *bias;
@@ -117,9 +117,9 @@ static void store_sums(void *context, int64_t batch, int64_t channel, int64_t po
 
 static iv_status eval_conv_integer(iv_call *call) {
     iv_tensor *x = iv_call_input(call, 0), *w = iv_call_input(call, 1), *y;
-    iv_conv_shape shape;
+    iv_conv_extents shape;
     IV_TRY(iv_call_output(call, 0, &y));
-    iv_conv_shape_of(call->node->params, x, w, y->dims, &shape);
+    iv_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     integer_output output = {.shape = &shape, .y = y};
     return convolve(call, &shape, x, w, iv_call_input(call, 2), iv_call_input(call, 3), store_sums,
                     &output);
@@ -162,9 +162,9 @@ static void store_rescaled(void *context, int64_t batch, int64_t channel, int64_
 
 static iv_status eval_qlinear_conv(iv_call *call) {
     iv_tensor *x = iv_call_input(call, X), *w = iv_call_input(call, W), *y;
-    iv_conv_shape shape;
+    iv_conv_extents shape;
     IV_TRY(iv_call_output(call, 0, &y));
-    iv_conv_shape_of(call->node->params, x, w, y->dims, &shape);
+    iv_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     integer_output output = {.shape = &shape,
                              .y = y,
                              .x_scale = iv_call_input(call, X_SCALE),

@@ -39,6 +39,7 @@
     family(pool_max) \
     family(pool_average) \
     family(pool_global) \
+    family(recurrent) \
 
 /* clang-format on */
 
