@@ -150,18 +150,20 @@ static IV_HD_HOT uint64_t iv_u64_from_f64(double value) {
     return in_range ? converted : bound;
 }
 
-/* Truncation and saturation at the bounds of a type of at most 32 bits; NaN gives 0. */
-static IV_HD_HOT int64_t iv_saturate_f64(double value, double lowest, double highest) {
-    double clamped = value < lowest ? lowest : value > highest ? highest : value;
-    return (int64_t)(value == value ? clamped : 0.0);
+/* Truncation and saturation at bounds that int32_t holds; NaN gives 0. */
+static IV_HD_HOT int32_t iv_saturate_f64(double value, double lowest, double highest) {
+    double clamped = value < lowest ? lowest : value;
+    clamped = clamped > highest ? highest : clamped;
+    return (int32_t)(value == value ? clamped : 0.0);
 }
 
 static IV_HD_HOT int32_t iv_i32_from_f64(double value) {
-    return (int32_t)iv_saturate_f64(value, -2147483648.0, 2147483647.0);
+    return iv_saturate_f64(value, -2147483648.0, 2147483647.0);
 }
 
 static IV_HD_HOT uint32_t iv_u32_from_f64(double value) {
-    return (uint32_t)iv_saturate_f64(value, 0.0, 4294967295.0);
+    double clamped = value > 4294967295.0 ? 4294967295.0 : value;
+    return (uint32_t)(int64_t)(clamped > 0.0 ? clamped : 0.0);
 }
 
 static IV_HD_HOT int16_t iv_i16_from_f64(double value) {

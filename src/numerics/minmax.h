@@ -35,42 +35,44 @@ static IV_HD_HOT uint16_t iv_bits_canonical_bf16(uint16_t brain) {
 
 /* An integer that orders as the values do: -inf < ... < -0 < +0 < ... < +inf < NaN. */
 static IV_HD_HOT int32_t iv_bits_order_f32(float x) {
-    uint32_t bits = iv_bits_canonical_f32(x);
-    return (int32_t)((bits & 0x80000000u) ? bits ^ 0x7fffffffu : bits);
+    int32_t bits = (int32_t)iv_bits_from_f32(x);
+    int32_t order = bits < 0 ? bits ^ 0x7fffffff : bits;
+    return x == x ? order : INT32_MAX;
 }
 
 static IV_HD_HOT int64_t iv_bits_order_f64(double x) {
-    uint64_t bits = iv_bits_canonical_f64(x);
-    return (int64_t)((bits & 0x8000000000000000u) ? bits ^ 0x7fffffffffffffffu : bits);
+    int64_t bits = (int64_t)iv_bits_from_f64(x);
+    int64_t order = bits < 0 ? bits ^ 0x7fffffffffffffff : bits;
+    return x == x ? order : INT64_MAX;
 }
 
 /* The same with NaN below everything: NaN wins a minimum. */
 static IV_HD_HOT int32_t iv_bits_order_nan_low_f32(float x) {
-    return iv_bits_is_nan_f32(x) ? INT32_MIN : iv_bits_order_f32(x);
+    return x == x ? iv_bits_order_f32(x) : INT32_MIN;
 }
 
 static IV_HD_HOT int64_t iv_bits_order_nan_low_f64(double x) {
-    return iv_bits_is_nan_f64(x) ? INT64_MIN : iv_bits_order_f64(x);
+    return x == x ? iv_bits_order_f64(x) : INT64_MIN;
 }
 
 static IV_HD_HOT float iv_max_f32(float a, float b) {
     float larger = iv_bits_order_f32(a) >= iv_bits_order_f32(b) ? a : b;
-    return iv_bits_is_nan_f32(larger) ? iv_nan_f32() : larger;
+    return larger == larger ? larger : iv_nan_f32();
 }
 
 static IV_HD_HOT float iv_min_f32(float a, float b) {
     float smaller = iv_bits_order_nan_low_f32(a) <= iv_bits_order_nan_low_f32(b) ? a : b;
-    return iv_bits_is_nan_f32(smaller) ? iv_nan_f32() : smaller;
+    return smaller == smaller ? smaller : iv_nan_f32();
 }
 
 static IV_HD_HOT double iv_max_f64(double a, double b) {
     double larger = iv_bits_order_f64(a) >= iv_bits_order_f64(b) ? a : b;
-    return iv_bits_is_nan_f64(larger) ? iv_nan_f64() : larger;
+    return larger == larger ? larger : iv_nan_f64();
 }
 
 static IV_HD_HOT double iv_min_f64(double a, double b) {
     double smaller = iv_bits_order_nan_low_f64(a) <= iv_bits_order_nan_low_f64(b) ? a : b;
-    return iv_bits_is_nan_f64(smaller) ? iv_nan_f64() : smaller;
+    return smaller == smaller ? smaller : iv_nan_f64();
 }
 
 /* Whether candidate (value, index) beats best in an argmax / argmin. Total and order-free:
