@@ -30,6 +30,11 @@
     family(arg_reduce) \
     family(cumulative) \
     family(softmax) \
+    family(row_normalization) \
+    family(normalization) \
+    family(batch_normalization) \
+    family(dropout) \
+    family(losses) \
     family(matmul) \
     family(gemm) \
     family(matmul_integer) \

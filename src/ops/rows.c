@@ -1,5 +1,6 @@
 #include "ops/rows.h"
 
+#include "base/allocation.h"
 #include "ops/convert_loops.h"
 
 static void append(int *rank, int64_t *dims, int64_t *steps, int64_t dim, int64_t step) {
@@ -92,6 +93,37 @@ void iv_rows_load(const iv_rows *rows, int64_t row, int64_t begin, int64_t count
 void iv_rows_store(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
                    const void *source) {
     transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true);
+}
+
+iv_status iv_rows_transform(const iv_rows *from, const iv_rows *to, iv_dtype computed,
+                            void (*f32)(void *context, int64_t row, float *values, int64_t count),
+                            void (*f64)(void *context, int64_t row, double *values, int64_t count),
+                            void *context, iv_error *error) {
+    if (from->length == 0 || from->count == 0)
+        return IV_OK;
+    void *values = iv_allocate_array((size_t)from->length, iv_dtype_size(computed));
+    if (values == NULL)
+        return iv_fail_memory(error, (size_t)from->length * iv_dtype_size(computed));
+    for (int64_t row = 0; row < from->count; row++) {
+        iv_rows_load(from, row, 0, from->length, computed, values);
+        if (computed == IV_F32)
+            f32(context, row, values, from->length);
+        else
+            f64(context, row, values, from->length);
+        iv_rows_store(to, row, 0, from->length, computed, values);
+    }
+    iv_free(values);
+    return IV_OK;
+}
+
+iv_status iv_load_all(const iv_tensor *tensor, iv_dtype dtype, void **values, iv_error *error) {
+    iv_rows rows;
+    iv_rows_start(&rows, tensor, (UINT32_C(1) << tensor->rank) - 1);
+    *values = iv_allocate_array((size_t)rows.length, iv_dtype_size(dtype));
+    if (*values == NULL)
+        return iv_fail_memory(error, (size_t)rows.length * iv_dtype_size(dtype));
+    iv_rows_load(&rows, 0, 0, rows.length, dtype, *values);
+    return IV_OK;
 }
 
 iv_dtype iv_computing_dtype(iv_dtype dtype) {

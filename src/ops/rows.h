@@ -3,7 +3,7 @@
 #ifndef IV_OPS_ROWS_H
 #define IV_OPS_ROWS_H
 
-#include "tensor/tensor.h"
+#include "graph/op.h"
 
 typedef struct iv_rows {
     const iv_tensor *tensor;
@@ -26,6 +26,18 @@ void iv_rows_load(const iv_rows *rows, int64_t row, int64_t begin, int64_t count
 /** The reverse: writes `count` values of `dtype` to the row, converted to the tensor's type. */
 void iv_rows_store(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
                    const void *source);
+
+/** Computes every row of `to` from the same row of `from`: loads it, calls the function of the
+ * computing type (f32 or f64) on the packed values, stores them. Both describe tensors of one
+ * shape. Rows of no elements are left out. */
+iv_status iv_rows_transform(const iv_rows *from, const iv_rows *to, iv_dtype computed,
+                            void (*f32)(void *context, int64_t row, float *values, int64_t count),
+                            void (*f64)(void *context, int64_t row, double *values, int64_t count),
+                            void *context, iv_error *error);
+
+/** The elements of `tensor` in row-major order as packed values of `dtype`: `*values` is the
+ * caller's to iv_free. */
+iv_status iv_load_all(const iv_tensor *tensor, iv_dtype dtype, void **values, iv_error *error);
 
 /** The type in which values of `dtype` are computed: f32 for f16 and bf16, else the type itself. */
 iv_dtype iv_computing_dtype(iv_dtype dtype);

@@ -1,0 +1,308 @@
+/* LayerNormalization, RMSNormalization, InstanceNormalization and GroupNormalization: rows brought
+ * to mean 0 and variance 1, then scaled and shifted.
+ *
+ *     y = ((x - mean) r) scale + bias        r = 1 / sqrt(variance + epsilon)        (moments:
+ * moments.h) RMSNormalization: y = (x r) scale      r = 1 / sqrt(q + epsilon)     q = (sum of
+ * squares) / (float)n
+ *
+ * Every operation rounds once, 1 / sqrt twice. f16 and bf16 are computed in f32 and rounded once,
+ * when y is stored; f64 in f64, whatever stash_type says. */
+#include <string.h>
+
+#include "base/allocation.h"
+#include "ops/convert_loops.h"
+#include "ops/element_type.h"
+#include "ops/list.h"
+#include "ops/moments.h"
+#include "ops/rows.h"
+
+enum { LAYER, RMS, INSTANCE, GROUP };
+
+typedef struct norm_params {
+    float epsilon;
+    int64_t axis, groups;
+    iv_dtype stash; /* of LayerNormalization's mean and inverse deviation */
+} norm_params;
+
+/* How a row is normalised. Element i of a row has scale and bias number (row % period) advance + i
+ * / repeat. */
+typedef struct norm_context {
+    float epsilon;
+    bool by_rms;
+    const void *scale, *bias; /* packed, of the computing type; bias may be NULL */
+    int64_t period, advance, repeat;
+    iv_tensor *mean, *inverse; /* row-major, one element a row; may be NULL */
+} norm_context;
+
+static void note(iv_tensor *tensor, int64_t row, iv_dtype dtype, const void *value) {
+    if (tensor != NULL)
+        iv_convert_row(tensor->dtype, tensor->data + row * (int64_t)iv_dtype_size(tensor->dtype),
+                       dtype, value, 0, 1);
+}
+
+#define NORMALIZE(type, suffix, dtype)                                                             \
+    static void normalize_##suffix(void *opaque, int64_t row, type *values, int64_t count) {       \
+        const norm_context *context = opaque;                                                      \
+        const type *scale = context->scale, *bias = context->bias;                                 \
+        type mean = 0, variance;                                                                   \
+        if (context->by_rms)                                                                       \
+            variance = iv_div_##suffix(iv_sum_of_squares_##suffix(values, 1, count), (type)count); \
+        else                                                                                       \
+            variance = iv_centre_row_##suffix(values, count, &mean);                               \
+        type inverse = iv_rsqrt_##suffix(variance + (type)context->epsilon);                       \
+        note(context->mean, row, dtype, &mean);                                                    \
+        note(context->inverse, row, dtype, &inverse);                                              \
+        int64_t first = row % context->period * context->advance;                                  \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            int64_t at = first + i / context->repeat;                                              \
+            type value = values[i] * inverse * scale[at];                                          \
+            values[i] = bias != NULL ? value + bias[at] : value;                                   \
+        }                                                                                          \
+    }
+NORMALIZE(float, f32, IV_F32)
+NORMALIZE(double, f64, IV_F64)
+
+/* ---- attributes and facts ---- */
+
+static iv_status prepare_norm(iv_node *node, iv_error *error) {
+    norm_params *params = node->params;
+    IV_TRY(iv_node_float(node, "epsilon", 1e-5f, &params->epsilon, error));
+    IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
+    IV_TRY(iv_node_int(node, "num_groups", 0, &params->groups, error));
+    IV_TRY(iv_node_element_type(node, "stash_type", IV_F32, &params->stash, error));
+    if (!iv_dtype_is_float(params->stash))
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): stash_type %s is no float",
+                       node->name, node->op->name, iv_dtype_name(params->stash));
+    if (node->op == &iv_ops_row_normalization[GROUP] && params->groups < 1)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s (%s): num_groups is %lld; it must be at least 1", node->name,
+                       node->op->name, (long long)params->groups);
+    return IV_OK;
+}
+
+static iv_status require_all(const iv_infer *infer, const iv_fact **input) {
+    const iv_fact *other;
+    for (int i = 1; i < 3; i++) {
+        if (iv_infer_input(infer, i) != NULL)
+            IV_TRY(iv_infer_require(infer, i, IV_SET_FLOAT, &other));
+    }
+    return iv_infer_require(infer, 0, IV_SET_FLOAT, input);
+}
+
+/* LayerNormalization and RMSNormalization. */
+static iv_status infer_layer(iv_infer *infer) {
+    const norm_params *params = infer->node->params;
+    const iv_fact *input;
+    IV_TRY(require_all(infer, &input));
+    bool rms = infer->node->op == &iv_ops_row_normalization[RMS];
+    iv_infer_shape_of(infer, 0, input, rms ? infer->inputs[1]->dtype : input->dtype);
+    int axis = 0;
+    if (input->rank != IV_RANK_UNKNOWN)
+        IV_TRY(iv_infer_axis(infer, params->axis, input->rank, &axis));
+    for (int o = 1; o < infer->output_count; o++) {
+        iv_dim dims[IV_MAX_RANK];
+        for (int d = 0; d < input->rank; d++)
+            dims[d] = d < axis ? input->dims[d] : iv_dim_constant(infer->scope, 1);
+        iv_fact_set_tensor(&infer->outputs[o], params->stash, input->rank, dims);
+    }
+    return IV_OK;
+}
+
+static iv_status infer_channels(iv_infer *infer) {
+    const iv_fact *input;
+    IV_TRY(require_all(infer, &input));
+    if (input->rank != IV_RANK_UNKNOWN && input->rank < 2)
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "input 0 has rank %d where N, C, … is expected",
+                             input->rank);
+    iv_infer_shape_of(infer, 0, input, input->dtype);
+    return IV_OK;
+}
+
+/* ---- evaluation ---- */
+
+static iv_status transform(iv_call *call, const iv_tensor *from, const iv_tensor *to,
+                           uint32_t inner, iv_dtype computed, norm_context *context) {
+    iv_rows from_rows, to_rows;
+    iv_rows_start(&from_rows, from, inner);
+    iv_rows_start(&to_rows, to, inner);
+    context->epsilon = ((const norm_params *)call->node->params)->epsilon;
+    return iv_rows_transform(&from_rows, &to_rows, computed, normalize_f32, normalize_f64, context,
+                             call->error);
+}
+
+/* A borrowed view of `tensor` broadcast to the dimensions of `like`; false where it does not fit.
+ * Dimensions before `first` that it repeats along are left out. */
+static bool broadcast_to(const iv_tensor *tensor, const iv_tensor *like, int first,
+                         iv_tensor *view) {
+    int missing = like->rank - tensor->rank;
+    memcpy(view, tensor, sizeof *view);
+    if (missing < 0)
+        return false;
+    bool repeats = true;
+    view->rank = like->rank;
+    for (int d = 0; d < like->rank; d++) {
+        int64_t extent = d < missing ? 1 : tensor->dims[d - missing];
+        if (extent != 1 && extent != like->dims[d])
+            return false;
+        view->dims[d] = like->dims[d];
+        view->strides[d] = extent == 1 ? 0 : tensor->strides[d - missing];
+        repeats = repeats && (d >= first || extent == 1);
+    }
+    for (int d = 0; d < first && repeats; d++)
+        view->dims[d] = 1;
+    return true;
+}
+
+/* Scale or bias of LayerNormalization as packed values, one per element of a row, or one per
+ * element of the input where it differs from row to row (*every). */
+static iv_status load_layer_factor(iv_call *call, int index, int axis, iv_dtype computed,
+                                   bool every, void **values) {
+    const iv_tensor *input = iv_call_input(call, 0), *factor = iv_call_input(call, index);
+    iv_tensor view;
+    if (factor == NULL)
+        return IV_OK;
+    if (!broadcast_to(factor, input, every ? 0 : axis, &view)) {
+        char given[IV_DIMS_TEXT_BYTES], shape[IV_DIMS_TEXT_BYTES];
+        return iv_call_fail(call, IV_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s",
+                            index, iv_dims_text(factor->rank, factor->dims, given),
+                            iv_dims_text(input->rank, input->dims, shape));
+    }
+    return iv_load_all(&view, computed, values, call->error);
+}
+
+static bool varies(const iv_tensor *factor, const iv_tensor *input, int axis) {
+    if (factor == NULL)
+        return false;
+    for (int d = 0; d < factor->rank - (input->rank - axis); d++) {
+        if (factor->dims[d] != 1)
+            return true;
+    }
+    return false;
+}
+
+static iv_status eval_layer(iv_call *call) {
+    const norm_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    int axis = (int)(params->axis < 0 ? params->axis + input->rank : params->axis);
+    int64_t count = 1, length = 1;
+    for (int d = 0; d < input->rank; d++)
+        *(d < axis ? &count : &length) *= input->dims[d];
+    bool every =
+        varies(iv_call_input(call, 1), input, axis) || varies(iv_call_input(call, 2), input, axis);
+    iv_dtype computed = iv_computing_dtype(input->dtype);
+    norm_context context = {.by_rms = call->node->op == &iv_ops_row_normalization[RMS],
+                            .period = every && count != 0 ? count : 1,
+                            .advance = length,
+                            .repeat = 1};
+    iv_tensor *outputs[3] = {NULL};
+    for (int o = 0; o < 3; o++) {
+        if (iv_call_wants(call, o))
+            IV_TRY(iv_call_output(call, o, &outputs[o]));
+    }
+    context.mean = outputs[1];
+    context.inverse = outputs[2];
+    /* Somebody may want the moments alone. */
+    iv_tensor *spare = NULL;
+    if (outputs[0] == NULL) {
+        IV_TRY(iv_tensor_create_uninitialised(input->dtype, input->rank, input->dims, &spare,
+                                              call->error));
+        outputs[0] = spare;
+    }
+    void *scale = NULL, *bias = NULL;
+    iv_status status = load_layer_factor(call, 1, axis, computed, every, &scale);
+    if (status == IV_OK)
+        status = load_layer_factor(call, 2, axis, computed, every, &bias);
+    context.scale = scale;
+    context.bias = bias;
+    uint32_t inner = ((UINT32_C(1) << input->rank) - 1) & ~((UINT32_C(1) << axis) - 1);
+    if (status == IV_OK)
+        status = transform(call, input, outputs[0], inner, computed, &context);
+    iv_tensor_release(spare);
+    iv_free(scale);
+    iv_free(bias);
+    return status;
+}
+
+/* Scale and bias with `expected` values each. */
+static iv_status load_channel_factors(iv_call *call, int64_t expected, iv_dtype computed,
+                                      void **scale, void **bias) {
+    for (int i = 1; i < 3; i++) {
+        const iv_tensor *factor = iv_call_input(call, i);
+        if (factor->rank != 1 || factor->dims[0] != expected)
+            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d must be a list of %lld values", i,
+                                (long long)expected);
+    }
+    IV_TRY(iv_load_all(iv_call_input(call, 1), computed, scale, call->error));
+    return iv_load_all(iv_call_input(call, 2), computed, bias, call->error);
+}
+
+/* Splits dimension 1 into `groups` and the rest. */
+static void split_channels(const iv_tensor *tensor, int64_t groups, iv_tensor *split) {
+    memcpy(split, tensor, sizeof *split);
+    for (int d = tensor->rank; d > 2; d--) {
+        split->dims[d] = tensor->dims[d - 1];
+        split->strides[d] = tensor->strides[d - 1];
+    }
+    split->rank = tensor->rank + 1;
+    split->dims[1] = groups;
+    split->dims[2] = tensor->dims[1] / groups;
+    split->strides[1] = tensor->strides[1] * split->dims[2];
+    split->strides[2] = tensor->strides[1];
+}
+
+/* InstanceNormalization is GroupNormalization with groups of one channel. */
+static iv_status eval_groups(iv_call *call) {
+    const norm_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    bool instance = call->node->op == &iv_ops_row_normalization[INSTANCE];
+    int64_t channels = input->dims[1], groups = instance ? channels : params->groups;
+    iv_dtype computed = iv_computing_dtype(input->dtype);
+    iv_tensor *output, split[2];
+    IV_TRY(iv_call_output(call, 0, &output));
+    if (iv_tensor_elements(input) == 0)
+        return IV_OK;
+    if (channels % groups != 0 || input->rank == IV_MAX_RANK)
+        return iv_call_fail(call, IV_ERROR_SHAPE, "%lld channels do not split into %lld groups",
+                            (long long)channels, (long long)groups);
+    split_channels(input, groups, &split[0]);
+    split_channels(output, groups, &split[1]);
+    int64_t spatial = 1;
+    for (int d = 2; d < input->rank; d++)
+        spatial *= input->dims[d];
+    /* Before operator set 21 a group has one scale and one bias. */
+    bool by_group = !instance && call->node->version < 21;
+    int64_t in_group = channels / groups;
+    norm_context context = {.period = groups,
+                            .advance = by_group ? 1 : in_group,
+                            .repeat = by_group ? in_group * spatial : spatial};
+    void *scale = NULL, *bias = NULL;
+    iv_status status =
+        load_channel_factors(call, by_group ? groups : channels, computed, &scale, &bias);
+    context.scale = scale;
+    context.bias = bias;
+    uint32_t inner = ((UINT32_C(1) << split[0].rank) - 1) & ~UINT32_C(3);
+    if (status == IV_OK)
+        status = transform(call, &split[0], &split[1], inner, computed, &context);
+    iv_free(scale);
+    iv_free(bias);
+    return status;
+}
+
+/* clang-format off */
+const iv_op iv_ops_row_normalization[] = {
+    [LAYER] = {.name = "LayerNormalization", .domain = "", .least_inputs = 2, .most_inputs = 3,
+               .least_outputs = 1, .most_outputs = 3, .params_size = sizeof(norm_params),
+               .prepare = prepare_norm, .infer = infer_layer, .eval = eval_layer},
+    [RMS] = {.name = "RMSNormalization", .domain = "", .least_inputs = 2, .most_inputs = 2,
+             .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(norm_params),
+             .prepare = prepare_norm, .infer = infer_layer, .eval = eval_layer},
+    [INSTANCE] = {.name = "InstanceNormalization", .domain = "", .least_inputs = 3,
+                  .most_inputs = 3, .least_outputs = 1, .most_outputs = 1,
+                  .params_size = sizeof(norm_params), .prepare = prepare_norm,
+                  .infer = infer_channels, .eval = eval_groups},
+    [GROUP] = {.name = "GroupNormalization", .domain = "", .least_inputs = 3, .most_inputs = 3,
+               .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(norm_params),
+               .prepare = prepare_norm, .infer = infer_channels, .eval = eval_groups},
+    {0},
+};
+/* clang-format on */
