@@ -251,6 +251,8 @@ static int64_t range_integer(const iv_tensor *tensor) {
                                      : *(const int64_t *)at;
 }
 
+__extension__ typedef __int128 wide_integer; /* holds the difference of any two s64 */
+
 /* How many elements there are: max(0, ceil((limit - start) / delta)), for floats evaluated in f64. False when delta
  * is 0 or NaN, or when there would be more than 2^53. */
 static bool range_count(const iv_tensor *start, const iv_tensor *limit, const iv_tensor *delta,
@@ -262,10 +264,11 @@ static bool range_count(const iv_tensor *start, const iv_tensor *limit, const iv
         *count = exact > 0.0 ? (int64_t)exact : 0;
         return true;
     }
-    __int128 span = (__int128)range_integer(limit) - range_integer(start), step = range_integer(delta);
+    wide_integer span = (wide_integer)range_integer(limit) - range_integer(start);
+    wide_integer step = range_integer(delta);
     if (step == 0)
         return false;
-    __int128 whole = span / step + (span % step != 0 && (span < 0) == (step < 0));
+    wide_integer whole = span / step + (span % step != 0 && (span < 0) == (step < 0));
     *count = whole > 0 ? (int64_t)whole : 0;
     return whole <= INT64_MAX;
 }

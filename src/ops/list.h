@@ -18,6 +18,10 @@
     family(scatter) \
     family(selection) \
     family(topk) \
+    family(control) \
+    family(loop) \
+    family(scan) \
+    family(sequences) \
     family(fused) \
     family(unary) \
     family(binary) \
