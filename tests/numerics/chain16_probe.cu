@@ -134,8 +134,10 @@ static __device__ uint16_t element(int type, int data, int operand, int k, uint6
         }
         return (k >> 1 & 1) == operand ? sign : (uint16_t)(sign | (infinity - 1));
     case FLOOR:
-        return type == BF16 ? compose(type, uniform_between(50, 70, random), random)
-                            : compose(type, uniform_between(0, 3, random), random);
+        return type == BF16
+                   ? compose(type, uniform_between(47, (random >> 50 & 3) != 0 ? 58 : 70, random),
+                             random)
+                   : compose(type, uniform_between(0, 3, random), random);
     case ONLY_ZEROS:
         return (random >> 50 & 7) == 0 && type == BF16
                    ? compose(type, uniform_between(0, 40, random), random)
@@ -302,6 +304,11 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
                     slot == (int)(number % 4) && position == (int)(number % (unsigned)steps)) {
                     describe(report->recorded[number], tile, type, row, column, c[slot], d[slot]);
                 }
+                // An accumulator of any size hides the floor.
+                if (data == FLOOR && (mix(seed + 7u * lane) & 1) != 0) {
+                    c[slot] = 0.0f;
+                    continue;
+                }
                 // An infinite or NaN accumulator would end the chain's usefulness.
                 bool finite = (hardware_bits & 0x7fffffffu) < 0x7f800000u;
                 c[slot] =
@@ -359,6 +366,10 @@ static const Corner CORNERS[] = {
     {"2^-252", 0x0080, 0x0080, 0, 0, 0},
     {"-2^-252", 0x8080, 0x0080, 0, 0, 0},
     {"-2^-150", 0x9a00, 0x1a00, 0, 0, 0},
+    {"2^-149 - 2^-157", 0x1a00, 0x1a80, 0x9880, 0x1800, 0},
+    {"2^-149 - 2^-158", 0x1a00, 0x1a80, 0x9800, 0x1800, 0},
+    {"2^-149 - 2^-159", 0x1a00, 0x1a80, 0x9780, 0x1800, 0},
+    {"2^-149 - 2^-160", 0x1a00, 0x1a80, 0x9780, 0x1780, 0},
     {"2^-158", 0x1800, 0x1800, 0, 0, 0},
     {"-2^-158 + smallest f32", 0x9800, 0x1800, 0, 0, 1},
     {"smallest f32 accumulator", 0, 0, 0, 0, 1},

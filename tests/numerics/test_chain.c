@@ -79,9 +79,21 @@ static uint16_t store(float value, kind type) {
     return type == BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
 }
 
-/* A finite 16-bit number whose exponent is uniform within `spread` around that of 1. */
+/* Numbers whose products have exponents around the floor of -133. */
+enum { TINY = -1 };
+
+static double tiny(uint64_t bits) {
+    double magnitude = ldexp(1.0 + (double)(bits >> 40) * 0x1p-24, (int)(bits % 12) - 80);
+    return (bits >> 33 & 1) ? -magnitude : magnitude;
+}
+
+/* A finite 16-bit number whose exponent is uniform within `spread` around that of 1; any pattern
+ * for 0. */
 static uint16_t random_number(uint64_t *state, kind type, int spread) {
     uint64_t bits = iv_test_random(state);
+    if (spread == TINY) {
+        return store((float)tiny(bits), type);
+    }
     if (spread == 0) {
         uint16_t pattern = (uint16_t)bits;
         return isfinite(value_of(pattern, type)) ? pattern : 0;
@@ -100,6 +112,9 @@ static float random_accumulator(uint64_t *state, int spread) {
     if ((bits >> 60) == 0) {
         return 0.0f;
     }
+    if (spread == TINY) {
+        return (bits >> 59) < 24 ? 0.0f : iv_bits_to_f32((uint32_t)bits & 0x8000ffffu);
+    }
     if (spread == 0) {
         float any = iv_bits_to_f32((uint32_t)bits);
         return isfinite(any) ? any : 0.0f;
@@ -110,16 +125,16 @@ static float random_accumulator(uint64_t *state, int spread) {
 }
 
 static void check_against_big_integers(kind type) {
-    static const int SPREADS[] = {1, 4, 12, 30, 60, 0};
+    static const int SPREADS[] = {1, 4, 12, 30, 60, 0, TINY};
     uint64_t state = type == BF16 ? 1 : 2;
-    for (int trial = 0; trial < 60000; trial++) {
-        int spread = SPREADS[trial % 6];
+    for (int trial = 0; trial < 70000; trial++) {
+        int spread = SPREADS[trial % 7];
         uint16_t a[16], b[16];
         for (int k = 0; k < 16; k++) {
             a[k] = random_number(&state, type, spread);
             b[k] = random_number(&state, type, spread);
         }
-        float accumulator = random_accumulator(&state, 2 * spread);
+        float accumulator = random_accumulator(&state, spread > 0 ? 2 * spread : spread);
         if (trial % 5 == 0) {
             /* Products that cancel exactly, then what is left of the accumulator. */
             for (int k = 0; k < 8; k++) {
@@ -172,6 +187,9 @@ static const corner CORNERS[] = {
     {0, 0, 0, 0, 0x00000001, 0x00000001},            /* a subnormal stays */
     {0x3f80, 0x0001, 0, 0, 0, 0x00010000},           /* 1 * the smallest bf16 */
     {0x7f7f, 0x3f80, 0x7f00, 0x3f80, 0, 0x7f800000}, /* overflow of the sum */
+    {0x9a00, 0x1a00, 0, 0, 0, 0x80000000},           /* -2^-150 keeps its sign */
+    {0x1a00, 0x1a80, 0x9800, 0x1800, 0, 0},          /* 2^-149 - 2^-158: just above the floor */
+    {0x1a00, 0x1a80, 0x9780, 0x1800, 0, 1},          /* 2^-149 - 2^-159: just below it */
     {0x3f80, 0x3f80, 0, 0, 0x33000000, 0x3f800000},  /* 1 + 2^-25, truncated */
     {0x3f80, 0x3f80, 0, 0, 0xb2800000, 0x3f800000},  /* 1 - 2^-26: lost before the sum */
     {0x3f80, 0x3f80, 0, 0, 0xb3000000, 0x3f7fffff},  /* 1 - 2^-25: truncated after it */
