@@ -195,7 +195,15 @@ iv_status iv_conv_f32_plan(const iv_gemm_kernels *kernels, const iv_conv_shape *
             fits = plan_strip(plan);
     }
     if (fits) {
-        int64_t unit = iv_conv_is_depthwise(plan) ? IV_DEPTHWISE_PIXELS : kernels->rows;
+        const int last = shape->rank - 1;
+        plan->row_kernel = iv_conv_is_depthwise(plan) && shape->dilation[last] == 1 &&
+                           shape->kernel[last] == IV_DEPTHWISE_ROW_KERNEL &&
+                           shape->stride[last] <= 2;
+        /* Whole tiles; for a row kernel enough for its table, which has a pointer per column
+         * instead of one per position and pixel: at most 2 * (block_rows + 6) + 3 of them in the
+         * place of 3 * block_rows. */
+        int64_t unit = iv_conv_is_depthwise(plan) ? IV_DEPTHWISE_PIXELS * IV_DEPTHWISE_ROW_PIXELS
+                                                  : kernels->rows;
         int64_t rows = POINTERS / plan->runs;
         rows = rows < IV_GEMM_BLOCK_ROWS ? rows : IV_GEMM_BLOCK_ROWS;
         plan->block_rows = rows < unit ? unit : rows / unit * unit;
@@ -227,7 +235,7 @@ iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
     const int64_t parts[] = {
         pointers * (int64_t)sizeof(float *),
         plan->block_rows * (int64_t)sizeof(float *),
-        plan->shape.input_channels * (int64_t)sizeof(float),
+        iv_conv_zero_floats(plan) * (int64_t)sizeof(float),
         plan->shape.y_channel_stride == 1
             ? 0
             : plan->block_rows * IV_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
@@ -238,7 +246,7 @@ iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
     char *starts[PARTS] = {NULL};
     size_t bytes = 0;
     fits = fits && pointers < INT64_MAX >> 8 && strip < INT64_MAX >> 8 &&
-           plan->shape.input_channels < INT64_MAX >> 8;
+           iv_conv_zero_floats(plan) < INT64_MAX >> 8;
     for (int i = 0; i < PARTS && fits; i++) {
         starts[i] = memory == NULL ? NULL : (char *)memory + bytes;
         bytes += iv_gemm_lines((size_t)parts[i]);

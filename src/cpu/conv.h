@@ -56,6 +56,7 @@ typedef struct iv_conv_plan {
     int64_t runs, length;        /* of a chain, as the tiles see it */
     int64_t pixels;              /* output pixels of one sample */
     int64_t row_pixels;          /* output pixels per index of the first spatial dimension */
+    bool row_kernel;             /* depthwise tiles share input columns along a row */
     int64_t block_rows;          /* pixels whose pointers are made at once */
     int64_t strip_outputs;       /* indices of the first output dimension per strip */
     int64_t strip[IV_CONV_RANK]; /* extents of a strip */

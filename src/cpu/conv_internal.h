@@ -12,7 +12,7 @@
 typedef struct iv_conv_scratch {
     const float **a; /* [runs][block_rows] */
     float **c;       /* [block_rows] */
-    float *zero;     /* as many +0 as the input has channels: what the padding's pointers show */
+    float *zero;     /* iv_conv_zero_floats() times +0: what the padding's pointers show */
     float *c_rows;   /* [block_rows][IV_CONV_STRIDED_COLUMNS], for strided output channels */
     float *strip;    /* the copied input */
     void *block;     /* the loop nest's own */
@@ -36,6 +36,12 @@ static inline int64_t iv_conv_strip_channels(const iv_conv_plan *plan) {
     return plan->method == IV_CONV_DEPTHWISE_STRIP
                ? plan->shape.output_channels
                : plan->shape.input_channels / plan->shape.groups;
+}
+
+/** Floats that a pointer into the padding must show: a pixel's channels. */
+static inline int64_t iv_conv_zero_floats(const iv_conv_plan *plan) {
+    return plan->method == IV_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
+                                                   : plan->shape.input_channels;
 }
 
 /** Copies what output indices [first, first + count) of the first spatial dimension read of sample

@@ -14,6 +14,8 @@ typedef struct call {
     float *y;
     const iv_epilogue *epilogue;
     int64_t n0, n1;
+    int64_t
+        strip_first; /* the strip's first index of the first output dimension; -1 without a strip */
 } call;
 
 static int64_t minimum(int64_t a, int64_t b) {
@@ -61,8 +63,24 @@ static void fill_even(const float **pointers, int64_t count, const float *first,
         pointers[i] = first + i * step;
 }
 
-/* The pointers of a segment at one kernel position, straight into the input. */
-static void point_at_input(const call *call, const segment *s, const int64_t *tap,
+/* `count` positions along the last dimension, `start` and then every `step`-th, at one place of the
+ * other dimensions. */
+typedef struct line {
+    int64_t start, step, count;
+} line;
+
+/* The line that a segment reads at kernel position `tap`: a position per pixel. */
+static line line_of(const iv_conv_shape *shape, const segment *s, const int64_t *tap) {
+    const int last = shape->rank - 1;
+    return (line){.start = s->index[last] * shape->stride[last] - shape->pad[last] +
+                           tap[last] * shape->dilation[last],
+                  .step = shape->stride[last],
+                  .count = s->count};
+}
+
+/* Pointers to a line's pixels in the input, or to zeros where it is outside. `s` and `tap` tell the
+ * place in the other dimensions. */
+static void point_at_input(const call *call, const segment *s, const int64_t *tap, line line,
                            const float **pointers) {
     const iv_conv_shape *shape = &call->plan->shape;
     const int last = shape->rank - 1;
@@ -71,62 +89,73 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
         int64_t position =
             s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
         if (position < 0 || position >= shape->input[d]) {
-            fill_constant(pointers, s->count, call->scratch.zero);
+            fill_constant(pointers, line.count, call->scratch.zero);
             return;
         }
         offset += position * shape->x_stride[d];
     }
-    /* Pixel i of the segment is at position start + i * stride, which must be in [0, input). */
-    const int64_t stride = shape->stride[last];
-    const int64_t start =
-        s->index[last] * stride - shape->pad[last] + tap[last] * shape->dilation[last];
-    const int64_t first = clamp(divide_up(-start, stride), 0, s->count);
-    const int64_t end = clamp(divide_up(shape->input[last] - start, stride), first, s->count);
+    /* Position start + i * step must be in [0, input). */
+    const int64_t first = clamp(divide_up(-line.start, line.step), 0, line.count);
+    const int64_t end =
+        clamp(divide_up(shape->input[last] - line.start, line.step), first, line.count);
     fill_constant(pointers, first, call->scratch.zero);
     if (end > first)
         fill_even(pointers + first, end - first,
-                  call->x + offset + (start + first * stride) * shape->x_stride[last],
-                  stride * shape->x_stride[last]);
-    fill_constant(pointers + end, s->count - end, call->scratch.zero);
+                  call->x + offset + (line.start + first * line.step) * shape->x_stride[last],
+                  line.step * shape->x_stride[last]);
+    fill_constant(pointers + end, line.count - end, call->scratch.zero);
 }
 
-/* The same in a strip whose first output index is `first`: nothing is outside. */
-static void point_at_strip(const call *call, const segment *s, const int64_t *tap, int64_t first,
+/* The same in the strip: nothing is outside, but for what follows its last column. */
+static void point_at_strip(const call *call, const segment *s, const int64_t *tap, line line,
                            const float **pointers) {
     const iv_conv_plan *plan = call->plan;
     const iv_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
     const int64_t channels = iv_conv_strip_channels(plan);
     int64_t position = 0;
-    for (int d = 0; d <= last; d++) {
-        int64_t index = s->index[d] - (d == 0 ? first : 0);
-        position =
-            position * plan->strip[d] + index * shape->stride[d] + tap[d] * shape->dilation[d];
-    }
-    fill_even(pointers, s->count, call->scratch.strip + position * channels,
-              shape->stride[last] * channels);
+    for (int d = 0; d < last; d++)
+        position = position * plan->strip[d] +
+                   (s->index[d] - (d == 0 ? call->strip_first : 0)) * shape->stride[d] +
+                   tap[d] * shape->dilation[d];
+    int64_t column = line.start + shape->pad[last];
+    if (last == 0)
+        column -= call->strip_first * shape->stride[0];
+    const int64_t inside = clamp(divide_up(plan->strip[last] - column, line.step), 0, line.count);
+    fill_even(pointers, inside,
+              call->scratch.strip + (position * plan->strip[last] + column) * channels,
+              line.step * channels);
+    fill_constant(pointers + inside, line.count - inside, call->scratch.zero);
 }
 
-/* Fills the table for pixels [m, m + rows); `strip_first` is the strip's first output index, -1
- * without a strip. */
-static void fill_pointers(const call *call, int64_t m, int64_t rows, int64_t strip_first) {
+static void point_at_line(const call *call, const segment *s, const int64_t *tap, line line,
+                          const float **pointers) {
+    if (call->strip_first >= 0)
+        point_at_strip(call, s, tap, line, pointers);
+    else
+        point_at_input(call, s, tap, line, pointers);
+}
+
+/* The next kernel position in row-major order, of dimensions 0 to `last`. */
+static void next_tap(const iv_conv_shape *shape, int last, int64_t *tap) {
+    for (int d = last; d >= 0 && ++tap[d] == shape->kernel[d]; d--)
+        tap[d] = 0;
+}
+
+/* Fills the table for pixels [m, m + rows). */
+static void fill_pointers(const call *call, int64_t m, int64_t rows) {
     const iv_conv_plan *plan = call->plan;
     const iv_conv_shape *shape = &plan->shape;
     /* Where kernel positions along the last dimension are one run, only the first one has a
      * pointer. */
     const bool merged = plan->runs != plan->taps;
-    const int last = shape->rank - 1;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
         int64_t tap[IV_CONV_RANK] = {0};
         for (int64_t run = 0; run < plan->runs; run++) {
-            const float **pointers = call->scratch.a + run * plan->block_rows + row;
-            if (strip_first >= 0)
-                point_at_strip(call, &s, tap, strip_first, pointers);
-            else
-                point_at_input(call, &s, tap, pointers);
-            for (int d = merged ? last - 1 : last; d >= 0 && ++tap[d] == shape->kernel[d]; d--)
-                tap[d] = 0;
+            point_at_line(call, &s, tap, line_of(shape, &s, tap),
+                          call->scratch.a + run * plan->block_rows + row);
+            next_tap(shape, merged ? shape->rank - 2 : shape->rank - 1, tap);
         }
         row += s.count;
     }
@@ -212,46 +241,102 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
                          .scratch = call->scratch.block});
 }
 
+static iv_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
+    const iv_epilogue *epilogue = call->epilogue;
+    iv_depthwise_tile tile = {.w = call->packed,
+                              .y_offset = -n,
+                              .taps = call->plan->taps,
+                              .channel0 = n,
+                              .channel1 = n + count,
+                              .step = epilogue != NULL ? epilogue->steps : NULL};
+    while (epilogue != NULL && tile.steps < epilogue->count &&
+           iv_epilogue_in_registers(&epilogue->steps[tile.steps]))
+        tile.steps++;
+    return tile;
+}
+
+/* The steps that cannot run in registers, and all after them. */
+static void finish_depthwise(const call *call, const iv_depthwise_tile *tile) {
+    if (call->epilogue == NULL || tile->steps == call->epilogue->count)
+        return;
+    for (int64_t p = 0; p < tile->pixels; p++)
+        call->plan->kernels->finish_row(
+            tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p], tile->m + p,
+            tile->channel0, tile->channel1 - tile->channel0);
+}
+
 static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
     const iv_conv_plan *plan = call->plan;
-    const iv_epilogue *epilogue = call->epilogue;
-    int steps = 0;
-    while (epilogue != NULL && steps < epilogue->count &&
-           iv_epilogue_in_registers(&epilogue->steps[steps]))
-        steps++;
     /* The last tile's missing pixels are copies of the last one. */
     for (int64_t r = rows; r % IV_DEPTHWISE_PIXELS != 0; r++)
         for (int64_t tap = 0; tap < plan->taps; tap++)
             call->scratch.a[tap * plan->block_rows + r] =
                 call->scratch.a[tap * plan->block_rows + rows - 1];
-    iv_depthwise_tile tile = {.x_tap_step = plan->block_rows,
-                              .w = call->packed,
-                              .y_offset = -n,
-                              .taps = plan->taps,
-                              .channel0 = n,
-                              .channel1 = n + count,
-                              .steps = steps,
-                              .step = epilogue != NULL ? epilogue->steps : NULL};
+    iv_depthwise_tile tile = depthwise_tile(call, n, count);
+    tile.x_step = plan->block_rows;
     for (int64_t row = 0; row < rows; row += IV_DEPTHWISE_PIXELS) {
         tile.x = call->scratch.a + row;
         tile.y = call->scratch.c + row;
         tile.pixels = minimum(IV_DEPTHWISE_PIXELS, rows - row);
         tile.m = m + row;
         plan->kernels->depthwise(&tile);
-        if (epilogue != NULL && steps < epilogue->count)
-            for (int64_t r = row; r < row + tile.pixels; r++)
-                plan->kernels->finish_row(epilogue->steps + steps, epilogue->count - steps,
-                                          call->scratch.c[r], m + r, n, count);
+        finish_depthwise(call, &tile);
     }
 }
 
-/* Columns [n0, n1) of pixels [m, m + rows), whose pointers are in the table. */
-static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1,
-                          compute_columns *compute) {
-    const iv_conv_shape *shape = &call->plan->shape;
-    const bool strided = shape->y_channel_stride != 1;
+/* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones
+ * included. */
+static int64_t row_columns(const iv_conv_shape *shape, int64_t pixels) {
+    const int64_t whole = divide_up(pixels, IV_DEPTHWISE_ROW_PIXELS) * IV_DEPTHWISE_ROW_PIXELS;
+    return (whole - 1) * shape->stride[shape->rank - 1] + IV_DEPTHWISE_ROW_KERNEL;
+}
+
+/* The table of a row kernel: for each kernel row, the input columns that the segment reads. */
+static void fill_row_pointers(const call *call, const segment *s, int64_t table_step) {
+    const iv_conv_plan *plan = call->plan;
+    int64_t tap[IV_CONV_RANK] = {0};
+    for (int64_t row = 0; row < plan->taps / IV_DEPTHWISE_ROW_KERNEL; row++) {
+        line line = line_of(&plan->shape, s, tap);
+        line.step = 1;
+        line.count = row_columns(&plan->shape, s->count);
+        point_at_line(call, s, tap, line, call->scratch.a + row * table_step);
+        next_tap(&plan->shape, plan->shape.rank - 2, tap);
+    }
+}
+
+static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n,
+                                   int64_t count) {
+    const iv_conv_plan *plan = call->plan;
+    const iv_conv_shape *shape = &plan->shape;
+    const int64_t stride = shape->stride[shape->rank - 1];
+    iv_depthwise_tile tile = depthwise_tile(call, n, count);
+    tile.x_step = plan->block_rows * IV_DEPTHWISE_ROW_KERNEL;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        fill_row_pointers(call, &s, tile.x_step);
+        for (int64_t pixel = 0; pixel < s.count; pixel += IV_DEPTHWISE_ROW_PIXELS) {
+            tile.x = call->scratch.a + pixel * stride;
+            tile.y = call->scratch.c + row + pixel;
+            tile.pixels = minimum(IV_DEPTHWISE_ROW_PIXELS, s.count - pixel);
+            tile.m = m + row + pixel;
+            plan->kernels->depthwise_row(&tile, (int)stride);
+            finish_depthwise(call, &tile);
+        }
+        row += s.count;
+    }
+}
+
+/* Columns [n0, n1) of pixels [m, m + rows), at most a block. */
+static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1) {
+    const iv_conv_plan *plan = call->plan;
+    const bool strided = plan->shape.y_channel_stride != 1;
     const int64_t group_columns =
-        iv_conv_is_depthwise(call->plan) ? call->plan->n : call->plan->n / shape->groups;
+        iv_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    compute_columns *compute = compute_group;
+    if (iv_conv_is_depthwise(plan))
+        compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
+    if (!plan->row_kernel)
+        fill_pointers(call, m, rows);
     while (n0 < n1) {
         int64_t count = minimum(n1 - n0, group_columns - n0 % group_columns);
         if (strided) {
@@ -269,44 +354,33 @@ static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0,
     }
 }
 
-static void run_indirect(const call *call, int64_t m0, int64_t m1, compute_columns *compute) {
-    for (int64_t m = m0; m < m1;) {
-        int64_t rows = minimum(call->plan->block_rows, m1 - m);
-        fill_pointers(call, m, rows, -1);
-        compute_block(call, m, rows, call->n0, call->n1, compute);
-        m += rows;
-    }
-}
-
-/* Pixels [m, end) of one strip, which serves columns [n0, n1). */
-static void run_strip(const call *call, int64_t m, int64_t end, int64_t n0, int64_t n1,
-                      compute_columns *compute) {
-    const iv_conv_plan *plan = call->plan;
-    const int64_t batch = m / plan->pixels;
-    const int64_t first = m % plan->pixels / plan->row_pixels;
-    const int64_t count = (end - 1) % plan->pixels / plan->row_pixels - first + 1;
-    iv_conv_copy_strip(plan, call->x, batch, n0 / (plan->n / plan->shape.groups), first, count,
-                       call->scratch.strip);
+static void compute_blocks(const call *call, int64_t m, int64_t end, int64_t n0, int64_t n1) {
     while (m < end) {
-        int64_t rows = minimum(plan->block_rows, end - m);
-        fill_pointers(call, m, rows, first);
-        compute_block(call, m, rows, n0, n1, compute);
+        int64_t rows = minimum(call->plan->block_rows, end - m);
+        compute_block(call, m, rows, n0, n1);
         m += rows;
     }
 }
 
-static void run_strips(const call *call, int64_t m0, int64_t m1, compute_columns *compute) {
+/* Strip by strip: as many pixels as one serves, and for each the groups in turn, as a strip holds
+ * one group's channels (or, for depthwise, all). */
+static void run_strips(call *call, int64_t m0, int64_t m1) {
     const iv_conv_plan *plan = call->plan;
     const int64_t group_columns =
         iv_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     for (int64_t m = m0; m < m1;) {
-        const int64_t first = m % plan->pixels / plan->row_pixels;
-        int64_t end = m - m % plan->pixels +
-                      minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels);
-        end = minimum(end, m1);
+        const int64_t sample = m - m % plan->pixels;
+        const int64_t first = (m - sample) / plan->row_pixels;
+        const int64_t end = minimum(
+            m1, sample + minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels));
+        const int64_t count = (end - 1 - sample) / plan->row_pixels - first + 1;
+        call->strip_first = first;
         for (int64_t n = call->n0; n < call->n1;) {
-            int64_t n1 = minimum(call->n1, (n / group_columns + 1) * group_columns);
-            run_strip(call, m, end, n, n1, compute);
+            const int64_t group = n / group_columns;
+            const int64_t n1 = minimum(call->n1, (group + 1) * group_columns);
+            iv_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count,
+                               call->scratch.strip);
+            compute_blocks(call, m, end, n, n1);
             n = n1;
         }
         m = end;
@@ -334,12 +408,12 @@ void iv_conv_f32_run(const iv_conv_plan *plan, const float *x, const float *pack
                  .y = y,
                  .epilogue = epilogue,
                  .n0 = n0,
-                 .n1 = n1};
-    for (int64_t c = 0; c < plan->shape.input_channels; c++)
+                 .n1 = n1,
+                 .strip_first = -1};
+    for (int64_t c = 0; c < iv_conv_zero_floats(plan); c++)
         call.scratch.zero[c] = 0.0f;
-    compute_columns *compute = iv_conv_is_depthwise(plan) ? compute_depthwise : compute_group;
     if (iv_conv_has_strip(plan))
-        run_strips(&call, m0, m1, compute);
+        run_strips(&call, m0, m1);
     else
-        run_indirect(&call, m0, m1, compute);
+        compute_blocks(&call, m0, m1, n0, n1);
 }

@@ -54,13 +54,15 @@ static int64_t minimum(int64_t a, int64_t b) {
 }
 
 /* Whether the rows of a tile would evict each other from an L1 of 8 ways: sets repeat every 4096
- * bytes. */
+ * bytes. The middle run is looked at, as a convolution's first ones may point into the padding. */
 static bool rows_collide(const iv_gemm_kernels *kernels, const iv_gemm_block *block) {
     const int64_t ways = 8;
-    if (block->rows < kernels->rows || block->n1 - block->n0 < 4 * kernels->panel)
+    if (kernels->rows <= ways || block->rows < kernels->rows ||
+        block->n1 - block->n0 < 4 * kernels->panel)
         return false;
-    int64_t distance = (int64_t)((uintptr_t)block->a[1] - (uintptr_t)block->a[0]);
-    return distance != 0 && distance % 4096 == 0 && kernels->rows > ways;
+    const float *const *middle = block->a + block->runs / 2 * block->a_run_step;
+    int64_t distance = (int64_t)((uintptr_t)middle[1] - (uintptr_t)middle[0]);
+    return distance != 0 && distance % 4096 == 0;
 }
 
 static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_block *block,
@@ -69,7 +71,8 @@ static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_blo
     for (int64_t r = 0; r < block->rows; r++)
         scratch->pointers[r] = scratch->rows + r * COPY_STRIDE;
     if (block->a_column_stride != 1) {
-        kernels->copy(block->rows, p->length, block->a[0] + block->a_offset + p->offset * block->a_column_stride,
+        kernels->copy(block->rows, p->length,
+                      block->a[0] + block->a_offset + p->offset * block->a_column_stride,
                       block->a_row_stride, block->a_column_stride, scratch->rows, COPY_STRIDE);
     } else {
         for (int64_t run = 0; run < p->runs; run++) {

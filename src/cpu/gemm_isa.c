@@ -281,4 +281,5 @@ const iv_gemm_kernels IV_ISA_NAME(iv_gemm_f32_kernels) = {
     .copy = copy,
     .finish_row = finish_row,
     .depthwise = IV_ISA_NAME(iv_depthwise_f32_tile),
+    .depthwise_row = IV_ISA_NAME(iv_depthwise_f32_row),
 };

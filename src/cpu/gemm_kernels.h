@@ -35,17 +35,23 @@ typedef struct iv_gemm_tile {
 
 typedef void iv_gemm_tile_function(const iv_gemm_tile *tile);
 
-/* Pixels of a depthwise tile. */
+/* Pixels of the depthwise tile for any kernel, and of the one for kernels IV_DEPTHWISE_ROW_KERNEL
+ * wide. */
 #define IV_DEPTHWISE_PIXELS 6
+#define IV_DEPTHWISE_ROW_PIXELS 7
+#define IV_DEPTHWISE_ROW_KERNEL 3
 
-/* A tile of a depthwise convolution: up to IV_DEPTHWISE_PIXELS output pixels × any channels, one
- * chain per element over `taps` kernel positions. Epilogue operands and columns count as for a
- * matrix: row = pixel, column = channel. */
+/* A tile of a depthwise convolution: some output pixels × any channels, one chain per element over
+ * `taps` kernel positions. Epilogue operands and columns count as for a matrix: row = pixel, column
+ * = channel. */
 typedef struct iv_depthwise_tile {
-    /* x[tap * x_tap_step + pixel]: that input position's channel 0. IV_DEPTHWISE_PIXELS of them,
-     * whatever `pixels` is. */
+    /* Where input pixels' channel 0 is.
+     * For any kernel: x[tap * x_step + pixel], IV_DEPTHWISE_PIXELS of them whatever `pixels` is.
+     * In a row: x[kernel row * x_step + column] for the (IV_DEPTHWISE_ROW_PIXELS - 1) * stride +
+     * IV_DEPTHWISE_ROW_KERNEL consecutive columns that IV_DEPTHWISE_ROW_PIXELS consecutive pixels
+     * of an output row read. */
     const float *const *x;
-    int64_t x_tap_step;
+    int64_t x_step;
     const float
         *w; /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */
     float *const *y; /* each output pixel's channel 0 is at y[pixel] + y_offset */
@@ -58,6 +64,8 @@ typedef struct iv_depthwise_tile {
 } iv_depthwise_tile;
 
 typedef void iv_depthwise_tile_function(const iv_depthwise_tile *tile);
+/* `stride` along the row: 1 or 2. */
+typedef void iv_depthwise_row_function(const iv_depthwise_tile *tile, int stride);
 
 struct iv_gemm_kernels {
     const char *name;
@@ -77,10 +85,13 @@ struct iv_gemm_kernels {
     void (*finish_row)(const iv_epilogue_step *step, int steps, float *row, int64_t m, int64_t n,
                        int64_t count);
     iv_depthwise_tile_function *depthwise;
+    iv_depthwise_row_function *depthwise_row;
 };
 
 iv_depthwise_tile_function iv_depthwise_f32_tile_scalar, iv_depthwise_f32_tile_avx2,
     iv_depthwise_f32_tile_avx512;
+iv_depthwise_row_function iv_depthwise_f32_row_scalar, iv_depthwise_f32_row_avx2,
+    iv_depthwise_f32_row_avx512;
 
 extern const iv_gemm_kernels iv_gemm_f32_kernels_scalar;
 extern const iv_gemm_kernels iv_gemm_f32_kernels_avx2;
