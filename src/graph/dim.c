@@ -118,7 +118,14 @@ static iv_dim combine_linear(iv_scope *scope, iv_dim left, iv_dim right, bool ne
         }
         iv_terms_add(&terms, coefficient, right->terms[i].monomial);
     }
-    return iv_terms_finish(&terms);
+    iv_dim sum = iv_terms_finish(&terms);
+    bool *busy = iv_scope_busy(scope);
+    if (sum == NULL || *busy)
+        return sum;
+    *busy = true;
+    sum = iv_dim_distribute(scope, sum);
+    *busy = false;
+    return sum;
 }
 
 iv_dim iv_dim_add(iv_scope *scope, iv_dim left, iv_dim right) {

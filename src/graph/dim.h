@@ -70,8 +70,8 @@ typedef struct iv_binding {
     const int64_t *values;
 } iv_binding;
 
-/** Evaluates with the values of `binding`. False when a symbol has no value there, a division by 0
- * occurs or a step overflows. */
+/** Evaluates with the values of `binding`. False when a symbol has no value there or
+ * a negative one, a division by 0 occurs, or a step overflows. */
 bool iv_dim_evaluate(iv_dim dim, const iv_binding *binding, int64_t *value);
 
 /** The same formula in another scope. */

@@ -86,36 +86,67 @@ iv_interval iv_interval_floor_divide(iv_interval left, iv_interval right) {
 
 /* ---- proofs ---- */
 
-/* dim - bound, with the first term of degree 1 in a function replaced by something that is never
- * larger: for floor(a/d) with a number d > 0, floor(a/d) >= (a-d+1)/d and -floor(a/d) >= -a/d, the
- * whole multiplied by d; a maximum is at least each operand and minus a minimum at least minus
- * each. NULL when there is no such term, or on failure. */
-static iv_dim relax(iv_scope *scope, iv_dim dim, int operand) {
-    for (int i = 0; i < dim->term_count; i++) {
-        iv_term term = dim->terms[i];
-        if (term.monomial->degree != 1 || term.monomial->factors[0]->kind == IV_ATOM_SYMBOL)
-            continue;
-        const iv_atom *atom = term.monomial->factors[0];
-        bool division = atom->kind == IV_ATOM_FLOOR;
-        int64_t divisor = 0;
-        if (division && !iv_dim_is_constant(atom->operands[1], &divisor))
-            continue;
-        if (!division && ((atom->kind == IV_ATOM_MAXIMUM) != (term.coefficient > 0) ||
-                          operand >= atom->operand_count))
-            continue;
-        iv_dim whole = iv_scope_of_atom(scope, atom);
-        iv_dim rest = iv_dim_subtract(scope, dim, iv_dim_scale(scope, whole, term.coefficient));
-        if (division) {
-            iv_dim bound = atom->operands[0];
-            if (term.coefficient > 0)
-                bound = iv_dim_subtract(scope, bound, iv_dim_constant(scope, divisor - 1));
-            return iv_dim_add(scope, iv_dim_scale(scope, rest, divisor),
-                              iv_dim_scale(scope, bound, term.coefficient));
-        }
-        return iv_dim_add(scope, rest,
-                          iv_dim_scale(scope, atom->operands[operand], term.coefficient));
+/* How many replacements one proof may try: formulas of networks need a handful, and each costs a
+ * few sums. */
+#define PROOF_STEPS 32
+
+static bool prove(iv_scope *scope, iv_dim dim, int *steps);
+
+/* dim without its term `at`, plus coefficient * operand. */
+static iv_dim replace(iv_scope *scope, iv_dim dim, int at, iv_dim operand) {
+    iv_term term = dim->terms[at];
+    iv_dim whole = iv_scope_of_atom(scope, term.monomial->factors[0]);
+    return iv_dim_add(
+        scope, dim, iv_dim_scale(scope, iv_dim_subtract(scope, operand, whole), term.coefficient));
+}
+
+/* floor(a/b) is at least 0 when a is at least 0 and b > 0; and with a number b > 0, floor(a/b) >=
+ * (a-b+1)/b and -floor(a/b) >= -a/b. The last two are multiplied by b to stay among integers. */
+static bool prove_division(iv_scope *scope, iv_dim dim, int at, int *steps) {
+    iv_term term = dim->terms[at];
+    const iv_atom *atom = term.monomial->factors[0];
+    iv_dim dividend = atom->operands[0], zero = iv_dim_constant(scope, 0);
+    if (term.coefficient > 0 && iv_dim_at_least(atom->operands[1], 0) &&
+        prove(scope, dividend, steps) && prove(scope, replace(scope, dim, at, zero), steps))
+        return true;
+    int64_t divisor;
+    if (!iv_dim_is_constant(atom->operands[1], &divisor) || divisor < 1)
+        return false;
+    if (term.coefficient > 0)
+        dividend = iv_dim_subtract(scope, dividend, iv_dim_constant(scope, divisor - 1));
+    iv_dim rest = iv_dim_scale(scope, replace(scope, dim, at, zero), divisor);
+    return prove(scope, iv_dim_add(scope, rest, iv_dim_scale(scope, dividend, term.coefficient)),
+                 steps);
+}
+
+/* A maximum is at least each operand, so one that suffices is enough; a minimum is one of them, so
+ * all must do. */
+static bool prove_extreme(iv_scope *scope, iv_dim dim, int at, int *steps) {
+    iv_term term = dim->terms[at];
+    const iv_atom *atom = term.monomial->factors[0];
+    bool one_suffices = (atom->kind == IV_ATOM_MAXIMUM) == (term.coefficient > 0);
+    for (int i = 0; i < atom->operand_count; i++) {
+        if (prove(scope, replace(scope, dim, at, atom->operands[i]), steps) == one_suffices)
+            return one_suffices;
     }
-    return NULL;
+    return !one_suffices;
+}
+
+/* Whether dim >= 0: by its interval, or after its functions have been replaced one after the other.
+ */
+static bool prove(iv_scope *scope, iv_dim dim, int *steps) {
+    if (dim == NULL || dim->interval.upper < 0 || --*steps < 0)
+        return false;
+    if (dim->interval.lower >= 0)
+        return true;
+    for (int i = 0; i < dim->term_count; i++) {
+        const iv_monomial *monomial = dim->terms[i].monomial;
+        if (monomial->degree != 1 || monomial->factors[0]->kind == IV_ATOM_SYMBOL)
+            continue;
+        return monomial->factors[0]->kind == IV_ATOM_FLOOR ? prove_division(scope, dim, i, steps)
+                                                           : prove_extreme(scope, dim, i, steps);
+    }
+    return false;
 }
 
 bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound) {
@@ -124,17 +155,8 @@ bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound) {
     if (iv_dim_at_least(dim, bound))
         return true;
     iv_attempt attempt = iv_attempt_begin(scope);
-    iv_dim difference = iv_dim_subtract(scope, dim, iv_dim_constant(scope, bound));
-    /* Each round removes one function; few formulas hold more than that many. The first two
-     * operands of a maximum are tried: a third is rare. */
-    bool proven = false;
-    for (int operand = 0; operand < 2 && !proven; operand++) {
-        iv_dim current = difference;
-        for (int round = 0; round < 4 && current != NULL && !proven; round++) {
-            current = relax(scope, current, operand);
-            proven = iv_dim_at_least(current, 0);
-        }
-    }
+    int steps = PROOF_STEPS;
+    bool proven = prove(scope, iv_dim_subtract(scope, dim, iv_dim_constant(scope, bound)), &steps);
     return iv_attempt_end(scope, attempt) && proven;
 }
 
@@ -147,6 +169,10 @@ typedef struct operand_list {
 
 /* Whether `left` is the extreme of the two for all values of the symbols. */
 static bool decides(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim right) {
+    int64_t number;
+    if (iv_dim_is_constant(right, &number) &&
+        number == (kind == IV_ATOM_MAXIMUM ? INT64_MIN : INT64_MAX))
+        return true; /* no value lies beyond: "to the end" in many models */
     iv_attempt attempt = iv_attempt_begin(scope);
     iv_dim difference = kind == IV_ATOM_MAXIMUM ? iv_dim_subtract(scope, left, right)
                                                 : iv_dim_subtract(scope, right, left);
@@ -204,6 +230,39 @@ static iv_dim extreme(iv_scope *scope, iv_atom_kind kind, iv_dim left, iv_dim ri
     if (list.count == 1)
         return list.operands[0];
     return iv_scope_of_atom(scope, iv_scope_function(scope, kind, list.count, list.operands));
+}
+
+/* The only term that is a minimum or maximum with coefficient 1 or -1; -1 when there is none or
+ * several. */
+static int only_extreme(iv_dim dim) {
+    int found = -1;
+    for (int i = 0; i < dim->term_count; i++) {
+        iv_term term = dim->terms[i];
+        if (term.monomial->degree != 1 || (term.coefficient != 1 && term.coefficient != -1) ||
+            term.monomial->factors[0]->kind < IV_ATOM_MINIMUM)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
+iv_dim iv_dim_distribute(iv_scope *scope, iv_dim dim) {
+    int at = dim->term_count > 1 ? only_extreme(dim) : -1;
+    if (at < 0)
+        return dim;
+    const iv_atom *atom = dim->terms[at].monomial->factors[0];
+    bool negated = dim->terms[at].coefficient < 0;
+    iv_atom_kind kind =
+        (atom->kind == IV_ATOM_MINIMUM) != negated ? IV_ATOM_MINIMUM : IV_ATOM_MAXIMUM;
+    iv_attempt attempt = iv_attempt_begin(scope);
+    iv_dim inside = replace(scope, dim, at, atom->operands[0]);
+    for (int i = 1; i < atom->operand_count; i++)
+        inside = extreme(scope, kind, inside, replace(scope, dim, at, atom->operands[i]));
+    if (!iv_attempt_end(scope, attempt))
+        return NULL;
+    return inside != NULL && inside->size < dim->size ? inside : dim;
 }
 
 iv_dim iv_dim_minimum(iv_scope *scope, iv_dim left, iv_dim right) {

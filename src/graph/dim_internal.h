@@ -81,6 +81,10 @@ iv_attempt iv_attempt_begin(const iv_scope *scope);
  * too. */
 bool iv_attempt_end(iv_scope *scope, iv_attempt attempt);
 
+/** A flag for whoever simplifies by calling operations that simplify: set, they do not do so again.
+ */
+bool *iv_scope_busy(iv_scope *scope);
+
 /** The constant monomial. */
 const iv_monomial *iv_scope_one(const iv_scope *scope);
 /** The monomial of `degree` factors in ascending order; NULL on failure (noted). */
@@ -118,6 +122,10 @@ iv_interval iv_interval_floor_divide(iv_interval left, iv_interval right);
  * divisions by numbers, minimum and maximum, so it tells more than the interval does. False on
  * failure (noted only for memory). */
 bool iv_dim_proven_at_least(iv_scope *scope, iv_dim dim, int64_t bound);
+
+/** The same value with its only minimum or maximum outermost, where that is shorter: n-max(n-1,0)
+ * is min(n,1). NULL when memory runs out. */
+iv_dim iv_dim_distribute(iv_scope *scope, iv_dim dim);
 
 /* ---- polynomials (dim.c) ---- */
 

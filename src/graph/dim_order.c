@@ -48,7 +48,7 @@ int iv_dim_compare(iv_dim left, iv_dim right) {
         if (order != 0)
             return order;
     }
-    return compare_numbers(left->term_count, right->term_count);
+    return compare_numbers(right->term_count, left->term_count);
 }
 
 bool iv_dim_equal(iv_dim left, iv_dim right) {

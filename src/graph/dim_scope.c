@@ -28,6 +28,7 @@ struct iv_scope {
     iv_error failure;
     uint64_t memory_failures;
     uint64_t fresh;
+    bool busy;
 };
 
 /* ---- failures ---- */
@@ -67,6 +68,10 @@ bool iv_attempt_end(iv_scope *scope, iv_attempt attempt) {
     if (!attempt.failed_before)
         scope->failure.status = IV_OK;
     return true;
+}
+
+bool *iv_scope_busy(iv_scope *scope) {
+    return &scope->busy;
 }
 
 /* ---- memory ---- */
