@@ -22,6 +22,7 @@
     family(loop) \
     family(scan) \
     family(sequences) \
+    family(resize) \
     family(fused) \
     family(unary) \
     family(binary) \
