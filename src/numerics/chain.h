@@ -111,14 +111,10 @@ static IV_HD_HOT float iv_chain16_special(int classes) {
                                                      : iv_nan_f32();
 }
 
-/* Rule: a sum of exactly zero is +0, whatever the signs of the zeros that entered. */
-static IV_HD_HOT float iv_chain16_zero_sum(void) {
+/* Rule: a result of zero is +0, whatever the signs of the zeros that entered, and also when a
+ * negative sum is too small for f32 and truncates to zero. */
+static IV_HD_HOT float iv_chain16_zero(void) {
     return 0.0f;
-}
-
-/* Rule: a non-zero sum too small for f32 truncates to a zero that keeps its sign. */
-static IV_HD_HOT float iv_chain16_underflow(int negative) {
-    return negative ? -0.0f : 0.0f;
 }
 
 /* Rule: a magnitude of 2^128 or more becomes an infinity, although the result is otherwise
@@ -155,7 +151,7 @@ static IV_HD_HOT int32_t iv_chain16_highest_bit(uint64_t value) {
 /* sum * 2^(largest - 25), truncated toward zero to f32. */
 static IV_HD_HOT float iv_chain16_truncate(int64_t sum, int32_t largest) {
     if (sum == 0) {
-        return iv_chain16_zero_sum();
+        return iv_chain16_zero();
     }
     int negative = sum < 0;
     uint64_t magnitude = negative ? (uint64_t)-sum : (uint64_t)sum;
@@ -168,7 +164,7 @@ static IV_HD_HOT float iv_chain16_truncate(int64_t sum, int32_t largest) {
     int32_t drop = last_place - unit;
     uint64_t kept = drop >= 0 ? magnitude >> drop : magnitude << -drop;
     if (kept == 0) {
-        return iv_chain16_underflow(negative);
+        return iv_chain16_zero();
     }
     uint32_t bits = (uint32_t)kept;
     if (exponent >= -126) {
