@@ -2,7 +2,7 @@
 #ifndef IV_OPS_BINARY_H
 #define IV_OPS_BINARY_H
 
-#include "graph/op.h"
+#include "ops/loops.h"
 
 /* node->params of the operators in the families `binary` and `power`. */
 typedef struct iv_binary_params {
@@ -11,6 +11,30 @@ typedef struct iv_binary_params {
     int64_t axis;
     bool variant; /* Mod: the quotient is truncated; BitShift: to the right */
 } iv_binary_params;
+
+/* Rows of the tables of loops. Those of IV_BINARY_OPS are places in iv_ops_binary as well. */
+#define IV_BINARY_OPS(X)                                                                           \
+    X(Add)                                                                                         \
+    X(Sub) X(Mul) X(Div) X(Mod) X(PRelu) X(And) X(Or) X(Xor) X(Equal) X(Greater) X(Less)           \
+        X(GreaterOrEqual) X(LessOrEqual) X(BitShift) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)
+#define IV_BINARY_ROW(op) IV_BINARY_ROW_##op,
+enum {
+    IV_BINARY_OPS(IV_BINARY_ROW) IV_BINARY_ROW_Fmod,
+    IV_BINARY_ROW_ShiftRight,
+    IV_BINARY_ROW_Max,
+    IV_BINARY_ROW_Min,
+    IV_BINARY_ROW_Pow,
+    IV_BINARY_ROWS
+};
+
+/* What a loop notes. Only integer Div, Mod and Fmod touch it; the others may be called without. */
+typedef struct iv_binary_context {
+    bool divided_by_zero;
+} iv_binary_context;
+
+/* Loops over rows: operand 0 is the output, 1 and 2 are the inputs, all of one dtype (the output of
+ * a comparison is bool). */
+IV_DECLARE_LOOPS(iv_binary_loops, IV_BINARY_ROWS)
 
 /** Reads `broadcast` and `axis` of operator sets before 7 into node->params (an iv_binary_params).
  */

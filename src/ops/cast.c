@@ -132,6 +132,12 @@ static iv_status eval_cast(iv_call *call) {
     return IV_OK;
 }
 
+static iv_walk_row *loop_cast(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+                              void **context) {
+    *context = NULL;
+    return iv_convert_loop_for(isa, ((const cast_params *)node->params)->to, dtypes[0]);
+}
+
 /* From s64 to s64, or this is not asked. */
 static iv_dim formula_cast(const iv_node *node, iv_scope *scope, int count,
                            const iv_dim *operands) {
@@ -150,7 +156,8 @@ const iv_op iv_ops_cast[] = {
      .prepare = prepare_cast,
      .infer = infer_cast,
      .eval = eval_cast,
-     .formula = formula_cast},
+     .formula = formula_cast,
+     .loop = loop_cast},
     {.name = "CastLike",
      .domain = "",
      .least_inputs = 2,

@@ -55,6 +55,20 @@ static inline uint32_t iv_loop_dtypes(iv_walk_row *const *loops) {
     return set;
 }
 
+/* Tables of loops are compiled once per instruction set, in sources that end in _isa.c:
+ * IV_DECLARE_LOOPS declares them all, IV_PICK_LOOPS gives the one for `isa`. `[IV_DTYPE_COUNT]` is
+ * the last index. */
+#define IV_DECLARE_LOOPS(name, count)                                                              \
+    extern iv_walk_row *const name##_scalar[count][IV_DTYPE_COUNT];                                \
+    extern iv_walk_row *const name##_avx2[count][IV_DTYPE_COUNT];                                  \
+    extern iv_walk_row *const name##_avx512[count][IV_DTYPE_COUNT];
+#if IV_HAS_X86_KERNELS
+#define IV_PICK_LOOPS(name, isa)                                                                   \
+    ((isa) == IV_ISA_AVX512 ? name##_avx512 : (isa) == IV_ISA_AVX2 ? name##_avx2 : name##_scalar)
+#else
+#define IV_PICK_LOOPS(name, isa) ((void)(isa), name##_scalar)
+#endif
+
 /* static void name(…): out = expression(x), with `context` in reach. Rows without gaps are a case
  * of their own so that they vectorise. */
 #define IV_UNARY_LOOP(name, context_type, out_type, in_type, expression)                           \

@@ -5,11 +5,11 @@
  * floating-point exponents; else s64. The result is converted back. */
 #include <string.h>
 
-#include "numerics/elementary.h"
 #include "ops/binary.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/loops.h"
+#include "ops/power_formula.h"
 
 #define CHUNK 256
 
@@ -40,10 +40,10 @@ static void power_chunk(power_context *context, int64_t count, const void *bases
     for (int64_t i = 0; i < count; i++) {
         if (context->computed == IV_F32)
             ((float *)results)[i] =
-                iv_pow_f32(((const float *)bases)[i], ((const float *)exponents)[i]);
+                iv_power_f32(((const float *)bases)[i], ((const float *)exponents)[i]);
         else if (context->computed == IV_F64)
             ((double *)results)[i] =
-                iv_pow_f64(((const double *)bases)[i], ((const double *)exponents)[i]);
+                iv_power_f64(((const double *)bases)[i], ((const double *)exponents)[i]);
         else
             ((int64_t *)results)[i] = integer_power(((const int64_t *)bases)[i],
                                                     ((const int64_t *)exponents)[i], context);
@@ -94,6 +94,15 @@ static iv_status eval_power(iv_call *call) {
     return IV_OK;
 }
 
+/* Only where nothing is converted. */
+static iv_walk_row *loop_power(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+                               void **context) {
+    *context = NULL;
+    if (dtypes[0] != dtypes[1] || ((const iv_binary_params *)node->params)->axis >= 0)
+        return NULL;
+    return IV_PICK_LOOPS(iv_binary_loops, isa)[IV_BINARY_ROW_Pow][dtypes[0]];
+}
+
 /* Small constant exponents are products. */
 static iv_dim formula_power(const iv_node *node, iv_scope *scope, int count,
                             const iv_dim *operands) {
@@ -118,6 +127,7 @@ const iv_op iv_ops_power[] = {
      .prepare = iv_binary_prepare,
      .infer = infer_power,
      .eval = eval_power,
-     .formula = formula_power},
+     .formula = formula_power,
+     .loop = loop_power},
     {0},
 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "ops/clip.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/loops.h"
@@ -90,57 +91,36 @@ static iv_status eval_where(iv_call *call) {
 /* ---- Clip: t = x < least ? least : x, then t > most ? most : t. NaN stays, and a NaN bound bounds
  * nothing ---- */
 
-/* Bounds as attributes, before operator set 11. */
+/* node->params: the bounds as attributes, before operator set 11; later ones: no bounds at all. */
 typedef struct clip_params {
     float least, most;
+    iv_clip_bounds f32, f64; /* the same, as the loops take them */
 } clip_params;
 
-/* The bounds in the type that is computed in. */
-typedef union clip_bound {
-    float f32;
-    double f64;
-    char bytes[8];
-} clip_bound;
-
-typedef struct clip_context {
-    clip_bound least, most;
-} clip_context;
-
-#define CLIP_LOOP(name, type, real, load, store)                                                   \
-    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
-        real least, most;                                                                          \
-        memcpy(&least, &((const clip_context *)opaque)->least, sizeof least);                      \
-        memcpy(&most, &((const clip_context *)opaque)->most, sizeof most);                         \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            real value = load(IV_CONST_AT(type, data[1], steps[1], i));                            \
-            value = value < least ? least : value;                                                 \
-            IV_AT(type, data[0], steps[0], i) = store(value > most ? most : value);                \
-        }                                                                                          \
-    }
-#define CLIP_FLOAT(dtype, suffix, type, real, real_suffix, load, store, unused)                    \
-    CLIP_LOOP(Clip_##suffix, type, real, load, store)
-#define CLIP_INTEGER(dtype, suffix, type, wide, unused)                                            \
-    CLIP_LOOP(Clip_##suffix, type, type, IV_SAME, IV_SAME)
-IV_FLOAT_TYPES(CLIP_FLOAT, )
-IV_SIGNED_TYPES(CLIP_INTEGER, )
-IV_UNSIGNED_TYPES(CLIP_INTEGER, )
-
-static iv_walk_row *const clip_loops[IV_DTYPE_COUNT] = {IV_NUMBER_LOOPS(Clip)};
+static void set_bounds(clip_params *params, float least, float most) {
+    *params = (clip_params){.least = least, .most = most};
+    params->f32.least.f32 = least;
+    params->f32.most.f32 = most;
+    params->f64.least.f64 = (double)least;
+    params->f64.most.f64 = (double)most;
+}
 
 static iv_status prepare_clip(iv_node *node, iv_error *error) {
     clip_params *params = node->params;
     if (node->version >= 11) {
-        /* The conversions to the element type saturate: no bound at all. */
-        params->least = -__builtin_inff();
-        params->most = __builtin_inff();
+        /* Converted to an integer type, infinities become its ends. */
+        set_bounds(params, -iv_infinity_f32(), iv_infinity_f32());
         return IV_OK;
     }
     if (node->input_count - node->capture_count > 1)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
                        "node %s: Clip takes its bounds as attributes before operator set 11",
                        node->name);
-    IV_TRY(iv_node_float(node, "min", -FLT_MAX, &params->least, error));
-    return iv_node_float(node, "max", FLT_MAX, &params->most, error);
+    float least, most;
+    IV_TRY(iv_node_float(node, "min", -FLT_MAX, &least, error));
+    IV_TRY(iv_node_float(node, "max", FLT_MAX, &most, error));
+    set_bounds(params, least, most);
+    return IV_OK;
 }
 
 static iv_status infer_clip(iv_infer *infer) {
@@ -161,7 +141,7 @@ static iv_status infer_clip(iv_infer *infer) {
 }
 
 static iv_status read_bound(const iv_call *call, int index, float otherwise, iv_dtype computed,
-                            clip_bound *bound) {
+                            iv_clip_bound *bound) {
     const iv_tensor *tensor = iv_call_input(call, index);
     if (tensor == NULL) {
         iv_convert_row(computed, bound, IV_F32, &otherwise, 0, 1);
@@ -179,14 +159,34 @@ static iv_status eval_clip(iv_call *call) {
     IV_TRY(iv_call_output(call, 0, &output));
     bool half = output->dtype == IV_F16 || output->dtype == IV_BF16;
     iv_dtype computed = half ? IV_F32 : output->dtype;
-    clip_context context;
+    iv_clip_bounds context;
     IV_TRY(read_bound(call, 1, params->least, computed, &context.least));
     IV_TRY(read_bound(call, 2, params->most, computed, &context.most));
     const iv_tensor *operands[2] = {output, iv_call_input(call, 0)};
     iv_walk walk;
     iv_walk_start(&walk, output->rank, output->dims, 2, operands);
-    iv_walk_run(&walk, clip_loops[output->dtype], &context);
+    iv_walk_run(&walk, iv_clip_loops_scalar[0][output->dtype], &context);
     return IV_OK;
+}
+
+static iv_walk_row *loop_where(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+                               void **context) {
+    *context = NULL;
+    return dtypes[1] != IV_STRING ? where_loop(dtypes[1]) : NULL;
+}
+
+/* Bounds from attributes are in the context, both bounds as inputs are operands; a single bound is
+ * left to evaluation. */
+static iv_walk_row *loop_clip(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+                              void **context) {
+    clip_params *params = node->params;
+    int count = node->input_count - node->capture_count;
+    *context = dtypes[0] == IV_F64 ? &params->f64 : &params->f32;
+    if (count == 1 && iv_dtype_is_float(dtypes[0]))
+        return IV_PICK_LOOPS(iv_clip_loops, isa)[0][dtypes[0]];
+    if (count == 3 && dtypes[1] == dtypes[0] && dtypes[2] == dtypes[0])
+        return IV_PICK_LOOPS(iv_clip_loops, isa)[1][dtypes[0]];
+    return NULL;
 }
 
 /* With both bounds; fewer operands leave the value open. */
@@ -207,7 +207,8 @@ const iv_op iv_ops_select[] = {
      .flags = IV_OP_ELEMENTWISE,
      .moved_inputs = 6,
      .infer = infer_where,
-     .eval = eval_where},
+     .eval = eval_where,
+     .loop = loop_where},
     {.name = "Clip",
      .domain = "",
      .least_inputs = 1,
@@ -219,6 +220,7 @@ const iv_op iv_ops_select[] = {
      .prepare = prepare_clip,
      .infer = infer_clip,
      .eval = eval_clip,
-     .formula = formula_clip},
+     .formula = formula_clip,
+     .loop = loop_clip},
     {0},
 };

@@ -7,6 +7,7 @@
 
 #include "base/allocation.h"
 #include "numerics/minmax.h"
+#include "ops/binary.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/loops.h"
@@ -33,14 +34,15 @@ IV_UNSIGNED_TYPES(INTEGER_LOOPS, )
 
 typedef struct variadic_traits {
     bool mean;
+    int row; /* of the loops for two inputs */
     iv_walk_row *loops[IV_DTYPE_COUNT];
 } variadic_traits;
 
 /* In the order of iv_ops_variadic. */
 static const variadic_traits traits[] = {
-    {.loops = {IV_NUMBER_LOOPS(Max)}},
-    {.loops = {IV_NUMBER_LOOPS(Min)}},
-    {.loops = {IV_FLOAT_LOOPS(Sum)}},
+    {.row = IV_BINARY_ROW_Max, .loops = {IV_NUMBER_LOOPS(Max)}},
+    {.row = IV_BINARY_ROW_Min, .loops = {IV_NUMBER_LOOPS(Min)}},
+    {.row = IV_BINARY_ROW_Add, .loops = {IV_FLOAT_LOOPS(Sum)}},
     {.mean = true, .loops = {IV_FLOAT_LOOPS(Sum)}},
 };
 
@@ -107,6 +109,16 @@ static iv_status eval_variadic(iv_call *call) {
     return IV_OK;
 }
 
+/* Two inputs are one operation. */
+static iv_walk_row *loop_variadic(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+                                  void **context) {
+    const variadic_traits *of = &traits[node->op - iv_ops_variadic];
+    *context = NULL;
+    if (node->input_count - node->capture_count != 2 || of->mean)
+        return NULL;
+    return IV_PICK_LOOPS(iv_binary_loops, isa)[of->row][dtypes[0]];
+}
+
 static iv_dim formula_max(const iv_node *node, iv_scope *scope, int count, const iv_dim *operands) {
     iv_dim result = operands[0];
     for (int i = 1; i < count; i++)
@@ -125,7 +137,7 @@ static iv_dim formula_min(const iv_node *node, iv_scope *scope, int count, const
 #define VARIADIC_OP(op_name, ...)                                                                  \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = -1, .least_outputs = 1,      \
      .most_outputs = 1, .flags = IV_OP_ELEMENTWISE, .infer = infer_variadic,                       \
-     .eval = eval_variadic, __VA_ARGS__}
+     .eval = eval_variadic, .loop = loop_variadic, __VA_ARGS__}
 
 const iv_op iv_ops_variadic[] = {
     VARIADIC_OP("Max", .formula = formula_max),
