@@ -23,6 +23,10 @@
     family(scan) \
     family(sequences) \
     family(resize) \
+    family(einsum) \
+    family(determinant) \
+    family(text) \
+    family(random) \
     family(fused) \
     family(unary) \
     family(binary) \
