@@ -347,8 +347,11 @@ static iv_status fuse_all(fusion *fusion, iv_error *error) {
     return status;
 }
 
+/* Numbers the nodes anew. Values that have moved into a body keep their places, but nobody makes them here. */
 static void close_gaps(iv_graph *graph) {
     size_t kept = 0;
+    for (size_t v = 0; v < graph->value_count; v++)
+        graph->values[v].producer = -1;
     for (size_t n = 0; n < graph->node_count; n++) {
         iv_node *node = graph->nodes[n];
         if (node == NULL)
