@@ -27,6 +27,9 @@
     family(determinant) \
     family(text) \
     family(random) \
+    family(sampling) \
+    family(regions) \
+    family(signal) \
     family(fused) \
     family(unary) \
     family(binary) \
