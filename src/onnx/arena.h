@@ -1,0 +1,46 @@
+/* Memory for unpacked protobuf messages: handed out in pieces, freed at once, and bounded.
+ *
+ * protobuf-c allocates every field of a message by itself, many of them a few bytes long. The arena
+ * packs them densely, so that a hostile file cannot make memory a thousand times its own size, and
+ * refuses to go beyond its budget. Large fields (weights) get blocks of their own, which a tensor
+ * can take over without a copy. */
+#ifndef IV_ONNX_ARENA_H
+#define IV_ONNX_ARENA_H
+
+#include <stdbool.h>
+#include <stdbool.h>
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/error.h"
+
+typedef struct iv_arena_block iv_arena_block;
+
+typedef struct iv_arena {
+    iv_arena_block *blocks; /* newest first */
+    iv_arena_block *open;   /* the block that small pieces come from */
+    size_t next_bytes;      /* of the next block for small pieces */
+    size_t budget;          /* bytes that may still be handed out */
+    bool exhausted;         /* the budget, not memory, ran out */
+    ProtobufCAllocator allocator;
+} iv_arena;
+
+/** Begins an arena of at most `budget` bytes. The arena must stay where it is. Allocates nothing.
+ */
+void iv_arena_begin(iv_arena *arena, size_t budget);
+/** Frees everything but what was taken over. */
+void iv_arena_end(iv_arena *arena);
+/** `bytes` bytes, aligned to 16 and not initialised; NULL when memory or the budget ran out. */
+void *iv_arena_allocate(iv_arena *arena, size_t bytes);
+
+/** Pieces of at least this many bytes have blocks of their own. */
+#define IV_ARENA_OWN_BLOCK 4096
+
+/** Takes the piece at `data`, which must be of at least IV_ARENA_OWN_BLOCK bytes and start where
+ * the arena's piece did, out of the arena: the result is to be freed by iv_arena_free_block. `data`
+ * is aligned to IV_ALIGNMENT. */
+iv_arena_block *iv_arena_take(iv_arena *arena, void *data);
+/** Frees a block that was taken; for iv_tensor_wrap. */
+void iv_arena_free_block(void *block);
+
+#endif

@@ -1,0 +1,192 @@
+#include "onnx/external.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/allocation.h"
+
+/* ---- mappings ---- */
+
+/* Maps what `descriptor` is open on, and closes it in any case. */
+static iv_status map_descriptor(int descriptor, const char *name, iv_shared_mapping **mapping,
+                                iv_error *error) {
+    iv_shared_mapping *fresh = iv_allocate(sizeof *fresh);
+    if (fresh == NULL) {
+        close(descriptor);
+        return iv_fail_memory(error, sizeof *fresh);
+    }
+    *fresh = (iv_shared_mapping){.references = 1};
+    struct stat about;
+    iv_status status = IV_OK;
+    if (fstat(descriptor, &about) != 0)
+        status = iv_fail(error, IV_ERROR_IO, "%.300s: %s", name, strerror(errno));
+    else if (!S_ISREG(about.st_mode))
+        status = iv_fail(error, IV_ERROR_IO, "%.300s is not a regular file", name);
+    else if (about.st_size > 0) {
+        fresh->size = (size_t)about.st_size;
+        void *data = mmap(NULL, fresh->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+        if (data == MAP_FAILED)
+            status =
+                iv_fail(error, IV_ERROR_IO, "%.300s: cannot be mapped: %s", name, strerror(errno));
+        else
+            fresh->data = data;
+    }
+    close(descriptor);
+    if (status != IV_OK) {
+        iv_free(fresh);
+        return status;
+    }
+    *mapping = fresh;
+    return IV_OK;
+}
+
+iv_status iv_shared_mapping_open(const char *path, iv_shared_mapping **mapping, iv_error *error) {
+    /* O_NONBLOCK: a named pipe is refused below instead of waited for. */
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return iv_fail(error, IV_ERROR_IO, "%.300s: %s", path, strerror(errno));
+    return map_descriptor(descriptor, path, mapping, error);
+}
+
+iv_shared_mapping *iv_shared_mapping_retain(iv_shared_mapping *mapping) {
+    atomic_fetch_add_explicit(&mapping->references, 1, memory_order_relaxed);
+    return mapping;
+}
+
+void iv_shared_mapping_release(void *context) {
+    iv_shared_mapping *mapping = context;
+    if (mapping == NULL ||
+        atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (mapping->data != NULL)
+        munmap((void *)mapping->data, mapping->size);
+    iv_free(mapping);
+}
+
+/* ---- files inside the folder ---- */
+
+void iv_external_begin(iv_external *external, const char *folder) {
+    *external = (iv_external){.folder = -1, .path = folder};
+}
+
+void iv_external_end(iv_external *external) {
+    for (size_t i = 0; i < external->count; i++) {
+        iv_free(external->files[i].location);
+        iv_shared_mapping_release(external->files[i].mapping);
+    }
+    iv_free(external->files);
+    if (external->folder >= 0)
+        close(external->folder);
+    *external = (iv_external){.folder = -1};
+}
+
+/* For a kernel without openat2: one component after the other, following no symbolic link at all.
+ */
+static int open_by_components(int folder, const char *location) {
+    char part[256];
+    int at = dup(folder);
+    while (at >= 0) {
+        size_t length = strcspn(location, "/");
+        bool last = location[length] == '\0';
+        if (length >= sizeof part) {
+            close(at);
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(part, location, length);
+        part[length] = '\0';
+        int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (last ? 0 : O_DIRECTORY);
+        int next = openat(at, length != 0 ? part : ".", flags);
+        int reason = errno;
+        close(at);
+        errno = reason;
+        if (last)
+            return next;
+        at = next;
+        location += length + 1;
+    }
+    return -1;
+}
+
+/* The kernel itself sees to it that the path, with the symbolic links in it, never leaves the
+ * folder. */
+static int open_beneath(int folder, const char *location) {
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
+                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    long descriptor = syscall(SYS_openat2, folder, location, &how, sizeof how);
+    if (descriptor >= 0 || (errno != ENOSYS && errno != EPERM))
+        return (int)descriptor;
+    return open_by_components(folder, location);
+}
+
+static bool stays_below(const char *location) {
+    if (location[0] == '/' || location[0] == '\0')
+        return false;
+    for (const char *part = location;; part++) {
+        size_t length = strcspn(part, "/");
+        if (length == 2 && part[0] == '.' && part[1] == '.')
+            return false;
+        part += length;
+        if (*part == '\0')
+            return true;
+    }
+}
+
+static iv_status open_location(iv_external *external, const char *location, iv_shared_mapping **mapping,
+                               iv_error *error) {
+    if (external->path == NULL)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "its data are in the file %.300s, but the model comes from memory: load it "
+                       "from its file",
+                       location);
+    if (!stays_below(location))
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "its data are said to be in %.300s, which may lie outside the model's folder",
+            location);
+    if (external->folder < 0)
+        external->folder = open(external->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (external->folder < 0)
+        return iv_fail(error, IV_ERROR_IO, "folder %.300s: %s", external->path, strerror(errno));
+    int descriptor = open_beneath(external->folder, location);
+    if (descriptor < 0 && (errno == EXDEV || errno == ELOOP))
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "its data are in %.300s, where a link leads out of the model's folder",
+                       location);
+    if (descriptor < 0)
+        return iv_fail(error, IV_ERROR_IO, "%.300s in folder %.300s: %s", location, external->path,
+                       strerror(errno));
+    return map_descriptor(descriptor, location, mapping, error);
+}
+
+iv_status iv_external_map(iv_external *external, const char *location, iv_shared_mapping **mapping,
+                          iv_error *error) {
+    /* From the end: tensors of one file usually follow each other. */
+    for (size_t i = external->count; i > 0; i--) {
+        if (strcmp(external->files[i - 1].location, location) == 0) {
+            *mapping = external->files[i - 1].mapping;
+            return IV_OK;
+        }
+    }
+    if (!iv_grow((void **)&external->files, &external->capacity, external->count + 1,
+                 sizeof *external->files))
+        return iv_fail_memory(error, sizeof *external->files);
+    struct iv_external_file file = {.location = iv_duplicate_string(location)};
+    if (file.location == NULL)
+        return iv_fail_memory(error, strlen(location) + 1);
+    iv_status status = open_location(external, location, &file.mapping, error);
+    if (status != IV_OK) {
+        iv_free(file.location);
+        return status;
+    }
+    external->mapped += file.mapping->size;
+    external->files[external->count++] = file;
+    *mapping = file.mapping;
+    return IV_OK;
+}

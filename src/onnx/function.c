@@ -1,0 +1,251 @@
+/* The model's own functions: found, and replaced by their nodes where they are called. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "onnx/importer.h"
+
+/* Fields that are newer than the installed onnx.proto: protobuf-c keeps them as they are in the
+ * file. */
+enum {
+    NODE_OVERLOAD = 8,      /* NodeProto.overload, string, IR 10 */
+    FUNCTION_DEFAULTS = 11, /* FunctionProto.attribute_proto, repeated AttributeProto, IR 9 */
+    FUNCTION_OVERLOAD = 13  /* FunctionProto.overload, string, IR 10 */
+};
+
+const char *iv_onnx_domain(const char *domain) {
+    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+/* ---- finding them ---- */
+
+/* The contents of the next length-prefixed unknown field of that number from *index on. An unknown
+ * field holds its length as well. */
+static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsigned *index,
+                         iv_wire_field *field) {
+    for (; *index < message->n_unknown_fields; (*index)++) {
+        const ProtobufCMessageUnknownField *unknown = &message->unknown_fields[*index];
+        if (unknown->tag != number || unknown->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
+            continue;
+        size_t at = 0;
+        while (at < unknown->len && unknown->data[at] >= 0x80)
+            at++;
+        at += at < unknown->len ? 1 : 0;
+        *field = (iv_wire_field){.bytes = unknown->data + at, .size = unknown->len - at};
+        (*index)++;
+        return true;
+    }
+    return false;
+}
+
+/* "domain:name:overload", by which functions are found; the caller frees it. The parts of a call
+ * and of a function are joined alike. */
+static iv_status make_key(const ProtobufCMessage *message, const char *domain, const char *name,
+                          uint32_t overload_number, char **key, iv_error *error) {
+    iv_wire_field overload = {0};
+    unsigned index = 0;
+    next_unknown(message, overload_number, &index, &overload);
+    if (overload.size != 0 && memchr(overload.bytes, 0, overload.size) != NULL)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "an overload's name holds a NUL character");
+    domain = iv_onnx_domain(domain);
+    size_t bytes = strlen(domain) + strlen(name) + overload.size + 3;
+    char *text = iv_allocate(bytes);
+    if (text == NULL)
+        return iv_fail_memory(error, bytes);
+    snprintf(text, bytes, "%s:%s:%.*s", domain, name, (int)overload.size,
+             overload.size != 0 ? (const char *)overload.bytes : "");
+    *key = text;
+    return IV_OK;
+}
+
+static iv_status read_defaults(iv_importer *importer, iv_onnx_function *function, iv_error *error) {
+    const ProtobufCMessage *message = &function->proto->base;
+    iv_wire_field field;
+    unsigned index = 0;
+    size_t count = 0;
+    while (next_unknown(message, FUNCTION_DEFAULTS, &index, &field))
+        count++;
+    if (count == 0)
+        return IV_OK;
+    function->defaults = iv_arena_allocate(&importer->arena, count * sizeof *function->defaults);
+    if (function->defaults == NULL)
+        return iv_fail_memory(error, count * sizeof *function->defaults);
+    index = 0;
+    while (next_unknown(message, FUNCTION_DEFAULTS, &index, &field)) {
+        ProtobufCMessage *attribute;
+        IV_TRY(iv_wire_unpack(field.bytes, field.size, &onnx__attribute_proto__descriptor,
+                              &importer->arena, &attribute, error));
+        function->defaults[function->default_count++] = (const Onnx__AttributeProto *)attribute;
+    }
+    return IV_OK;
+}
+
+static iv_status add_function(iv_importer *importer, const Onnx__FunctionProto *proto,
+                              iv_error *error) {
+    if (proto->name == NULL || proto->name[0] == '\0')
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "it has no name");
+    iv_onnx_function *function = &importer->functions[importer->function_count];
+    *function = (iv_onnx_function){.proto = proto};
+    IV_TRY(make_key(&proto->base, proto->domain, proto->name, FUNCTION_OVERLOAD, &function->key,
+                    error));
+    importer->function_count++;
+    if (iv_names_find(&importer->function_names, function->key) != NULL)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "it is defined twice");
+    if (!iv_names_put(&importer->function_names, function->key,
+                      (int32_t)importer->function_count - 1))
+        return iv_fail_memory(error, sizeof(iv_name_entry));
+    return read_defaults(importer, function, error);
+}
+
+iv_status iv_onnx_find_functions(iv_importer *importer, iv_error *error) {
+    const Onnx__ModelProto *model = importer->model;
+    importer->functions = iv_allocate_array(model->n_functions, sizeof *importer->functions);
+    if (importer->functions == NULL)
+        return iv_fail_memory(error, model->n_functions * sizeof *importer->functions);
+    for (size_t i = 0; i < model->n_functions; i++) {
+        iv_status status = add_function(importer, model->functions[i], error);
+        if (status != IV_OK)
+            return iv_fail_within(error, status, "function %zu (%.200s): ", i,
+                                  model->functions[i]->name != NULL ? model->functions[i]->name
+                                                                    : "");
+    }
+    return IV_OK;
+}
+
+iv_status iv_onnx_function_of(const iv_importer *importer, const Onnx__NodeProto *node,
+                              iv_onnx_function **function, iv_error *error) {
+    *function = NULL;
+    if (importer->function_count == 0)
+        return IV_OK;
+    char *key;
+    IV_TRY(make_key(&node->base, node->domain, node->op_type, NODE_OVERLOAD, &key, error));
+    const int32_t *index = iv_names_find(&importer->function_names, key);
+    if (index != NULL)
+        *function = &importer->functions[*index];
+    iv_free(key);
+    return IV_OK;
+}
+
+/* ---- replacing a call ---- */
+
+static iv_status bind_inputs(iv_importer *importer, iv_environment *environment,
+                             const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
+                             const char *name, iv_environment *body, iv_error *error) {
+    if (node->n_input > proto->n_input || node->n_output > proto->n_output)
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %.200s: function %.100s has %zu inputs and %zu outputs, the call %zu and "
+            "%zu",
+            name, proto->name, proto->n_input, proto->n_output, node->n_input, node->n_output);
+    for (size_t i = 0; i < proto->n_input; i++) {
+        iv_value_id value = IV_NO_VALUE;
+        if (i < node->n_input && node->input[i][0] != '\0')
+            IV_TRY(iv_environment_find(importer, environment, node->input[i], name, &value, error));
+        IV_TRY(iv_environment_bind(body, proto->input[i], value, error));
+    }
+    return IV_OK;
+}
+
+/* The values that the call defines exist before the body is read, so that the body's nodes make
+ * them directly. */
+static iv_status prepare_outputs(iv_environment *environment, const Onnx__NodeProto *node,
+                                 const Onnx__FunctionProto *proto, iv_value_id *outputs,
+                                 iv_environment *body, iv_error *error) {
+    for (size_t i = 0; i < node->n_output; i++) {
+        outputs[i] = IV_NO_VALUE;
+        if (node->output[i][0] == '\0')
+            continue;
+        if (iv_names_find(&environment->names, node->output[i]) != NULL)
+            return iv_fail(error, IV_ERROR_INVALID_MODEL, "value '%.200s' is defined twice",
+                           node->output[i]);
+        IV_TRY(iv_environment_new_value(environment, node->output[i], &outputs[i], error));
+        if (iv_names_find(&body->targets, proto->output[i]) == NULL &&
+            !iv_names_put(&body->targets, proto->output[i], outputs[i]))
+            return iv_fail_memory(error, sizeof(iv_name_entry));
+    }
+    return IV_OK;
+}
+
+static iv_status copy_value(iv_importer *importer, iv_environment *body, const char *call,
+                            const char *name, iv_value_id target, iv_error *error) {
+    iv_value_id source;
+    IV_TRY(iv_environment_find(importer, body, name, call, &source, error));
+    if (source == target)
+        return IV_OK;
+    if (source == IV_NO_VALUE)
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %.200s: the function's output '%.200s' is an input that the call omits", call,
+            name);
+    const iv_op *identity = iv_op_find("", "Identity");
+    if (identity == NULL)
+        return iv_fail(error, IV_ERROR_INTERNAL, "operator Identity is missing");
+    Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
+    node.op_type = (char *)(uintptr_t) "Identity";
+    char *unique;
+    IV_TRY(iv_environment_node_name(body, &node, body->builder->graph->node_count, &unique, error));
+    iv_attributes none = {0};
+    iv_node *added;
+    iv_status status = iv_graph_add_node(body->builder->graph, identity, IV_ONNX_NEWEST_OPSET,
+                                         unique, 1, &source, 0, 1, &target, &none, &added, error);
+    iv_free(unique);
+    if (status == IV_OK && !iv_names_put(&body->builder->nodes, added->name, 1))
+        return iv_fail_memory(error, sizeof(iv_name_entry));
+    return status;
+}
+
+/* Outputs that are inputs passed through, or that come twice, are copied; then the caller may use
+ * all of them. */
+static iv_status finish_outputs(iv_importer *importer, iv_environment *environment,
+                                const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
+                                const char *name, const iv_value_id *outputs, iv_environment *body,
+                                iv_error *error) {
+    for (size_t i = 0; i < node->n_output; i++) {
+        if (outputs[i] == IV_NO_VALUE)
+            continue;
+        IV_TRY(copy_value(importer, body, name, proto->output[i], outputs[i], error));
+        IV_TRY(iv_environment_bind(environment, node->output[i], outputs[i], error));
+    }
+    return IV_OK;
+}
+
+static iv_status read_body(iv_importer *importer, iv_environment *environment,
+                           const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
+                           const char *name, iv_value_id *outputs, iv_environment *body,
+                           iv_error *error) {
+    IV_TRY(bind_inputs(importer, environment, node, proto, name, body, error));
+    IV_TRY(prepare_outputs(environment, node, proto, outputs, body, error));
+    for (size_t i = 0; i < proto->n_node; i++)
+        IV_TRY(iv_onnx_read_node(importer, body, proto->node[i], i, error));
+    return finish_outputs(importer, environment, node, proto, name, outputs, body, error);
+}
+
+iv_status iv_onnx_read_call(iv_importer *importer, iv_environment *environment,
+                            const Onnx__NodeProto *node, iv_onnx_function *function,
+                            const char *name, iv_error *error) {
+    iv_call_site call = {function, node, environment};
+    /* The call's name is taken, although there is no such node, so that no other call has the same
+     * prefix. */
+    size_t bytes = strlen(name) + 2;
+    char *taken = iv_arena_allocate(&importer->arena, bytes);
+    if (taken == NULL)
+        return iv_fail_memory(error, bytes);
+    memcpy(taken, name, bytes - 1);
+    if (!iv_names_put(&environment->builder->nodes, taken, 1))
+        return iv_fail_memory(error, sizeof(iv_name_entry));
+    char *prefix = iv_allocate(bytes);
+    iv_value_id *outputs = iv_allocate_array(node->n_output, sizeof *outputs);
+    iv_status status;
+    if (prefix != NULL && outputs != NULL) {
+        snprintf(prefix, bytes, "%s/", name);
+        iv_environment body = {.builder = environment->builder, .call = &call, .prefix = prefix};
+        status =
+            read_body(importer, environment, node, function->proto, name, outputs, &body, error);
+        iv_environment_clear(&body);
+    } else {
+        status = iv_fail_memory(error, bytes + node->n_output * sizeof *outputs);
+    }
+    iv_free(prefix);
+    iv_free(outputs);
+    return status;
+}

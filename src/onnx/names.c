@@ -1,0 +1,65 @@
+#include "onnx/names.h"
+
+#include <string.h>
+
+#include "base/allocation.h"
+
+/* FNV-1a with a final mix. The start value comes from the address of this table of constants, which
+ * differs from one run to the next, so that a file cannot bring names that all fall into one slot.
+ */
+static uint64_t hash_name(const char *name) {
+    static const char anchor;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ ((uint64_t)(uintptr_t)&anchor << 16);
+    for (const char *c = name; *c != '\0'; c++)
+        hash = (hash ^ (uint8_t)*c) * UINT64_C(0x100000001b3);
+    hash ^= hash >> 32;
+    return hash * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* The slot that holds the name, or the free one where it belongs. */
+static iv_name_entry *find_slot(const iv_names *names, const char *name, uint64_t hash) {
+    size_t mask = names->capacity - 1;
+    for (size_t i = (size_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
+        iv_name_entry *entry = &names->entries[i];
+        if (entry->name == NULL || (entry->hash == hash && strcmp(entry->name, name) == 0))
+            return entry;
+    }
+}
+
+int32_t *iv_names_find(const iv_names *names, const char *name) {
+    if (names->capacity == 0)
+        return NULL;
+    iv_name_entry *entry = find_slot(names, name, hash_name(name));
+    return entry->name != NULL ? &entry->number : NULL;
+}
+
+static bool enlarge(iv_names *names) {
+    iv_names larger = {.count = names->count,
+                       .capacity = names->capacity != 0 ? 2 * names->capacity : 16};
+    larger.entries = iv_allocate_array(larger.capacity, sizeof *larger.entries);
+    if (larger.entries == NULL)
+        return false;
+    for (size_t i = 0; i < names->capacity; i++) {
+        const iv_name_entry *entry = &names->entries[i];
+        if (entry->name != NULL)
+            *find_slot(&larger, entry->name, entry->hash) = *entry;
+    }
+    iv_free(names->entries);
+    *names = larger;
+    return true;
+}
+
+bool iv_names_put(iv_names *names, const char *name, int32_t number) {
+    /* At most two thirds full. */
+    if (names->count * 3 >= names->capacity * 2 && !enlarge(names))
+        return false;
+    uint64_t hash = hash_name(name);
+    *find_slot(names, name, hash) = (iv_name_entry){name, hash, number};
+    names->count++;
+    return true;
+}
+
+void iv_names_clear(iv_names *names) {
+    iv_free(names->entries);
+    *names = (iv_names){0};
+}
