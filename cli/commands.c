@@ -10,6 +10,16 @@ const command commands[] = {
      .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
      .options = run_options,
      .run = run_run},
+    {.name = "dump",
+     .operands = "MODEL",
+     .least_operands = 1,
+     .most_operands = 1,
+     .summary = "Show the graph of a model",
+     .description = "Prints nodes, values with their types and shapes, parameters, operations (FLOP) and the kernels that "
+                    "will compute them, as formulas where extents are symbolic. The graph is shown as it runs; with "
+                    "--no-passes, as it stands in the file.",
+     .options = dump_options,
+     .run = run_dump},
     {.name = "digest",
      .operands = "FILE…",
      .least_operands = 1,

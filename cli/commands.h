@@ -7,6 +7,9 @@
 extern const option run_options[];
 int run_run(const arguments *arguments);
 
+extern const option dump_options[];
+int run_dump(const arguments *arguments);
+
 extern const option digest_options[];
 int run_digest(const arguments *arguments);
 

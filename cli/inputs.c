@@ -91,7 +91,7 @@ static bool occurs(const iv_model *model, const char *symbol) {
     return false;
 }
 
-static int check_settings(const arguments *arguments, const iv_model *model) {
+int check_settings(const arguments *arguments, const iv_model *model) {
     const char *text, *rest;
     char *symbol;
     for (int i = 0; (text = option_value_at(arguments, "set", i)) != NULL; i++) {

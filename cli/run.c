@@ -2,11 +2,11 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "commands.h"
 #include "inputs.h"
-#include "support.h"
+#include "running.h"
+#include "text.h"
 
 const option run_options[] = {
     INPUT_OPTIONS,
@@ -18,57 +18,13 @@ const option run_options[] = {
     {0},
 };
 
-/* A loaded model with a session and the values of one run. */
-typedef struct running {
-    iv_model *model;
-    iv_session *session;
-    iv_value *inputs, *outputs;
-    double load_ms, run_ms;
-} running;
-
-static double now_ms(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
-static int open_model(const arguments *arguments, running *running) {
-    iv_model_options model_options;
-    iv_session_options session_options;
-    iv_error error;
-    if (!read_model_options(arguments, &model_options) ||
-        !read_session_options(arguments, &session_options))
-        return EXIT_USAGE;
-    double start = now_ms();
-    if (iv_model_load(arguments->positional[0], &model_options, &running->model, &error) != IV_OK ||
-        iv_session_create(running->model, &session_options, &running->session, &error) != IV_OK)
-        return report(&error);
-    running->load_ms = now_ms() - start;
-    running->inputs = calloc((size_t)iv_model_input_count(running->model) + 1, sizeof(iv_value));
-    running->outputs = calloc((size_t)iv_model_output_count(running->model) + 1, sizeof(iv_value));
-    if (running->inputs == NULL || running->outputs == NULL)
-        return usage_error("out of memory");
-    return EXIT_RIGHT;
-}
-
-static void close_model(running *running) {
-    for (int i = 0; running->inputs != NULL && i < iv_model_input_count(running->model); i++)
-        iv_value_release(&running->inputs[i]);
-    for (int i = 0; running->outputs != NULL && i < iv_model_output_count(running->model); i++)
-        iv_value_release(&running->outputs[i]);
-    free(running->inputs);
-    free(running->outputs);
-    iv_session_destroy(running->session);
-    iv_model_release(running->model);
-}
-
 /* ---- what comes out ---- */
 
 static int save_outputs(const running *running, const char *path) {
     int count = iv_model_output_count(running->model);
     const char **names = calloc((size_t)count + 1, sizeof *names);
     iv_tensor **tensors = calloc((size_t)count + 1, sizeof *tensors);
-    int code = names != NULL && tensors != NULL ? EXIT_RIGHT : usage_error("out of memory");
+    int code = names != NULL && tensors != NULL ? EXIT_RIGHT : out_of_memory();
     for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
         names[i] = iv_model_output(running->model, i)->name;
         tensors[i] = running->outputs[i].tensor;
@@ -89,7 +45,8 @@ static int save_outputs(const running *running, const char *path) {
 }
 
 static void print_value(const char *name, iv_value value) {
-    printf("%s: ", name);
+    char room[TEXT_BYTES];
+    printf("%s: ", printable(name, room));
     if (value.kind == IV_KIND_NONE) {
         puts("nothing");
         return;
@@ -111,32 +68,27 @@ static json_t *value_json(const char *name, iv_value value) {
     const char *dtype = value.kind == IV_KIND_TENSOR     ? iv_dtype_name(iv_tensor_dtype(value.tensor))
                         : value.kind == IV_KIND_SEQUENCE ? "sequence"
                                                          : "nothing";
-    return json_pack("{s:s, s:s, s:o}", "name", name, "dtype", dtype, "dims", dims);
+    return json_pack("{s:o, s:s, s:o}", "name", text_json(name), "dtype", dtype, "dims", dims);
 }
 
-static int print_json(const running *running, const char *digest) {
+static int print_json(const running *running, const char *digest, double nanoseconds) {
     json_t *outputs = json_array();
     for (int i = 0; i < iv_model_output_count(running->model); i++)
         json_array_append_new(outputs, value_json(iv_model_output(running->model, i)->name,
                                                   running->outputs[i]));
     json_t *all = json_pack("{s:o, s:s, s:f, s:f}", "outputs", outputs, "digest", digest, "load_ms",
-                            running->load_ms, "run_ms", running->run_ms);
-    if (all == NULL)
-        return usage_error("out of memory");
-    json_dumpf(all, stdout, JSON_INDENT(2));
-    putchar('\n');
-    json_decref(all);
-    return EXIT_RIGHT;
+                            running->load_ms, "run_ms", nanoseconds / 1e6);
+    return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
-static int print_outputs(const arguments *arguments, const running *running) {
+static int print_outputs(const arguments *arguments, const running *running, double nanoseconds) {
     char digest[IV_DIGEST_TEXT_BYTES];
     iv_error error;
     int count = iv_model_output_count(running->model);
     if (iv_digest_values(count, running->outputs, digest, &error) != IV_OK)
         return report(&error);
     if (has_option(arguments, "json"))
-        return print_json(running, digest);
+        return print_json(running, digest, nanoseconds);
     for (int i = 0; i < count; i++)
         print_value(iv_model_output(running->model, i)->name, running->outputs[i]);
     if (has_option(arguments, "digest"))
@@ -145,22 +97,23 @@ static int print_outputs(const arguments *arguments, const running *running) {
 }
 
 int run_run(const arguments *arguments) {
-    running running = {0};
-    int code = open_model(arguments, &running);
+    iv_model_options model_options;
+    iv_session_options session_options;
+    if (!read_model_options(arguments, &model_options) ||
+        !read_session_options(arguments, &session_options))
+        return EXIT_USAGE;
+    running running;
+    double nanoseconds = 0;
+    int code = open_running(arguments->positional[0], &model_options, &session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, false, running.inputs);
-    if (code == EXIT_RIGHT) {
-        iv_error error;
-        double start = now_ms();
-        if (iv_session_run(running.session, running.inputs, running.outputs, &error) != IV_OK)
-            code = report(&error);
-        running.run_ms = now_ms() - start;
-    }
+    if (code == EXIT_RIGHT)
+        code = run_once(&running, &nanoseconds);
     const char *path = option_value(arguments, "output");
     if (code == EXIT_RIGHT && path != NULL)
         code = save_outputs(&running, path);
     if (code == EXIT_RIGHT)
-        code = print_outputs(arguments, &running);
-    close_model(&running);
+        code = print_outputs(arguments, &running, nanoseconds);
+    close_running(&running);
     return code;
 }

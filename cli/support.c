@@ -4,14 +4,23 @@
 #include <string.h>
 
 int report(const iv_error *error) {
-    fprintf(stderr, "invar: %s: %s\n", iv_status_name(error->status), error->message);
+    fprintf(stderr, "invar: %s: ", iv_status_name(error->status));
+    /* Messages quote names from files: none of them may steer the terminal. */
+    for (const char *at = error->message; *at != '\0'; at++)
+        fputc((unsigned char)*at < ' ' && *at != '\n' ? '?' : *at, stderr);
+    fputc('\n', stderr);
+    return EXIT_FAILED;
+}
+
+int out_of_memory(void) {
+    fputs("invar: out of memory\n", stderr);
     return EXIT_FAILED;
 }
 
 bool read_model_options(const arguments *arguments, iv_model_options *options) {
     *options = (iv_model_options)IV_MODEL_OPTIONS_DEFAULT;
     options->passes = !has_option(arguments, "no-passes");
-    options->reference_only = has_option(arguments, "reference");
+    options->reference_only = has_option(arguments, "reference-evaluation");
     const char *isa = option_value(arguments, "isa");
     if (isa == NULL)
         return true;

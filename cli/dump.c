@@ -1,0 +1,293 @@
+/* invar dump: the graph of a model, with what is known of it before it runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "picture.h"
+#include "running.h"
+#include "text.h"
+#include "whole_file.h"
+
+const option dump_options[] = {
+    {"set", "SYMBOL=N", true, "Show the graph for this value of a symbolic extent"},
+    {"json", NULL, false, "Print the graph as JSON"},
+    {"svg", "FILE", false, "Write a picture of the graph"},
+    MODEL_OPTIONS,
+    {0},
+};
+
+/* ---- text ---- */
+
+static void print_indent(int depth) {
+    printf("%*s", 4 * depth, "");
+}
+
+/* "name: f32[8]" for what the reader has not seen before, else "name". */
+static void print_operand(const iv_inspection *graph, int index, bool typed) {
+    char room[TEXT_BYTES];
+    if (index < 0) {
+        putchar('_');
+        return;
+    }
+    const iv_inspected_value *value = iv_inspection_value(graph, index);
+    fputs(printable(value->name, room), stdout);
+    if (typed || value->initialiser)
+        printf(": %s", printable(value->fact, room));
+}
+
+static void print_operands(const iv_inspection *graph, int first, int count, const int *values,
+                           bool typed) {
+    for (int i = first; i < count; i++) {
+        fputs(i > first ? ", " : "", stdout);
+        print_operand(graph, values[i], typed);
+    }
+}
+
+/* What a node costs and who computes it, with " · " between; nothing where there is nothing to say. */
+static void print_costs(const iv_inspected_node *node, int depth) {
+    char room[TEXT_BYTES];
+    const char *separator = "";
+    bool moves = node->flop_count == 0;
+    if (node->attributes[0] == '\0' && node->parameters == 0 && moves && node->kernel == NULL)
+        return;
+    print_indent(depth);
+    fputs("        ", stdout);
+    if (node->attributes[0] != '\0') {
+        fputs(printable(node->attributes, room), stdout);
+        separator = " · ";
+    }
+    if (node->parameters != 0) {
+        printf("%s%s parameters", separator, grouped(node->parameters, room));
+        separator = " · ";
+    }
+    if (!moves) {
+        printf("%s%s FLOP", separator,
+               node->flop_count >= 0  ? grouped(node->flop_count, room)
+               : node->flops != NULL ? printable(node->flops, room)
+                                      : "?");
+        separator = " · ";
+    }
+    if (node->kernel != NULL)
+        printf("%s%s", separator, node->kernel);
+    if (node->why != NULL && node->why[0] != '\0')
+        printf(" (%s)", printable(node->why, room));
+    putchar('\n');
+}
+
+static void print_nodes(const iv_inspection *graph, int depth);
+
+static void print_bodies(const iv_inspection *graph, const iv_inspected_node *node, int depth) {
+    char room[TEXT_BYTES];
+    for (int b = 0; b < node->body_count; b++) {
+        const iv_inspection *body = node->bodies[b];
+        int inputs = iv_inspection_input_count(body), outputs = iv_inspection_output_count(body);
+        print_indent(depth + 1);
+        if (is_fused(node)) { /* inputs and outputs are the node's own */
+            puts("made of");
+            print_nodes(body, depth + 1);
+            continue;
+        }
+        printf("%s(", printable(node->body_names[b], room));
+        for (int i = 0; i < inputs; i++) {
+            fputs(i > 0 ? ", " : "", stdout);
+            print_operand(body, iv_inspection_input(body, i), true);
+        }
+        fputs(") → ", stdout);
+        for (int i = 0; i < outputs; i++) {
+            fputs(i > 0 ? ", " : "", stdout);
+            print_operand(body, iv_inspection_output(body, i), false);
+        }
+        putchar('\n');
+        print_nodes(body, depth + 1);
+    }
+}
+
+static void print_node(const iv_inspection *graph, int index, int depth) {
+    const iv_inspected_node *node = iv_inspection_node(graph, index);
+    int formal = node->input_count - node->capture_count;
+    char room[TEXT_BYTES];
+    print_indent(depth);
+    printf("%4d  ", index);
+    print_operands(graph, 0, node->output_count, node->outputs, true);
+    printf(" = %s", printable(node->op, room));
+    if (node->domain[0] != '\0')
+        printf("@%s", printable(node->domain, room));
+    putchar('(');
+    print_operands(graph, 0, formal, node->inputs, false);
+    if (node->capture_count != 0) {
+        fputs("; ", stdout);
+        print_operands(graph, formal, node->input_count, node->inputs, false);
+    }
+    puts(")");
+    print_costs(node, depth);
+    print_bodies(graph, node, depth);
+}
+
+static void print_nodes(const iv_inspection *graph, int depth) {
+    for (int i = 0; i < iv_inspection_node_count(graph); i++)
+        print_node(graph, i, depth);
+}
+
+static void print_values(const iv_inspection *graph, const char *title, int count,
+                         int (*value_at)(const iv_inspection *, int)) {
+    char room[TEXT_BYTES];
+    printf("%s\n", title);
+    for (int i = 0; i < count; i++) {
+        const iv_inspected_value *value = iv_inspection_value(graph, value_at(graph, i));
+        printf("      %s: ", printable(value->name, room));
+        puts(printable(value->fact, room));
+    }
+    putchar('\n');
+}
+
+static void print_initialisers(const iv_inspection *graph) {
+    char room[TEXT_BYTES];
+    bool any = false;
+    for (int i = 0; i < iv_inspection_value_count(graph); i++) {
+        const iv_inspected_value *value = iv_inspection_value(graph, i);
+        if (!value->initialiser)
+            continue;
+        if (!any)
+            puts("initialisers");
+        any = true;
+        printf("      %s: ", printable(value->name, room));
+        printf("%s", printable(value->fact, room));
+        printf("  %s\n",
+               bytes_text((double)(value->elements * (int64_t)iv_dtype_size(value->dtype)), room));
+    }
+    if (any)
+        putchar('\n');
+}
+
+static void print_totals(const iv_inspection *graph) {
+    const iv_inspected_totals *totals = iv_inspection_totals(graph);
+    char room[TEXT_BYTES];
+    printf("%s nodes, ", grouped(iv_inspection_node_count(graph), room));
+    printf("%s parameters ", grouped(totals->parameters, room));
+    printf("(%s), ", bytes_text((double)totals->parameter_bytes, room));
+    if (totals->flop_count >= 0)
+        printf("%s FLOP", grouped(totals->flop_count, room));
+    else
+        printf("%s FLOP", totals->flops != NULL ? totals->flops : "?");
+    if (totals->nodes_without_flops != 0)
+        printf(" and those of %d nodes that are not known", totals->nodes_without_flops);
+    putchar('\n');
+}
+
+static void print_text(const iv_inspection *graph) {
+    char room[TEXT_BYTES];
+    printf("graph %s\n\n", printable(iv_inspection_name(graph), room));
+    print_values(graph, "inputs", iv_inspection_input_count(graph), iv_inspection_input);
+    print_values(graph, "outputs", iv_inspection_output_count(graph), iv_inspection_output);
+    print_initialisers(graph);
+    puts("nodes");
+    print_nodes(graph, 0);
+    putchar('\n');
+    print_totals(graph);
+}
+
+/* ---- JSON ---- */
+
+static json_t *graph_json(const iv_inspection *graph);
+
+static json_t *name_json(const iv_inspection *graph, int value) {
+    return value < 0 ? json_null() : text_json(iv_inspection_value(graph, value)->name);
+}
+
+static json_t *names_json(const iv_inspection *graph, int count, const int *values) {
+    json_t *names = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(names, name_json(graph, values[i]));
+    return names;
+}
+
+static json_t *count_json(int64_t count) {
+    return count < 0 ? json_null() : json_integer(count);
+}
+
+static json_t *node_json(const iv_inspection *graph, const iv_inspected_node *node) {
+    json_t *bodies = json_object();
+    for (int b = 0; b < node->body_count; b++) {
+        json_t *name = text_json(node->body_names[b]);
+        json_object_set_new(bodies, name != NULL ? json_string_value(name) : "",
+                            graph_json(node->bodies[b]));
+        json_decref(name);
+    }
+    return json_pack("{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+                     text_json(node->name), "op", text_json(node->op), "domain",
+                     text_json(node->domain), "version", node->version, "attributes",
+                     text_json(node->attributes), "inputs",
+                     names_json(graph, node->input_count, node->inputs), "outputs",
+                     names_json(graph, node->output_count, node->outputs), "parameters",
+                     (json_int_t)node->parameters, "flops", text_json(node->flops), "flop_count",
+                     count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
+                     text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL),
+                     "bodies", bodies);
+}
+
+static json_t *value_json(const iv_inspected_value *value) {
+    return json_pack("{s:o, s:o, s:o, s:b, s:b}", "name", text_json(value->name), "fact",
+                     text_json(value->fact), "elements", count_json(value->elements), "initialiser",
+                     value->initialiser, "constant", value->constant != NULL);
+}
+
+static json_t *ports_json(const iv_inspection *graph, int count,
+                          int (*value_at)(const iv_inspection *, int)) {
+    json_t *names = json_array();
+    for (int i = 0; i < count; i++)
+        json_array_append_new(names, name_json(graph, value_at(graph, i)));
+    return names;
+}
+
+static json_t *graph_json(const iv_inspection *graph) {
+    const iv_inspected_totals *totals = iv_inspection_totals(graph);
+    json_t *nodes = json_array(), *values = json_array();
+    for (int i = 0; i < iv_inspection_node_count(graph); i++)
+        json_array_append_new(nodes, node_json(graph, iv_inspection_node(graph, i)));
+    for (int i = 0; i < iv_inspection_value_count(graph); i++)
+        json_array_append_new(values, value_json(iv_inspection_value(graph, i)));
+    json_t *sums = json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters",
+                             (json_int_t)totals->parameters, "parameter_bytes",
+                             (json_int_t)totals->parameter_bytes, "flops", text_json(totals->flops),
+                             "flop_count", count_json(totals->flop_count), "nodes_without_flops",
+                             totals->nodes_without_flops);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(iv_inspection_name(graph)),
+                     "inputs", ports_json(graph, iv_inspection_input_count(graph), iv_inspection_input),
+                     "outputs",
+                     ports_json(graph, iv_inspection_output_count(graph), iv_inspection_output),
+                     "values", values, "nodes", nodes, "totals", sums);
+}
+
+/* ---- the command ---- */
+
+static int write_picture(const iv_inspection *graph, const char *path) {
+    whole_file file;
+    if (!begin_file(path, &file))
+        return EXIT_FAILED;
+    bool drawn = draw_graph(graph, file.stream);
+    if (!drawn)
+        out_of_memory();
+    return end_file(&file, drawn) ? EXIT_RIGHT : EXIT_FAILED;
+}
+
+int run_dump(const arguments *arguments) {
+    iv_model_options options;
+    iv_model *model = NULL;
+    iv_inspection *graph = NULL;
+    iv_error error;
+    if (!read_model_options(arguments, &options))
+        return EXIT_USAGE;
+    if (iv_model_load(arguments->positional[0], &options, &model, &error) != IV_OK)
+        return report(&error);
+    int code = inspect_with_settings(arguments, model, &graph);
+    const char *picture = option_value(arguments, "svg");
+    if (code == EXIT_RIGHT && picture != NULL)
+        code = write_picture(graph, picture);
+    if (code == EXIT_RIGHT && has_option(arguments, "json"))
+        code = print_json_value(stdout, graph_json(graph)) ? EXIT_RIGHT : EXIT_FAILED;
+    else if (code == EXIT_RIGHT && picture == NULL)
+        print_text(graph);
+    iv_inspection_release(graph);
+    iv_model_release(model);
+    return code;
+}

@@ -1,0 +1,141 @@
+#include "running.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "inputs.h"
+
+double now_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
+                 running *running) {
+    iv_error error;
+    *running = (struct running){0};
+    double start = now_ns();
+    if (iv_model_load(path, model, &running->model, &error) != IV_OK ||
+        iv_session_create(running->model, session, &running->session, &error) != IV_OK)
+        return report(&error);
+    running->load_ms = (now_ns() - start) / 1e6;
+    running->inputs = calloc((size_t)iv_model_input_count(running->model) + 1, sizeof(iv_value));
+    running->outputs = calloc((size_t)iv_model_output_count(running->model) + 1, sizeof(iv_value));
+    if (running->inputs == NULL || running->outputs == NULL)
+        return out_of_memory();
+    return EXIT_RIGHT;
+}
+
+static void release_outputs(running *running) {
+    for (int i = 0; running->outputs != NULL && i < iv_model_output_count(running->model); i++)
+        iv_value_release(&running->outputs[i]);
+}
+
+void close_running(running *running) {
+    for (int i = 0; running->inputs != NULL && i < iv_model_input_count(running->model); i++)
+        iv_value_release(&running->inputs[i]);
+    release_outputs(running);
+    free(running->inputs);
+    free(running->outputs);
+    iv_session_destroy(running->session);
+    iv_model_release(running->model);
+    *running = (struct running){0};
+}
+
+int run_once(running *running, double *nanoseconds) {
+    iv_error error;
+    release_outputs(running);
+    double start = now_ns();
+    iv_status status = iv_session_run(running->session, running->inputs, running->outputs, &error);
+    if (nanoseconds != NULL)
+        *nanoseconds = now_ns() - start;
+    return status == IV_OK ? EXIT_RIGHT : report(&error);
+}
+
+/* ---- snapshots ---- */
+
+/* Symbols with values; names are owned. */
+typedef struct symbols {
+    int count;
+    char **names;
+    int64_t *values;
+} symbols;
+
+static bool add_symbol(symbols *symbols, const char *name, int64_t value) {
+    for (int i = 0; i < symbols->count; i++) {
+        if (strcmp(symbols->names[i], name) == 0)
+            return true;
+    }
+    size_t count = (size_t)symbols->count + 1;
+    char **names = realloc(symbols->names, count * sizeof *names);
+    if (names != NULL)
+        symbols->names = names;
+    int64_t *values = realloc(symbols->values, count * sizeof *values);
+    if (values != NULL)
+        symbols->values = values;
+    char *copy = strdup(name);
+    if (names == NULL || values == NULL || copy == NULL) {
+        free(copy);
+        return false;
+    }
+    names[symbols->count] = copy;
+    values[symbols->count++] = value;
+    return true;
+}
+
+static int inspect_bound(const iv_model *model, const symbols *symbols, iv_inspection **inspection) {
+    iv_inspect_options options = IV_INSPECT_OPTIONS_DEFAULT;
+    iv_error error;
+    options.symbol_count = symbols->count;
+    options.symbols = (const char *const *)symbols->names;
+    options.symbol_values = symbols->values;
+    iv_status status = iv_model_inspect(model, &options, inspection, &error);
+    return status == IV_OK ? EXIT_RIGHT : report(&error);
+}
+
+static void free_symbols(symbols *symbols) {
+    for (int i = 0; i < symbols->count; i++)
+        free(symbols->names[i]);
+    free(symbols->names);
+    free(symbols->values);
+}
+
+int inspect_with_settings(const arguments *arguments, const iv_model *model,
+                          iv_inspection **inspection) {
+    symbols symbols = {0};
+    int code = check_settings(arguments, model);
+    const char *text, *rest;
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "set", i)) != NULL; i++) {
+        char *name = NULL;
+        long long value = 0;
+        if (!parse_assignment(text, &name, &rest) || !parse_integer(rest, 0, INT64_MAX, &value) ||
+            !add_symbol(&symbols, name, value))
+            code = out_of_memory(); /* what is wrong with the text itself, check_settings has said */
+        free(name);
+    }
+    if (code == EXIT_RIGHT)
+        code = inspect_bound(model, &symbols, inspection);
+    free_symbols(&symbols);
+    return code;
+}
+
+int inspect_with_inputs(const iv_model *model, const iv_value *inputs, iv_inspection **inspection) {
+    symbols symbols = {0};
+    int code = EXIT_RIGHT;
+    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
+        const iv_value_description *input = iv_model_input(model, i);
+        if (inputs[i].kind != IV_KIND_TENSOR)
+            continue;
+        for (int d = 0; d < input->rank && d < iv_tensor_rank(inputs[i].tensor); d++) {
+            if (input->dims[d] < 0 &&
+                !add_symbol(&symbols, input->dim_texts[d], iv_tensor_dims(inputs[i].tensor)[d]))
+                code = out_of_memory();
+        }
+    }
+    if (code == EXIT_RIGHT)
+        code = inspect_bound(model, &symbols, inspection);
+    free_symbols(&symbols);
+    return code;
+}

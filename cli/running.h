@@ -1,0 +1,32 @@
+/* A loaded model with a session and the values of its runs. */
+#ifndef CLI_RUNNING_H
+#define CLI_RUNNING_H
+
+#include "support.h"
+
+typedef struct running {
+    iv_model *model;
+    iv_session *session;
+    iv_value *inputs, *outputs; /* one per input and output of the model */
+    double load_ms;
+} running;
+
+/** Loads the model and creates a session. Returns EXIT_RIGHT, or prints what is wrong and returns another exit code;
+ * `close_running` in both cases. */
+int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
+                 running *running);
+void close_running(running *running);
+
+/** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes as above. */
+int run_once(running *running, double *nanoseconds);
+
+/** The monotonic clock. */
+double now_ns(void);
+
+/** The snapshot of the model with the extents that --set gives. Exit codes as above. */
+int inspect_with_settings(const arguments *arguments, const iv_model *model,
+                          iv_inspection **inspection);
+/** The same with the extents of `inputs`. */
+int inspect_with_inputs(const iv_model *model, const iv_value *inputs, iv_inspection **inspection);
+
+#endif
