@@ -137,12 +137,16 @@ static iv_status publish_facts(iv_infer *infer, loop_facts *facts) {
     IV_TRY(trip_count(infer, facts, &trips));
     bool never = iv_dim_is_constant(trips, &number) && number == 0;
     for (int i = 0; i < infer->output_count; i++) {
-        const iv_fact *initial = i < params->carried ? iv_infer_input(infer, i + 2) : NULL;
-        if (i >= params->carried)
+        if (i >= params->carried) {
             IV_TRY(stacked_fact(infer, i, &facts->outputs[i + 1], trips));
-        else
-            IV_TRY(iv_fact_copy(&infer->outputs[i], never && initial != NULL ? initial : &facts->state[i + 2],
-                                infer->error));
+            continue;
+        }
+        const iv_fact *initial = iv_infer_input(infer, i + 2), *last = &facts->outputs[i + 1];
+        bool kept = never && initial != NULL && !initial->optional;
+        IV_TRY(iv_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
+        /* Its type is that of the body's output: nothing may go in, but only something comes out. */
+        if (last->kind != IV_KIND_NONE && !last->optional)
+            infer->outputs[i].optional = false;
     }
     return IV_OK;
 }
@@ -251,6 +255,10 @@ static iv_status publish(iv_call *call, loop_run *run) {
     for (int i = 0; i < call->output_count; i++) {
         iv_value_release(&call->outputs[i]);
         if (i < params->carried) {
+            const iv_fact *fact = &call->facts[i];
+            if (run->state[i + 2].kind == IV_KIND_NONE && fact->kind != IV_KIND_NONE && !fact->optional)
+                return iv_call_fail(call, IV_ERROR_SHAPE,
+                                    "output %d is still nothing: the loop ended before its first iteration", i);
             call->outputs[i] = iv_value_retain(run->state[i + 2]);
             continue;
         }
