@@ -8,6 +8,8 @@
 /* clang-format off */
 #define IV_CPU_FAMILIES(family) \
     family(normalize) \
+    family(matmul) \
+    family(conv) \
     family(elementwise) \
 
 /* clang-format on */

@@ -1,0 +1,47 @@
+#include "cpu/lanes.h"
+
+#include <stdatomic.h>
+
+#include "base/allocation.h"
+
+typedef struct lanes {
+    _Atomic int64_t next;
+    int64_t count;
+    iv_lane_task *task;
+    void *context;
+    char *scratch;
+    size_t scratch_bytes;
+} lanes;
+
+/* Each index is a thread's worth of work: it takes pieces until none is left. */
+static void run_lanes(void *context, int64_t begin, int64_t end) {
+    lanes *running = context;
+    for (int64_t lane = begin; lane < end; lane++) {
+        char *scratch = running->scratch + (size_t)lane * running->scratch_bytes;
+        for (;;) {
+            int64_t index = atomic_fetch_add_explicit(&running->next, 1, memory_order_relaxed);
+            if (index >= running->count)
+                break;
+            running->task(running->context, index, scratch);
+        }
+    }
+}
+
+iv_status iv_lanes_run(iv_call *call, int64_t count, size_t scratch_bytes, iv_lane_task *task,
+                       void *context) {
+    if (count <= 0)
+        return IV_OK;
+    int64_t threads = iv_workers_threads(call->workers);
+    lanes running = {.count = count, .task = task, .context = context};
+    running.scratch_bytes = (scratch_bytes + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
+    int64_t used = threads < count ? threads : count;
+    size_t bytes;
+    void *memory;
+    if (running.scratch_bytes < scratch_bytes ||
+        __builtin_mul_overflow(running.scratch_bytes, (size_t)used, &bytes))
+        return iv_fail_memory(call->error, SIZE_MAX);
+    IV_TRY(iv_call_scratch(call, bytes, &memory));
+    running.scratch = memory;
+    iv_workers_run(call->workers, used, 1, run_lanes, &running);
+    return IV_OK;
+}

@@ -1,0 +1,113 @@
+/* What the tests of kernels against definitions share: awkward tensors of any strides, and the
+ * sweep over instruction sets and threads. */
+#ifndef IV_TESTS_KERNEL_CASES_H
+#define IV_TESTS_KERNEL_CASES_H
+
+#include "cpu/float_cases.h"
+#include "ops/node_runner.h"
+#include "ops/real.h"
+
+static inline void fill_random(random_source *source, distribution kind, iv_tensor *tensor) {
+    int64_t count = iv_tensor_elements(tensor);
+    for (int64_t i = 0; i < count; i++) {
+        float value = random_value(source, kind);
+        if (tensor->dtype == IV_F64)
+            ((double *)(void *)tensor->data)[i] =
+                (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
+        else if (iv_dtype_is_float(tensor->dtype))
+            iv_real_store_f32(tensor->dtype, tensor->data, i, value);
+        else
+            memcpy(tensor->data + (size_t)i * iv_dtype_size(tensor->dtype),
+                   &(uint64_t){random_bits(source)}, iv_dtype_size(tensor->dtype));
+    }
+}
+
+/* A tensor of these extents with random elements, whose dimensions lie in memory in a random order
+ * and direction, with gaps. */
+static inline iv_tensor *random_tensor(random_source *source, distribution kind, iv_dtype dtype,
+                                       int rank, const int64_t *dims) {
+    int order[IV_MAX_RANK], back[IV_MAX_RANK];
+    int64_t memory[IV_MAX_RANK], step[IV_MAX_RANK];
+    bool plain = random_between(source, 0, 2) == 0;
+    for (int i = 0; i < rank; i++) {
+        int j = plain ? i : (int)random_between(source, 0, i);
+        order[i] = order[j];
+        order[j] = i;
+    }
+    for (int i = 0; i < rank; i++) {
+        step[i] = plain || random_between(source, 0, 3) != 0 ? 1 : 2;
+        memory[i] = dims[order[i]] * step[i];
+        back[order[i]] = i;
+    }
+    iv_tensor *tensor = NULL, *view = NULL;
+    assert_int_equal(iv_tensor_create(dtype, rank, memory, &tensor, NULL), IV_OK);
+    fill_random(source, kind, tensor);
+    for (int i = 0; i < rank; i++) {
+        int64_t count = dims[order[i]];
+        bool backward = !plain && count > 0 && random_between(source, 0, 5) == 0;
+        int64_t start = backward ? (count - 1) * step[i] : 0;
+        assert_int_equal(
+            iv_tensor_slice(tensor, i, start, count, backward ? -step[i] : step[i], &view, NULL),
+            IV_OK);
+        iv_tensor_release(tensor);
+        tensor = view;
+    }
+    assert_int_equal(iv_tensor_transpose(tensor, back, &view, NULL), IV_OK);
+    iv_tensor_release(tensor);
+    return view;
+}
+
+static inline void add_int(node_runner *runner, const char *name, int64_t value) {
+    assert_int_equal(iv_attributes_add_ints(&runner->attributes, name, true, 1, &value, NULL),
+                     IV_OK);
+}
+
+static inline void add_ints(node_runner *runner, const char *name, int64_t count,
+                            const int64_t *values) {
+    assert_int_equal(iv_attributes_add_ints(&runner->attributes, name, false, count, values, NULL),
+                     IV_OK);
+}
+
+static inline void add_float(node_runner *runner, const char *name, float value) {
+    assert_int_equal(iv_attributes_add_floats(&runner->attributes, name, true, 1, &value, NULL),
+                     IV_OK);
+}
+
+static inline void add_text(node_runner *runner, const char *name, const char *value) {
+    iv_string text = {value, strlen(value)};
+    assert_int_equal(iv_attributes_add_strings(&runner->attributes, name, true, 1, &text, NULL),
+                     IV_OK);
+}
+
+static inline void release_outputs(iv_value *outputs) {
+    for (int i = 0; i < NODE_OUTPUTS; i++)
+        iv_value_release(&outputs[i]);
+}
+
+/* Fails unless the kernels of all instruction sets give, with any number of threads, the bits of
+ * the definition. Clears the runner. */
+static inline void check_kernels(node_runner *runner) {
+    static const iv_isa isas[] = {IV_ISA_SCALAR, IV_ISA_AVX2, IV_ISA_AVX512};
+    static const int threads[] = {1, 2, 3, 8};
+    iv_value expected[NODE_OUTPUTS] = {{0}};
+    node_must_run(runner, IV_ISA_BEST, 1, expected);
+    for (int i = 0; i < 3; i++) {
+        iv_isa isa;
+        if (iv_isa_resolve(isas[i], &isa, NULL) != IV_OK)
+            continue;
+        for (int t = 0; t < 4; t++) {
+            iv_value got[NODE_OUTPUTS] = {{0}};
+            node_must_run(runner, isa, threads[t], got);
+            for (int o = 0; o < runner->output_count; o++) {
+                if (!iv_tensor_equal(expected[o].tensor, got[o].tensor))
+                    fail_msg("%s: output %d differs on %s with %d threads", runner->op, o,
+                             iv_isa_name(isa), threads[t]);
+            }
+            release_outputs(got);
+        }
+    }
+    release_outputs(expected);
+    node_clear(runner);
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* Conv: kernels against the definition, and the definition against plain loops. */
+#include "ops/kernel_cases.h"
+
+static const iv_dtype float_dtypes[] = {IV_F32, IV_F16, IV_BF16};
+
+/* A random convolution whose window fits. */
+static void random_conv(random_source *source, distribution kind, iv_dtype dtype,
+                        node_runner *runner) {
+    static const char *const auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+    int axes = (int)random_between(source, 1, 3);
+    int64_t groups = random_between(source, 0, 2) == 0 ? random_between(source, 2, 20) : 1;
+    int64_t group_inputs =
+        groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 19);
+    int64_t group_outputs =
+        groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 40);
+    int64_t x_dims[5] = {random_between(source, 1, 2), groups * group_inputs};
+    int64_t w_dims[5] = {groups * group_outputs, group_inputs};
+    int64_t strides[3], dilations[3], pads[6];
+    int auto_pad = random_between(source, 0, 2) == 0 ? (int)random_between(source, 1, 3) : 0;
+    for (int i = 0; i < axes; i++) {
+        w_dims[i + 2] = random_between(source, 1, 3);
+        strides[i] = random_between(source, 1, 2);
+        dilations[i] = random_between(source, 1, 2);
+        pads[i] = random_between(source, 0, 2);
+        pads[axes + i] = random_between(source, 0, 2);
+        x_dims[i + 2] = (w_dims[i + 2] - 1) * dilations[i] + random_between(source, 1, 9 / axes);
+    }
+    *runner = (node_runner){.op = "Conv", .version = 11, .input_count = 2, .output_count = 1};
+    add_int(runner, "group", groups);
+    add_ints(runner, "strides", axes, strides);
+    add_ints(runner, "dilations", axes, dilations);
+    if (auto_pad != 0)
+        add_text(runner, "auto_pad", auto_pads[auto_pad]);
+    else
+        add_ints(runner, "pads", 2 * axes, pads);
+    runner->inputs[0] = random_tensor(source, kind, dtype, axes + 2, x_dims);
+    runner->inputs[1] = random_tensor(source, kind, dtype, axes + 2, w_dims);
+    if (random_bits(source) & 1) {
+        runner->input_count = 3;
+        runner->inputs[2] = random_tensor(source, kind, dtype, 1, w_dims);
+    }
+    runner->constants = random_bits(source) & 6;
+}
+
+static void kernels_equal_the_definition(void **unused) {
+    random_source source = {1};
+    for (int round = 0; round < 150; round++) {
+        node_runner runner;
+        random_conv(&source, (distribution)(round / 3 % DISTRIBUTIONS), float_dtypes[round % 3],
+                    &runner);
+        check_kernels(&runner);
+    }
+}
+
+static void larger_images_are_cut_alike(void **unused) {
+    random_source source = {2};
+    node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
+    add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 1});
+    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 24, 40, 41});
+    runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){70, 24, 3, 3});
+    runner.inputs[2] = random_tensor(&source, ORDINARY, IV_F32, 1, (int64_t[]){70});
+    runner.constants = 6;
+    check_kernels(&runner);
+}
+
+static void empty_convolutions_run(void **unused) {
+    static const int64_t cases[][2][4] = {{{0, 3, 5, 5}, {4, 3, 2, 2}},
+                                          {{2, 0, 5, 5}, {4, 0, 2, 2}},
+                                          {{2, 3, 1, 5}, {4, 3, 2, 2}},
+                                          {{2, 3, 5, 5}, {0, 3, 2, 2}}};
+    random_source source = {3};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
+        runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][0]);
+        runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][1]);
+        runner.inputs[2] = random_tensor(&source, ORDINARY, IV_F32, 1, cases[i][1]);
+        runner.constants = i % 2 == 0 ? 6 : 0;
+        check_kernels(&runner);
+    }
+}
+
+/* The definition on a small image, tap by tap. */
+static void definition_runs_taps_then_channels(void **unused) {
+    random_source source = {4};
+    for (int round = 0; round < 20; round++) {
+        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        int64_t stride = random_between(&source, 1, 2), pad = random_between(&source, 0, 2);
+        node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
+        add_ints(&runner, "strides", 2, (int64_t[]){stride, stride});
+        add_ints(&runner, "pads", 4, (int64_t[]){pad, pad, pad, pad});
+        runner.inputs[0] =
+            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){1, 3, 5, 6});
+        runner.inputs[1] =
+            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){2, 3, 3, 2});
+        runner.inputs[2] =
+            random_tensor(&source, (distribution)(round % 3), IV_F32, 1, (int64_t[]){2});
+        node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+        const iv_tensor *x = runner.inputs[0], *w = runner.inputs[1], *b = runner.inputs[2];
+        const iv_tensor *y = outputs[0].tensor;
+        for (int64_t i = 0; i < iv_tensor_elements(y); i++) {
+            int64_t m = i / (y->dims[2] * y->dims[3]), row = i / y->dims[3] % y->dims[2];
+            int64_t column = i % y->dims[3];
+            float acc = 0.0f;
+            for (int64_t t = 0; t < 18; t++) {
+                int64_t c = t % 3, kx = t / 3 % 2, ky = t / 6;
+                int64_t iy = row * stride + ky - pad, ix = column * stride + kx - pad;
+                float value = 0.0f;
+                if (iy >= 0 && iy < 5 && ix >= 0 && ix < 6)
+                    value =
+                        ((const float *)(void *)
+                             x->data)[c * x->strides[1] + iy * x->strides[2] + ix * x->strides[3]];
+                acc =
+                    fmaf(value,
+                         ((const float *)(void *)w->data)[m * w->strides[0] + c * w->strides[1] +
+                                                          ky * w->strides[2] + kx * w->strides[3]],
+                         acc);
+            }
+            acc = acc + ((const float *)(void *)b->data)[m * b->strides[0]];
+            assert_same_floats("Conv", &acc, (const float *)(void *)y->data + i, 1);
+        }
+        release_outputs(outputs);
+        node_clear(&runner);
+    }
+}
+
+static void wrong_shapes_are_refused(void **unused) {
+    static const int64_t cases[][2][4] = {{{1, 3, 5, 5}, {4, 2, 2, 2}},
+                                          {{1, 3, 1, 1}, {4, 3, 3, 3}}};
+    random_source source = {5};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        iv_error error;
+        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        node_runner runner = {.op = "Conv", .version = 11, .input_count = 2, .output_count = 1};
+        runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][0]);
+        runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][1]);
+        assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), IV_ERROR_SHAPE);
+        node_clear(&runner);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(definition_runs_taps_then_channels),
+        cmocka_unit_test(wrong_shapes_are_refused),
+        cmocka_unit_test(kernels_equal_the_definition),
+        cmocka_unit_test(larger_images_are_cut_alike),
+        cmocka_unit_test(empty_convolutions_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
