@@ -236,6 +236,7 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
                          .n0 = n,
                          .n1 = n + count,
                          .c = call->scratch.c,
+                         .far = plan->m >= IV_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
                          .epilogue = call->epilogue,
                          .m = m,
                          .scratch = call->scratch.block});

@@ -138,23 +138,26 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
     if (strided && args->continues)
         call->kernels->copy(rows, count, c, args->c_row_stride, args->c_column_stride, call->c_rows,
                             STRIDED_COLUMNS);
-    iv_gemm_block_compute(call->kernels, &(iv_gemm_block){.rows = rows,
-                                                          .a = call->pointers->a,
-                                                          .a_column_stride = args->a_column_stride,
-                                                          .a_row_stride = args->a_row_stride,
-                                                          .runs = 1,
-                                                          .length = args->k,
-                                                          .b = columns->b,
-                                                          .b_step = columns->step,
-                                                          .b_panel_step = columns->panel_step,
-                                                          .panel_offset = columns->panel_offset,
-                                                          .n0 = columns->n0,
-                                                          .n1 = columns->n1,
-                                                          .c = call->pointers->c,
-                                                          .continues = args->continues,
-                                                          .epilogue = args->epilogue,
-                                                          .m = m,
-                                                          .scratch = call->block_scratch});
+    iv_gemm_block_compute(
+        call->kernels,
+        &(iv_gemm_block){.rows = rows,
+                         .a = call->pointers->a,
+                         .a_column_stride = args->a_column_stride,
+                         .a_row_stride = args->a_row_stride,
+                         .runs = 1,
+                         .length = args->k,
+                         .b = columns->b,
+                         .b_step = columns->step,
+                         .b_panel_step = columns->panel_step,
+                         .panel_offset = columns->panel_offset,
+                         .n0 = columns->n0,
+                         .n1 = columns->n1,
+                         .c = call->pointers->c,
+                         .far = args->m >= IV_GEMM_FAR_BYTES / (int64_t)sizeof(float) / args->n,
+                         .continues = args->continues,
+                         .epilogue = args->epilogue,
+                         .m = m,
+                         .scratch = call->block_scratch});
     if (strided && args->c_row_stride == 1)
         call->kernels->copy(count, rows, call->c_rows, 1, STRIDED_COLUMNS, c,
                             args->c_column_stride);

@@ -1,7 +1,7 @@
 /* The blocking, and why.
  *
  *     for each part of k                 about IV_GEMM_K_BLOCK values; the chain goes on from C
- *         for each panel of B            [k part][panel]: L1, or just above it
+ *         for each panel of B            [k part][panel]: L2, and L1 where k is short
  *             for each tile of rows      A's part of the block: L2
  *                 one register tile
  *
@@ -86,6 +86,32 @@ static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_blo
         .a = scratch->pointers, .runs = p->runs > 0, .length = p->runs * p->length};
 }
 
+/* Brings rows [row, row + count) of C, the next tile's, nearer while this one computes: stores
+ * alone would wait for memory. */
+static void fetch_rows(const iv_gemm_block *block, int64_t row, int64_t count, int64_t c_offset,
+                       int64_t columns) {
+    for (int64_t r = row; r < row + count; r++)
+        for (int64_t j = 0; j < columns; j += 16)
+            __builtin_prefetch(block->c[r] + c_offset + j, 1);
+}
+
+/* Has the tile fetch what the next one reads of A, spread over its steps: a burst would block its
+ * own loads. Only the first panel meets A far away, and only where rows lie behind each other is it
+ * known where the next lines are. */
+static void fetch_next_a(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
+                         int64_t next_row) {
+    tile->prefetch = (const char *)tile->b;
+    tile->prefetch_step = 0;
+    if (tile->n != block->n0 || source->runs != 1 || next_row >= block->rows)
+        return;
+    const int64_t rows = next_row - (tile->m - block->m);
+    const uintptr_t distance = (uintptr_t)source->a[next_row] - (uintptr_t)tile->a[0];
+    if (distance == (uintptr_t)(rows * source->length) * sizeof(float)) {
+        tile->prefetch = (const char *)(source->a[next_row] + source->offset);
+        tile->prefetch_step = rows * (int64_t)sizeof(float);
+    }
+}
+
 /* All rows of the block in one panel (or, with `wide`, several). */
 static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *block,
                           const rows_source *source, iv_gemm_tile *tile, bool wide) {
@@ -95,8 +121,12 @@ static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *b
         tile->a = source->a + row;
         tile->c = block->c + row;
         tile->m = block->m + row;
-        (wide ? kernels->wide : kernels->tile)[rows - 1](tile);
         row += rows;
+        fetch_next_a(block, source, tile, row);
+        if (block->far && t + 1 < tiles)
+            fetch_rows(block, row, (block->rows - row) / (tiles - t - 1), tile->c_offset,
+                       kernels->panel);
+        (wide ? kernels->wide : kernels->tile)[rows - 1](tile);
     }
 }
 

@@ -5,14 +5,20 @@
 
 #include "cpu/gemm_kernels.h"
 
-/* Rows of a block, at most: 16 tiles of 14 and 37 of 6 rows. With IV_GEMM_K_BLOCK values of k that
- * is 224 KiB of A, which stays in a 1 MiB L2 beside the panels of B that stream through. */
+/* Rows of a block, at most: 16 tiles of 14, 37 of 6. Enough that B, read once per block, costs
+ * little bandwidth. */
 #define IV_GEMM_BLOCK_ROWS 224
-/* Values of k in one pass, about: a panel of 32 columns is 32 KiB then. Longer passes would only
- * spare reloads of C, which are 2 of 256 steps. */
-#define IV_GEMM_K_BLOCK 256
+/* Values of k in one pass, about. A panel of 32 columns is 96 KiB then, a block's part of A 672
+ * KiB: both stream from a 1 MiB L2 fast enough. Measured (Zen 4, 2048³, 128×3072×768): 256 gives
+ * 100 and 98 GFLOP/s, 512 gives 103 and 100, 768 gives 104 and 105, as C, in L3, is read and
+ * written less often. */
+#define IV_GEMM_K_BLOCK 768
+/* Bytes of C from which it is taken to come from memory: a core's share of a usual last cache,
+ * about. */
+#define IV_GEMM_FAR_BYTES ((int64_t)8 << 20)
 
-/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] + a_offset. */
+/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] +
+ * a_offset. */
 typedef struct iv_gemm_block {
     int64_t rows; /* at most IV_GEMM_BLOCK_ROWS */
     const float *const *a;
@@ -27,6 +33,7 @@ typedef struct iv_gemm_block {
     int64_t panel_offset; /* n0's place in its panel: how many columns the first panel lacks */
     int64_t n0, n1;
     float *const *c; /* each row's column n0; columns contiguous */
+    bool far;        /* C is too large to be in a cache */
     bool continues;
     const iv_epilogue *epilogue; /* may be NULL */
     int64_t m;                   /* the first row's number */

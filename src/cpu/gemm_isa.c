@@ -121,10 +121,13 @@ ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors,
     const int64_t b_step = tile->b_step;
     const int64_t b_panel_step = tile->b_panel_step;
     const int64_t length = tile->length;
+    const char *prefetch = tile->prefetch;
+    const int64_t prefetch_step = tile->prefetch_step;
     for (int64_t run = 0; run < tile->runs; run++, pointers += tile->a_run_step) {
         const float *a[ROWS];
         UNROLL for (int r = 0; r < rows; r++) a[r] = pointers[r] + tile->a_offset;
-        for (int64_t k = 0; k < length; k++, b += b_step) {
+        for (int64_t k = 0; k < length; k++, b += b_step, prefetch += prefetch_step) {
+            __builtin_prefetch(prefetch);
             vf column[VECTORS * 4];
             UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++)
                 column[p * vectors + v] = vf_load(b + p * b_panel_step + v * IV_VF_LANES);

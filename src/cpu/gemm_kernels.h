@@ -24,7 +24,11 @@ typedef struct iv_gemm_tile {
         *b; /* row k of the panel is at b + k * b_step and has a whole panel's columns to read */
     int64_t b_step;
     int64_t b_panel_step; /* from one panel to the next */
-    float *const *c;      /* row r's `columns` contiguous elements start at c[r] + c_offset */
+    /* What to bring nearer meanwhile: for each k the cache line at prefetch, which then moves on by
+     * prefetch_step bytes. Need not be readable. */
+    const char *prefetch;
+    int64_t prefetch_step;
+    float *const *c; /* row r's `columns` contiguous elements start at c[r] + c_offset */
     int64_t c_offset;
     int64_t columns; /* at most `panel`; for `wide` tiles exactly wide_panels times that */
     bool continues;  /* start from c, not from +0 */
