@@ -29,8 +29,8 @@ typedef enum iv_epilogue_kind {
     IV_EPILOGUE_ADD_MATRIX,          /* y = y + vector[m * row_stride + n * column_stride] */
     IV_EPILOGUE_ADD_SCALAR,          /* y = y + scalar */
     IV_EPILOGUE_MUL_SCALAR,          /* y = y * scalar */
-    IV_EPILOGUE_RELU, /* y = max(y, +0), the contract's maximum: NaN stays, -0 gives +0 */
-    IV_EPILOGUE_CLIP, /* y = min(max(y, scalar), high), the contract's */
+    IV_EPILOGUE_RELU, /* y = y < 0 ? +0 : y, as the operator: NaN and -0 stay */
+    IV_EPILOGUE_CLIP, /* t = y < scalar ? scalar : y; y = t > high ? high : t */
     IV_EPILOGUE_CALL  /* call(context, row, m, n, count) on a row segment */
 } iv_epilogue_kind;
 

@@ -30,9 +30,9 @@ IV_VF_INLINE vf iv_epilogue_apply(const iv_epilogue_step *step, vf v, int64_t m,
     case IV_EPILOGUE_MUL_SCALAR:
         return vf_mul(v, vf_set(step->scalar));
     case IV_EPILOGUE_RELU:
-        return vf_relu(v);
+        return vf_at_least(vf_zero(), v);
     case IV_EPILOGUE_CLIP:
-        return vf_min(vf_max(v, vf_set(step->scalar)), vf_set(step->high));
+        return vf_at_most(vf_set(step->high), vf_at_least(vf_set(step->scalar), v));
     case IV_EPILOGUE_CALL:
         break;
     }

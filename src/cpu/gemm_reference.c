@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "cpu/gemm.h"
-#include "numerics/minmax.h"
 
 float iv_epilogue_reference(const iv_epilogue *epilogue, float y, int64_t m, int64_t n) {
     for (int s = 0; epilogue != NULL && s < epilogue->count; s++) {
@@ -30,10 +29,11 @@ float iv_epilogue_reference(const iv_epilogue *epilogue, float y, int64_t m, int
             y = y * step->scalar;
             break;
         case IV_EPILOGUE_RELU:
-            y = iv_max_f32(y, 0.0f);
+            y = y < 0.0f ? 0.0f : y;
             break;
         case IV_EPILOGUE_CLIP:
-            y = iv_min_f32(iv_max_f32(y, step->scalar), step->high);
+            y = y < step->scalar ? step->scalar : y;
+            y = y > step->high ? step->high : y;
             break;
         case IV_EPILOGUE_CALL:
             step->call(step->context, &y, m, n, 1);

@@ -52,22 +52,14 @@ IV_VF_INLINE vf vf_add(vf a, vf b) {
 IV_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm512_mul_ps(a, b);
 }
-/* The contract's maximum with +0: NaN stays, -0 becomes +0. Not (x <= 0) is x > 0 or NaN. */
-IV_VF_INLINE vf vf_relu(vf x) {
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), x);
+/* x < least ? least : x. The instruction returns its second operand where the two are equal (zeros of
+ * either sign) or unordered (NaN), just as the comparison does. */
+IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+    return _mm512_max_ps(least, x);
 }
-/* The contract's maximum and minimum: NaN wins, +0 > -0. The instruction returns its second operand
- * where the two are equal or unordered; equal ones differ at most in the sign of zero, which
- * and (or) of the bits settles, and a sum is NaN where either term is. */
-IV_VF_INLINE vf vf_max(vf a, vf b) {
-    vf larger = _mm512_max_ps(a, b);
-    larger = _mm512_mask_and_ps(larger, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), a, b);
-    return _mm512_mask_add_ps(larger, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
-}
-IV_VF_INLINE vf vf_min(vf a, vf b) {
-    vf smaller = _mm512_min_ps(a, b);
-    smaller = _mm512_mask_or_ps(smaller, _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ), a, b);
-    return _mm512_mask_add_ps(smaller, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q), a, b);
+/* x > most ? most : x */
+IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+    return _mm512_min_ps(most, x);
 }
 
 #elif defined(IV_ISA_avx2)
@@ -108,18 +100,11 @@ IV_VF_INLINE vf vf_add(vf a, vf b) {
 IV_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm256_mul_ps(a, b);
 }
-IV_VF_INLINE vf vf_relu(vf x) {
-    return _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NLE_UQ), x);
+IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+    return _mm256_max_ps(least, x);
 }
-IV_VF_INLINE vf vf_max(vf a, vf b) {
-    vf larger = _mm256_max_ps(a, b);
-    larger = _mm256_blendv_ps(larger, _mm256_and_ps(a, b), _mm256_cmp_ps(a, b, _CMP_EQ_OQ));
-    return _mm256_blendv_ps(larger, _mm256_add_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
-}
-IV_VF_INLINE vf vf_min(vf a, vf b) {
-    vf smaller = _mm256_min_ps(a, b);
-    smaller = _mm256_blendv_ps(smaller, _mm256_or_ps(a, b), _mm256_cmp_ps(a, b, _CMP_EQ_OQ));
-    return _mm256_blendv_ps(smaller, _mm256_add_ps(a, b), _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
+IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+    return _mm256_min_ps(most, x);
 }
 
 #elif defined(__aarch64__)
@@ -160,20 +145,14 @@ IV_VF_INLINE vf vf_add(vf a, vf b) {
 IV_VF_INLINE vf vf_mul(vf a, vf b) {
     return vmulq_f32(a, b);
 }
-/* fmax and fmin of this architecture are the contract's: NaN wins, +0 > -0. */
-IV_VF_INLINE vf vf_max(vf a, vf b) {
-    return vmaxq_f32(a, b);
+IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+    return vbslq_f32(vcltq_f32(x, least), least, x);
 }
-IV_VF_INLINE vf vf_min(vf a, vf b) {
-    return vminq_f32(a, b);
-}
-IV_VF_INLINE vf vf_relu(vf x) {
-    return vmaxq_f32(x, vf_zero());
+IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+    return vbslq_f32(vcgtq_f32(x, most), most, x);
 }
 
 #else
-
-#include "numerics/minmax.h"
 
 #define IV_VF_LANES 1
 #define IV_VF_REGISTERS 16
@@ -207,14 +186,11 @@ IV_VF_INLINE vf vf_add(vf a, vf b) {
 IV_VF_INLINE vf vf_mul(vf a, vf b) {
     return a * b;
 }
-IV_VF_INLINE vf vf_max(vf a, vf b) {
-    return iv_max_f32(a, b);
+IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+    return x < least ? least : x;
 }
-IV_VF_INLINE vf vf_min(vf a, vf b) {
-    return iv_min_f32(a, b);
-}
-IV_VF_INLINE vf vf_relu(vf x) {
-    return iv_max_f32(x, 0.0f);
+IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+    return x > most ? most : x;
 }
 
 #endif

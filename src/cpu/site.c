@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu/tail_steps.h"
 #include "ops/real.h"
 
 iv_site iv_site_of(const iv_node *node) {
@@ -163,7 +164,7 @@ static void run_tail(void *context, float *row, int64_t m, int64_t n, int64_t co
 }
 
 void iv_site_tail_append(iv_site_tail *tail, iv_epilogue *epilogue) {
-    if (tail->program == NULL)
+    if (tail->program == NULL || iv_tail_steps(tail, epilogue))
         return;
     epilogue->steps[epilogue->count++] =
         (iv_epilogue_step){.kind = IV_EPILOGUE_CALL, .call = run_tail, .context = tail};

@@ -13,6 +13,7 @@
 #define OPERAND_COUNT (OPERAND_REGISTER + IV_TILE_REGISTERS)
 
 typedef struct instruction {
+    const iv_node *node;
     iv_walk_row *loop;
     void *context;
     int operand_count;
@@ -160,6 +161,7 @@ static iv_status compile_node(compiler *compiler, size_t index) {
     const iv_node *node = compiler->graph->nodes[index];
     instruction *instruction = &program->instructions[program->count];
     iv_value_id output = node->outputs[0];
+    instruction->node = node;
     compiler->dtype_of[output] = compiler->graph->values[output].fact.dtype;
     if (strcmp(node->op->name, "BatchNormalization") == 0)
         IV_TRY(compile_factors(compiler, node, instruction));
@@ -251,6 +253,26 @@ void iv_tile_program_input(const iv_tile_program *program, int index, int *graph
                            iv_tensor **constant) {
     *graph_input = program->inputs[index].graph_input;
     *constant = program->inputs[index].constant;
+}
+
+int iv_tile_program_count(const iv_tile_program *program) {
+    return (int)program->count;
+}
+
+void iv_tile_program_instruction(const iv_tile_program *program, int index,
+                                 iv_tile_instruction *result) {
+    const instruction *instruction = &program->instructions[index];
+    /* The base exists before the first instruction; afterwards the instruction before has just written `previous`. */
+    int previous = index > 0 ? program->instructions[index - 1].operands[0] : OPERAND_BASE;
+    result->node = instruction->node;
+    result->operand_count = instruction->operand_count - 1;
+    for (int i = 0; i < result->operand_count; i++) {
+        int operand = instruction->operands[i + 1];
+        result->operands[i] = operand == previous ? IV_TILE_PREVIOUS
+                              : operand >= OPERAND_INPUT && operand < OPERAND_REGISTER
+                                  ? operand - OPERAND_INPUT
+                                  : IV_TILE_OTHER;
+    }
 }
 
 /* ---- running ---- */

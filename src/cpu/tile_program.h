@@ -29,6 +29,22 @@ int iv_tile_program_inputs(const iv_tile_program *program);
 /** Input `index` of the program: *graph_input is the graph input it reads, or -1 for a hidden constant, which goes to *constant. */
 void iv_tile_program_input(const iv_tile_program *program, int index, int *graph_input,
                            iv_tensor **constant);
+/* An instruction as the kernels of contractions see it, which have steps of their own for the simplest ones. */
+typedef struct iv_tile_instruction {
+    const iv_node *node;
+    int operand_count; /* without the output */
+    /* What each operand is: IV_TILE_PREVIOUS the result of the instruction before (the base for the first one), 0 and up an
+     * input of the program, IV_TILE_OTHER any other value. */
+    int operands[IV_WALK_OPERANDS];
+} iv_tile_instruction;
+enum { IV_TILE_PREVIOUS = -1, IV_TILE_OTHER = -2 };
+
+/** The number of instructions. */
+int iv_tile_program_count(const iv_tile_program *program);
+/** Instruction `index`; for BatchNormalization the operands are x and the two factors of y = fma(x, a, b). */
+void iv_tile_program_instruction(const iv_tile_program *program, int index,
+                                 iv_tile_instruction *instruction);
+
 /** Runs the program over a row: data[0] is the output, data[1] the base (if any), then the inputs in order; steps are in bytes.
  * An instance of iv_walk_row, with the program as context: safe from many threads. The output must not overlap what is read. */
 void iv_tile_program_row(void *program, int64_t count, char *const *data, const int64_t *steps);
