@@ -116,9 +116,9 @@ static iv_status eval_space_to_depth(iv_call *call) {
     const block_params *params = call->node->params;
     const int64_t *dims = iv_call_input(call, 0)->dims, size = params->size;
     const int64_t split[6] = {dims[0], dims[1], dims[2] / size, size, dims[3] / size, size};
-    static const int order[6] = {0, 3, 5, 1, 2, 4};
+    static const int order[6] = {0, 3, 5, 1, 2, 4}, channel_first[6] = {0, 1, 3, 5, 2, 4};
     const int64_t result[4] = {dims[0], dims[1] * size * size, dims[2] / size, dims[3] / size};
-    return rearrange(call, split, order, result);
+    return rearrange(call, split, params->columns_first ? channel_first : order, result);
 }
 
 /* ---- Trilu ---- */

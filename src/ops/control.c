@@ -72,63 +72,6 @@ static bool same_values(const iv_fact *left, const iv_fact *right) {
     return true;
 }
 
-static void merge_shape(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool *changed) {
-    if (into->rank == IV_RANK_UNKNOWN)
-        return;
-    bool open = into->rank != other->rank;
-    for (int d = 0; d < into->rank && !open; d++) {
-        if (iv_dim_equal(into->dims[d], other->dims[d]))
-            continue;
-        *changed = true;
-        /* A formula of a sequence holds for each of its tensors, so an extent that differs between them has none. */
-        open = into->kind == IV_KIND_SEQUENCE;
-        if (!open)
-            into->dims[d] = iv_infer_fresh(infer, output, d);
-    }
-    if (open) {
-        into->rank = IV_RANK_UNKNOWN;
-        *changed = true;
-    }
-}
-
-iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other,
-                           bool *changed) {
-    if (is_nothing(other)) {
-        *changed = *changed || !into->optional;
-        into->optional = true;
-        return IV_OK;
-    }
-    if (is_nothing(into)) {
-        *changed = true;
-        IV_TRY(iv_fact_copy(into, other, infer->error));
-        into->optional = true;
-        return IV_OK;
-    }
-    if (into->kind == IV_KIND_NONE)
-        return IV_OK;
-    if (other->kind == IV_KIND_NONE) {
-        *changed = true;
-        iv_fact_clear(into);
-        return IV_OK;
-    }
-    if (into->kind != other->kind || into->dtype != other->dtype) {
-        char left[IV_FACT_TEXT_BYTES], right[IV_FACT_TEXT_BYTES];
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d is either %s or %s", output,
-                             iv_fact_text(into, left, sizeof left),
-                             iv_fact_text(other, right, sizeof right));
-    }
-    if (other->optional && !into->optional) {
-        into->optional = true;
-        *changed = true;
-    }
-    if ((into->constant != NULL || into->elements != NULL) && !same_values(into, other)) {
-        drop_values(into);
-        *changed = true;
-    }
-    merge_shape(infer, output, into, other, changed);
-    return IV_OK;
-}
-
 typedef struct symbol_search {
     const iv_infer *infer;
     bool all_found;
@@ -156,6 +99,82 @@ bool iv_control_closed(const iv_infer *infer, iv_dim dim) {
     symbol_search search = {infer, true};
     iv_dim_visit_symbols(dim, find_symbol, &search);
     return search.all_found;
+}
+
+/* Whether an extent of a repeated graph's state is already a symbol of its own, so that nothing can contradict it. */
+static bool is_widened(const iv_infer *infer, iv_dim dim) {
+    return iv_dim_symbol_name(dim) != NULL && !iv_control_closed(infer, dim);
+}
+
+static void merge_shape(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool repeated,
+                        bool *changed) {
+    if (into->rank == IV_RANK_UNKNOWN)
+        return;
+    bool open = into->rank != other->rank;
+    for (int d = 0; d < into->rank && !open; d++) {
+        if (iv_dim_equal(into->dims[d], other->dims[d]) || (repeated && is_widened(infer, into->dims[d])))
+            continue;
+        *changed = true;
+        /* A formula of a sequence holds for each of its tensors, so an extent that differs between them has none. */
+        open = into->kind == IV_KIND_SEQUENCE;
+        if (!open)
+            into->dims[d] = iv_infer_fresh(infer, output, d);
+    }
+    if (open) {
+        into->rank = IV_RANK_UNKNOWN;
+        *changed = true;
+    }
+}
+
+/* Takes over a fact, with symbols of its own for what only the inside of a graph knows. */
+static iv_status adopt(iv_infer *infer, int output, iv_fact *into, const iv_fact *other) {
+    IV_TRY(iv_fact_copy(into, other, infer->error));
+    into->optional = true;
+    for (int d = 0; d < into->rank; d++) {
+        if (iv_control_closed(infer, into->dims[d]))
+            continue;
+        if (into->kind == IV_KIND_SEQUENCE)
+            into->rank = IV_RANK_UNKNOWN;
+        else
+            into->dims[d] = iv_infer_fresh(infer, output, d);
+    }
+    return IV_OK;
+}
+
+iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool repeated,
+                           bool *changed) {
+    if (is_nothing(other)) {
+        *changed = *changed || !into->optional;
+        into->optional = true;
+        return IV_OK;
+    }
+    if (is_nothing(into)) {
+        *changed = true;
+        return adopt(infer, output, into, other);
+    }
+    if (into->kind == IV_KIND_NONE)
+        return IV_OK;
+    if (other->kind == IV_KIND_NONE) {
+        *changed = true;
+        iv_fact_clear(into);
+        return IV_OK;
+    }
+    if (into->kind != other->kind || into->dtype != other->dtype) {
+        char left[IV_FACT_TEXT_BYTES], right[IV_FACT_TEXT_BYTES];
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d is either %s or %s", output,
+                             iv_fact_text(into, left, sizeof left),
+                             iv_fact_text(other, right, sizeof right));
+    }
+    if (other->optional && !into->optional) {
+        into->optional = true;
+        *changed = true;
+    }
+    if ((into->constant != NULL || into->elements != NULL) && !same_values(into, other)) {
+        drop_values(into);
+        *changed = true;
+    }
+    merge_shape(infer, output, into, other, repeated, changed);
+    return IV_OK;
 }
 
 /* ---- values ---- */
@@ -288,7 +307,7 @@ static iv_status infer_both(iv_infer *infer) {
             for (int i = 0; i < infer->output_count && second == IV_OK; i++) {
                 bool changed;
                 if (first == IV_OK)
-                    second = iv_control_merge(infer, i, &infer->outputs[i], &others[i], &changed);
+                    second = iv_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
                 else
                     second = iv_fact_copy(&infer->outputs[i], &others[i], infer->error);
                 if (first != IV_OK)

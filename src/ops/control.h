@@ -20,9 +20,9 @@ iv_status iv_control_prepare(iv_node *node, const char *name, int inputs, iv_gra
                              iv_error *error);
 
 /** Widens `into` so that it describes both what it described and `other`: extents that differ become fresh ones of output
- * `output`, ranks that differ become open, values that differ are dropped. *changed is set when `into` was changed. SHAPE
- * when kinds or dtypes differ. */
-iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other,
+ * `output`, ranks that differ become open, values that differ are dropped. *changed is set when `into` was changed. With
+ * `repeated`, extents of `into` that an earlier merge made fresh already stand for any. SHAPE when kinds or dtypes differ. */
+iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool repeated,
                            bool *changed);
 /** Forgets all of a tensor or sequence but its kind and dtype. */
 void iv_control_forget(iv_fact *fact);

@@ -67,7 +67,7 @@ static iv_status refine(iv_infer *infer, loop_facts *facts, bool *changed) {
     IV_TRY(iv_infer_graph(infer, params->body, facts->count, facts->state, facts->outputs));
     *changed = false;
     for (int i = 2; i < facts->count; i++)
-        IV_TRY(iv_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], changed));
+        IV_TRY(iv_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], true, changed));
     return IV_OK;
 }
 

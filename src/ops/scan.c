@@ -129,7 +129,7 @@ static iv_status settle_facts(iv_infer *infer, scan_facts *facts) {
             iv_control_forget(&facts->inputs[i]);
         IV_TRY(iv_infer_graph(infer, params->body, inputs, facts->inputs, facts->outputs));
         for (int i = 0; i < params->states; i++)
-            IV_TRY(iv_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], &changed));
+            IV_TRY(iv_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], true, &changed));
     }
     return IV_OK;
 }
