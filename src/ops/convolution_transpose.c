@@ -75,16 +75,19 @@ static iv_status transpose_extent(const iv_infer *infer, int axis, iv_dim in, iv
         *out = iv_dim_constant(scope, params->output_shape[axis]);
         return IV_OK;
     }
-    if (same_padding(window)) {
-        *out = iv_dim_multiply(scope, in, stride);
-        return IV_OK;
-    }
     iv_dim reach = iv_dim_multiply(scope, iv_dim_subtract(scope, kernel, one),
                                    iv_dim_constant(scope, window->dilations[axis]));
     iv_dim spread = iv_dim_multiply(scope, iv_dim_subtract(scope, in, one), stride);
-    int64_t rest = params->output_padding[axis] + 1 - window->begin[axis] - window->end[axis],
-            extent;
-    *out = iv_dim_add(scope, iv_dim_add(scope, spread, reach), iv_dim_constant(scope, rest));
+    iv_dim full = iv_dim_add(scope, iv_dim_add(scope, spread, reach),
+                             iv_dim_constant(scope, params->output_padding[axis] + 1));
+    if (same_padding(window)) {
+        /* Padding only ever cuts: where the kernel is shorter than the stride, less comes out. */
+        *out = iv_dim_minimum(scope, iv_dim_multiply(scope, in, stride), full);
+        return IV_OK;
+    }
+    int64_t extent;
+    *out = iv_dim_subtract(scope, full,
+                           iv_dim_constant(scope, window->begin[axis] + window->end[axis]));
     if (iv_dim_is_constant(*out, &extent) && extent < 0)
         return iv_infer_fail(infer, IV_ERROR_SHAPE,
                              "pads leave nothing of the output along spatial axis %d", axis);

@@ -6,8 +6,8 @@
  *
  *     pre = (xW + hR) + (Wb + Rb)          without B: pre = xW + hR
  *
- * and, each operation rounded once (f is the first activation, g the second, h the third; `clip`
- * bounds what an activation gets to [-clip, clip]):
+ * and, each operation rounded once (f is the first activation, g the second, h the third; `clip` bounds
+ * what f and g get to [-clip, clip], not what h gets):
  *
  *     RNN   H' = f(pre)
  *     GRU   z = f(pre_z), r = f(pre_r)

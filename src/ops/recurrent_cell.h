@@ -108,7 +108,7 @@ static inline void IV_CELL(lstm)(const iv_recurrent_params *params,
     IV_CELL(gate)(params, &activations[0], hidden, out);
     for (int64_t i = 0; i < hidden; i++)
         h[i] = c[i];
-    IV_CELL(gate)(params, &activations[2], hidden, h);
+    IV_CELL(activate)(&activations[2], hidden, h);
     for (int64_t i = 0; i < hidden; i++)
         h[i] = out[i] * h[i];
     IV_CELL(round_state)(dtype, hidden, h);

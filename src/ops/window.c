@@ -92,7 +92,7 @@ iv_status iv_window_extent(const iv_infer *infer, const iv_window *window, int a
     iv_dim padded =
         iv_dim_add(scope, in, iv_dim_constant(scope, window->begin[axis] + window->end[axis]));
     iv_dim room = iv_dim_subtract(scope, padded, iv_dim_add(scope, reach, one));
-    if (window->ceil_mode && window->auto_pad == IV_PAD_EXPLICIT) {
+    if (window->ceil_mode) {
         /* A last window that would start beyond the input and its first padding is left out. */
         iv_dim all = iv_dim_add(scope, iv_dim_ceiling_divide(scope, room, stride), one);
         iv_dim starts = iv_dim_add(scope, in, iv_dim_constant(scope, window->begin[axis]));
