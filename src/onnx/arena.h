@@ -8,7 +8,6 @@
 #define IV_ONNX_ARENA_H
 
 #include <stdbool.h>
-#include <stdbool.h>
 
 #include <protobuf-c/protobuf-c.h>
 

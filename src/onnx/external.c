@@ -46,14 +46,6 @@ static iv_status map_descriptor(int descriptor, const char *name, iv_shared_mapp
     return IV_OK;
 }
 
-iv_status iv_shared_mapping_open(const char *path, iv_shared_mapping **mapping, iv_error *error) {
-    /* O_NONBLOCK: a named pipe is refused below instead of waited for. */
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0)
-        return iv_fail(error, IV_ERROR_IO, "%.300s: %s", path, strerror(errno));
-    return map_descriptor(descriptor, path, mapping, error);
-}
-
 iv_shared_mapping *iv_shared_mapping_retain(iv_shared_mapping *mapping) {
     atomic_fetch_add_explicit(&mapping->references, 1, memory_order_relaxed);
     return mapping;
@@ -138,8 +130,8 @@ static bool stays_below(const char *location) {
     }
 }
 
-static iv_status open_location(iv_external *external, const char *location, iv_shared_mapping **mapping,
-                               iv_error *error) {
+static iv_status open_location(iv_external *external, const char *location,
+                               iv_shared_mapping **mapping, iv_error *error) {
     if (external->path == NULL)
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
                        "its data are in the file %.300s, but the model comes from memory: load it "

@@ -13,10 +13,9 @@ typedef struct iv_shared_mapping {
     const char *data; /* NULL when the file is empty */
 } iv_shared_mapping;
 
-/** Maps the file at `path`, a path of the caller's own. The caller releases the mapping. */
-iv_status iv_shared_mapping_open(const char *path, iv_shared_mapping **mapping, iv_error *error);
 iv_shared_mapping *iv_shared_mapping_retain(iv_shared_mapping *mapping);
-/** Drops a reference to an `iv_shared_mapping`; NULL is allowed. Takes a void pointer for iv_tensor_wrap.
+/** Drops a reference to an `iv_shared_mapping`; NULL is allowed. Takes a void pointer for
+ * iv_tensor_wrap.
  */
 void iv_shared_mapping_release(void *mapping);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "base/file.h"
 #include "onnx/importer.h"
 
 /* ---- what the file says of itself ---- */
@@ -162,21 +163,20 @@ iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_sc
 
 iv_status iv_onnx_load_file(const char *path, iv_scope *scope, iv_graph **graph, iv_onnx_info *info,
                             iv_error *error) {
-    iv_shared_mapping *mapping;
-    IV_TRY(iv_shared_mapping_open(path, &mapping, error));
+    iv_mapping mapping;
+    IV_TRY(iv_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
     char *folder = iv_allocate(length + 2);
     if (folder == NULL) {
-        iv_shared_mapping_release(mapping);
+        iv_file_unmap(&mapping);
         return iv_fail_memory(error, length + 2);
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    iv_status status =
-        iv_onnx_load(mapping->data, mapping->size, folder, scope, graph, info, error);
+    iv_status status = iv_onnx_load(mapping.bytes, mapping.size, folder, scope, graph, info, error);
     iv_free(folder);
-    iv_shared_mapping_release(mapping);
+    iv_file_unmap(&mapping);
     if (status != IV_OK)
         return iv_fail_within(error, status, "%.200s: ", path);
     return IV_OK;

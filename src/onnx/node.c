@@ -69,7 +69,7 @@ static iv_status add_constant(iv_importer *importer, iv_environment *environment
 
 /* ---- all other nodes ---- */
 
-/* Names that are omitted at the end are as good as none. */
+/* The number of outputs without those that nobody wants at the end. */
 static size_t named_count(size_t count, char *const *names) {
     while (count > 0 && names[count - 1][0] == '\0')
         count--;
@@ -118,10 +118,14 @@ static iv_status connect(iv_importer *importer, iv_environment *environment,
                          iv_value_id *ids, iv_error *error) {
     int version;
     IV_TRY(iv_onnx_version(importer, environment, node, name, &version, error));
-    size_t formal = named_count(node->n_input, node->input);
-    size_t input_count = formal + outer_count;
+    size_t formal = node->n_input;
     size_t output_count = named_count(node->n_output, node->output);
     IV_TRY(find_inputs(importer, environment, node, name, formal, ids, error));
+    /* What is omitted at the end, by an empty name or by a call that gives no such argument, is as
+     * good as not there. */
+    while (formal > 0 && ids[formal - 1] == IV_NO_VALUE)
+        formal--;
+    size_t input_count = formal + outer_count;
     for (size_t i = 0; i < outer_count; i++)
         ids[formal + i] = outer[i];
     IV_TRY(define_outputs(environment, node, output_count, ids + input_count, error));

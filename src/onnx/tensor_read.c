@@ -321,8 +321,8 @@ static iv_status read_external(const reading *in, iv_tensor **tensor, iv_error *
     const char *data = mapping->data + part.offset;
     IV_TRY(check_bools(in, (const uint8_t *)data, error));
     if ((uintptr_t)data % iv_dtype_size(in->dtype) == 0) {
-        IV_TRY(iv_tensor_wrap(in->dtype, in->rank, in->dims, NULL, (void *)data, iv_shared_mapping_release,
-                              mapping, tensor, error));
+        IV_TRY(iv_tensor_wrap(in->dtype, in->rank, in->dims, NULL, (void *)data,
+                              iv_shared_mapping_release, mapping, tensor, error));
         iv_shared_mapping_retain(mapping);
         return IV_OK;
     }
