@@ -1,0 +1,100 @@
+/* What the tests of definitions share: small tensors from lists, and one node run by its
+ * definition. */
+#ifndef IV_TESTS_DEFINITION_CASES_H
+#define IV_TESTS_DEFINITION_CASES_H
+
+#include "ops/kernel_cases.h"
+
+/* A tensor of a list of extents and a list of values, both in parentheses: TENSOR(IV_S64, (2, 1),
+ * (int64_t, 3, 4)). */
+#define UNWRAP(...) __VA_ARGS__
+#define EXTENTS(...) ((int64_t[]){__VA_ARGS__})
+#define COUNT_OF(type, ...) (sizeof((type[]){__VA_ARGS__}) / sizeof(type))
+#define LIST_OF(type, ...) ((type[]){__VA_ARGS__})
+#define TENSOR(dtype, dims, values)                                                                \
+    list_tensor(dtype, (int)(sizeof EXTENTS dims / sizeof(int64_t)), EXTENTS dims, LIST_OF values, \
+                COUNT_OF values)
+#define LIST(dtype, values)                                                                        \
+    list_tensor(dtype, 1, EXTENTS((int64_t)COUNT_OF values), LIST_OF values, COUNT_OF values)
+#define SCALAR(dtype, value) list_tensor(dtype, 0, NULL, LIST_OF value, 1)
+
+static inline iv_tensor *list_tensor(iv_dtype dtype, int rank, const int64_t *dims,
+                                     const void *values, size_t count) {
+    iv_tensor *tensor = NULL;
+    assert_int_equal(iv_tensor_from_data(dtype, rank, dims, values, &tensor, NULL), IV_OK);
+    assert_int_equal(iv_tensor_elements(tensor), count);
+    return tensor;
+}
+
+static inline node_runner make_node(const char *op, int version, iv_tensor *first,
+                                    iv_tensor *second, iv_tensor *third) {
+    node_runner runner = {.op = op, .version = version, .output_count = 1};
+    runner.inputs[0] = first;
+    runner.inputs[1] = second;
+    runner.inputs[2] = third;
+    runner.input_count = third != NULL ? 3 : second != NULL ? 2 : 1;
+    return runner;
+}
+
+/* Runs the definition; output 0 must be `expected` bit for bit. Releases everything. */
+static inline void expect_output(node_runner runner, iv_tensor *expected) {
+    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+    const iv_tensor *got = outputs[0].tensor;
+    if (!iv_tensor_equal(got, expected)) {
+        size_t size = iv_dtype_size(got->dtype);
+        char dims[IV_DIMS_TEXT_BYTES];
+        for (int64_t i = 0; i < iv_tensor_elements(got) && got->dtype == expected->dtype &&
+                            iv_tensor_elements(got) == iv_tensor_elements(expected);
+             i++) {
+            uint64_t left = 0, right = 0;
+            memcpy(&left, got->data + (size_t)i * size, size);
+            memcpy(&right, expected->data + (size_t)i * size, size);
+            if (left != right)
+                print_message("%s: element %lld is %llx instead of %llx\n", runner.op, (long long)i,
+                              (unsigned long long)left, (unsigned long long)right);
+        }
+        fail_msg("%s gave another %s%s", runner.op, iv_dtype_name(got->dtype),
+                 iv_dims_text(got->rank, got->dims, dims));
+    }
+    iv_tensor_release(expected);
+    release_outputs(outputs);
+    node_clear(&runner);
+}
+
+/* The definition must fail with `status` and say `words`. */
+static inline void expect_refusal(node_runner runner, iv_status status, const char *words) {
+    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    iv_error error = {0};
+    assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), status);
+    if (strstr(error.message, words) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.message, words);
+    release_outputs(outputs);
+    node_clear(&runner);
+}
+
+/* As check_kernels with one thread: for many small cases, where starting threads would take all the
+ * time. */
+static inline void check_loops(node_runner runner) {
+    static const iv_isa isas[] = {IV_ISA_SCALAR, IV_ISA_AVX2, IV_ISA_AVX512};
+    iv_value expected[NODE_OUTPUTS] = {{0}}, got[NODE_OUTPUTS] = {{0}};
+    iv_isa isa;
+    node_must_run(&runner, IV_ISA_BEST, 1, expected);
+    for (int i = 0; i < 3; i++) {
+        if (iv_isa_resolve(isas[i], &isa, NULL) != IV_OK)
+            continue;
+        node_must_run(&runner, isa, 1, got);
+        if (!iv_tensor_equal(expected[0].tensor, got[0].tensor))
+            fail_msg("%s of %s differs on %s", runner.op, iv_dtype_name(runner.inputs[0]->dtype),
+                     iv_isa_name(isa));
+        release_outputs(got);
+    }
+    release_outputs(expected);
+    node_clear(&runner);
+}
+
+static inline int leaves_nothing(void **unused) {
+    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+}
+
+#endif
