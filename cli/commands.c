@@ -20,6 +20,16 @@ const command commands[] = {
                     "--no-passes, as it stands in the file.",
      .options = dump_options,
      .run = run_dump},
+    {.name = "compare",
+     .operands = "MODEL",
+     .least_operands = 1,
+     .most_operands = 1,
+     .summary = "Compare a model, node by node, with recorded tensors",
+     .description = "Runs the model and compares each node's outputs with the recorded ones of the same names. Each node gets the "
+                    "recorded inputs, so that the culprit stands alone; with --cumulative, errors flow on. Names the first node "
+                    "that differs. With --record, writes such a file instead: what one machine records, another compares.",
+     .options = compare_options,
+     .run = run_compare},
     {.name = "digest",
      .operands = "FILE…",
      .least_operands = 1,

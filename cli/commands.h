@@ -10,6 +10,9 @@ int run_run(const arguments *arguments);
 extern const option dump_options[];
 int run_dump(const arguments *arguments);
 
+extern const option compare_options[];
+int run_compare(const arguments *arguments);
+
 extern const option digest_options[];
 int run_digest(const arguments *arguments);
 

@@ -176,11 +176,16 @@ static int make_input(const arguments *arguments, const iv_value_description *in
     return EXIT_RIGHT;
 }
 
-int read_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+int read_given_inputs(const arguments *arguments, const iv_model *model, iv_value *values) {
     int code = check_settings(arguments, model);
     const char *text;
     for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL; i++)
         code = read_input(model, text, values);
+    return code;
+}
+
+int complete_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+    int code = EXIT_RIGHT;
     for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
         const iv_value_description *input = iv_model_input(model, i);
         if (values[i].kind == IV_KIND_TENSOR)
@@ -191,4 +196,9 @@ int read_inputs(const arguments *arguments, const iv_model *model, bool make_up,
             code = usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
     }
     return code;
+}
+
+int read_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+    int code = read_given_inputs(arguments, model, values);
+    return code == EXIT_RIGHT ? complete_inputs(arguments, model, make_up, values) : code;
 }

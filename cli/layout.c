@@ -334,11 +334,14 @@ static double gap_between(const point *left, const point *right) {
     return (left->width + right->width) / 2 + (rail ? RAIL_GAP : VERTEX_GAP);
 }
 
-/* Longer lines pull harder, so that they become straight first. */
+/* Longer lines pull harder, so that they become straight first; then chains, in which each vertex has one neighbour. */
 static double link_weight(const drawing *drawing, const link *link) {
     bool upper = drawing->points[link->upper].vertex < 0;
     bool lower = drawing->points[link->lower].vertex < 0;
-    return upper && lower ? 8 : upper || lower ? 2 : 1;
+    bool chain =
+        drawing->first_down[link->upper + 1] - drawing->first_down[link->upper] == 1 &&
+        drawing->first_up[link->lower + 1] - drawing->first_up[link->lower] == 1;
+    return upper && lower ? 8 : upper || lower ? 2 : chain ? 4 : 1;
 }
 
 /* Where a point would like to be: the mean of its neighbours. *weight 0: it does not care. */

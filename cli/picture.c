@@ -109,7 +109,8 @@ static void describe_node(const iv_inspection *graph, int index, vertex *vertex)
             add_line(vertex, iv_inspection_value(graph, node->outputs[i])->fact);
     }
     if (node->parameters > 0) {
-        snprintf(text, sizeof text, "%s parameters", grouped(node->parameters, number));
+        snprintf(text, sizeof text, "%s parameter%s", grouped(node->parameters, number),
+                 node->parameters == 1 ? "" : "s");
         add_line(vertex, text);
     }
 }

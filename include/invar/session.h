@@ -16,13 +16,14 @@ typedef struct iv_session iv_session;
 typedef struct iv_node_event {
     const char *name;     /**< the node's name */
     const char *op;       /**< its operator */
-    const char *kernel;   /**< what computed it: "reference", or the kernel's name */
+    const char *kernel;   /**< what computed it: "reference", "constant" (known before the run), or the kernel's name */
     int depth;            /**< 0 in the model's own graph, more inside If, Loop and Scan */
     int64_t start_ns;     /**< when it began, by the monotonic clock */
     int64_t end_ns;
     int output_count;
     const char *const *output_names; /**< NULL for an output that nobody wants */
-    iv_value *outputs;    /**< the observer may replace a value (release the old one first) */
+    iv_value *outputs;    /**< the observer may replace a value by one of the same type and extents (release the old
+                               one first). Tensors are valid until the observer returns: their memory is used again */
     int64_t output_bytes; /**< of all its outputs */
 } iv_node_event;
 

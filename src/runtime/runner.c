@@ -206,15 +206,47 @@ static iv_status check_aliases(const iv_runner *runner, const iv_call *call) {
     return IV_OK;
 }
 
-static iv_status observe(iv_runner *runner, iv_call *call, const iv_kernel *kernel, int64_t start,
+/* Whether a value can stand in for another: the plan has settled kind, dtype and extents. */
+static bool same_type(iv_value left, iv_value right) {
+    if (left.kind != right.kind)
+        return false;
+    if (left.kind == IV_KIND_SEQUENCE)
+        return left.sequence->dtype == right.sequence->dtype;
+    if (left.kind == IV_KIND_NONE)
+        return true;
+    bool same = left.tensor->dtype == right.tensor->dtype && left.tensor->rank == right.tensor->rank;
+    for (int d = 0; same && d < left.tensor->rank; d++)
+        same = left.tensor->dims[d] == right.tensor->dims[d];
+    return same;
+}
+
+/* Tells the observer, which may replace outputs. `before` has room for all outputs. */
+static iv_status call_observer(const iv_runner *runner, iv_call *call, iv_node_event *event,
+                               iv_value *before) {
+    for (int i = 0; i < call->output_count; i++)
+        before[i] = iv_value_retain(call->outputs[i]);
+    iv_status status =
+        runner->settings->observer(runner->settings->observer_context, event, call->error);
+    for (int i = 0; i < call->output_count; i++) {
+        if (status == IV_OK && !same_type(call->outputs[i], before[i]))
+            status = iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
+                                  "the observer replaced output %d by a value of another type or shape", i);
+        iv_value_release(&before[i]);
+    }
+    return status;
+}
+
+static iv_status observe(iv_runner *runner, iv_call *call, const char *kernel, int64_t start,
                          int64_t end) {
     const iv_node *node = call->node;
-    const char **names = iv_allocate_array((size_t)node->output_count, sizeof *names);
-    if (names == NULL)
-        return iv_fail_memory(call->error, (size_t)node->output_count * sizeof *names);
+    size_t bytes = (size_t)node->output_count * (sizeof(iv_value) + sizeof(char *));
+    iv_value *before = iv_allocate_array(1, bytes);
+    if (before == NULL)
+        return iv_fail_memory(call->error, bytes);
+    const char **names = (const char **)(void *)(before + node->output_count);
     iv_node_event event = {.name = node->name,
                            .op = node->op->name,
-                           .kernel = kernel != NULL ? kernel->name : "reference",
+                           .kernel = kernel,
                            .depth = runner->depth,
                            .start_ns = start,
                            .end_ns = end,
@@ -229,9 +261,8 @@ static iv_status observe(iv_runner *runner, iv_call *call, const iv_kernel *kern
             event.output_bytes += iv_tensor_elements(call->outputs[i].tensor) *
                                   (int64_t)iv_dtype_size(call->outputs[i].tensor->dtype);
     }
-    iv_status status =
-        runner->settings->observer(runner->settings->observer_context, &event, call->error);
-    iv_free(names);
+    iv_status status = call_observer(runner, call, &event, before);
+    iv_free(before);
     return status;
 }
 
@@ -241,7 +272,7 @@ static iv_status launch(iv_runner *runner, iv_call *call, const iv_kernel *kerne
     IV_TRY(iv_call_run(call, kernel != NULL ? kernel->launch : call->node->op->eval));
     iv_status status = check_aliases(runner, call);
     if (status == IV_OK && runner->settings->observer != NULL)
-        status = observe(runner, call, kernel, start, now_ns());
+        status = observe(runner, call, kernel != NULL ? kernel->name : "reference", start, now_ns());
     return status;
 }
 
@@ -344,6 +375,29 @@ static iv_status run_step(iv_runner *runner, size_t index, iv_error *error) {
     return status;
 }
 
+/* Shows the observer a step whose outputs are constants, as if it ran now. */
+static iv_status observe_constants(iv_runner *runner, size_t index, iv_error *error) {
+    const iv_node *node = runner->program->steps[index].node;
+    size_t count = (size_t)node->output_count;
+    iv_value *outputs = iv_allocate_array(count, sizeof *outputs);
+    if (outputs == NULL)
+        return iv_fail_memory(error, count * sizeof *outputs);
+    iv_call call = {
+        .node = node, .output_count = node->output_count, .outputs = outputs, .error = error};
+    for (size_t i = 0; i < count; i++)
+        outputs[i] = iv_value_retain(current_value(runner, node->outputs[i]));
+    int64_t now = now_ns();
+    iv_status status = observe(runner, &call, "constant", now, now);
+    for (size_t i = 0; i < count; i++) {
+        if (status == IV_OK && node->outputs[i] != IV_NO_VALUE)
+            runner->values[node->outputs[i]] = outputs[i];
+        else
+            iv_value_release(&outputs[i]);
+    }
+    iv_free(outputs);
+    return status;
+}
+
 static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *error) {
     const iv_program *program = runner->program;
     for (size_t i = 0; i < program->graph->input_count; i++)
@@ -353,6 +407,8 @@ static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *
         runner->step = step;
         if (runner->plan->steps[s].mode != IV_STEP_SKIP)
             IV_TRY(run_step(runner, s, error));
+        else if (runner->settings->observer != NULL)
+            IV_TRY(observe_constants(runner, s, error));
         for (size_t r = 0; r < step->release_count; r++)
             iv_value_release(&runner->values[step->releases[r]]);
     }

@@ -1,0 +1,163 @@
+#include "reference.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "support.h"
+
+/* ---- the list ---- */
+
+static int compare_items(const void *left, const void *right) {
+    const struct reference_item *first = left, *second = right;
+    return strcmp(first->name, second->name);
+}
+
+/* Adds a tensor, whose reference it takes. */
+static int add_item(reference *reference, const char *name, iv_tensor *tensor) {
+    if (reference->count == reference->capacity) {
+        int capacity = reference->capacity > 0 ? 2 * reference->capacity : 64;
+        struct reference_item *items =
+            realloc(reference->items, (size_t)capacity * sizeof *reference->items);
+        if (items == NULL) {
+            iv_tensor_release(tensor);
+            return out_of_memory();
+        }
+        reference->items = items;
+        reference->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (copy == NULL) {
+        iv_tensor_release(tensor);
+        return out_of_memory();
+    }
+    reference->items[reference->count++] = (struct reference_item){copy, tensor, false};
+    return EXIT_RIGHT;
+}
+
+void free_reference(reference *reference) {
+    for (int i = 0; i < reference->count; i++) {
+        free(reference->items[i].name);
+        iv_tensor_release(reference->items[i].tensor);
+    }
+    free(reference->items);
+    *reference = (struct reference){0};
+}
+
+iv_tensor *find_recorded(reference *reference, const char *name) {
+    struct reference_item key = {.name = (char *)name}, *found = NULL;
+    if (reference->count > 0)
+        found = bsearch(&key, reference->items, (size_t)reference->count, sizeof key, compare_items);
+    if (found == NULL)
+        return NULL;
+    found->used = true;
+    return found->tensor;
+}
+
+/* ---- files ---- */
+
+static int read_archive(const char *path, reference *reference) {
+    int count, code = EXIT_RIGHT;
+    char **names;
+    iv_tensor **tensors;
+    iv_error error;
+    if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
+        return report(&error);
+    for (int i = 0; i < count && code == EXIT_RIGHT; i++)
+        code = add_item(reference, names[i], iv_tensor_retain(tensors[i]));
+    iv_tensors_free(count, names, tensors);
+    return code;
+}
+
+static bool exists(const char *path) {
+    struct stat found;
+    return path != NULL && stat(path, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* Whether a value's name stays in the folder when it is used as a path. */
+static bool stays_inside(const char *name) {
+    for (const char *part = name; part != NULL; part = strchr(part, '/')) {
+        part += *part == '/';
+        if (strcmp(part, "..") == 0 || strncmp(part, "../", 3) == 0)
+            return false;
+    }
+    return name[0] != '\0';
+}
+
+/* Reads FOLDER/NAME.npy if there is such a file. */
+static int read_named(const char *folder, const char *name, reference *reference) {
+    size_t bytes = strlen(name) + sizeof ".npy";
+    char *file = malloc(bytes);
+    if (file == NULL)
+        return out_of_memory();
+    snprintf(file, bytes, "%s.npy", name);
+    char *path = stays_inside(name) ? join_path(folder, file) : NULL;
+    if (!exists(path)) {
+        for (char *at = file; *at != '\0'; at++)
+            *at = *at == '/' ? '_' : *at;
+        free(path);
+        path = join_path(folder, file);
+    }
+    free(file);
+    int code = EXIT_RIGHT;
+    iv_tensor *tensor = NULL;
+    iv_error error;
+    if (exists(path))
+        code = iv_tensor_load(path, NULL, &tensor, &error) == IV_OK ? add_item(reference, name, tensor)
+                                                                    : report(&error);
+    free(path);
+    return code;
+}
+
+/* Reads FOLDER/STEM_INDEX.pb if there is such a file; sequences are left out. */
+static int read_standard(const char *folder, const char *stem, int index,
+                         const iv_value_description *description, reference *reference) {
+    char name[64];
+    snprintf(name, sizeof name, "%s_%d.pb", stem, index);
+    char *path = join_path(folder, name);
+    int code = EXIT_RIGHT;
+    iv_value value = {0};
+    iv_error error;
+    if (exists(path) && iv_onnx_value_load(path, description, &value, &error) != IV_OK)
+        code = report(&error);
+    if (code == EXIT_RIGHT && value.kind == IV_KIND_TENSOR)
+        code = add_item(reference, description->name, iv_tensor_retain(value.tensor));
+    iv_value_release(&value);
+    free(path);
+    return code;
+}
+
+static int read_folder(const char *folder, const iv_model *model, const iv_inspection *graph,
+                       reference *reference) {
+    int code = EXIT_RIGHT;
+    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++)
+        code = read_standard(folder, "input", i, iv_model_input(model, i), reference);
+    for (int i = 0; i < iv_model_output_count(model) && code == EXIT_RIGHT; i++)
+        code = read_standard(folder, "output", i, iv_model_output(model, i), reference);
+    for (int i = 0; i < iv_inspection_value_count(graph) && code == EXIT_RIGHT; i++) {
+        const iv_inspected_value *value = iv_inspection_value(graph, i);
+        if (!value->initialiser)
+            code = read_named(folder, value->name, reference);
+    }
+    return code;
+}
+
+int read_reference(const char *path, const iv_model *model, const iv_inspection *graph,
+                   reference *reference) {
+    struct stat found;
+    *reference = (struct reference){0};
+    if (stat(path, &found) != 0) {
+        fprintf(stderr, "invar: cannot read reference %s: %s\n", path, strerror(errno));
+        return EXIT_FAILED;
+    }
+    int code = S_ISDIR(found.st_mode) ? read_folder(path, model, graph, reference)
+                                      : read_archive(path, reference);
+    if (code == EXIT_RIGHT && reference->count == 0) {
+        fprintf(stderr, "invar: reference %s holds no tensor of a value of the model\n", path);
+        code = EXIT_FAILED;
+    }
+    if (reference->count > 0)
+        qsort(reference->items, (size_t)reference->count, sizeof *reference->items, compare_items);
+    return code;
+}
