@@ -13,6 +13,12 @@ int run_dump(const arguments *arguments);
 extern const option compare_options[];
 int run_compare(const arguments *arguments);
 
+extern const option bench_options[];
+int run_bench(const arguments *arguments);
+
+extern const option profile_options[];
+int run_profile(const arguments *arguments);
+
 extern const option digest_options[];
 int run_digest(const arguments *arguments);
 

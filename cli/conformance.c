@@ -8,12 +8,16 @@
 #include "commands.h"
 #include "manifest.h"
 #include "strided.h"
+#include "progress.h"
 #include "support.h"
+#include "text.h"
+#include "whole_file.h"
 
 const option conformance_options[] = {
     MODEL_OPTIONS,
     SESSION_OPTIONS,
     {"verbose", NULL, false, "Print a line for each case"},
+    {"json", NULL, false, "Print the results as JSON"},
     {"only", "TEXT", true, "Run only the cases whose name contains TEXT"},
     {"tolerance", "ATOL,RTOL", false, "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
     {"manifest", "FILE", false, "Cases to leave out: lines of NAME, a tab and the reason"},
@@ -28,7 +32,8 @@ typedef struct settings {
     double absolute, relative;
     bool verbose, strided;
     manifest manifest;
-    FILE *digests;
+    json_t *cases; /* with --json: an object per case, instead of lines */
+    whole_file digests; /* without a stream: not wanted */
     const arguments *arguments;
     int passed, failed, skipped;
 } settings;
@@ -121,9 +126,9 @@ static iv_status run_data_set(const settings *settings, const iv_model *model, i
         status = compare_outputs(settings, model, ours, recorded, error);
     char digest[IV_DIGEST_TEXT_BYTES];
     iv_error ignored;
-    if (settings->digests != NULL && (status == IV_OK || status == IV_ERROR_DIFFERENT) &&
+    if (settings->digests.stream != NULL && (status == IV_OK || status == IV_ERROR_DIFFERENT) &&
         iv_digest_values(outputs, ours, digest, &ignored) == IV_OK)
-        fprintf(settings->digests, "%s %s\n", digest, name);
+        fprintf(settings->digests.stream, "%s %s\n", digest, name);
     for (size_t i = 0; i < count; i++)
         iv_value_release(&values[i]);
     free(values);
@@ -176,27 +181,42 @@ static bool is_selected(const settings *settings, const char *name) {
     return option_value(settings->arguments, "only") == NULL;
 }
 
+/* Notes the result of a case: as a line (with `print`), or for --json. */
+static void note_case(settings *settings, const char *name, const char *result, const char *reason,
+                      bool print) {
+    if (settings->cases != NULL) {
+        json_array_append_new(settings->cases,
+                              json_pack("{s:o, s:s, s:o}", "name", text_json(name), "result", result,
+                                        "reason", text_json(reason)));
+    } else if (print) {
+        clear_progress();
+        printf(reason != NULL ? "%s %s: %s\n" : "%s %s\n", result, name, reason);
+        fflush(stdout);
+    }
+}
+
 static void count_case(settings *settings, const char *folder, const char *name) {
     if (!is_selected(settings, name))
         return;
     const char *reason = manifest_reason(&settings->manifest, name);
     if (reason != NULL) {
         settings->skipped++;
-        if (settings->verbose)
-            printf("skipped %s: %s\n", name, reason);
+        note_case(settings, name, "skipped", reason, settings->verbose);
         return;
     }
+    show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed, settings->failed,
+                  settings->skipped, name);
     iv_error error = {IV_OK, ""};
     iv_status status = run_case(settings, folder, name, &error);
     if (status == IV_OK) {
         settings->passed++;
-        if (settings->verbose)
-            printf("passed %s\n", name);
+        note_case(settings, name, "passed", NULL, settings->verbose);
     } else {
+        char message[IV_ERROR_MESSAGE_BYTES + 64];
         settings->failed++;
-        printf("failed %s: %s: %s\n", name, iv_status_name(status), error.message);
+        snprintf(message, sizeof message, "%s: %s", iv_status_name(status), error.message);
+        note_case(settings, name, "failed", message, true);
     }
-    fflush(stdout);
 }
 
 /* ---- folders ---- */
@@ -254,12 +274,23 @@ static bool read_settings(const arguments *arguments, settings *settings) {
     const char *file = option_value(arguments, "manifest");
     if (file != NULL && !read_manifest(file, &settings->manifest))
         return false;
-    file = option_value(arguments, "digests");
-    if (file != NULL && (settings->digests = fopen(file, "w")) == NULL) {
-        fprintf(stderr, "invar: cannot write %s: %s\n", file, strerror(errno));
+    if (has_option(arguments, "json") && (settings->cases = json_array()) == NULL) {
+        out_of_memory();
         return false;
     }
-    return true;
+    file = option_value(arguments, "digests");
+    return file == NULL || begin_file(file, &settings->digests);
+}
+
+static bool print_counts(settings *settings) {
+    if (settings->cases == NULL) {
+        printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed, settings->skipped);
+        return true;
+    }
+    json_t *all = json_pack("{s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
+                            "skipped", settings->skipped, "cases", settings->cases);
+    settings->cases = NULL;
+    return print_json_value(stdout, all);
 }
 
 int run_conformance(const arguments *arguments) {
@@ -270,10 +301,12 @@ int run_conformance(const arguments *arguments) {
         if (!visit_folder(&settings, arguments->positional[i], 0))
             code = EXIT_FAILED;
     }
-    if (settings.digests != NULL && fclose(settings.digests) != 0)
+    clear_progress();
+    if (settings.digests.stream != NULL && !end_file(&settings.digests, complete))
         code = EXIT_FAILED;
     if (complete) {
-        printf("%d passed, %d failed, %d skipped\n", settings.passed, settings.failed, settings.skipped);
+        if (!print_counts(&settings))
+            code = EXIT_FAILED;
         if (code == EXIT_RIGHT && settings.failed != 0)
             code = EXIT_DIFFERENT;
         if (code == EXIT_RIGHT && settings.passed == 0) {
@@ -281,6 +314,7 @@ int run_conformance(const arguments *arguments) {
             code = EXIT_FAILED;
         }
     }
+    json_decref(settings.cases);
     free_manifest(&settings.manifest);
     return code;
 }

@@ -36,13 +36,22 @@ bool read_model_options(const arguments *arguments, iv_model_options *options) {
 
 bool read_session_options(const arguments *arguments, iv_session_options *options) {
     *options = (iv_session_options)IV_SESSION_OPTIONS_DEFAULT;
-    const char *threads = option_value(arguments, "threads");
     long long count = 0;
-    if (threads != NULL && !parse_integer(threads, 0, 1024, &count)) {
-        usage_error("--threads takes a number from 0 to 1024, not %s", threads);
+    if (!read_count(arguments, "threads", 0, 1024, &count))
+        return false;
+    options->threads = (int)count;
+    return true;
+}
+
+bool read_count(const arguments *arguments, const char *name, long long least, long long most,
+                long long *value) {
+    const char *text = option_value(arguments, name);
+    if (text == NULL)
+        return true;
+    if (!parse_integer(text, least, most, value)) {
+        usage_error("--%s takes a number from %lld to %lld, not %s", name, least, most, text);
         return false;
     }
-    options->threads = (int)count;
     return true;
 }
 

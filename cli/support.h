@@ -24,6 +24,11 @@ bool read_model_options(const arguments *arguments, iv_model_options *options);
 /** Reads --threads. False after printing what is wrong. */
 bool read_session_options(const arguments *arguments, iv_session_options *options);
 
+/** Reads an option that takes a whole number; `*value` stays as it is where the option is not given. False after printing what is
+ * wrong. */
+bool read_count(const arguments *arguments, const char *name, long long least, long long most,
+                long long *value);
+
 /** "FOLDER/NAME" in fresh memory, or NULL. */
 char *join_path(const char *folder, const char *name);
 
