@@ -236,6 +236,12 @@ ALWAYS void transpose_8x8(const float *source, int64_t source_stride, float *des
 
 static void copy_elements(int64_t rows, int64_t columns, const float *source, int64_t row_stride,
                           int64_t column_stride, float *destination, int64_t destination_stride) {
+    if (columns < rows && row_stride == 1) { /* planes to few channels: long loops over a plane */
+        for (int64_t j = 0; j < columns; j++, source += column_stride, destination++)
+            for (int64_t i = 0; i < rows; i++)
+                destination[i * destination_stride] = source[i];
+        return;
+    }
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             destination[i * destination_stride + j] = source[i * row_stride + j * column_stride];
