@@ -1,13 +1,22 @@
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "base/workers.h"
 
 #include <pthreadpool.h>
+#include <sched.h>
 
 #include "base/allocation.h"
 
 struct iv_workers {
     pthreadpool_t pool; /* NULL with one thread */
     int threads;
+    uint32_t flags;     /* how the pool's threads wait */
 };
+
+/* How many processors this process may use. */
+static int processor_count(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
 
 iv_status iv_workers_create(int threads, iv_workers **workers, iv_error *error) {
     if (threads < 0 || threads > 1024)
@@ -23,6 +32,10 @@ iv_status iv_workers_create(int threads, iv_workers **workers, iv_error *error) 
             return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "could not start %d threads", threads);
         }
         fresh->threads = (int)pthreadpool_get_threads_count(fresh->pool);
+        /* Waiting threads spin, which is quick, unless there are more of them than processors: then they would keep
+         * each other from working. */
+        if (fresh->threads > processor_count())
+            fresh->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
     }
     *workers = fresh;
     return IV_OK;
@@ -66,7 +79,7 @@ void iv_workers_run(iv_workers *workers, int64_t count, int64_t grain, iv_worker
     if (piece < grain)
         piece = grain;
     loop running = {task, context};
-    /* Flag 0 on purpose: the pool's other flag would flush subnormals. */
+    /* Never the pool's other flag: it would flush subnormals. */
     pthreadpool_parallelize_1d_tile_1d(workers->pool, run_piece, &running, (size_t)count,
-                                       (size_t)piece, 0);
+                                       (size_t)piece, workers->flags);
 }
