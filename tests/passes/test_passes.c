@@ -1,0 +1,195 @@
+/* Passes change graphs, never bits: what each one does to a graph made for it, and random graphs with all of them on and off. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+
+#include <cmocka.h>
+
+#include "support/graph_builder.h"
+#include "support/random.h"
+
+static iv_tensor *random_tensor(random_source *source, int rank, const int64_t *dims) {
+    /* What the passes must not disturb: signs of zeros, NaN, infinities, subnormals, rounding. */
+    static const float corners[] = {0.0f, -0.0f, 1.0f, -1.0f, 1e-40f, -1e-42f, 3e38f, INFINITY, -INFINITY, NAN};
+    iv_tensor *tensor;
+    assert_int_equal(iv_tensor_create(IV_F32, rank, dims, &tensor, NULL), IV_OK);
+    float *data = iv_tensor_mutable_data(tensor);
+    for (int64_t i = 0; i < iv_tensor_elements(tensor); i++) {
+        uint64_t bits = random_bits(source);
+        data[i] = (bits & 15) == 0 ? corners[(bits >> 8) % 10] : (float)((int32_t)(bits >> 32)) * 0x1p-29f;
+    }
+    return tensor;
+}
+
+static void run_all_passes(builder *b) {
+    iv_error error = {IV_OK, ""};
+    builder_finish(b);
+    if (iv_passes_run(b->graph, b->scope, &error) != IV_OK)
+        fail_msg("%s", error.message);
+}
+
+static void check_output(const builder *b, iv_tensor *const *inputs, const iv_tensor *expected) {
+    static const struct {
+        iv_isa isa;
+        int threads;
+    } ways[] = {{IV_ISA_SCALAR, 1}, {IV_ISA_AVX2, 2}, {IV_ISA_AVX512, 3}};
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        if (ways[i].isa > iv_isa_detect())
+            continue;
+        iv_tensor *output;
+        builder_run(b, false, ways[i].isa, ways[i].threads, inputs, &output);
+        assert_true(iv_tensor_equal(output, expected));
+        iv_tensor_release(output);
+    }
+}
+
+/* A float constant that inference cannot have settled: larger than shape arithmetic. */
+static iv_value_id large_constant(builder *b, random_source *source) {
+    return builder_constant(b, random_tensor(source, 2, (int64_t[]){8, 64}));
+}
+
+static void test_fold(void **state) {
+    (void)state;
+    random_source source = {1};
+    builder b = builder_create();
+    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    iv_value_id c = builder_unary(&b, "Neg", large_constant(&b, &source));
+    iv_value_id row = builder_node(&b, "ReduceMax", 1, &c, NULL);
+    iv_value_id y = builder_binary(&b, "Add", x, row);
+    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    run_all_passes(&b);
+    assert_int_equal(b.graph->node_count, 1);
+    assert_int_equal(builder_count(&b, "Add"), 1);
+    builder_destroy(&b);
+}
+
+static void test_views(void **state) {
+    (void)state;
+    builder b = builder_create();
+    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    iv_value_id y = builder_unary(&b, "Transpose", builder_unary(&b, "Transpose", x));
+    y = builder_unary(&b, "Identity", y);
+    y = builder_unary(&b, "ReduceMax", y);
+    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    run_all_passes(&b);
+    assert_int_equal(b.graph->node_count, 1);
+    builder_destroy(&b);
+}
+
+static void test_merge(void **state) {
+    (void)state;
+    builder b = builder_create();
+    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    iv_value_id first = builder_unary(&b, "ReduceMax", x), second = builder_unary(&b, "ReduceMax", x);
+    iv_value_id y = builder_unary(&b, "ReduceMin", builder_binary(&b, "Sub", first, second));
+    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    run_all_passes(&b);
+    assert_int_equal(builder_count(&b, "ReduceMax"), 1);
+    builder_destroy(&b);
+}
+
+static void test_sweep(void **state) {
+    (void)state;
+    random_source source = {2};
+    builder b = builder_create();
+    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    iv_value_id unused = large_constant(&b, &source);
+    builder_binary(&b, "Add", builder_unary(&b, "ReduceMax", x), unused);
+    assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "ReduceMin", x), NULL), IV_OK);
+    run_all_passes(&b);
+    assert_int_equal(b.graph->node_count, 1);
+    assert_null(b.graph->values[unused].fact.constant);
+    builder_destroy(&b);
+}
+
+/* x -> Exp -> { Neg, Sigmoid } -> Add is one web; a second reader of Exp outside keeps it apart. */
+static void test_fuse(void **state) {
+    (void)state;
+    for (int outside = 0; outside < 2; outside++) {
+        builder b = builder_create();
+        iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+        iv_value_id e = builder_unary(&b, "Exp", x);
+        iv_value_id sum = builder_binary(&b, "Add", builder_unary(&b, "Neg", e),
+                                         builder_unary(&b, "Sigmoid", e));
+        assert_int_equal(iv_graph_add_output(b.graph, sum, NULL), IV_OK);
+        if (outside == 1)
+            assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", e), NULL), IV_OK);
+        run_all_passes(&b);
+        assert_int_equal(builder_count(&b, "Fused"), 1);
+        assert_int_equal(builder_count(&b, "Exp"), outside);
+        builder_destroy(&b);
+    }
+}
+
+/* ---- random graphs ---- */
+
+#define VALUES 24
+
+static iv_value_id random_node(builder *b, random_source *source, const iv_value_id *values, int count) {
+    static const char *const unary[] = {"Relu", "Exp", "Neg", "Sigmoid", "Tanh", "Abs", "Identity", "Erf"};
+    static const char *const binary[] = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
+    iv_value_id left = values[random_between(source, 0, count - 1)];
+    iv_value_id right = values[random_between(source, 0, count - 1)];
+    int kind = (int)random_between(source, 0, 9);
+    if (kind < 4)
+        return builder_unary(b, unary[random_between(source, 0, 7)], left);
+    if (kind < 9)
+        return builder_binary(b, binary[random_between(source, 0, 5)], left, right);
+    return builder_unary(b, "Transpose", builder_unary(b, "Transpose", left));
+}
+
+/* The same graph for the same seed. */
+static builder random_graph(uint64_t seed) {
+    random_source source = {seed};
+    builder b = builder_create();
+    iv_value_id values[VALUES];
+    values[0] = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    values[1] = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
+    values[2] = builder_input(&b, IV_F32, 1, (int64_t[]){64});
+    values[3] = builder_constant(&b, random_tensor(&source, 1, (int64_t[]){64}));
+    values[4] = builder_constant(&b, random_tensor(&source, 0, NULL));
+    iv_value_id weights = builder_constant(&b, random_tensor(&source, 2, (int64_t[]){64, 64}));
+    values[5] = builder_binary(&b, "MatMul", values[0], weights);
+    for (int i = 6; i < VALUES; i++)
+        values[i] = random_node(&b, &source, values, i);
+    iv_value_id sum = builder_binary(&b, "Add", values[VALUES - 1], values[VALUES - 2]);
+    assert_int_equal(iv_graph_add_output(b.graph, builder_binary(&b, "Add", sum, values[0]), NULL), IV_OK);
+    return b;
+}
+
+static void test_random_graphs(void **state) {
+    (void)state;
+    int fused = 0;
+    for (uint64_t seed = 100; seed < 160; seed++) {
+        random_source source = {seed * 7919};
+        int64_t rows = random_between(&source, 0, 9);
+        iv_tensor *inputs[3] = {random_tensor(&source, 2, (int64_t[]){rows, 64}),
+                                random_tensor(&source, 2, (int64_t[]){rows, 64}),
+                                random_tensor(&source, 1, (int64_t[]){64})};
+        builder plain = random_graph(seed), optimised = random_graph(seed);
+        builder_finish(&plain);
+        run_all_passes(&optimised);
+        fused += builder_count(&optimised, "Fused");
+        iv_tensor *expected;
+        builder_run(&plain, true, IV_ISA_SCALAR, 1, inputs, &expected);
+        check_output(&plain, inputs, expected);
+        check_output(&optimised, inputs, expected);
+        iv_tensor_release(expected);
+        for (int i = 0; i < 3; i++)
+            iv_tensor_release(inputs[i]);
+        builder_destroy(&plain);
+        builder_destroy(&optimised);
+    }
+    assert_true(fused > 60); /* else the graphs no longer test fusing */
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fold),  cmocka_unit_test(test_views), cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_sweep), cmocka_unit_test(test_fuse),  cmocka_unit_test(test_random_graphs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
