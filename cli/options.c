@@ -165,19 +165,47 @@ bool parse_tolerance(const char *text, double *absolute, double *relative) {
 
 /* ---- help ---- */
 
+/* Columns of the help; where its second column begins. */
+#define HELP_WIDTH 100
+#define HELP_INDENT 31
+
+/* Prints words, from column `column` on, that go on at column `indent` of the next line. */
+static void print_words(FILE *file, const char *text, int column, int indent) {
+    while (*text != '\0') {
+        size_t bytes = strcspn(text, " ");
+        int width = 0;
+        for (size_t i = 0; i < bytes; i++)
+            width += ((unsigned char)text[i] & 0xc0) != 0x80;
+        if (column > indent && column + 1 + width > HELP_WIDTH) {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', file);
+            column++;
+        }
+        fwrite(text, 1, bytes, file);
+        column += width;
+        text += bytes + strspn(text + bytes, " ");
+    }
+    fputc('\n', file);
+}
+
 static void print_options(FILE *file, const option *table) {
     for (; table != NULL && table->name != NULL; table++) {
-        char left[64];
+        char left[64], help[512];
         snprintf(left, sizeof left, "--%s%s%s", table->name, table->argument != NULL ? " " : "",
                  table->argument != NULL ? table->argument : "");
-        fprintf(file, "  %-28s %s%s\n", left, table->help, table->repeated ? " (may be repeated)" : "");
+        snprintf(help, sizeof help, "%s%s", table->help, table->repeated ? " (may be repeated)" : "");
+        fprintf(file, "  %-28s ", left);
+        print_words(file, help, HELP_INDENT, HELP_INDENT);
     }
 }
 
 void print_command_help(FILE *file, const command *command) {
-    fprintf(file, "usage: invar %s%s%s [options]\n\n%s.\n\n%s\n\noptions:\n", command->name,
-            command->operands[0] != '\0' ? " " : "", command->operands, command->summary,
-            command->description);
+    fprintf(file, "usage: invar %s%s%s [options]\n\n%s.\n\n", command->name,
+            command->operands[0] != '\0' ? " " : "", command->operands, command->summary);
+    print_words(file, command->description, 0, 0);
+    fputs("\noptions:\n", file);
     print_options(file, command->options);
     print_options(file, common_options);
 }
@@ -191,12 +219,26 @@ void print_help(FILE *file) {
     fputs("\n'invar COMMAND --help' tells a command's options; 'man invar' tells everything.\n", file);
 }
 
+/* Text for scdoc, in which some characters mark emphasis. */
+static void print_manual_text(FILE *file, const char *text) {
+    for (; *text != '\0'; text++) {
+        if (strchr("*_\\#<>`[]~", *text) != NULL)
+            fputc('\\', file);
+        fputc(*text, file);
+    }
+}
+
 static void print_manual_options(FILE *file, const option *table) {
     for (; table != NULL && table->name != NULL; table++) {
         fprintf(file, "*--%s*", table->name);
-        if (table->argument != NULL)
-            fprintf(file, " _%s_", table->argument);
-        fprintf(file, "\n\t%s.%s\n\n", table->help, table->repeated ? " May be repeated." : "");
+        if (table->argument != NULL) {
+            fputs(" _", file);
+            print_manual_text(file, table->argument);
+            fputs("_", file);
+        }
+        fputs("\n\t", file);
+        print_manual_text(file, table->help);
+        fprintf(file, ".%s\n\n", table->repeated ? " May be repeated." : "");
     }
 }
 
@@ -211,8 +253,11 @@ void print_manual(FILE *file) {
           "threads and any instruction set.\n\n# COMMANDS\n\n",
           file);
     for (const command *command = commands; command->name != NULL; command++) {
-        fprintf(file, "## invar %s %s\n\n%s. %s\n\n", command->name, command->operands,
-                command->summary, command->description);
+        fprintf(file, "## invar %s %s\n\n", command->name, command->operands);
+        print_manual_text(file, command->summary);
+        fputs(". ", file);
+        print_manual_text(file, command->description);
+        fputs("\n\n", file);
         print_manual_options(file, command->options);
     }
     fputs("# COMMON OPTIONS\n\n", file);
@@ -295,22 +340,28 @@ static void print_zsh(FILE *file) {
     fputs("    esac\n}\n_invar \"$@\"\n", file);
 }
 
-static void print_fish_option(FILE *file, const char *condition, const option *option) {
-    fprintf(file, "complete -c invar -n '%s' -l %s%s -d '", condition, option->name,
-            option->argument != NULL ? " -r" : "");
-    for (const char *text = option->help; *text != '\0'; text++) {
-        if (*text == '\'')
+/* Prints `text` in fish's single quotes. */
+static void print_fish_quoted(FILE *file, const char *text) {
+    fputc('\'', file);
+    for (; *text != '\0'; text++) {
+        if (*text == '\'' || *text == '\\')
             fputc('\\', file);
         fputc(*text, file);
     }
     fputs("'\n", file);
 }
 
+static void print_fish_option(FILE *file, const char *condition, const option *option) {
+    fprintf(file, "complete -c invar -n '%s' -l %s%s -d ", condition, option->name,
+            option->argument != NULL ? " -r" : "");
+    print_fish_quoted(file, option->help);
+}
+
 static void print_fish(FILE *file) {
     for (const command *command = commands; command->name != NULL; command++) {
         char condition[96];
-        fprintf(file, "complete -c invar -n __fish_use_subcommand -a %s -d '%s'\n", command->name,
-                command->summary);
+        fprintf(file, "complete -c invar -n __fish_use_subcommand -a %s -d ", command->name);
+        print_fish_quoted(file, command->summary);
         snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
         for (const option *option = command->options; option->name != NULL; option++)
             print_fish_option(file, condition, option);
