@@ -44,7 +44,9 @@ static bool is_elementwise(const iv_node *node) {
     int wanted = 0;
     for (int i = 0; i < node->output_count; i++)
         wanted += node->outputs[i] != IV_NO_VALUE;
-    return strcmp(node->op->name, "BatchNormalization") == 0 && wanted == 1;
+    const iv_attribute *training = iv_attributes_find(&node->attributes, "training_mode");
+    bool infers = training == NULL || (training->kind == IV_ATTRIBUTE_INTS && training->ints[0] == 0);
+    return strcmp(node->op->name, "BatchNormalization") == 0 && wanted == 1 && infers;
 }
 
 /* The node's only output, or IV_NO_VALUE. */
