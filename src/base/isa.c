@@ -1,12 +1,24 @@
 #include "base/isa.h"
 
+#include <stdbool.h>
+
 #include "base/error.h"
+
+#if IV_HAS_X86_KERNELS
+#include <cpuid.h>
+
+/* Asked of the processor itself: not every compiler's __builtin_cpu_supports knows the name. */
+static bool has_f16c(void) {
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+#endif
 
 iv_isa iv_isa_detect(void) {
 #if IV_HAS_X86_KERNELS
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("f16c"))
+        !has_f16c())
         return IV_ISA_SCALAR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
