@@ -10,6 +10,7 @@
     family(normalize) \
     family(matmul) \
     family(conv) \
+    family(pool) \
     family(elementwise) \
 
 /* clang-format on */

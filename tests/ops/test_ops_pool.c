@@ -1,0 +1,141 @@
+/* Pools: kernels against the definition, and the definition against plain loops. */
+#include "ops/kernel_cases.h"
+
+#include "numerics/reduce.h"
+
+static void random_pool(random_source *source, distribution kind, node_runner *runner) {
+    int axes = (int)random_between(source, 1, 3);
+    bool averages = random_bits(source) & 1;
+    int64_t dims[5] = {random_between(source, 1, 3), random_between(source, 1, 40)};
+    int64_t kernel[3], strides[3], dilations[3], pads[6];
+    for (int i = 0; i < axes; i++) {
+        kernel[i] = random_between(source, 1, 3);
+        strides[i] = random_between(source, 1, 3);
+        dilations[i] = random_between(source, 1, 2);
+        pads[i] = random_between(source, 0, 3);
+        pads[axes + i] = random_between(source, 0, 3);
+        dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(source, 1, 12 / axes);
+    }
+    *runner = (node_runner){.op = averages ? "AveragePool" : "MaxPool",
+                            .version = 19,
+                            .input_count = 1,
+                            .output_count = 1};
+    add_ints(runner, "kernel_shape", axes, kernel);
+    add_ints(runner, "strides", axes, strides);
+    add_ints(runner, "dilations", axes, dilations);
+    add_int(runner, "ceil_mode", random_between(source, 0, 1));
+    if (averages)
+        add_int(runner, "count_include_pad", random_between(source, 0, 1));
+    if (random_between(source, 0, 2) == 0)
+        add_text(runner, "auto_pad", random_bits(source) & 1 ? "SAME_LOWER" : "SAME_UPPER");
+    else
+        add_ints(runner, "pads", 2 * axes, pads);
+    runner->inputs[0] = random_tensor(source, kind, IV_F32, axes + 2, dims);
+}
+
+static void kernels_equal_the_definition(void **unused) {
+    random_source source = {1};
+    for (int round = 0; round < 100; round++) {
+        node_runner runner;
+        random_pool(&source, (distribution)(round % DISTRIBUTIONS), &runner);
+        check_kernels(&runner);
+    }
+}
+
+static void global_kernels_equal_the_definition(void **unused) {
+    static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
+    random_source source = {2};
+    for (int round = 0; round < 60; round++) {
+        int axes = (int)random_between(&source, 1, 3);
+        int64_t dims[5] = {random_between(&source, 1, 3), random_between(&source, 1, 80)};
+        for (int i = 0; i < axes; i++)
+            dims[i + 2] =
+                random_between(&source, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
+        node_runner runner = {
+            .op = ops[round % 2], .version = 1, .input_count = 1, .output_count = 1};
+        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), IV_F32,
+                                         axes + 2, dims);
+        check_kernels(&runner);
+    }
+    /* More than one block of the reduction. */
+    node_runner runner = {
+        .op = "GlobalAveragePool", .version = 1, .input_count = 1, .output_count = 1};
+    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 3, 91, 97});
+    check_kernels(&runner);
+}
+
+static void definition_adds_in_row_major_order(void **unused) {
+    random_source source = {3};
+    for (int round = 0; round < 20; round++) {
+        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        node_runner runner = {
+            .op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
+        add_ints(&runner, "kernel_shape", 2, (int64_t[]){3, 2});
+        add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 0});
+        runner.inputs[0] =
+            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){1, 2, 4, 5});
+        node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+        const iv_tensor *x = runner.inputs[0], *y = outputs[0].tensor;
+        assert_int_equal(y->dims[2], 4);
+        assert_int_equal(y->dims[3], 5);
+        for (int64_t i = 0; i < 40; i++) {
+            int64_t channel = i / 20, row = i / 5 % 4, column = i % 5, count = 0;
+            float sum = 0.0f;
+            for (int64_t r = row - 1; r < row + 2; r++) {
+                for (int64_t c = column - 1; c < column + 1; c++) {
+                    if (r < 0 || r >= 4 || c < 0 || c >= 5)
+                        continue;
+                    sum += ((const float *)(void *)x->data)[channel * x->strides[1] +
+                                                            r * x->strides[2] + c * x->strides[3]];
+                    count++;
+                }
+            }
+            sum = sum / (float)count;
+            assert_same_floats("AveragePool", &sum, (const float *)(void *)y->data + i, 1);
+        }
+        release_outputs(outputs);
+        node_clear(&runner);
+    }
+}
+
+/* A maximum of a window, and the index of the first element that is it. */
+static void indices_name_the_first_maximum(void **unused) {
+    const float values[2][6] = {{1, 5, 5, -0.0f, 0.0f, 0.0f}, {NAN, 2, NAN, 7, 7, -1}};
+    const float maxima[2][5] = {{5, 5, 5, 0.0f, 0.0f}, {NAN, NAN, NAN, 7, 7}};
+    const int64_t first[2][5] = {{1, 1, 2, 4, 4}, {6, 8, 8, 9, 10}};
+    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    node_runner runner = {.op = "MaxPool", .version = 12, .input_count = 1, .output_count = 2};
+    add_ints(&runner, "kernel_shape", 1, (int64_t[]){2});
+    assert_int_equal(
+        iv_tensor_from_data(IV_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL),
+        IV_OK);
+    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+    assert_same_floats("maxima", maxima[0], (const float *)(void *)outputs[0].tensor->data, 10);
+    assert_memory_equal(outputs[1].tensor->data, first, sizeof first);
+    release_outputs(outputs);
+    node_clear(&runner);
+}
+
+/* A kernel as large as numbers go costs no more than the input under it. */
+static void huge_windows_end(void **unused) {
+    random_source source = {4};
+    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    node_runner runner = {.op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
+    add_ints(&runner, "kernel_shape", 2, (int64_t[]){INT32_MAX, INT32_MAX});
+    add_text(&runner, "auto_pad", "SAME_UPPER");
+    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 1, 3, 3});
+    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+    release_outputs(outputs);
+    node_clear(&runner);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(definition_adds_in_row_major_order),
+        cmocka_unit_test(indices_name_the_first_maximum),
+        cmocka_unit_test(huge_windows_end),
+        cmocka_unit_test(kernels_equal_the_definition),
+        cmocka_unit_test(global_kernels_equal_the_definition),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
