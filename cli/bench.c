@@ -93,14 +93,14 @@ static int measure(benchmark *bench, running *running) {
 
 static int print_bench_json(const arguments *arguments, const benchmark *bench,
                             const iv_session_options *session, iv_isa isa) {
-    json_t *all = json_pack("{s:o, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "model",
-                            text_json(arguments->positional[0]), "isa", iv_isa_name(isa), "threads",
-                            session->threads, "runs", (json_int_t)bench->count, "load_ms",
-                            bench->load_ms, "first_ms", bench->first_ns / 1e6, "min_ms",
-                            bench->times[0] / 1e6, "median_ms", percentile(bench, 0.5) / 1e6, "p90_ms",
-                            percentile(bench, 0.9) / 1e6, "max_ms",
-                            bench->times[bench->count - 1] / 1e6, "mean_ms", mean(bench) / 1e6, "flops",
-                            bench->flops >= 0 ? json_real(bench->flops) : json_null());
+    json_t *all =
+        json_pack("{s:o, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "model",
+                  text_json(arguments->positional[0]), "isa", iv_isa_name(isa), "threads",
+                  session->threads, "runs", (json_int_t)bench->count, "load_ms", bench->load_ms,
+                  "first_ms", bench->first_ns / 1e6, "min_ms", bench->times[0] / 1e6, "median_ms",
+                  percentile(bench, 0.5) / 1e6, "p90_ms", percentile(bench, 0.9) / 1e6, "max_ms",
+                  bench->times[bench->count - 1] / 1e6, "mean_ms", mean(bench) / 1e6, "flops",
+                  bench->flops >= 0 ? json_real(bench->flops) : json_null());
     return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
@@ -115,9 +115,10 @@ static void print_bench(const arguments *arguments, const benchmark *bench,
         printf("%d thread%s\n", session->threads, session->threads == 1 ? "" : "s");
     printf("load %s, first run %s\n", duration(bench->load_ms * 1e6, first),
            duration(bench->first_ns, rate));
-    printf("%zu runs: min %s, median %s, p90 %s, mean %s\n", bench->count,
-           duration(bench->times[0], least), duration(percentile(bench, 0.5), middle),
-           duration(percentile(bench, 0.9), high), duration(mean(bench), average));
+    printf("%zu run%s: min %s, median %s, p90 %s, mean %s\n", bench->count,
+           bench->count == 1 ? "" : "s", duration(bench->times[0], least),
+           duration(percentile(bench, 0.5), middle), duration(percentile(bench, 0.9), high),
+           duration(mean(bench), average));
     printf("%s runs per second", scaled(1e9 / percentile(bench, 0.5), rate));
     if (bench->flops > 0)
         printf(", %.3g GFLOP/s", bench->flops / percentile(bench, 0.5));

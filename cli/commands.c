@@ -7,7 +7,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Run a model on tensors from files",
-     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
+     .description =
+         "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
      .options = run_options,
      .run = run_run},
     {.name = "dump",
@@ -15,8 +16,10 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Show the graph of a model",
-     .description = "Prints nodes, values with their types and shapes, parameters, operations (FLOP) and the kernels that "
-                    "will compute them, as formulas where extents are symbolic. The graph is shown as it runs; with "
+     .description = "Prints nodes, values with their types and shapes, parameters, operations "
+                    "(FLOP) and the kernels that "
+                    "will compute them, as formulas where extents are symbolic. The graph is shown "
+                    "as it runs; with "
                     "--no-passes, as it stands in the file.",
      .options = dump_options,
      .run = run_dump},
@@ -25,9 +28,12 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Compare a model, node by node, with recorded tensors",
-     .description = "Runs the model and compares each node's outputs with the recorded ones of the same names. Each node gets the "
-                    "recorded inputs, so that the culprit stands alone; with --cumulative, errors flow on. Names the first node "
-                    "that differs. With --record, writes such a file instead: what one machine records, another compares.",
+     .description = "Runs the model and compares each node's outputs with the recorded ones of the "
+                    "same names. Each node gets the "
+                    "recorded inputs, so that the culprit stands alone; with --cumulative, errors "
+                    "flow on. Names the first node "
+                    "that differs. With --record, writes such a file instead: what one machine "
+                    "records, another compares.",
      .options = compare_options,
      .run = run_compare},
     {.name = "bench",
@@ -43,7 +49,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Show where the time of a run goes",
-     .description = "Measures every node and prints a table of operators and one of nodes. Inputs that are not given are filled "
+     .description = "Measures every node and prints a table of operators and one of nodes. Inputs "
+                    "that are not given are filled "
                     "with fixed pseudo-random numbers.",
      .options = profile_options,
      .run = run_profile},
@@ -52,7 +59,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = -1,
      .summary = "Print the SHA-256 digest of each array in .npy and .npz files",
-     .description = "The digest covers dtype, extents and elements, in a form that is the same on every machine; every "
+     .description = "The digest covers dtype, extents and elements, in a form that is the same on "
+                    "every machine; every "
                     "NaN counts as the same.",
      .options = digest_options,
      .run = run_digest},
@@ -61,7 +69,8 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = -1,
      .summary = "Run ONNX backend test folders",
-     .description = "Each DIR is a case (model.onnx and test_data_set_*) or holds cases at any depth. Every output is "
+     .description = "Each DIR is a case (model.onnx and test_data_set_*) or holds cases at any "
+                    "depth. Every output is "
                     "compared with the recorded one. Closes with a line of counts.",
      .options = conformance_options,
      .run = run_conformance},

@@ -13,7 +13,8 @@
 
 const option compare_options[] = {
     {"reference", "FILE|DIR", false,
-     "Recorded tensors: a .npz file with arrays named like values, or a folder of NAME.npy files or of ONNX test data"},
+     "Recorded tensors: a .npz file with arrays named like values, or a folder of NAME.npy files "
+     "or of ONNX test data"},
     {"tolerance", "ATOL,RTOL", false,
      "Allow |ours - recorded| up to ATOL + RTOL × |recorded|; without it, every bit counts"},
     {"cumulative", NULL, false, "Let errors flow on: nodes get our inputs, not the recorded ones"},
@@ -24,7 +25,8 @@ const option compare_options[] = {
     INPUT_OPTIONS,
     {"passes", NULL, false, "Simplify and fuse the graph first: then fewer values exist"},
     {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},
-    {"reference-evaluation", NULL, false, "Run the reference evaluation of every node: slow, the definition of the bits"},
+    {"reference-evaluation", NULL, false,
+     "Run the reference evaluation of every node: slow, the definition of the bits"},
     SESSION_OPTIONS,
     {0},
 };
@@ -62,7 +64,8 @@ static char *type_text(iv_value value) {
     char text[IV_MAX_RANK * 21 + 32];
     if (value.kind != IV_KIND_TENSOR)
         return strdup(value.kind == IV_KIND_NONE ? "nothing" : "sequence");
-    size_t used = (size_t)snprintf(text, sizeof text, "%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
+    size_t used =
+        (size_t)snprintf(text, sizeof text, "%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
     for (int d = 0; d < iv_tensor_rank(value.tensor); d++)
         used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld",
                                  (long long)iv_tensor_dims(value.tensor)[d]);
@@ -158,7 +161,8 @@ static iv_status compare_output(comparing *comparing, const iv_node_event *event
 
 static iv_status compare_node(void *context, iv_node_event *event, iv_error *error) {
     comparing *comparing = context;
-    if (event->depth != 0) /* what runs inside If, Loop and Scan is judged by what comes out of them */
+    if (event->depth !=
+        0) /* what runs inside If, Loop and Scan is judged by what comes out of them */
         return IV_OK;
     for (int i = 0; i < event->output_count; i++) {
         if (event->output_names[i] == NULL)
@@ -175,7 +179,8 @@ static iv_status compare_node(void *context, iv_node_event *event, iv_error *err
 static void count_nodes(findings *findings) {
     for (int i = 0, end; i < findings->count; i = end) {
         int states[FINDING_UNCHECKED + 1] = {0};
-        for (end = i; end < findings->count && findings->items[end].node == findings->items[i].node; end++)
+        for (end = i; end < findings->count && findings->items[end].node == findings->items[i].node;
+             end++)
             states[findings->items[end].state]++;
         if (states[FINDING_DIFFERENT] > 0)
             findings->different++;
@@ -207,8 +212,8 @@ static void print_worst(const finding *finding) {
         return;
     }
     printf("%s of ", grouped(found->different, room));
-    printf("%s elements differ; worst at %s: %.9g where %.9g is recorded", grouped(found->elements, room),
-           finding->index, found->worst_left, found->worst_right);
+    printf("%s elements differ; worst at %s: %.9g where %.9g is recorded",
+           grouped(found->elements, room), finding->index, found->worst_left, found->worst_right);
     if (found->worst_ulps != UINT64_MAX)
         printf(", %llu %s apart", (unsigned long long)found->worst_ulps,
                found->worst_ulps == 1 ? "ulp" : "ulps");
@@ -227,7 +232,8 @@ static void print_finding(const finding *finding) {
 
 static void print_first(const finding *first) {
     char room[TEXT_BYTES];
-    printf("the first node that differs is number %d, %s ", first->node, printable(first->op, room));
+    printf("the first node that differs is number %d, %s ", first->node,
+           printable(first->op, room));
     printf("%s, in its output ", printable(first->node_name, room));
     printf("%s (", printable(first->output, room));
     printf("%s, kernel ", printable(first->type, room));
@@ -244,7 +250,8 @@ static void print_unchecked(const findings *findings) {
         if (findings->items[i].state != FINDING_UNCHECKED)
             continue;
         if (total++ < 12) {
-            printf("%s%s", shown++ > 0 ? ", " : "not compared: ", printable(findings->items[i].output, room));
+            printf("%s%s", shown++ > 0 ? ", " : "not compared: ",
+                   printable(findings->items[i].output, room));
             printf(" (%s)", findings->items[i].why);
         }
     }
@@ -262,7 +269,8 @@ static void print_findings(const findings *findings, bool verbose) {
         printf("%d recorded arrays have the name of no value\n", findings->unused);
     if (findings->first != NULL)
         print_first(findings->first);
-    printf("%d nodes: %d compared (%d equal", findings->node_count, findings->compared, findings->equal);
+    printf("%d node%s: %d compared (%d equal", findings->node_count,
+           findings->node_count == 1 ? "" : "s", findings->compared, findings->equal);
     if (findings->within > 0)
         printf(", %d within the tolerance", findings->within);
     printf(", %d different), %d not compared\n", findings->different, findings->unchecked);
@@ -279,7 +287,8 @@ static int read_recorded_inputs(const arguments *arguments, const running *runni
         if (recorded != NULL && running->inputs[i].kind == IV_KIND_NONE)
             running->inputs[i] = iv_value_of_tensor(iv_tensor_retain(recorded));
     }
-    return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs) : code;
+    return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs)
+                              : code;
 }
 
 static void count_unused(findings *findings, reference *reference, const iv_inspection *graph) {
@@ -326,7 +335,8 @@ static int compare_model(const arguments *arguments, const iv_model_options *mod
     if (code == EXIT_RIGHT)
         code = inspect_with_inputs(running.model, running.inputs, &graph);
     if (code == EXIT_RIGHT)
-        code = read_reference(option_value(arguments, "reference"), running.model, graph, &reference);
+        code =
+            read_reference(option_value(arguments, "reference"), running.model, graph, &reference);
     if (code == EXIT_RIGHT)
         code = read_recorded_inputs(arguments, &running, &reference);
     if (code == EXIT_RIGHT)
@@ -365,7 +375,8 @@ static iv_status copy_tensor(iv_tensor *tensor, iv_tensor **copy, iv_error *erro
     return status;
 }
 
-static iv_status record_value(recording *recording, const char *name, iv_value value, iv_error *error) {
+static iv_status record_value(recording *recording, const char *name, iv_value value,
+                              iv_error *error) {
     if (value.kind != IV_KIND_TENSOR || name[0] == '\0') {
         recording->left_out++;
         return IV_OK;
@@ -407,8 +418,8 @@ static iv_status record_node(void *context, iv_node_event *event, iv_error *erro
 static int record_inputs(recording *recording, const running *running) {
     iv_error error;
     for (int i = 0; i < iv_model_input_count(running->model); i++) {
-        if (record_value(recording, iv_model_input(running->model, i)->name, running->inputs[i], &error) !=
-            IV_OK)
+        if (record_value(recording, iv_model_input(running->model, i)->name, running->inputs[i],
+                         &error) != IV_OK)
             return report(&error);
     }
     return EXIT_RIGHT;
@@ -460,7 +471,8 @@ int run_compare(const arguments *arguments) {
         return usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);
     bool compares = has_option(arguments, "reference"), records = has_option(arguments, "record");
     if (compares == records)
-        return usage_error("compare needs --reference FILE|DIR to compare with, or --record FILE.npz to write");
+        return usage_error(
+            "compare needs --reference FILE|DIR to compare with, or --record FILE.npz to write");
     if (records)
         return record_model(arguments, &model_options, &session_options);
     int code = compare_model(arguments, &model_options, &session_options, &findings);

@@ -20,15 +20,17 @@ static json_t *finding_json(const finding *finding) {
     const iv_comparison *found = &finding->comparison;
     json_t *worst = json_null(), *counts = json_null();
     if (finding->index != NULL)
-        worst = json_pack("{s:s, s:o, s:o, s:o, s:o}", "index", finding->index, "ours",
-                          number_json(found->worst_left), "recorded", number_json(found->worst_right),
-                          "error", number_json(found->worst_error), "ulps",
-                          found->worst_ulps <= INT64_MAX ? json_integer((json_int_t)found->worst_ulps)
-                                                         : json_null());
+        worst =
+            json_pack("{s:s, s:o, s:o, s:o, s:o}", "index", finding->index, "ours",
+                      number_json(found->worst_left), "recorded", number_json(found->worst_right),
+                      "error", number_json(found->worst_error), "ulps",
+                      found->worst_ulps <= INT64_MAX ? json_integer((json_int_t)found->worst_ulps)
+                                                     : json_null());
     if (finding->why == NULL)
-        counts = json_pack("{s:I, s:I, s:I, s:o}", "elements", (json_int_t)found->elements, "different",
-                           (json_int_t)found->different, "outside", (json_int_t)found->outside,
-                           "max_relative", number_json(found->max_relative));
+        counts =
+            json_pack("{s:I, s:I, s:I, s:o}", "elements", (json_int_t)found->elements, "different",
+                      (json_int_t)found->different, "outside", (json_int_t)found->outside,
+                      "max_relative", number_json(found->max_relative));
     return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:s, s:o, s:o, s:o}", "number", finding->node,
                      "node", text_json(finding->node_name), "op", text_json(finding->op), "output",
                      text_json(finding->output), "type", text_json(finding->type), "kernel",
@@ -52,7 +54,8 @@ json_t *findings_json(const findings *findings) {
 
 /* ---- the page ---- */
 
-/* The plot's measures in pixels. Drift is on a logarithmic axis between these powers of ten; zero has a row of its own. */
+/* The plot's measures in pixels. Drift is on a logarithmic axis between these powers of ten; zero
+ * has a row of its own. */
 #define PLOT_HEIGHT 260.0
 #define PLOT_TOP 14.0
 #define PLOT_LEFT 58.0
@@ -76,14 +79,16 @@ static double plot_y(double error) {
 static void print_axis(FILE *file, double width) {
     for (int power = LEAST_POWER; power <= MOST_POWER; power += 4) {
         double y = plot_y(pow(10, power));
-        fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\"/>", PLOT_LEFT, y, width - 8);
-        fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", PLOT_LEFT - 6, y + 4,
-                power);
+        fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\"/>", PLOT_LEFT, y,
+                width - 8);
+        fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", PLOT_LEFT - 6,
+                y + 4, power);
     }
     double y = plot_y(0);
-    fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\" stroke-dasharray=\"2 3\"/>", PLOT_LEFT, y,
-            width - 8);
-    fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">exact</text>\n", PLOT_LEFT - 6, y + 4);
+    fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\" stroke-dasharray=\"2 3\"/>",
+            PLOT_LEFT, y, width - 8);
+    fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">exact</text>\n", PLOT_LEFT - 6,
+            y + 4);
 }
 
 static void print_dot(FILE *file, const finding *finding, double x) {
@@ -93,7 +98,8 @@ static void print_dot(FILE *file, const finding *finding, double x) {
     if (finding->why == NULL && found->max_relative > 0) {
         double relative = plot_y(found->max_relative);
         fprintf(file,
-                "<path d=\"M%.1f %.1fV%.1f\" stroke=\"var(--rim)\"/><circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" "
+                "<path d=\"M%.1f %.1fV%.1f\" stroke=\"var(--rim)\"/><circle cx=\"%.1f\" "
+                "cy=\"%.1f\" r=\"3\" "
                 "fill=\"none\" stroke=\"var(--%s)\"/>",
                 x, y, relative, x, relative, state_class(finding->state));
     }
@@ -118,8 +124,10 @@ static void print_plot(FILE *file, const findings *findings) {
     step = step < 5 ? 5 : step > 40 ? 40 : step;
     double width = PLOT_LEFT + step * findings->count + 24, height = PLOT_TOP + PLOT_HEIGHT + 40;
     fprintf(file,
-            "<h2>Drift</h2>\n<p>Largest difference of each output from the recorded one: absolute (filled) and relative "
-            "(open), in the order of the nodes.</p>\n<div class=\"chart\"><svg width=\"%.0f\" height=\"%.0f\">\n",
+            "<h2>Drift</h2>\n<p>Largest difference of each output from the recorded one: absolute "
+            "(filled) and relative "
+            "(open), in the order of the nodes.</p>\n<div class=\"chart\"><svg width=\"%.0f\" "
+            "height=\"%.0f\">\n",
             width, height);
     print_axis(file, width);
     for (int i = 0; i < findings->count; i++) {
@@ -179,8 +187,8 @@ static void print_first_paragraph(FILE *file, const findings *findings) {
         print_markup(file, first->why);
     } else {
         fprintf(file, "%lld of %lld elements differ, the worst at %s: %.9g where %.9g is recorded",
-                (long long)first->comparison.different, (long long)first->comparison.elements, first->index,
-                first->comparison.worst_left, first->comparison.worst_right);
+                (long long)first->comparison.different, (long long)first->comparison.elements,
+                first->index, first->comparison.worst_left, first->comparison.worst_right);
         if (first->comparison.worst_ulps != UINT64_MAX)
             fprintf(file, ", %llu ulps apart", (unsigned long long)first->comparison.worst_ulps);
     }
@@ -195,7 +203,8 @@ static void print_count(FILE *file, int count, const char *what) {
 void write_findings_page(FILE *file, const findings *findings, const char *model,
                          const char *reference) {
     char subject[2048];
-    snprintf(subject, sizeof subject, "%s against %s; %s; tolerance %g + %g × |recorded|", model, reference,
+    snprintf(subject, sizeof subject, "%s against %s; %s; tolerance %g + %g × |recorded|", model,
+             reference,
              findings->cumulative ? "errors flow on" : "each node gets the recorded inputs",
              findings->absolute, findings->relative);
     begin_page(file, "Comparison, node by node", subject);
@@ -208,8 +217,10 @@ void write_findings_page(FILE *file, const findings *findings, const char *model
     fputs("</div>\n", file);
     print_first_paragraph(file, findings);
     print_plot(file, findings);
-    fputs("<h2>Nodes</h2>\n<div class=\"wide\"><table>\n<tr><th class=\"n\">#</th><th>operator</th><th>output</th>"
-          "<th>type</th><th>kernel</th><th>finding</th><th class=\"n\">different</th><th>worst at</th>"
+    fputs("<h2>Nodes</h2>\n<div class=\"wide\"><table>\n<tr><th "
+          "class=\"n\">#</th><th>operator</th><th>output</th>"
+          "<th>type</th><th>kernel</th><th>finding</th><th class=\"n\">different</th><th>worst "
+          "at</th>"
           "<th class=\"n\">ours</th><th class=\"n\">recorded</th><th class=\"n\">ulps</th>"
           "<th class=\"n\">absolute</th><th class=\"n\">relative</th></tr>\n",
           file);

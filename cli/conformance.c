@@ -7,8 +7,8 @@
 
 #include "commands.h"
 #include "manifest.h"
-#include "strided.h"
 #include "progress.h"
+#include "strided.h"
 #include "support.h"
 #include "text.h"
 #include "whole_file.h"
@@ -19,9 +19,11 @@ const option conformance_options[] = {
     {"verbose", NULL, false, "Print a line for each case"},
     {"json", NULL, false, "Print the results as JSON"},
     {"only", "TEXT", true, "Run only the cases whose name contains TEXT"},
-    {"tolerance", "ATOL,RTOL", false, "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
+    {"tolerance", "ATOL,RTOL", false,
+     "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
     {"manifest", "FILE", false, "Cases to leave out: lines of NAME, a tab and the reason"},
-    {"digests", "FILE", false, "Write a line with the digest of the outputs for each case that ran"},
+    {"digests", "FILE", false,
+     "Write a line with the digest of the outputs for each case that ran"},
     {"strided", NULL, false, "Hand every input over as a strided view"},
     {0},
 };
@@ -32,7 +34,7 @@ typedef struct settings {
     double absolute, relative;
     bool verbose, strided;
     manifest manifest;
-    json_t *cases; /* with --json: an object per case, instead of lines */
+    json_t *cases;      /* with --json: an object per case, instead of lines */
     whole_file digests; /* without a stream: not wanted */
     const arguments *arguments;
     int passed, failed, skipped;
@@ -63,14 +65,16 @@ static iv_status compare_values(const settings *settings, iv_value ours, iv_valu
                                 const char *name, iv_error *error) {
     error->status = IV_ERROR_DIFFERENT;
     if (ours.kind != recorded.kind) {
-        snprintf(error->message, sizeof error->message, "output %s is of another kind than recorded", name);
+        snprintf(error->message, sizeof error->message,
+                 "output %s is of another kind than recorded", name);
         return IV_ERROR_DIFFERENT;
     }
     if (ours.kind == IV_KIND_SEQUENCE) {
         int64_t count = iv_sequence_count(ours.sequence);
         if (count != iv_sequence_count(recorded.sequence)) {
-            snprintf(error->message, sizeof error->message, "output %s has %lld items where %lld are recorded",
-                     name, (long long)count, (long long)iv_sequence_count(recorded.sequence));
+            snprintf(error->message, sizeof error->message,
+                     "output %s has %lld items where %lld are recorded", name, (long long)count,
+                     (long long)iv_sequence_count(recorded.sequence));
             return IV_ERROR_DIFFERENT;
         }
         for (int64_t i = 0; i < count; i++) {
@@ -90,9 +94,9 @@ static iv_status compare_values(const settings *settings, iv_value ours, iv_valu
         return status;
     error->status = IV_ERROR_DIFFERENT;
     snprintf(error->message, sizeof error->message,
-             "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded", name,
-             (long long)comparison.outside, (long long)comparison.elements, (long long)comparison.worst,
-             comparison.worst_left, comparison.worst_right);
+             "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded",
+             name, (long long)comparison.outside, (long long)comparison.elements,
+             (long long)comparison.worst, comparison.worst_left, comparison.worst_right);
     return IV_ERROR_DIFFERENT;
 }
 
@@ -186,8 +190,8 @@ static void note_case(settings *settings, const char *name, const char *result, 
                       bool print) {
     if (settings->cases != NULL) {
         json_array_append_new(settings->cases,
-                              json_pack("{s:o, s:s, s:o}", "name", text_json(name), "result", result,
-                                        "reason", text_json(reason)));
+                              json_pack("{s:o, s:s, s:o}", "name", text_json(name), "result",
+                                        result, "reason", text_json(reason)));
     } else if (print) {
         clear_progress();
         printf(reason != NULL ? "%s %s: %s\n" : "%s %s\n", result, name, reason);
@@ -204,8 +208,8 @@ static void count_case(settings *settings, const char *folder, const char *name)
         note_case(settings, name, "skipped", reason, settings->verbose);
         return;
     }
-    show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed, settings->failed,
-                  settings->skipped, name);
+    show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed,
+                  settings->failed, settings->skipped, name);
     iv_error error = {IV_OK, ""};
     iv_status status = run_case(settings, folder, name, &error);
     if (status == IV_OK) {
@@ -225,7 +229,8 @@ static int is_folder_name(const struct dirent *entry) {
     return entry->d_name[0] != '.' && strncmp(entry->d_name, "test_data_set_", 14) != 0;
 }
 
-/* Runs the case in `folder`, or those below it in alphabetical order. False when a folder cannot be read. */
+/* Runs the case in `folder`, or those below it in alphabetical order. False when a folder cannot be
+ * read. */
 static bool visit_folder(settings *settings, const char *folder, int depth) {
     char *model = join_path(folder, "model.onnx");
     struct stat found;
@@ -267,7 +272,8 @@ static bool read_settings(const arguments *arguments, settings *settings) {
     if (!read_model_options(arguments, &settings->model) ||
         !read_session_options(arguments, &settings->session))
         return false;
-    if (tolerance != NULL && !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
+    if (tolerance != NULL &&
+        !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
         usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);
         return false;
     }
@@ -284,11 +290,13 @@ static bool read_settings(const arguments *arguments, settings *settings) {
 
 static bool print_counts(settings *settings) {
     if (settings->cases == NULL) {
-        printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed, settings->skipped);
+        printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed,
+               settings->skipped);
         return true;
     }
-    json_t *all = json_pack("{s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
-                            "skipped", settings->skipped, "cases", settings->cases);
+    json_t *all =
+        json_pack("{s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
+                  "skipped", settings->skipped, "cases", settings->cases);
     settings->cases = NULL;
     return print_json_value(stdout, all);
 }

@@ -43,7 +43,8 @@ static void print_operands(const iv_inspection *graph, int first, int count, con
     }
 }
 
-/* What a node costs and who computes it, with " · " between; nothing where there is nothing to say. */
+/* What a node costs and who computes it, with " · " between; nothing where there is nothing to say.
+ */
 static void print_costs(const iv_inspected_node *node, int depth) {
     char room[TEXT_BYTES];
     const char *separator = "";
@@ -57,14 +58,15 @@ static void print_costs(const iv_inspected_node *node, int depth) {
         separator = " · ";
     }
     if (node->parameters != 0) {
-        printf("%s%s parameters", separator, grouped(node->parameters, room));
+        printf("%s%s parameter%s", separator, grouped(node->parameters, room),
+               node->parameters == 1 ? "" : "s");
         separator = " · ";
     }
     if (!moves) {
         printf("%s%s FLOP", separator,
-               node->flop_count >= 0  ? grouped(node->flop_count, room)
+               node->flop_count >= 0 ? grouped(node->flop_count, room)
                : node->flops != NULL ? printable(node->flops, room)
-                                      : "?");
+                                     : "?");
         separator = " · ";
     }
     if (node->kernel != NULL)
@@ -162,15 +164,18 @@ static void print_initialisers(const iv_inspection *graph) {
 static void print_totals(const iv_inspection *graph) {
     const iv_inspected_totals *totals = iv_inspection_totals(graph);
     char room[TEXT_BYTES];
-    printf("%s nodes, ", grouped(iv_inspection_node_count(graph), room));
-    printf("%s parameters ", grouped(totals->parameters, room));
+    int nodes = iv_inspection_node_count(graph);
+    printf("%s node%s, ", grouped(nodes, room), nodes == 1 ? "" : "s");
+    printf("%s parameter%s ", grouped(totals->parameters, room),
+           totals->parameters == 1 ? "" : "s");
     printf("(%s), ", bytes_text((double)totals->parameter_bytes, room));
     if (totals->flop_count >= 0)
         printf("%s FLOP", grouped(totals->flop_count, room));
     else
         printf("%s FLOP", totals->flops != NULL ? totals->flops : "?");
     if (totals->nodes_without_flops != 0)
-        printf(" and those of %d nodes that are not known", totals->nodes_without_flops);
+        printf(", not counting %d node%s whose operations are not known",
+               totals->nodes_without_flops, totals->nodes_without_flops == 1 ? "" : "s");
     putchar('\n');
 }
 
@@ -213,16 +218,15 @@ static json_t *node_json(const iv_inspection *graph, const iv_inspected_node *no
                             graph_json(node->bodies[b]));
         json_decref(name);
     }
-    return json_pack("{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
-                     text_json(node->name), "op", text_json(node->op), "domain",
-                     text_json(node->domain), "version", node->version, "attributes",
-                     text_json(node->attributes), "inputs",
-                     names_json(graph, node->input_count, node->inputs), "outputs",
-                     names_json(graph, node->output_count, node->outputs), "parameters",
-                     (json_int_t)node->parameters, "flops", text_json(node->flops), "flop_count",
-                     count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
-                     text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL),
-                     "bodies", bodies);
+    return json_pack(
+        "{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
+        text_json(node->name), "op", text_json(node->op), "domain", text_json(node->domain),
+        "version", node->version, "attributes", text_json(node->attributes), "inputs",
+        names_json(graph, node->input_count, node->inputs), "outputs",
+        names_json(graph, node->output_count, node->outputs), "parameters",
+        (json_int_t)node->parameters, "flops", text_json(node->flops), "flop_count",
+        count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
+        text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL), "bodies", bodies);
 }
 
 static json_t *value_json(const iv_inspected_value *value) {
@@ -246,16 +250,16 @@ static json_t *graph_json(const iv_inspection *graph) {
         json_array_append_new(nodes, node_json(graph, iv_inspection_node(graph, i)));
     for (int i = 0; i < iv_inspection_value_count(graph); i++)
         json_array_append_new(values, value_json(iv_inspection_value(graph, i)));
-    json_t *sums = json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters",
-                             (json_int_t)totals->parameters, "parameter_bytes",
-                             (json_int_t)totals->parameter_bytes, "flops", text_json(totals->flops),
-                             "flop_count", count_json(totals->flop_count), "nodes_without_flops",
-                             totals->nodes_without_flops);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(iv_inspection_name(graph)),
-                     "inputs", ports_json(graph, iv_inspection_input_count(graph), iv_inspection_input),
-                     "outputs",
-                     ports_json(graph, iv_inspection_output_count(graph), iv_inspection_output),
-                     "values", values, "nodes", nodes, "totals", sums);
+    json_t *sums =
+        json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters", (json_int_t)totals->parameters,
+                  "parameter_bytes", (json_int_t)totals->parameter_bytes, "flops",
+                  text_json(totals->flops), "flop_count", count_json(totals->flop_count),
+                  "nodes_without_flops", totals->nodes_without_flops);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(iv_inspection_name(graph)), "inputs",
+        ports_json(graph, iv_inspection_input_count(graph), iv_inspection_input), "outputs",
+        ports_json(graph, iv_inspection_output_count(graph), iv_inspection_output), "values",
+        values, "nodes", nodes, "totals", sums);
 }
 
 /* ---- the command ---- */

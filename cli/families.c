@@ -9,36 +9,49 @@ typedef struct family {
     const char *ops; /* " Name Name " */
 } family;
 
-/* The last family takes what the others do not name. All colours carry white text with a contrast of at least 4.5. */
+/* The last family takes what the others do not name. All colours carry white text with a contrast
+ * of at least 4.5. */
 static const family families[] = {
     {"contraction", "#1f5fae",
-     " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulInteger QLinearMatMul Gemm Einsum "
+     " Conv ConvTranspose ConvInteger QLinearConv DeformConv MatMul MatMulInteger QLinearMatMul "
+     "Gemm Einsum "
      "Attention DFT STFT "},
     {"recurrent", "#6b3fa0", " RNN GRU LSTM "},
     {"activation", "#a8324a",
-     " Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Softplus Softsign Tanh "
+     " Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Softplus "
+     "Softsign Tanh "
      "ThresholdedRelu Clip Softmax LogSoftmax Hardmax Erf Shrink Swish "},
     {"normalisation", "#1c7c54",
-     " BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
+     " BatchNormalization InstanceNormalization LayerNormalization GroupNormalization "
+     "RMSNormalization "
      "LpNormalization LRN MeanVarianceNormalization Dropout "},
     {"pooling and reduction", "#7a6410",
-     " MaxPool AveragePool LpPool GlobalMaxPool GlobalAveragePool GlobalLpPool MaxUnpool MaxRoiPool RoiAlign "
-     "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp "
+     " MaxPool AveragePool LpPool GlobalMaxPool GlobalAveragePool GlobalLpPool MaxUnpool "
+     "MaxRoiPool RoiAlign "
+     "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum "
+     "ReduceLogSumExp "
      "ReduceSumSquare ArgMax ArgMin CumSum TopK NonMaxSuppression Unique "},
     {"arithmetic", "#a34f10",
-     " Add Sub Mul Div Mod Pow Neg Abs Sign Sqrt Reciprocal Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh "
-     "Acosh Atanh Ceil Floor Round Sum Mean Max Min Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Not "
+     " Add Sub Mul Div Mod Pow Neg Abs Sign Sqrt Reciprocal Exp Log Sin Cos Tan Asin Acos Atan "
+     "Sinh Cosh Asinh "
+     "Acosh Atanh Ceil Floor Round Sum Mean Max Min Equal Greater Less GreaterOrEqual LessOrEqual "
+     "And Or Xor Not "
      "Where IsNaN IsInf BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Det "},
     {"quantisation and types", "#8a2f7f",
      " QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast CastLike "},
     {"movement", "#566273",
-     " Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Concat Gather GatherElements GatherND Scatter "
-     "ScatterElements ScatterND Pad Expand Tile DepthToSpace SpaceToDepth Identity Shape Size Constant "
-     "ConstantOfShape Range EyeLike OneHot Compress Resize Upsample ReverseSequence Trilu NonZero Col2Im "
+     " Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Concat Gather GatherElements "
+     "GatherND Scatter "
+     "ScatterElements ScatterND Pad Expand Tile DepthToSpace SpaceToDepth Identity Shape Size "
+     "Constant "
+     "ConstantOfShape Range EyeLike OneHot Compress Resize Upsample ReverseSequence Trilu NonZero "
+     "Col2Im "
      "CenterCropPad GridSample AffineGrid "},
     {"control and sequences", "#35363a",
-     " If Loop Scan SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
-     "SequenceMap SplitToSequence ConcatFromSequence Optional OptionalGetElement OptionalHasElement "},
+     " If Loop Scan SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert "
+     "SequenceLength "
+     "SequenceMap SplitToSequence ConcatFromSequence Optional OptionalGetElement "
+     "OptionalHasElement "},
     {"fused", "#0f6f7c", " Fused "},
     {"other", "#6d6d6d", ""},
 };

@@ -130,8 +130,8 @@ static uint64_t next_random(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Floats in [-1, 1) in steps of 2^-7, which every float dtype holds exactly; integers and bool 0 or 1, so that they are valid as indices
- * and token numbers of any model. */
+/* Floats in [-1, 1) in steps of 2^-7, which every float dtype holds exactly; integers and bool 0 or
+ * 1, so that they are valid as indices and token numbers of any model. */
 static void fill(iv_dtype dtype, int64_t count, uint64_t seed, unsigned char *data) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t random = next_random(&seed);
@@ -142,10 +142,10 @@ static void fill(iv_dtype dtype, int64_t count, uint64_t seed, unsigned char *da
         memcpy(&bits, &number, sizeof bits);
         uint16_t brain = (uint16_t)(bits >> 16);
         /* binary16 from binary32: exact here, so shifting exponent and significand is enough. */
-        uint16_t half = number == 0 ? 0
-                                    : (uint16_t)((bits >> 16 & 0x8000) |
-                                                 (((bits >> 23 & 0xff) - 112) << 10) |
-                                                 (bits >> 13 & 0x3ff));
+        uint16_t half =
+            number == 0 ? 0
+                        : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) |
+                                     (bits >> 13 & 0x3ff));
         uint64_t integer = random >> 63;
         const void *element = dtype == IV_F32    ? (const void *)&number
                               : dtype == IV_F64  ? (const void *)&wide
@@ -171,7 +171,8 @@ static int make_input(const arguments *arguments, const iv_value_description *in
     iv_error error;
     if (iv_tensor_create(input->dtype, input->rank, dims, &tensor, &error) != IV_OK)
         return report(&error);
-    fill(input->dtype, iv_tensor_elements(tensor), (uint64_t)index + 1, iv_tensor_mutable_data(tensor));
+    fill(input->dtype, iv_tensor_elements(tensor), (uint64_t)index + 1,
+         iv_tensor_mutable_data(tensor));
     *value = iv_value_of_tensor(tensor);
     return EXIT_RIGHT;
 }
@@ -179,12 +180,14 @@ static int make_input(const arguments *arguments, const iv_value_description *in
 int read_given_inputs(const arguments *arguments, const iv_model *model, iv_value *values) {
     int code = check_settings(arguments, model);
     const char *text;
-    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL; i++)
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL;
+         i++)
         code = read_input(model, text, values);
     return code;
 }
 
-int complete_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+int complete_inputs(const arguments *arguments, const iv_model *model, bool make_up,
+                    iv_value *values) {
     int code = EXIT_RIGHT;
     for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
         const iv_value_description *input = iv_model_input(model, i);
@@ -193,7 +196,8 @@ int complete_inputs(const arguments *arguments, const iv_model *model, bool make
         else if (values[i].kind == IV_KIND_NONE && make_up)
             code = make_input(arguments, input, i, &values[i]);
         else if (values[i].kind == IV_KIND_NONE && !input->optional)
-            code = usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
+            code =
+                usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
     }
     return code;
 }

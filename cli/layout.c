@@ -9,8 +9,8 @@
 #define VERTEX_GAP 22.0
 #define RAIL_GAP 12.0
 
-/* Lines that pass layers are led around their vertices by a point in each. A model from anywhere may ask for any number of points:
- * beyond this many, the longest lines run straight. */
+/* Lines that pass layers are led around their vertices by a point in each. A model from anywhere
+ * may ask for any number of points: beyond this many, the longest lines run straight. */
 #define RAIL_LIMIT 100000
 
 #define ORDER_ROUNDS 24
@@ -21,7 +21,7 @@ typedef struct point {
     int layer;
     int vertex; /* -1: a net passes */
     int net;
-    int place;  /* in its layer, from the left */
+    int place; /* in its layer, from the left */
     double width, x;
 } point;
 
@@ -34,9 +34,10 @@ typedef struct drawing {
     layout_vertex *vertices;
     const layout_net *nets;
     int *layers; /* per vertex */
-    int *reach;  /* per net: the layer of its last passing point; that of its source when it has none */
-    point *points; /* the vertices first */
-    link *links;   /* by nets, ascending */
+    int *reach; /* per net: the layer of its last passing point; that of its source when it has none
+                 */
+    point *points;                          /* the vertices first */
+    link *links;                            /* by nets, ascending */
     int *first_up, *up, *first_down, *down; /* per point: links to its neighbours */
     int *first_in_layer, *in_layer, *best;  /* points by layers, in order */
     double *tops, *bottoms;                 /* per layer */
@@ -49,7 +50,8 @@ static void *zeroed(int count, size_t size) {
 /* ---- layers ---- */
 
 static void assign_layers(drawing *drawing) {
-    /* Longest paths. Where nets come in the order of their sources, the second round only finds that nothing is left to do. */
+    /* Longest paths. Where nets come in the order of their sources, the second round only finds
+     * that nothing is left to do. */
     bool changed = true;
     while (changed) {
         changed = false;
@@ -102,7 +104,8 @@ static int last_layer(const drawing *drawing, const layout_net *net) {
     return last;
 }
 
-/* Decides how far each net is led by points, within RAIL_LIMIT points in all; returns how many there are. */
+/* Decides how far each net is led by points, within RAIL_LIMIT points in all; returns how many
+ * there are. */
 static int lead_nets(drawing *drawing) {
     for (int longest = drawing->layer_count;; longest /= 2) {
         long long points = 0;
@@ -254,8 +257,8 @@ static int compare_ints(const void *left, const void *right) {
     return *(const int *)left - *(const int *)right;
 }
 
-/* Crossings of the links between a layer and the next: inversions, counted with a Fenwick tree. `tree` and `ends` have room
- * for every point and link. */
+/* Crossings of the links between a layer and the next: inversions, counted with a Fenwick tree.
+ * `tree` and `ends` have room for every point and link. */
 static long long count_crossings_below(const drawing *drawing, int layer, int *tree, int *ends) {
     int below = drawing->first_in_layer[layer + 2] - drawing->first_in_layer[layer + 1];
     long long crossings = 0, seen = 0;
@@ -289,7 +292,8 @@ static long long count_crossings(const drawing *drawing, int *tree, int *ends) {
     return crossings;
 }
 
-/* Sweeps down and up, each layer sorted by the mean place of its neighbours, and keeps the order with the fewest crossings. */
+/* Sweeps down and up, each layer sorted by the mean place of its neighbours, and keeps the order
+ * with the fewest crossings. */
 static bool order_layers(drawing *drawing) {
     sortable *room = zeroed(drawing->point_count, sizeof *room);
     int *tree = zeroed(drawing->point_count + 1, sizeof *tree);
@@ -334,13 +338,13 @@ static double gap_between(const point *left, const point *right) {
     return (left->width + right->width) / 2 + (rail ? RAIL_GAP : VERTEX_GAP);
 }
 
-/* Longer lines pull harder, so that they become straight first; then chains, in which each vertex has one neighbour. */
+/* Longer lines pull harder, so that they become straight first; then chains, in which each vertex
+ * has one neighbour. */
 static double link_weight(const drawing *drawing, const link *link) {
     bool upper = drawing->points[link->upper].vertex < 0;
     bool lower = drawing->points[link->lower].vertex < 0;
-    bool chain =
-        drawing->first_down[link->upper + 1] - drawing->first_down[link->upper] == 1 &&
-        drawing->first_up[link->lower + 1] - drawing->first_up[link->lower] == 1;
+    bool chain = drawing->first_down[link->upper + 1] - drawing->first_down[link->upper] == 1 &&
+                 drawing->first_up[link->lower + 1] - drawing->first_up[link->lower] == 1;
     return upper && lower ? 8 : upper || lower ? 2 : chain ? 4 : 1;
 }
 
@@ -363,8 +367,9 @@ static double wanted_x(const drawing *drawing, int p, bool above, bool below, do
     return *weight > 0 ? sum / *weight : drawing->points[p].x;
 }
 
-/* Puts the layer's points as near as possible (least squares) to where they want to be without touching: with the least
- * distances taken off, that is isotonic regression, solved by pooling neighbours that are in each other's way. */
+/* Puts the layer's points as near as possible (least squares) to where they want to be without
+ * touching: with the least distances taken off, that is isotonic regression, solved by pooling
+ * neighbours that are in each other's way. */
 static void place_layer(drawing *drawing, int layer, bool above, bool below, block *blocks) {
     int first = drawing->first_in_layer[layer], end = drawing->first_in_layer[layer + 1];
     int count = 0;
@@ -488,9 +493,9 @@ static bool make_curves(const drawing *drawing, layout *layout) {
         layout_curve *curve = &layout->curves[l];
         curve->net = link->net;
         curve->x0 = upper->x;
-        curve->y0 = upper->vertex >= 0
-                        ? drawing->vertices[upper->vertex].y + drawing->vertices[upper->vertex].height
-                        : drawing->bottoms[upper->layer];
+        curve->y0 = upper->vertex >= 0 ? drawing->vertices[upper->vertex].y +
+                                             drawing->vertices[upper->vertex].height
+                                       : drawing->bottoms[upper->layer];
         curve->arrives = lower->vertex >= 0;
         if (curve->arrives) {
             int count = drawing->first_up[link->lower + 1] - drawing->first_up[link->lower];
@@ -540,7 +545,8 @@ bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, cons
         if (drawing.layers[v] >= drawing.layer_count)
             drawing.layer_count = drawing.layers[v] + 1;
     }
-    complete = complete && make_points(&drawing) && order_layers(&drawing) && place_points(&drawing);
+    complete =
+        complete && make_points(&drawing) && order_layers(&drawing) && place_points(&drawing);
     if (complete) {
         place_layers(&drawing, layout);
         complete = make_curves(&drawing, layout);

@@ -10,14 +10,16 @@ typedef struct layout_vertex {
     double x, y;          /* found: the middle of the top edge */
 } layout_vertex;
 
-/* A value on its way from the vertex that makes it to those that read it; they share one line as far as they can. */
+/* A value on its way from the vertex that makes it to those that read it; they share one line as
+ * far as they can. */
 typedef struct layout_net {
     int source;
     int target_count;
     const int *targets; /* each once, and after the source in the order of vertices */
 } layout_net;
 
-/* A piece of a net between two layers: an S-curve from (x0, y0) down to (x1, y1), then straight down to `end`. */
+/* A piece of a net between two layers: an S-curve from (x0, y0) down to (x1, y1), then straight
+ * down to `end`. */
 typedef struct layout_curve {
     int net;
     double x0, y0, x1, y1, end;

@@ -1,4 +1,5 @@
-/* The invar command: finds the command and runs it. Everything it does goes through the library's public interface. */
+/* The invar command: finds the command and runs it. Everything it does goes through the library's
+ * public interface. */
 #include <string.h>
 
 #include <invar/invar.h>

@@ -9,10 +9,11 @@ typedef struct manifest {
     size_t count;
     struct manifest_line {
         char *name, *reason;
-    } *lines;
+    } * lines;
 } manifest;
 
-/** Reads lines of NAME, a tab and the reason; '#' starts a comment line. False after printing what is wrong. */
+/** Reads lines of NAME, a tab and the reason; '#' starts a comment line. False after printing what
+ * is wrong. */
 bool read_manifest(const char *path, manifest *manifest);
 void free_manifest(manifest *manifest);
 /** The reason for leaving a case out, or NULL. */

@@ -49,7 +49,8 @@ static bool parse_option(arguments *arguments, int argc, char **argv, int *index
     if (option->argument != NULL) {
         value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
         if (value == NULL) {
-            usage_error("--%s needs an argument: --%s %s", option->name, option->name, option->argument);
+            usage_error("--%s needs an argument: --%s %s", option->name, option->name,
+                        option->argument);
             return false;
         }
     }
@@ -88,7 +89,8 @@ bool parse_arguments(const command *command, int argc, char **argv, arguments *a
     if (count < command->least_operands ||
         (command->most_operands >= 0 && count > command->most_operands)) {
         usage_error("%s takes %s: see 'invar %s --help'", command->name,
-                    command->operands[0] != '\0' ? command->operands : "no operands", command->name);
+                    command->operands[0] != '\0' ? command->operands : "no operands",
+                    command->name);
         return false;
     }
     return true;
@@ -195,7 +197,8 @@ static void print_options(FILE *file, const option *table) {
         char left[64], help[512];
         snprintf(left, sizeof left, "--%s%s%s", table->name, table->argument != NULL ? " " : "",
                  table->argument != NULL ? table->argument : "");
-        snprintf(help, sizeof help, "%s%s", table->help, table->repeated ? " (may be repeated)" : "");
+        snprintf(help, sizeof help, "%s%s", table->help,
+                 table->repeated ? " (may be repeated)" : "");
         fprintf(file, "  %-28s ", left);
         print_words(file, help, HELP_INDENT, HELP_INDENT);
     }
@@ -216,7 +219,8 @@ void print_help(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "  %-14s %s\n", command->name, command->summary);
-    fputs("\n'invar COMMAND --help' tells a command's options; 'man invar' tells everything.\n", file);
+    fputs("\n'invar COMMAND --help' tells a command's options; 'man invar' tells everything.\n",
+          file);
 }
 
 /* Text for scdoc, in which some characters mark emphasis. */
@@ -249,7 +253,8 @@ void print_manual(FILE *file) {
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "*invar %s* %s [_options_]++\n", command->name, command->operands);
     fputs("*invar --version*\n\n# DESCRIPTION\n\n"
-          "invar runs ONNX models. The same model and input give the same bits on any machine, with any number of "
+          "invar runs ONNX models. The same model and input give the same bits on any machine, "
+          "with any number of "
           "threads and any instruction set.\n\n# COMMANDS\n\n",
           file);
     for (const command *command = commands; command->name != NULL; command++) {
@@ -279,14 +284,17 @@ static void print_bash(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "%s ", command->name);
-    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", file);
+    fputs(
+        "--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n",
+        file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s) options=\"", command->name);
         for (const option *option = command->options; option->name != NULL; option++)
             fprintf(file, "--%s ", option->name);
         fputs("\" ;;\n", file);
     }
-    fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options", file);
+    fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options",
+          file);
     for (const option *option = common_options; option->name != NULL; option++)
         fprintf(file, " --%s", option->name);
     fputs("\" -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
@@ -328,7 +336,8 @@ static void print_zsh(FILE *file) {
         print_quoted(file, command->summary);
         fputs("'\n", file);
     }
-    fputs("    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n        return\n    fi\n"
+    fputs("    )\n    if ((CURRENT == 2)); then\n        _describe command commands\n        "
+          "return\n    fi\n"
           "    local name=$words[2]\n    shift words\n    ((CURRENT--))\n    case $name in\n",
           file);
     for (const command *command = commands; command->name != NULL; command++) {

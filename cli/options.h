@@ -1,4 +1,5 @@
-/* Commands and their options: one table from which parsing, --help, the man page and the shell completions are made. */
+/* Commands and their options: one table from which parsing, --help, the man page and the shell
+ * completions are made. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -27,25 +28,25 @@ typedef struct arguments {
     int positional_count;
     const char **positional;
     int option_count;
-    const option **options;  /* in the order given */
-    const char **values;     /* their arguments; NULL for switches */
+    const option **options; /* in the order given */
+    const char **values;    /* their arguments; NULL for switches */
 } arguments;
 
 typedef struct command {
     const char *name;
-    const char *operands;    /* for the usage line: "MODEL", "DIR…" */
+    const char *operands;              /* for the usage line: "MODEL", "DIR…" */
     int least_operands, most_operands; /* most: -1 for any number */
-    const char *summary;     /* one line */
-    const char *description; /* a paragraph for the man page */
-    const option *options;   /* the command's own */
+    const char *summary;               /* one line */
+    const char *description;           /* a paragraph for the man page */
+    const option *options;             /* the command's own */
     int (*run)(const arguments *arguments);
 } command;
 
 extern const command commands[]; /* ends with an entry without a name */
 extern const option common_options[];
 
-/** Parses `argv[1]…` after the command's name. On failure prints one line to stderr and returns false.
- * Release with free_arguments in both cases. */
+/** Parses `argv[1]…` after the command's name. On failure prints one line to stderr and returns
+ * false. Release with free_arguments in both cases. */
 bool parse_arguments(const command *command, int argc, char **argv, arguments *arguments);
 void free_arguments(arguments *arguments);
 

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/** Prints everything up to the page's first paragraph: `title` is its heading, `subject` the line under it. */
+/** Prints everything up to the page's first paragraph: `title` is its heading, `subject` the line
+ * under it. */
 void begin_page(FILE *file, const char *title, const char *subject);
 void end_page(FILE *file);
 

@@ -6,7 +6,8 @@
 #include "layout.h"
 #include "text.h"
 
-/* Measures in pixels. Widths of text are estimates for common sans-serif fonts, on the safe side. */
+/* Measures in pixels. Widths of text are estimates for common sans-serif fonts, on the safe side.
+ */
 #define TITLE_WIDTH 7.9
 #define LINE_WIDTH 6.3
 #define HEADER_HEIGHT 24.0
@@ -32,7 +33,7 @@ typedef struct picture {
     layout_vertex *places;
     int net_count;
     layout_net *nets;
-    int *targets;    /* the nets' */
+    int *targets; /* the nets' */
     layout layout;
 } picture;
 
@@ -79,7 +80,8 @@ static void describe_members(const iv_inspected_node *node, char title[TEXT_BYTE
     }
 }
 
-/* The family of the member that does most of the work, which is the first contraction, else the fused family. */
+/* The family of the member that does most of the work, which is the first contraction, else the
+ * fused family. */
 static int fused_family(const iv_inspected_node *node) {
     const iv_inspection *body = node->bodies[0];
     for (int i = 0; i < iv_inspection_node_count(body); i++) {
@@ -130,14 +132,16 @@ static void measure(const vertex *vertex, layout_vertex *place) {
         width = line > width ? line : width;
     }
     place->width = width + 24 < 84 ? 84 : width + 24;
-    place->height = HEADER_HEIGHT + LINE_HEIGHT * vertex->line_count + (vertex->line_count > 0 ? 6 : 0);
+    place->height =
+        HEADER_HEIGHT + LINE_HEIGHT * vertex->line_count + (vertex->line_count > 0 ? 6 : 0);
 }
 
 static void describe_vertices(picture *picture) {
     const iv_inspection *graph = picture->graph;
     int count = 0;
     for (int i = 0; i < iv_inspection_input_count(graph); i++)
-        describe_port(graph, iv_inspection_input(graph, i), VERTEX_INPUT, &picture->vertices[count++]);
+        describe_port(graph, iv_inspection_input(graph, i), VERTEX_INPUT,
+                      &picture->vertices[count++]);
     for (int i = 0; i < iv_inspection_node_count(graph); i++)
         describe_node(graph, i, &picture->vertices[count++]);
     for (int i = 0; i < iv_inspection_output_count(graph); i++)
@@ -180,7 +184,8 @@ static void add_target(picture *picture, int *net_of, int value, int vertex) {
         targets[net->target_count++] = vertex;
 }
 
-static void add_net(picture *picture, int value, int source, const int *counts, int *net_of, int *used) {
+static void add_net(picture *picture, int value, int source, const int *counts, int *net_of,
+                    int *used) {
     if (net_of[value] >= 0 || counts[value] == 0)
         return;
     net_of[value] = picture->net_count;
@@ -223,16 +228,21 @@ static bool make_nets(picture *picture) {
 /* ---- SVG ---- */
 
 static const char style[] =
-    "svg{font-family:system-ui,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;background:var(--page);"
-    "--page:#fff;--box:#fbfbfc;--rim:#c9ced6;--ink:#22262d;--soft:#5d6673;--edge:#98a2b0;--lit:#e06c00}\n"
-    "@media (prefers-color-scheme:dark){svg{--page:#15181d;--box:#20252c;--rim:#3c4450;--ink:#e8ebf0;"
+    "svg{font-family:system-ui,'Segoe UI',Roboto,'Helvetica "
+    "Neue',Arial,sans-serif;background:var(--page);"
+    "--page:#fff;--box:#fbfbfc;--rim:#c9ced6;--ink:#22262d;--soft:#5d6673;--edge:#98a2b0;--lit:#"
+    "e06c00}\n"
+    "@media "
+    "(prefers-color-scheme:dark){svg{--page:#15181d;--box:#20252c;--rim:#3c4450;--ink:#e8ebf0;"
     "--soft:#a3adba;--edge:#66707e;--lit:#ffab4a}}\n"
-    ".b{fill:var(--box);stroke:var(--rim)}.t{fill:#fff;font-size:13px;font-weight:600;text-anchor:middle}"
+    ".b{fill:var(--box);stroke:var(--rim)}.t{fill:#fff;font-size:13px;font-weight:600;text-anchor:"
+    "middle}"
     ".p{fill:var(--ink);font-size:13px;font-weight:600;text-anchor:middle}"
     ".l{fill:var(--soft);font-size:11px;text-anchor:middle}"
     ".e{fill:none;stroke:var(--edge);stroke-width:1.3}.a{fill:var(--edge)}"
     ".h{fill:var(--ink);font-size:17px;font-weight:600}.s{fill:var(--soft);font-size:12px}\n"
-    "g:hover>.e{stroke:var(--lit);stroke-width:2.4}g:hover>.a{fill:var(--lit)}g:hover>.b{stroke:var(--lit)}\n";
+    "g:hover>.e{stroke:var(--lit);stroke-width:2.4}g:hover>.a{fill:var(--lit)}g:hover>.b{stroke:"
+    "var(--lit)}\n";
 
 static void print_tip_value(const picture *picture, FILE *file, const char *what, int index) {
     if (index < 0)
@@ -252,7 +262,8 @@ static void print_tip(const picture *picture, FILE *file, const iv_inspected_nod
     fputs(" ", file);
     print_markup(file, node->name);
     for (int i = 0; i < node->input_count && i < 16; i++)
-        print_tip_value(picture, file, i < node->input_count - node->capture_count ? "←" : "← (captured)",
+        print_tip_value(picture, file,
+                        i < node->input_count - node->capture_count ? "←" : "← (captured)",
                         node->inputs[i]);
     for (int i = 0; i < node->output_count && i < 16; i++)
         print_tip_value(picture, file, "→", node->outputs[i]);
@@ -300,8 +311,8 @@ static void print_edges(const picture *picture, FILE *file, int v, int *net, siz
     for (size_t i = first; i < *curve; i++) {
         const layout_curve *c = &layout->curves[i];
         double middle = (c->y0 + c->y1) / 2;
-        fprintf(file, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", c->x0, c->y0, c->x0, middle, c->x1,
-                middle, c->x1, c->arrives ? c->y1 - 5 : c->y1);
+        fprintf(file, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", c->x0, c->y0, c->x0, middle,
+                c->x1, middle, c->x1, c->arrives ? c->y1 - 5 : c->y1);
         if (c->end > c->y1)
             fprintf(file, "V%.1f", c->end);
     }
@@ -313,7 +324,8 @@ static void print_edges(const picture *picture, FILE *file, int v, int *net, siz
     fputs("\"/>", file);
 }
 
-static void print_text_at(FILE *file, const char *class_name, double x, double y, const char *text) {
+static void print_text_at(FILE *file, const char *class_name, double x, double y,
+                          const char *text) {
     fprintf(file, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class_name, x, y);
     print_markup(file, text);
     fputs("</text>", file);
@@ -326,8 +338,10 @@ static void print_vertex(const picture *picture, FILE *file, int v) {
     if (vertex->kind == VERTEX_NODE)
         print_tip(picture, file, iv_inspection_node(picture->graph, vertex->index));
     else
-        fputs(vertex->kind == VERTEX_INPUT ? "<title>input</title>" : "<title>output</title>", file);
-    fprintf(file, "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.0f\"/>",
+        fputs(vertex->kind == VERTEX_INPUT ? "<title>input</title>" : "<title>output</title>",
+              file);
+    fprintf(file,
+            "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.0f\"/>",
             left, place->y, place->width, place->height, corner);
     if (vertex->kind == VERTEX_NODE) {
         /* The coloured top: rounded above, straight below where lines follow. */
@@ -338,7 +352,8 @@ static void print_vertex(const picture *picture, FILE *file, int v) {
         fprintf(file, "q0 %.0f %.0f %.0fh%.1fq%.0f 0 %.0f %.0fz\"/>", low, -low, low,
                 2 * low - place->width, -low, -low, -low);
     }
-    print_text_at(file, vertex->kind == VERTEX_NODE ? "t" : "p", place->x, place->y + 17, vertex->title);
+    print_text_at(file, vertex->kind == VERTEX_NODE ? "t" : "p", place->x, place->y + 17,
+                  vertex->title);
     for (int i = 0; i < vertex->line_count; i++)
         print_text_at(file, "l", place->x, place->y + HEADER_HEIGHT + LINE_HEIGHT * i + 14,
                       vertex->lines[i]);
@@ -366,8 +381,9 @@ static double print_head(const picture *picture, FILE *file, bool only_measure) 
         if (!used)
             continue;
         if (!only_measure) {
-            fprintf(file, "<rect x=\"%.1f\" y=\"42\" width=\"11\" height=\"11\" rx=\"3\" fill=\"%s\"/>", x,
-                    op_family_color(family));
+            fprintf(file,
+                    "<rect x=\"%.1f\" y=\"42\" width=\"11\" height=\"11\" rx=\"3\" fill=\"%s\"/>",
+                    x, op_family_color(family));
             print_text_at(file, "s", x + 16, 52, op_family_name(family));
         }
         x += 16 + LINE_WIDTH * 1.1 * (double)strlen(op_family_name(family)) + 14;
@@ -379,7 +395,8 @@ static void print_svg(const picture *picture, FILE *file) {
     double head = print_head(picture, file, true), width = picture->layout.width;
     double full = head > width ? head : width, height = picture->layout.height + HEAD_HEIGHT;
     fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
+            "0 %.0f %.0f\" "
             "role=\"img\">\n<title>",
             full, height, full, height);
     print_markup(file, iv_inspection_name(picture->graph));
@@ -407,9 +424,9 @@ bool draw_graph(const iv_inspection *graph, FILE *file) {
     bool complete = picture.vertices != NULL && picture.places != NULL;
     if (complete) {
         describe_vertices(&picture);
-        complete = make_nets(&picture) &&
-                   layout_graph(picture.vertex_count, picture.places, picture.net_count, picture.nets,
-                                &picture.layout);
+        complete =
+            make_nets(&picture) && layout_graph(picture.vertex_count, picture.places,
+                                                picture.net_count, picture.nets, &picture.layout);
     }
     if (complete)
         print_svg(&picture, file);

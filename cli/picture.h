@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 
-/** Writes the graph as an SVG picture: layers from top to bottom, a colour for each family of operators, and what is known of a node
- * as its tooltip. False when memory runs out; whether the file could be written is the stream's to tell. */
+/** Writes the graph as an SVG picture: layers from top to bottom, a colour for each family of
+ * operators, and what is known of a node as its tooltip. False when memory runs out; whether the
+ * file could be written is the stream's to tell. */
 bool draw_graph(const iv_inspection *graph, FILE *file);
 
 /** Whether a pass made the node of others, which are its only body. */
@@ -17,7 +18,8 @@ bool is_fused(const iv_inspected_node *node);
 int op_family(const char *op);
 /** How many families there are. */
 int op_family_count(void);
-/** "contraction", "activation", …; and its colour, as "#rrggbb", on which white text can be read. */
+/** "contraction", "activation", …; and its colour, as "#rrggbb", on which white text can be read.
+ */
 const char *op_family_name(int family);
 const char *op_family_color(int family);
 

@@ -11,7 +11,8 @@
 /* One node, over all measured runs. Text belongs to the model. */
 typedef struct profiled_node {
     const char *name, *op, *kernel;
-    int depth; /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time */
+    int depth; /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time
+                */
     int64_t calls, total_ns, least_ns, bytes;
     int64_t flops; /* of one call; -1: not known */
 } profiled_node;
@@ -39,8 +40,8 @@ typedef struct profile {
 typedef struct profiled_op {
     const char *op;
     int nodes;
-    double ns; /* per run */
-    double flops; /* per run, of the nodes where they are known */
+    double ns;       /* per run */
+    double flops;    /* per run, of the nodes where they are known */
     double known_ns; /* the time of those */
 } profiled_op;
 

@@ -15,7 +15,8 @@ static double share(double part, double whole) {
     return whole > 0 ? part / whole : 0;
 }
 
-/* Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is computed. */
+/* Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is
+ * computed. */
 static const char *speed(double flops, double nanoseconds, char room[TEXT_BYTES]) {
     room[0] = '\0';
     if (flops > 0 && nanoseconds > 0)
@@ -46,7 +47,8 @@ static void print_ops(const profile *profile, const profiled_op *ops, int count)
                duration(ops[o].ns, time), 100 * share(ops[o].ns, whole),
                speed(ops[o].flops, ops[o].known_ns, rate));
     double between = whole - mean_nodes_ns(profile);
-    printf("%-26s %6s %12s %6.1f%%\n\n", "(between nodes)", "", duration(between < 0 ? 0 : between, time),
+    printf("%-26s %6s %12s %6.1f%%\n\n", "(between nodes)", "",
+           duration(between < 0 ? 0 : between, time),
            100 * share(between < 0 ? 0 : between, whole));
 }
 
@@ -54,7 +56,8 @@ static void print_nodes(const profile *profile, const int *order, bool all) {
     char time[TEXT_BYTES], rate[TEXT_BYTES], op[TEXT_BYTES], name[TEXT_BYTES];
     double whole = mean_run_ns(profile);
     int shown = all || profile->node_count < SHOWN_NODES ? profile->node_count : SHOWN_NODES;
-    printf("%12s %7s %9s  %-20s %-24s %s\n", "time", "share", "GFLOP/s", "operator", "kernel", "node");
+    printf("%12s %7s %9s  %-20s %-24s %s\n", "time", "share", "GFLOP/s", "operator", "kernel",
+           "node");
     for (int i = 0; i < shown; i++) {
         const profiled_node *node = &profile->nodes[order[i]];
         double taken = mean_node_ns(profile, node);
@@ -84,8 +87,8 @@ bool print_profile(const profile *profile, bool all) {
             flops += ops[o].flops;
         print_ops(profile, ops, count);
         print_nodes(profile, order, all);
-        printf("%d runs: mean %s, fastest %s", profile->runs, duration(mean_run_ns(profile), time),
-               duration(best, least));
+        printf("%d run%s: mean %s, fastest %s", profile->runs, profile->runs == 1 ? "" : "s",
+               duration(mean_run_ns(profile), time), duration(best, least));
         if (flops > 0)
             printf(", %s GFLOP/s", speed(flops, mean_run_ns(profile), rate));
         putchar('\n');
@@ -98,9 +101,9 @@ bool print_profile(const profile *profile, bool all) {
 /* ---- JSON ---- */
 
 static json_t *node_json(const profile *profile, const profiled_node *node) {
-    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o}", "name", text_json(node->name), "op",
-                     text_json(node->op), "kernel", text_json(node->kernel), "depth", node->depth,
-                     "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
+    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o}", "name", text_json(node->name),
+                     "op", text_json(node->op), "kernel", text_json(node->kernel), "depth",
+                     node->depth, "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
                      mean_node_ns(profile, node), "least_call_ns", (double)node->least_ns,
                      "output_bytes", (json_int_t)node->bytes, "flops",
                      node->flops >= 0 ? json_integer(node->flops) : json_null());
@@ -118,8 +121,9 @@ bool print_profile_json(FILE *file, const profile *profile) {
                                         ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops));
     for (int n = 0; n < profile->node_count; n++)
         json_array_append_new(nodes, node_json(profile, &profile->nodes[n]));
-    json_t *all = json_pack("{s:o, s:o, s:f, s:o, s:o}", "model", text_json(profile->model), "run_ns", runs,
-                            "mean_ns", mean_run_ns(profile), "operators", operators, "nodes", nodes);
+    json_t *all =
+        json_pack("{s:o, s:o, s:f, s:o, s:o}", "model", text_json(profile->model), "run_ns", runs,
+                  "mean_ns", mean_run_ns(profile), "operators", operators, "nodes", nodes);
     if (ops == NULL) {
         json_decref(all);
         all = NULL;
@@ -130,17 +134,21 @@ bool print_profile_json(FILE *file, const profile *profile) {
 
 /* ---- trace ---- */
 
-/* One event, in the order of time, as Chrome's trace viewer and Perfetto read it: times are in microseconds. */
-static void print_event(FILE *file, const char *name, const char *category, double start, double taken,
-                        const profiled_node *node) {
+/* One event, in the order of time, as Chrome's trace viewer and Perfetto read it: times are in
+ * microseconds. */
+static void print_event(FILE *file, const char *name, const char *category, double start,
+                        double taken, const profiled_node *node) {
     json_t *text = text_json(name);
     char *quoted = text != NULL ? json_dumps(text, JSON_ENCODE_ANY) : NULL;
-    fprintf(file, ",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f",
-            quoted != NULL ? quoted : "\"\"", category, start / 1e3, taken / 1e3);
+    fprintf(
+        file,
+        ",\n{\"name\":%s,\"cat\":\"%s\",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.3f,\"dur\":%.3f",
+        quoted != NULL ? quoted : "\"\"", category, start / 1e3, taken / 1e3);
     if (node != NULL) {
-        json_t *arguments = json_pack("{s:o, s:o, s:I, s:o}", "operator", text_json(node->op), "kernel",
-                                      text_json(node->kernel), "output_bytes", (json_int_t)node->bytes,
-                                      "flops", node->flops >= 0 ? json_integer(node->flops) : json_null());
+        json_t *arguments =
+            json_pack("{s:o, s:o, s:I, s:o}", "operator", text_json(node->op), "kernel",
+                      text_json(node->kernel), "output_bytes", (json_int_t)node->bytes, "flops",
+                      node->flops >= 0 ? json_integer(node->flops) : json_null());
         char *object = arguments != NULL ? json_dumps(arguments, JSON_COMPACT) : NULL;
         fprintf(file, ",\"args\":%s", object != NULL ? object : "{}");
         free(object);
@@ -187,18 +195,23 @@ static void print_timeline(FILE *file, const profile *profile) {
     for (int n = 0; n < profile->node_count; n++)
         deepest = profile->nodes[n].depth > deepest ? profile->nodes[n].depth : deepest;
     deepest = deepest > 8 ? 8 : deepest;
-    fprintf(file, "<h2>Timeline of the fastest run, %s</h2>\n<div class=\"chart\"><svg width=\"%.0f\" height=\"%d\">\n",
+    fprintf(file,
+            "<h2>Timeline of the fastest run, %s</h2>\n<div class=\"chart\"><svg width=\"%.0f\" "
+            "height=\"%d\">\n",
             duration(whole, room), width, 30 * (deepest + 1) + 24);
     for (size_t c = 0; c < profile->call_count; c++) {
         const profiled_call *call = &profile->calls[c];
         const profiled_node *node = &profile->nodes[call->node];
-        double from = (double)call->start_ns - start, taken = (double)(call->end_ns - call->start_ns);
+        double from = (double)call->start_ns - start,
+               taken = (double)(call->end_ns - call->start_ns);
         if (from < 0 || from > whole || node->depth > deepest)
             continue;
         double span = share(taken, whole) * width;
-        fprintf(file, "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"26\" rx=\"2\" fill=\"%s\"><title>",
-                share(from, whole) * width, 30 * node->depth, span < 0.4 ? 0.4 : span,
-                op_family_color(op_family(node->op)));
+        fprintf(
+            file,
+            "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"26\" rx=\"2\" fill=\"%s\"><title>",
+            share(from, whole) * width, 30 * node->depth, span < 0.4 ? 0.4 : span,
+            op_family_color(op_family(node->op)));
         print_markup(file, node->op);
         fputs(" ", file);
         print_markup(file, node->name);
@@ -217,14 +230,16 @@ static void print_timeline(FILE *file, const profile *profile) {
 
 /* A bar as long as the share, and the share in words. */
 static void print_share_cell(FILE *file, const char *op, double part) {
-    fprintf(file, "<td><span class=\"bar\" style=\"width:%.1fpx;background:%s\"></span> %.1f %%</td>", 200 * part,
-            op_family_color(op_family(op)), 100 * part);
+    fprintf(file,
+            "<td><span class=\"bar\" style=\"width:%.1fpx;background:%s\"></span> %.1f %%</td>",
+            200 * part, op_family_color(op_family(op)), 100 * part);
 }
 
 static void print_op_table(FILE *file, const profile *profile, const profiled_op *ops, int count) {
     char room[TEXT_BYTES];
     double whole = mean_run_ns(profile);
-    fputs("<h2>Operators</h2>\n<div class=\"wide\"><table>\n<tr><th>operator</th><th class=\"n\">nodes</th>"
+    fputs("<h2>Operators</h2>\n<div class=\"wide\"><table>\n<tr><th>operator</th><th "
+          "class=\"n\">nodes</th>"
           "<th class=\"n\">time per run</th><th>share</th><th class=\"n\">GFLOP/s</th></tr>\n",
           file);
     for (int o = 0; o < count; o++) {
@@ -242,7 +257,8 @@ static void print_op_table(FILE *file, const profile *profile, const profiled_op
 static void print_node_table(FILE *file, const profile *profile, const int *order) {
     char room[TEXT_BYTES];
     double whole = mean_run_ns(profile);
-    fputs("<h2>Nodes</h2>\n<div class=\"wide\"><table>\n<tr><th>node</th><th>operator</th><th>kernel</th>"
+    fputs("<h2>Nodes</h2>\n<div "
+          "class=\"wide\"><table>\n<tr><th>node</th><th>operator</th><th>kernel</th>"
           "<th class=\"n\">calls per run</th><th class=\"n\">time per run</th><th>share</th>"
           "<th class=\"n\">GFLOP/s</th></tr>\n",
           file);

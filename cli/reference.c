@@ -48,7 +48,8 @@ void free_reference(reference *reference) {
 iv_tensor *find_recorded(reference *reference, const char *name) {
     struct reference_item key = {.name = (char *)name}, *found = NULL;
     if (reference->count > 0)
-        found = bsearch(&key, reference->items, (size_t)reference->count, sizeof key, compare_items);
+        found =
+            bsearch(&key, reference->items, (size_t)reference->count, sizeof key, compare_items);
     if (found == NULL)
         return NULL;
     found->used = true;
@@ -104,8 +105,9 @@ static int read_named(const char *folder, const char *name, reference *reference
     iv_tensor *tensor = NULL;
     iv_error error;
     if (exists(path))
-        code = iv_tensor_load(path, NULL, &tensor, &error) == IV_OK ? add_item(reference, name, tensor)
-                                                                    : report(&error);
+        code = iv_tensor_load(path, NULL, &tensor, &error) == IV_OK
+                   ? add_item(reference, name, tensor)
+                   : report(&error);
     free(path);
     return code;
 }

@@ -10,12 +10,13 @@ typedef struct reference {
         char *name;
         iv_tensor *tensor;
         bool used; /* a value of the graph has the name */
-    } *items;      /* in the order of names */
+    } * items;     /* in the order of names */
 } reference;
 
-/** Reads a .npz file with arrays named like values, or a folder: with NAME.npy files (a '/' in a name is a subfolder, or '_'),
- * or with input_0.pb, … and output_0.pb, … in the order of the model, as in the ONNX standard's test data. Returns EXIT_RIGHT, or prints
- * what is wrong and returns another exit code; `free_reference` in both cases. */
+/** Reads a .npz file with arrays named like values, or a folder: with NAME.npy files (a '/' in a
+ * name is a subfolder, or '_'), or with input_0.pb, … and output_0.pb, … in the order of the model,
+ * as in the ONNX standard's test data. Returns EXIT_RIGHT, or prints what is wrong and returns
+ * another exit code; `free_reference` in both cases. */
 int read_reference(const char *path, const iv_model *model, const iv_inspection *graph,
                    reference *reference);
 void free_reference(reference *reference);

@@ -36,8 +36,9 @@ static int save_outputs(const running *running, const char *path) {
     bool single = length >= 4 && strcmp(path + length - 4, ".npy") == 0;
     if (code == EXIT_RIGHT && single && count != 1)
         code = usage_error("the model has %d outputs: write them to a .npz file", count);
-    if (code == EXIT_RIGHT && (single ? iv_tensor_save(path, tensors[0], &error)
-                                      : iv_tensors_save(path, count, names, tensors, &error)) != IV_OK)
+    if (code == EXIT_RIGHT &&
+        (single ? iv_tensor_save(path, tensors[0], &error)
+                : iv_tensors_save(path, count, names, tensors, &error)) != IV_OK)
         code = report(&error);
     free(names);
     free(tensors);
@@ -65,7 +66,7 @@ static json_t *value_json(const char *name, iv_value value) {
     json_t *dims = json_array();
     for (int d = 0; value.kind == IV_KIND_TENSOR && d < iv_tensor_rank(value.tensor); d++)
         json_array_append_new(dims, json_integer(iv_tensor_dims(value.tensor)[d]));
-    const char *dtype = value.kind == IV_KIND_TENSOR     ? iv_dtype_name(iv_tensor_dtype(value.tensor))
+    const char *dtype = value.kind == IV_KIND_TENSOR ? iv_dtype_name(iv_tensor_dtype(value.tensor))
                         : value.kind == IV_KIND_SEQUENCE ? "sequence"
                                                          : "nothing";
     return json_pack("{s:o, s:s, s:o}", "name", text_json(name), "dtype", dtype, "dims", dims);
@@ -74,8 +75,8 @@ static json_t *value_json(const char *name, iv_value value) {
 static int print_json(const running *running, const char *digest, double nanoseconds) {
     json_t *outputs = json_array();
     for (int i = 0; i < iv_model_output_count(running->model); i++)
-        json_array_append_new(outputs, value_json(iv_model_output(running->model, i)->name,
-                                                  running->outputs[i]));
+        json_array_append_new(
+            outputs, value_json(iv_model_output(running->model, i)->name, running->outputs[i]));
     json_t *all = json_pack("{s:o, s:s, s:f, s:f}", "outputs", outputs, "digest", digest, "load_ms",
                             running->load_ms, "run_ms", nanoseconds / 1e6);
     return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;

@@ -85,7 +85,8 @@ static bool add_symbol(symbols *symbols, const char *name, int64_t value) {
     return true;
 }
 
-static int inspect_bound(const iv_model *model, const symbols *symbols, iv_inspection **inspection) {
+static int inspect_bound(const iv_model *model, const symbols *symbols,
+                         iv_inspection **inspection) {
     iv_inspect_options options = IV_INSPECT_OPTIONS_DEFAULT;
     iv_error error;
     options.symbol_count = symbols->count;
@@ -107,12 +108,14 @@ int inspect_with_settings(const arguments *arguments, const iv_model *model,
     symbols symbols = {0};
     int code = check_settings(arguments, model);
     const char *text, *rest;
-    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "set", i)) != NULL; i++) {
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "set", i)) != NULL;
+         i++) {
         char *name = NULL;
         long long value = 0;
         if (!parse_assignment(text, &name, &rest) || !parse_integer(rest, 0, INT64_MAX, &value) ||
             !add_symbol(&symbols, name, value))
-            code = out_of_memory(); /* what is wrong with the text itself, check_settings has said */
+            code =
+                out_of_memory(); /* what is wrong with the text itself, check_settings has said */
         free(name);
     }
     if (code == EXIT_RIGHT)

@@ -11,13 +11,14 @@ typedef struct running {
     double load_ms;
 } running;
 
-/** Loads the model and creates a session. Returns EXIT_RIGHT, or prints what is wrong and returns another exit code;
- * `close_running` in both cases. */
+/** Loads the model and creates a session. Returns EXIT_RIGHT, or prints what is wrong and returns
+ * another exit code; `close_running` in both cases. */
 int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
                  running *running);
 void close_running(running *running);
 
-/** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes as above. */
+/** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes
+ * as above. */
 int run_once(running *running, double *nanoseconds);
 
 /** The monotonic clock. */

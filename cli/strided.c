@@ -8,7 +8,8 @@ static void free_memory(void *context) {
     free(context);
 }
 
-/* The strides (in elements) of a layout with the first dimension innermost and every second element unused. */
+/* The strides (in elements) of a layout with the first dimension innermost and every second element
+ * unused. */
 static int64_t odd_strides(int rank, const int64_t *dims, int64_t *strides) {
     int64_t stride = 2;
     for (int d = 0; d < rank; d++) {
@@ -67,7 +68,8 @@ static iv_status strided_sequence(iv_value *value, iv_error *error) {
         status = make_strided(&items[i], error);
     }
     if (status == IV_OK)
-        status = iv_value_of_sequence(iv_sequence_dtype(value->sequence), count, items, &fresh, error);
+        status =
+            iv_value_of_sequence(iv_sequence_dtype(value->sequence), count, items, &fresh, error);
     for (int64_t i = 0; i < count; i++)
         iv_value_release(&items[i]);
     free(items);

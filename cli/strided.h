@@ -4,8 +4,9 @@
 
 #include <invar/invar.h>
 
-/** Replaces a numeric tensor (in a sequence: each) by an equal one whose elements lie apart, with the dimensions in reverse order
- * and the last one running backwards. Text and nothing stay as they are. */
+/** Replaces a numeric tensor (in a sequence: each) by an equal one whose elements lie apart, with
+ * the dimensions in reverse order and the last one running backwards. Text and nothing stay as they
+ * are. */
 iv_status make_strided(iv_value *value, iv_error *error);
 
 #endif

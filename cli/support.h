@@ -15,17 +15,20 @@ int out_of_memory(void);
 /* The rows of the option tables that set up models and sessions. */
 #define MODEL_OPTIONS                                                                              \
     {"isa", "NAME", false, "Instruction set: scalar, avx2, avx512 or best"},                       \
-        {"no-passes", NULL, false, "Run the graph as it stands in the file"},                      \
-        {"reference-evaluation", NULL, false, "Run the reference evaluation of every node: slow, the definition of the bits"}
-#define SESSION_OPTIONS {"threads", "N", false, "Worker threads; 0 means one per processor"}
+        {"no-passes", NULL, false, "Run the graph as it stands in the file"}, {                    \
+        "reference-evaluation", NULL, false,                                                       \
+            "Run the reference evaluation of every node: slow, the definition of the bits"         \
+    }
+#define SESSION_OPTIONS                                                                            \
+    { "threads", "N", false, "Worker threads; 0 means one per processor" }
 
 /** Reads --isa, --no-passes and --reference-evaluation. False after printing what is wrong. */
 bool read_model_options(const arguments *arguments, iv_model_options *options);
 /** Reads --threads. False after printing what is wrong. */
 bool read_session_options(const arguments *arguments, iv_session_options *options);
 
-/** Reads an option that takes a whole number; `*value` stays as it is where the option is not given. False after printing what is
- * wrong. */
+/** Reads an option that takes a whole number; `*value` stays as it is where the option is not
+ * given. False after printing what is wrong. */
 bool read_count(const arguments *arguments, const char *name, long long least, long long most,
                 long long *value);
 

@@ -1,8 +1,11 @@
-/* Reads handwritten digits with the network in this folder, draws them, and checks the digest of the answers.
+/* Reads handwritten digits with the network in this folder, draws them, and checks the digest of
+ * the answers.
  *
- *   digits [FOLDER]     FOLDER holds digits.onnx, samples.npy, labels.npy and digest.txt; default: examples/digits
+ *   digits [FOLDER]     FOLDER holds digits.onnx, samples.npy, labels.npy and digest.txt; default:
+ * examples/digits
  *
- * Exit status: 0 when the digest is the documented one, 1 when it is not, 2 when something failed. */
+ * Exit status: 0 when the digest is the documented one, 1 when it is not, 2 when something failed.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +13,8 @@
 
 #include <invar/invar.h>
 
-#define SIDE 8          /* pixels of a picture's side */
-#define WHITE 16        /* the darkest grey level: 0 is paper */
+#define SIDE 8   /* pixels of a picture's side */
+#define WHITE 16 /* the darkest grey level: 0 is paper */
 #define CLASSES 10
 #define BAR_CHARACTERS 14
 
@@ -151,11 +154,10 @@ int main(int argc, char **argv) {
     iv_tensor *samples = load("samples.npy", IV_F32, 4), *labels = load("labels.npy", IV_S64, 1);
     iv_tensor *answers = classify(samples, digest);
     int64_t count = iv_tensor_dims(samples)[0];
-    require_that(iv_tensor_elements(samples) == count * SIDE * SIDE &&
-                     iv_tensor_elements(labels) == count &&
-                     iv_tensor_elements(answers) == count * CLASSES &&
-                     iv_tensor_dtype(answers) == IV_F32,
-                 "samples, labels and answers do not fit each other");
+    require_that(
+        iv_tensor_elements(samples) == count * SIDE * SIDE && iv_tensor_elements(labels) == count &&
+            iv_tensor_elements(answers) == count * CLASSES && iv_tensor_dtype(answers) == IV_F32,
+        "samples, labels and answers do not fit each other");
     const float *pictures = iv_tensor_data(samples), *answer = iv_tensor_data(answers);
     const int64_t *label = iv_tensor_data(labels);
     int right = 0;

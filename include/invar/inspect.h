@@ -1,4 +1,5 @@
-/* Looking inside a model: its nodes and values, what is known of them before anything runs, and what they cost. */
+/* Looking inside a model: its nodes and values, what is known of them before anything runs, and
+ * what they cost. */
 #ifndef INVAR_INSPECT_H
 #define INVAR_INSPECT_H
 
@@ -8,7 +9,8 @@
 extern "C" {
 #endif
 
-/** A snapshot of a graph. Immutable, and independent of the model once it is made: any thread may read it. */
+/** A snapshot of a graph. Immutable, and independent of the model once it is made: any thread may
+ * read it. */
 typedef struct iv_inspection iv_inspection;
 
 /** How to look. Start from IV_INSPECT_OPTIONS_DEFAULT. */
@@ -28,10 +30,12 @@ typedef struct iv_inspected_value {
     const char *fact; /**< "f32[batch,3,224,224]", "sequence(f32)"; "?" when nothing is known */
     iv_kind kind;
     iv_dtype dtype;
-    int64_t elements;          /**< of a tensor whose extents are all known, else -1 */
-    const iv_tensor *constant; /**< the value where it is known before running, else NULL; borrowed */
-    int producer;              /**< index of the node that computes it; -1 for inputs and initialisers */
-    bool initialiser;          /**< whether it comes from the model's file (or from a pass), not from a node */
+    int64_t elements; /**< of a tensor whose extents are all known, else -1 */
+    const iv_tensor
+        *constant;    /**< the value where it is known before running, else NULL; borrowed */
+    int producer;     /**< index of the node that computes it; -1 for inputs and initialisers */
+    bool initialiser; /**< whether it comes from the model's file (or from a pass), not from a node
+                       */
 } iv_inspected_value;
 
 /** A node. Indices of values and of nodes are those of the node's own graph. */
@@ -42,18 +46,22 @@ typedef struct iv_inspected_node {
     int version;            /**< of the operator set */
     const char *attributes; /**< "kernel_shape=[3,3] group=1"; long lists are cut */
     int input_count;
-    const int *inputs;      /**< -1 where an optional input is omitted */
-    int capture_count;      /**< how many of the last inputs are outer values that the node's bodies use */
+    const int *inputs; /**< -1 where an optional input is omitted */
+    int capture_count; /**< how many of the last inputs are outer values that the node's bodies use
+                        */
     int output_count;
-    const int *outputs;     /**< -1 where nobody wants the output */
-    int64_t parameters;     /**< elements of the initialisers that this node reads first, bodies included; integers of 64
-                                 bits, bool and text (shapes, indices, axes) do not count */
-    const char *flops;      /**< operations per run as a formula: see below; NULL when they are not known */
-    int64_t flop_count;     /**< the same when it is a number, else -1 */
-    const char *kernel;     /**< what will compute it: a kernel's name, "reference", "constant" when the result is known
-                                 before running; NULL while an open extent decides */
-    const char *why;        /**< with "reference": why no kernel took the node; else "" */
-    int body_count;         /**< graphs of its own: the branches of an If, what a Fused node was made of, … */
+    const int *outputs; /**< -1 where nobody wants the output */
+    int64_t
+        parameters; /**< elements of the initialisers that this node reads first, bodies included;
+                       integers of 64 bits, bool and text (shapes, indices, axes) do not count */
+    const char
+        *flops; /**< operations per run as a formula: see below; NULL when they are not known */
+    int64_t flop_count; /**< the same when it is a number, else -1 */
+    const char *kernel; /**< what will compute it: a kernel's name, "reference", "constant" when the
+                           result is known before running; NULL while an open extent decides */
+    const char *why;    /**< with "reference": why no kernel took the node; else "" */
+    int body_count; /**< graphs of its own: the branches of an If, what a Fused node was made of, …
+                     */
     const char *const *body_names;
     const iv_inspection *const *bodies;
 } iv_inspected_node;
@@ -62,21 +70,24 @@ typedef struct iv_inspected_node {
 typedef struct iv_inspected_totals {
     int64_t parameters;
     int64_t parameter_bytes;
-    const char *flops;      /**< of the nodes where they are known; NULL when the formula grows beyond all bounds */
-    int64_t flop_count;     /**< the same when it is a number, else -1 */
+    const char *flops;  /**< of the nodes where they are known; NULL when the formula grows beyond
+                           all bounds */
+    int64_t flop_count; /**< the same when it is a number, else -1 */
     int nodes_without_flops; /**< nodes of the graph itself whose operations are not known */
 } iv_inspected_totals;
 
-/** Takes a snapshot of the model's graph as it runs (after the passes, unless the model was loaded without).
+/** Takes a snapshot of the model's graph as it runs (after the passes, unless the model was loaded
+ * without).
  *
- * With values for symbols, facts, operation counts and kernels are those of a run with such inputs. `options` may be NULL. The caller
- * releases the snapshot.
+ * With values for symbols, facts, operation counts and kernels are those of a run with such inputs.
+ * `options` may be NULL. The caller releases the snapshot.
  *
- * Operations are counted in the way of the field: 2 for each multiply-add of a contraction, 1 for each element
- * that an element-wise operator writes or a reduction reads, a small fixed number per element of a normalisation or
- * softmax, and none for what only moves elements.
+ * Operations are counted in the way of the field: 2 for each multiply-add of a contraction, 1 for
+ * each element that an element-wise operator writes or a reduction reads, a small fixed number per
+ * element of a normalisation or softmax, and none for what only moves elements.
  *
- * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model; OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model;
+ * OUT_OF_MEMORY. */
 IV_API IV_MUST_CHECK iv_status iv_model_inspect(const iv_model *model,
                                                 const iv_inspect_options *options,
                                                 iv_inspection **inspection, iv_error *error);

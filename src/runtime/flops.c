@@ -69,8 +69,8 @@ static iv_dim gemm(const counting *counting, int64_t unused) {
 /* `weight` is the index of the input that holds the filters: [out, in per group, kernel…]. */
 static iv_dim convolution(const counting *counting, int64_t weight) {
     iv_dim all = extents(counting, output(counting), 0);
-    iv_dim sum =
-        times(counting, 2, product(counting, all, extents(counting, input(counting, (int)weight), 1)));
+    iv_dim sum = times(counting, 2,
+                       product(counting, all, extents(counting, input(counting, (int)weight), 1)));
     int bias = weight == 3 ? 8 : 2; /* QLinearConv has its filters at 3 */
     bool biased = weight != 1 || strcmp(counting->node->op->name, "ConvInteger") != 0;
     return biased && input(counting, bias) != NULL ? plus(counting, sum, all) : sum;
@@ -79,19 +79,21 @@ static iv_dim convolution(const counting *counting, int64_t weight) {
 /* Filters are [in, out per group, kernel…]: every input element meets those of its channel. */
 static iv_dim convolution_transpose(const counting *counting, int64_t unused) {
     iv_dim all = extents(counting, input(counting, 0), 0);
-    iv_dim sum = times(counting, 2, product(counting, all, extents(counting, input(counting, 1), 1)));
+    iv_dim sum =
+        times(counting, 2, product(counting, all, extents(counting, input(counting, 1), 1)));
     return input(counting, 2) != NULL ? plus(counting, sum, extents(counting, output(counting), 0))
                                       : sum;
 }
 
-/* RNN, GRU, LSTM: each step multiplies with W and R; `gates` says how many element-wise operations follow per hidden element. */
+/* RNN, GRU, LSTM: each step multiplies with W and R; `gates` says how many element-wise operations
+ * follow per hidden element. */
 static iv_dim recurrent(const counting *counting, int64_t gates) {
     const iv_fact *sequence = input(counting, 0), *recurrence = input(counting, 2);
     if (sequence == NULL || sequence->rank != 3 || recurrence == NULL || recurrence->rank != 3)
         return NULL;
     iv_dim steps = product(counting, sequence->dims[0], sequence->dims[1]);
-    iv_dim weights = plus(counting, extents(counting, input(counting, 1), 0),
-                          extents(counting, recurrence, 0));
+    iv_dim weights =
+        plus(counting, extents(counting, input(counting, 1), 0), extents(counting, recurrence, 0));
     iv_dim hidden = product(counting, recurrence->dims[0], recurrence->dims[2]);
     return product(counting, steps,
                    plus(counting, times(counting, 2, weights), times(counting, gates, hidden)));
@@ -133,8 +135,9 @@ typedef struct rule {
     int64_t number;
 } rule;
 
-/* What element-wise ops (1 per output element) and ops that move elements (0) do not cover already. Normalisations: sum, centre,
- * square and sum, scale, and the factors per channel. Softmax: subtract, exponential, sum, divide. */
+/* What element-wise ops (1 per output element) and ops that move elements (0) do not cover already.
+ * Normalisations: sum, centre, square and sum, scale, and the factors per channel. Softmax:
+ * subtract, exponential, sum, divide. */
 static const rule rules[] = {
     {"MatMul", matmul, 0},
     {"MatMulInteger", matmul, 0},
@@ -210,7 +213,8 @@ iv_dim iv_node_flops(const iv_node *node, iv_scope *scope, const iv_fact *const 
         flops = per_output(&counting, 1);
     else if ((node->op->flags & IV_OP_VIEW) != 0 || node->op->moved_inputs != 0)
         flops = nothing(&counting, 0);
-    /* A count beyond 2^63 or a formula beyond the scope's bounds is an unknown count, not an error of the model. */
+    /* A count beyond 2^63 or a formula beyond the scope's bounds is an unknown count, not an error
+     * of the model. */
     (void)iv_scope_check(scope, NULL);
     return flops;
 }

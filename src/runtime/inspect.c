@@ -136,7 +136,8 @@ static void append(line *line, const char *format, ...) __attribute__((format(pr
 static void append(line *line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int wanted = vsnprintf(line->text + line->used, sizeof line->text - line->used, format, arguments);
+    int wanted =
+        vsnprintf(line->text + line->used, sizeof line->text - line->used, format, arguments);
     va_end(arguments);
     size_t room = sizeof line->text - 1 - line->used;
     line->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
@@ -197,8 +198,9 @@ static iv_status describe_attributes(iv_inspection *inspection, const iv_node *n
 static iv_status inspect_graph(const iv_program *program, iv_scope *scope, iv_fact *facts,
                                iv_inspection **inspection, iv_dim *flops, iv_error *error);
 
-/* The facts inside a body. Those of a Fused node and of a branch follow from the node's inputs; inside Loop and Scan they
- * differ from step to step, so that only what the file declares is known. */
+/* The facts inside a body. Those of a Fused node and of a branch follow from the node's inputs;
+ * inside Loop and Scan they differ from step to step, so that only what the file declares is known.
+ */
 static iv_status infer_body(const source *outer, const iv_node *node, const iv_graph *body,
                             iv_fact *facts, iv_error *error) {
     size_t own = body->input_count - (size_t)node->capture_count;
@@ -214,7 +216,8 @@ static iv_status infer_body(const source *outer, const iv_node *node, const iv_g
     }
     if (status == IV_OK && follows)
         status = iv_graph_infer(body, outer->scope, facts, error);
-    /* A branch that will never run may contradict what is known outside: then nothing is known inside. */
+    /* A branch that will never run may contradict what is known outside: then nothing is known
+     * inside. */
     if (status != IV_OK && status != IV_ERROR_OUT_OF_MEMORY) {
         follows = false;
         status = iv_scope_check(outer->scope, NULL) == IV_ERROR_OUT_OF_MEMORY
@@ -231,8 +234,8 @@ static iv_status inspect_body(iv_inspection *inspection, const source *outer, co
                               iv_error *error) {
     const iv_program *program = iv_step_program(step, body);
     if (program == NULL)
-        return iv_fail(error, IV_ERROR_INTERNAL, "node %s: graph %s has no program", step->node->name,
-                       body->name);
+        return iv_fail(error, IV_ERROR_INTERNAL, "node %s: graph %s has no program",
+                       step->node->name, body->name);
     if (!iv_grow((void **)&inspection->bodies, &inspection->body_capacity,
                  inspection->body_count + 1, sizeof *inspection->bodies))
         return iv_fail_memory(error, sizeof *inspection->bodies);
@@ -274,7 +277,8 @@ static iv_status describe_bodies(iv_inspection *inspection, const source *source
         IV_TRY(keep_text(inspection, attribute->name, &names[index], error));
         IV_TRY(inspect_body(inspection, source, step, attribute->graph, &bodies[index], &inside,
                             error));
-        if ((step->node->op->flags & IV_OP_FUSED) != 0 && bodies[index]->totals.nodes_without_flops == 0)
+        if ((step->node->op->flags & IV_OP_FUSED) != 0 &&
+            bodies[index]->totals.nodes_without_flops == 0)
             *flops = inside;
         described->parameters += bodies[index]->totals.parameters;
         inspection->totals.parameters += bodies[index]->totals.parameters;
@@ -304,7 +308,8 @@ static void count_parameters(iv_inspection *inspection, source *source, const iv
 }
 
 /* Whether all outputs are known before running, and whether their extents are. */
-static void look_at_outputs(const source *source, const iv_node *node, bool *known, bool *concrete) {
+static void look_at_outputs(const source *source, const iv_node *node, bool *known,
+                            bool *concrete) {
     *known = (node->op->flags & IV_OP_RANDOM) == 0;
     *concrete = true;
     for (int i = 0; i < node->output_count; i++) {
@@ -348,7 +353,8 @@ static iv_status describe_flops(iv_inspection *inspection, iv_dim flops, const c
     return keep_text(inspection, iv_dim_text(flops, formula, sizeof formula), text, error);
 }
 
-/* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are borrowed copies. */
+/* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are
+ * borrowed copies. */
 static iv_status gather_facts(const source *source, const iv_node *node, const iv_fact ***inputs,
                               iv_fact **outputs, iv_error *error) {
     size_t bytes = (size_t)node->output_count * sizeof(iv_fact) +
@@ -384,7 +390,8 @@ static iv_status describe_costs(iv_inspection *inspection, source *source, const
     inspection->totals.nodes_without_flops += flops == NULL;
     if (flops != NULL && source->flops != NULL)
         source->flops = iv_dim_add(source->scope, source->flops, flops);
-    /* A sum beyond the scope's bounds is an unknown sum; what is inferred later in this scope must not fail for it. */
+    /* A sum beyond the scope's bounds is an unknown sum; what is inferred later in this scope must
+     * not fail for it. */
     (void)iv_scope_check(source->scope, NULL);
     return describe_flops(inspection, flops, &described->flops, &described->flop_count, error);
 }
@@ -404,7 +411,8 @@ static iv_status describe_node(iv_inspection *inspection, source *source, size_t
     described->capture_count = node->capture_count;
     described->output_count = node->output_count;
     IV_TRY(describe_attributes(inspection, node, &described->attributes, error));
-    IV_TRY(keep_indices(inspection, (size_t)node->input_count, node->inputs, &described->inputs, error));
+    IV_TRY(keep_indices(inspection, (size_t)node->input_count, node->inputs, &described->inputs,
+                        error));
     IV_TRY(keep_indices(inspection, (size_t)node->output_count, node->outputs, &described->outputs,
                         error));
     count_parameters(inspection, source, node, described);
@@ -417,10 +425,13 @@ static iv_status describe_node(iv_inspection *inspection, source *source, size_t
 static iv_status fill(iv_inspection *inspection, source *source, iv_error *error) {
     const iv_graph *graph = source->graph;
     IV_TRY(keep_text(inspection, graph->name != NULL ? graph->name : "", &inspection->name, error));
-    IV_TRY(keep(inspection, graph->value_count, sizeof *inspection->values, &inspection->values, error));
-    IV_TRY(keep(inspection, graph->node_count, sizeof *inspection->nodes, &inspection->nodes, error));
+    IV_TRY(keep(inspection, graph->value_count, sizeof *inspection->values, &inspection->values,
+                error));
+    IV_TRY(
+        keep(inspection, graph->node_count, sizeof *inspection->nodes, &inspection->nodes, error));
     IV_TRY(keep_indices(inspection, graph->input_count, graph->inputs, &inspection->inputs, error));
-    IV_TRY(keep_indices(inspection, graph->output_count, graph->outputs, &inspection->outputs, error));
+    IV_TRY(
+        keep_indices(inspection, graph->output_count, graph->outputs, &inspection->outputs, error));
     inspection->value_count = (int)graph->value_count;
     inspection->node_count = (int)graph->node_count;
     inspection->input_count = (int)graph->input_count;
@@ -483,8 +494,10 @@ static iv_status read_options(const iv_inspect_options *given, iv_inspect_option
 /* The input's fact with each symbol that has a value replaced by it. */
 static iv_status bind_input(const iv_fact *input, iv_scope *scope, const iv_binding *binding,
                             iv_fact *fact, iv_error *error) {
-    *fact = (iv_fact){
-        .kind = input->kind, .optional = input->optional, .dtype = input->dtype, .rank = input->rank};
+    *fact = (iv_fact){.kind = input->kind,
+                      .optional = input->optional,
+                      .dtype = input->dtype,
+                      .rank = input->rank};
     for (int d = 0; d < input->rank; d++)
         fact->dims[d] = iv_dim_substitute(scope, input->dims[d], binding);
     return iv_scope_check(scope, error);

@@ -1,0 +1,38 @@
+# invar conformance: counts, manifest, digests, JSON. (That the cases pass is tests/conformance's business.)
+. "$(dirname "$0")/common.sh"
+
+runs 0 "$invar" conformance --only test_relu --only test_abs "$standard"
+silent err
+says out "2 passed, 0 failed, 0 skipped"
+runs 0 "$invar" conformance "$standard/test_relu" --verbose --digests digests.txt --strided
+says out "passed test_relu"
+says digests.txt " test_relu"
+printf '# left out\ntest_abs\tfor the sake of the test\n' >manifest.txt
+runs 0 "$invar" conformance --only test_relu --only test_abs "$standard" --manifest manifest.txt --verbose
+says out "skipped test_abs: for the sake of the test"
+says out "1 passed, 0 failed, 1 skipped"
+runs 0 "$invar" conformance --only test_relu --only test_abs "$standard" --manifest manifest.txt --json
+json passed=1 failed=0 skipped=1 cases#=2 cases.0.name=test_abs 'cases.0.reason=for the sake of the test' \
+    cases.1.result=passed
+
+# A case whose recorded answer is that of another operator.
+mkdir -p wrong
+cp -r "$standard/test_relu" wrong/
+cp "$standard/test_abs/model.onnx" wrong/test_relu/model.onnx
+runs 1 "$invar" conformance wrong
+says out "failed test_relu: different: output y: "
+says out "0 passed, 1 failed, 0 skipped"
+runs 1 "$invar" conformance wrong --json
+json failed=1 cases.0.result=failed
+
+runs 3 "$invar" conformance no-such-folder
+says err "no-such-folder"
+runs 3 "$invar" conformance --only no_such_case "$standard"
+says err "no case was run"
+printf 'test_abs\n' >manifest.txt
+runs 2 "$invar" conformance wrong --manifest manifest.txt
+says err "manifest.txt:1: a line is NAME, a tab and the reason"
+runs 2 "$invar" conformance wrong --digests no/such/folder/digests.txt
+says err "cannot write no/such/folder/digests.txt"
+refused "--tolerance takes ATOL,RTOL" "$invar" conformance wrong --tolerance 1
+finish
