@@ -1,4 +1,5 @@
-/* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth, Trilu. */
+/* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth,
+ * Trilu. */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -7,7 +8,8 @@
 
 typedef struct block_params {
     int64_t size;
-    bool columns_first; /* mode CRD: the channel is the outermost part of the depth, not the innermost */
+    bool columns_first; /* mode CRD: the channel is the outermost part of the depth, not the
+                           innermost */
 } block_params;
 
 static iv_status prepare_block(iv_node *node, iv_error *error) {
@@ -36,8 +38,8 @@ static iv_status exact_part(const iv_infer *infer, iv_dim extent, int axis, int6
     int64_t length;
     if (iv_dim_is_constant(extent, &length) && length % divisor != 0)
         return iv_infer_fail(infer, IV_ERROR_SHAPE,
-                             "extent %lld of axis %d is not a multiple of %lld", (long long)length, axis,
-                             (long long)divisor);
+                             "extent %lld of axis %d is not a multiple of %lld", (long long)length,
+                             axis, (long long)divisor);
     *part = iv_dim_floor_divide(infer->scope, extent, iv_dim_constant(infer->scope, divisor));
     return IV_OK;
 }
@@ -66,7 +68,8 @@ static iv_status infer_space_to_depth(iv_infer *infer) {
         iv_infer_open(infer, 0, input->dtype, 4);
         return IV_OK;
     }
-    iv_dim area = iv_dim_constant(infer->scope, params->size * params->size), dims[4] = {input->dims[0]};
+    iv_dim area = iv_dim_constant(infer->scope, params->size * params->size),
+           dims[4] = {input->dims[0]};
     dims[1] = iv_dim_multiply(infer->scope, input->dims[1], area);
     IV_TRY(exact_part(infer, input->dims[2], 2, params->size, &dims[2]));
     IV_TRY(exact_part(infer, input->dims[3], 3, params->size, &dims[3]));
@@ -135,7 +138,8 @@ static iv_status infer_trilu(iv_infer *infer) {
     const iv_fact *input;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_PLAIN, &input));
     if (input->rank != IV_RANK_UNKNOWN && input->rank < 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more",
+                             input->rank);
     iv_infer_shape_of(infer, 0, input, input->dtype);
     return IV_OK;
 }
@@ -157,7 +161,8 @@ static iv_status eval_trilu(iv_call *call) {
     diagonal = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
     for (int64_t m = 0; m < matrices; m++) {
         for (int64_t row = 0; row < rows; row++) {
-            /* The upper triangle keeps columns from row + diagonal on, the lower one up to there. */
+            /* The upper triangle keeps columns from row + diagonal on, the lower one up to there.
+             */
             int64_t edge = row + diagonal + (upper ? 0 : 1);
             edge = edge < 0 ? 0 : edge > columns ? columns : edge;
             char *line = output->data + (size_t)((m * rows + row) * columns) * size;
@@ -195,7 +200,8 @@ static iv_status infer_reverse(iv_infer *infer) {
     IV_TRY(iv_infer_require(infer, 0, IV_SET_ANY, &input));
     IV_TRY(iv_infer_require(infer, 1, IV_SET_INDEX, &lengths));
     if (input->rank != IV_RANK_UNKNOWN && input->rank < 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more",
+                             input->rank);
     iv_infer_shape_of(infer, 0, input, input->dtype);
     return IV_OK;
 }
@@ -235,7 +241,8 @@ static iv_status eval_reverse(iv_call *call) {
     iv_status status = iv_move_output(call, 0, input->dtype, input->rank, input->dims, &output);
     for (int64_t b = 0; b < count && status == IV_OK; b++) {
         if (lengths[b] < 0 || lengths[b] > extent)
-            status = iv_call_fail(call, IV_ERROR_SHAPE, "length %lld of sequence %lld is outside [0, %lld]",
+            status = iv_call_fail(call, IV_ERROR_SHAPE,
+                                  "length %lld of sequence %lld is outside [0, %lld]",
                                   (long long)lengths[b], (long long)b, (long long)extent);
         else
             status = reverse_one(call, output, input, b, lengths[b]);
@@ -258,8 +265,8 @@ static iv_status prepare_crop(iv_node *node, iv_error *error) {
     const int64_t *axes;
     IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
     if (count > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d", node->name,
-                       (long long)count, IV_MAX_RANK);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d",
+                       node->name, (long long)count, IV_MAX_RANK);
     params->has_axes = iv_node_has(node, "axes");
     params->count = (int)count;
     if (count != 0)
@@ -310,7 +317,8 @@ static iv_status eval_crop(iv_call *call) {
         int64_t have = source->dims[d], want = target->dims[d];
         iv_tensor **cut = have > want ? &source : &target;
         int64_t less = have > want ? want : have, more = have > want ? have : want;
-        status = iv_tensor_slice(*cut, d, less > 0 ? (more - less) / 2 : 0, less, 1, &part, call->error);
+        status =
+            iv_tensor_slice(*cut, d, less > 0 ? (more - less) / 2 : 0, less, 1, &part, call->error);
         if (status == IV_OK) {
             iv_tensor_release(*cut);
             *cut = part;

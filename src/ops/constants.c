@@ -60,10 +60,11 @@ static iv_status prepare_constant(iv_node *node, iv_error *error) {
         checked.kind = forms[i].kind;
         return constant_of_list(&checked, &params->tensor, error);
     }
-    return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                   "node %s: Constant needs one of the attributes value, value_float(s), value_int(s) or "
-                   "value_string(s) with a value of that kind; sparse values must be made dense",
-                   node->name);
+    return iv_fail(
+        error, IV_ERROR_UNSUPPORTED,
+        "node %s: Constant needs one of the attributes value, value_float(s), value_int(s) or "
+        "value_string(s) with a value of that kind; sparse values must be made dense",
+        node->name);
 }
 
 static void release_constant(void *params) {
@@ -95,7 +96,8 @@ static iv_status prepare_constant_of_shape(iv_node *node, iv_error *error) {
         return IV_OK;
     if (value->kind != IV_ATTRIBUTE_TENSOR || iv_tensor_elements(value->tensor) != 1)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: ConstantOfShape's value must be a tensor of one element", node->name);
+                       "node %s: ConstantOfShape's value must be a tensor of one element",
+                       node->name);
     params->value = iv_tensor_retain(value->tensor);
     params->dtype = value->tensor->dtype;
     return IV_OK;
@@ -158,7 +160,8 @@ static iv_status prepare_eye_like(iv_node *node, iv_error *error) {
     eye_params *params = node->params;
     IV_TRY(iv_node_element_type(node, "dtype", IV_DTYPE_NONE, &params->dtype, error));
     if (params->dtype == IV_STRING)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text", node->name);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text",
+                       node->name);
     return iv_node_int(node, "k", 0, &params->diagonal, error);
 }
 
@@ -219,8 +222,8 @@ static iv_status eval_eye_like(iv_call *call) {
         int64_t column;
         if (!__builtin_add_overflow(row, params->diagonal, &column) && column >= 0 &&
             column < output->dims[1])
-            store_bits(output->data + (size_t)(row * output->dims[1] + column) * size, one_of(dtype),
-                       size);
+            store_bits(output->data + (size_t)(row * output->dims[1] + column) * size,
+                       one_of(dtype), size);
     }
     return IV_OK;
 }
@@ -253,8 +256,8 @@ static int64_t range_integer(const iv_tensor *tensor) {
 
 __extension__ typedef __int128 wide_integer; /* holds the difference of any two s64 */
 
-/* How many elements there are: max(0, ceil((limit - start) / delta)), for floats evaluated in f64. False when delta
- * is 0 or NaN, or when there would be more than 2^53. */
+/* How many elements there are: max(0, ceil((limit - start) / delta)), for floats evaluated in f64.
+ * False when delta is 0 or NaN, or when there would be more than 2^53. */
 static bool range_count(const iv_tensor *start, const iv_tensor *limit, const iv_tensor *delta,
                         int64_t *count) {
     if (iv_dtype_is_float(start->dtype)) {
@@ -281,8 +284,8 @@ static iv_status infer_range(iv_infer *infer) {
             return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d is %s, input 0 is %s", i,
                                  iv_dtype_name(facts[i]->dtype), iv_dtype_name(facts[0]->dtype));
         int64_t extent;
-        if (facts[i]->rank > 1 || (facts[i]->rank == 1 && iv_dim_is_constant(facts[i]->dims[0], &extent) &&
-                                   extent != 1))
+        if (facts[i]->rank > 1 ||
+            (facts[i]->rank == 1 && iv_dim_is_constant(facts[i]->dims[0], &extent) && extent != 1))
             return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d must be a scalar", i);
     }
     iv_dim extent = NULL;
@@ -314,8 +317,8 @@ static iv_status infer_range(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Element i is start + i·delta: for floats a product and a sum, each rounded to f32 (f64 for f64), and for f16 and bf16
- * one more rounding to store; integers wrap around. */
+/* Element i is start + i·delta: for floats a product and a sum, each rounded to f32 (f64 for f64),
+ * and for f16 and bf16 one more rounding to store; integers wrap around. */
 static iv_status eval_range(iv_call *call) {
     const iv_tensor *start = iv_call_input(call, 0), *limit = iv_call_input(call, 1),
                     *delta = iv_call_input(call, 2);
@@ -369,7 +372,8 @@ static iv_status prepare_shape(iv_node *node, iv_error *error) {
     return iv_node_int(node, "end", INT64_MAX, &params->end, error);
 }
 
-/* The dimensions that Shape lists: the attributes counted from the end when negative, and clamped to the rank. */
+/* The dimensions that Shape lists: the attributes counted from the end when negative, and clamped
+ * to the rank. */
 static void shape_bounds(const shape_params *params, int rank, int *from, int *to) {
     int64_t start = params->start, end = params->end;
     start = start < 0 ? (start < -rank ? 0 : start + rank) : start;

@@ -25,13 +25,13 @@ iv_status iv_control_prepare(iv_node *node, const char *name, int inputs, iv_gra
     iv_control_params *params = node->params;
     *graph = iv_node_graph(node, name);
     if (*graph == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): the graph %s is missing", node->name,
-                       node->op->name, name);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): the graph %s is missing",
+                       node->name, node->op->name, name);
     if ((*graph)->input_count < (size_t)node->capture_count ||
         (inputs >= 0 && (*graph)->input_count != (size_t)(inputs + node->capture_count)))
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s (%s): the graph %s takes %lld inputs where %d are given", node->name,
-                       node->op->name, name,
+                       "node %s (%s): the graph %s takes %lld inputs where %d are given",
+                       node->name, node->op->name, name,
                        (long long)(*graph)->input_count - node->capture_count, inputs);
     int height = graph_height(*graph) + 1;
     params->height = height > params->height ? height : params->height;
@@ -63,7 +63,8 @@ static bool same_values(const iv_fact *left, const iv_fact *right) {
         return left->constant == right->constant ||
                (right->constant != NULL && iv_tensor_elements(left->constant) <= IV_FACT_ELEMENTS &&
                 iv_tensor_equal(left->constant, right->constant));
-    if (left->elements == NULL || right->elements == NULL || left->element_count != right->element_count)
+    if (left->elements == NULL || right->elements == NULL ||
+        left->element_count != right->element_count)
         return false;
     for (int64_t i = 0; i < left->element_count; i++) {
         if (!iv_dim_equal(left->elements[i], right->elements[i]))
@@ -101,21 +102,24 @@ bool iv_control_closed(const iv_infer *infer, iv_dim dim) {
     return search.all_found;
 }
 
-/* Whether an extent of a repeated graph's state is already a symbol of its own, so that nothing can contradict it. */
+/* Whether an extent of a repeated graph's state is already a symbol of its own, so that nothing can
+ * contradict it. */
 static bool is_widened(const iv_infer *infer, iv_dim dim) {
     return iv_dim_symbol_name(dim) != NULL && !iv_control_closed(infer, dim);
 }
 
-static void merge_shape(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool repeated,
-                        bool *changed) {
+static void merge_shape(iv_infer *infer, int output, iv_fact *into, const iv_fact *other,
+                        bool repeated, bool *changed) {
     if (into->rank == IV_RANK_UNKNOWN)
         return;
     bool open = into->rank != other->rank;
     for (int d = 0; d < into->rank && !open; d++) {
-        if (iv_dim_equal(into->dims[d], other->dims[d]) || (repeated && is_widened(infer, into->dims[d])))
+        if (iv_dim_equal(into->dims[d], other->dims[d]) ||
+            (repeated && is_widened(infer, into->dims[d])))
             continue;
         *changed = true;
-        /* A formula of a sequence holds for each of its tensors, so an extent that differs between them has none. */
+        /* A formula of a sequence holds for each of its tensors, so an extent that differs between
+         * them has none. */
         open = into->kind == IV_KIND_SEQUENCE;
         if (!open)
             into->dims[d] = iv_infer_fresh(infer, output, d);
@@ -141,8 +145,8 @@ static iv_status adopt(iv_infer *infer, int output, iv_fact *into, const iv_fact
     return IV_OK;
 }
 
-iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other, bool repeated,
-                           bool *changed) {
+iv_status iv_control_merge(iv_infer *infer, int output, iv_fact *into, const iv_fact *other,
+                           bool repeated, bool *changed) {
     if (is_nothing(other)) {
         *changed = *changed || !into->optional;
         into->optional = true;
@@ -212,23 +216,26 @@ static iv_status element_extents(const iv_call *call, const iv_fact *fact, int a
         char first[IV_DIMS_TEXT_BYTES], other[IV_DIMS_TEXT_BYTES];
         if (tensors[i]->rank != *rank || tensors[i]->dtype != tensors[0]->dtype ||
             memcmp(tensors[i]->dims, dims, (size_t)*rank * sizeof *dims) != 0)
-            return iv_call_fail(call, IV_ERROR_SHAPE,
-                                "the graph gives %s the first time and %s in iteration %lld: they do not stack",
-                                iv_dims_text(*rank, dims, first),
-                                iv_dims_text(tensors[i]->rank, tensors[i]->dims, other), (long long)i);
+            return iv_call_fail(
+                call, IV_ERROR_SHAPE,
+                "the graph gives %s the first time and %s in iteration %lld: they do not stack",
+                iv_dims_text(*rank, dims, first),
+                iv_dims_text(tensors[i]->rank, tensors[i]->dims, other), (long long)i);
     }
     return IV_OK;
 }
 
-static iv_status fill_stack(const iv_call *call, iv_tensor *stack, int axis, bool reverse, int64_t count,
-                            iv_tensor *const *tensors) {
+static iv_status fill_stack(const iv_call *call, iv_tensor *stack, int axis, bool reverse,
+                            int64_t count, iv_tensor *const *tensors) {
     int64_t element[IV_MAX_RANK];
     memcpy(element, stack->dims, sizeof element);
     element[axis] = 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t strides[IV_MAX_RANK];
         for (int d = 0; d < stack->rank; d++)
-            strides[d] = d < axis ? tensors[i]->strides[d] : d > axis ? tensors[i]->strides[d - 1] : 0;
+            strides[d] = d < axis   ? tensors[i]->strides[d]
+                         : d > axis ? tensors[i]->strides[d - 1]
+                                    : 0;
         iv_tensor *part, *view;
         IV_TRY(iv_tensor_over(tensors[i]->storage, tensors[i]->data, tensors[i]->dtype, stack->rank,
                               element, strides, &view, call->error));
@@ -251,16 +258,16 @@ iv_status iv_control_stack(const iv_call *call, const iv_fact *fact, int axis, b
     iv_dtype dtype = count != 0 ? tensors[0]->dtype : fact->dtype;
     IV_TRY(element_extents(call, fact, axis, count, tensors, &rank, element));
     if (rank + 1 > IV_MAX_RANK || axis < 0 || axis > rank)
-        return iv_call_fail(call, IV_ERROR_UNSUPPORTED, "tensors of rank %d cannot be stacked along axis %d",
-                            rank, axis);
+        return iv_call_fail(call, IV_ERROR_UNSUPPORTED,
+                            "tensors of rank %d cannot be stacked along axis %d", rank, axis);
     for (int d = 0; d <= rank; d++)
         dims[d] = d < axis ? element[d] : d > axis ? element[d - 1] : count;
     iv_tensor *filled;
     IV_TRY(iv_tensor_create_uninitialised(dtype, rank + 1, dims, &filled, call->error));
     iv_status status = fill_stack(call, filled, axis, reverse, count, tensors);
     if (status == IV_OK && dtype == IV_STRING) {
-        status = iv_tensor_from_strings(rank + 1, dims, (const iv_string *)(const void *)filled->data,
-                                        stack, call->error);
+        status = iv_tensor_from_strings(
+            rank + 1, dims, (const iv_string *)(const void *)filled->data, stack, call->error);
         iv_tensor_release(filled);
         return status;
     }
@@ -283,31 +290,36 @@ static iv_status prepare_if(iv_node *node, iv_error *error) {
     IV_TRY(iv_control_prepare(node, "then_branch", 0, &params->then_branch, error));
     IV_TRY(iv_control_prepare(node, "else_branch", 0, &params->else_branch, error));
     size_t outputs = (size_t)node->output_count;
-    if (params->then_branch->output_count != outputs || params->else_branch->output_count != outputs)
+    if (params->then_branch->output_count != outputs ||
+        params->else_branch->output_count != outputs)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
                        "node %s: If has %zu outputs, its branches %zu and %zu", node->name, outputs,
                        params->then_branch->output_count, params->else_branch->output_count);
     return IV_OK;
 }
 
-/* A branch that cannot have a shape with what is known is one that cannot be taken: the other decides alone. */
+/* A branch that cannot have a shape with what is known is one that cannot be taken: the other
+ * decides alone. */
 static iv_status infer_both(iv_infer *infer) {
     const if_params *params = infer->node->params;
     iv_fact *others = iv_allocate_array((size_t)infer->output_count, sizeof *others);
     if (others == NULL)
         return iv_fail_memory(infer->error, (size_t)infer->output_count * sizeof *others);
-    iv_status first = iv_infer_graph(infer, params->then_branch, 0, NULL, infer->outputs), second = first;
+    iv_status first = iv_infer_graph(infer, params->then_branch, 0, NULL, infer->outputs),
+              second = first;
     if (first == IV_OK || first == IV_ERROR_SHAPE) {
         second = iv_infer_graph(infer, params->else_branch, 0, NULL, others);
         if (second == IV_ERROR_SHAPE && first == IV_OK) {
             for (int i = 0; i < infer->output_count; i++)
-                drop_values(&infer->outputs[i]); /* so that the branch is still run, and fails if taken */
+                drop_values(
+                    &infer->outputs[i]); /* so that the branch is still run, and fails if taken */
             second = IV_OK;
         } else {
             for (int i = 0; i < infer->output_count && second == IV_OK; i++) {
                 bool changed;
                 if (first == IV_OK)
-                    second = iv_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
+                    second =
+                        iv_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
                 else
                     second = iv_fact_copy(&infer->outputs[i], &others[i], infer->error);
                 if (first != IV_OK)
@@ -326,8 +338,9 @@ static iv_status infer_if(iv_infer *infer) {
     const iv_fact *condition;
     IV_TRY(iv_infer_require(infer, 0, IV_SET(IV_BOOL), &condition));
     if (condition->constant != NULL && iv_tensor_elements(condition->constant) == 1)
-        return iv_infer_graph(infer, *condition->constant->data != 0 ? params->then_branch : params->else_branch,
-                              0, NULL, infer->outputs);
+        return iv_infer_graph(
+            infer, *condition->constant->data != 0 ? params->then_branch : params->else_branch, 0,
+            NULL, infer->outputs);
     return infer_both(infer);
 }
 
@@ -336,8 +349,9 @@ static iv_status eval_if(iv_call *call) {
     const iv_tensor *condition = iv_call_input(call, 0);
     if (iv_tensor_elements(condition) != 1)
         return iv_call_fail(call, IV_ERROR_SHAPE, "the condition must be one element");
-    return iv_call_run_graph(call, *condition->data != 0 ? params->then_branch : params->else_branch, 0, NULL,
-                             call->outputs);
+    return iv_call_run_graph(call,
+                             *condition->data != 0 ? params->then_branch : params->else_branch, 0,
+                             NULL, call->outputs);
 }
 
 const iv_op iv_ops_control[] = {

@@ -15,7 +15,8 @@ static iv_status infer_det(iv_infer *infer) {
         return IV_OK;
     }
     if (input->rank < 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 2 or more",
+                             input->rank);
     if (iv_dim_is_constant(input->dims[input->rank - 2], &rows) &&
         iv_dim_is_constant(input->dims[input->rank - 1], &columns) && rows != columns)
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "matrices of %lld by %lld are not square",
@@ -24,9 +25,10 @@ static iv_status infer_det(iv_infer *infer) {
     return IV_OK;
 }
 
-/* In f64, whatever the dtype: Gaussian elimination, columns ascending; the pivot is the largest magnitude in the column, the first
- * of equal ones; below it, row -= factor * pivot row by fma with factor = element / pivot. The result is the product of
- * the pivots from the first to the last, negated once per exchange of rows, and rounded once. */
+/* In f64, whatever the dtype: Gaussian elimination, columns ascending; the pivot is the largest
+ * magnitude in the column, the first of equal ones; below it, row -= factor * pivot row by fma with
+ * factor = element / pivot. The result is the product of the pivots from the first to the last,
+ * negated once per exchange of rows, and rounded once. */
 static double determinant(double *matrix, int64_t n) {
     double product = 1.0;
     for (int64_t k = 0; k < n; k++) {
@@ -80,8 +82,8 @@ typedef struct fold_params {
     int64_t dilations[IV_MAX_RANK], pads[2 * IV_MAX_RANK], strides[IV_MAX_RANK];
 } fold_params;
 
-static iv_status fold_list(iv_node *node, const char *name, int per_axis, int64_t least, int64_t otherwise,
-                           int64_t *values, iv_error *error) {
+static iv_status fold_list(iv_node *node, const char *name, int per_axis, int64_t least,
+                           int64_t otherwise, int64_t *values, iv_error *error) {
     fold_params *params = node->params;
     int64_t count;
     const int64_t *list;
@@ -92,13 +94,13 @@ static iv_status fold_list(iv_node *node, const char *name, int per_axis, int64_
         return IV_OK;
     if (count % per_axis != 0 || count > per_axis * IV_MAX_RANK ||
         (params->count != 0 && count != per_axis * params->count))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s has %lld entries", node->name, name,
-                       (long long)count);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s has %lld entries", node->name,
+                       name, (long long)count);
     params->count = (int)count / per_axis;
     for (int64_t i = 0; i < count; i++) {
         if (list[i] < least || list[i] > INT32_MAX)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s holds %lld", node->name, name,
-                           (long long)list[i]);
+            return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s holds %lld", node->name,
+                           name, (long long)list[i]);
         values[i] = list[i];
     }
     return IV_OK;
@@ -137,7 +139,8 @@ static iv_status infer_fold(iv_infer *infer) {
             block_known = fits;
         }
         if (block_known && blocks >= 0)
-            dims[1] = iv_dim_floor_divide(infer->scope, input->dims[1], iv_dim_constant(infer->scope, area));
+            dims[1] = iv_dim_floor_divide(infer->scope, input->dims[1],
+                                          iv_dim_constant(infer->scope, area));
     }
     for (int i = 0; i < images && image_known; i++)
         dims[i + 2] = image[i];
@@ -157,7 +160,8 @@ static iv_status plan_fold(const iv_call *call, const iv_tensor *input, fold *pl
     IV_TRY(iv_move_integers(call, 1, IV_MAX_RANK - 2, plan->image, &plan->rank));
     IV_TRY(iv_move_integers(call, 2, IV_MAX_RANK - 2, plan->block, &blocks));
     if (blocks != plan->rank || (params->count != 0 && params->count != plan->rank))
-        return iv_call_fail(call, IV_ERROR_SHAPE, "an image of rank %d and blocks of rank %d", plan->rank, blocks);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "an image of rank %d and blocks of rank %d",
+                            plan->rank, blocks);
     plan->pixels = plan->area = plan->count = 1;
     for (int d = 0; d < plan->rank; d++) {
         bool fits = plan->image[d] >= 0 && plan->image[d] <= INT32_MAX && plan->block[d] >= 1 &&
@@ -169,20 +173,22 @@ static iv_status plan_fold(const iv_call *call, const iv_tensor *input, fold *pl
         if (!fits || __builtin_mul_overflow(plan->pixels, plan->image[d], &plan->pixels) ||
             __builtin_mul_overflow(plan->area, plan->block[d], &plan->area) ||
             __builtin_mul_overflow(plan->count, plan->places[d], &plan->count))
-            return iv_call_fail(call, IV_ERROR_SHAPE, "image or block extent %d does not make sense", d);
+            return iv_call_fail(call, IV_ERROR_SHAPE,
+                                "image or block extent %d does not make sense", d);
     }
     if (input->dims[1] % plan->area != 0 || input->dims[2] != plan->count)
         return iv_call_fail(call, IV_ERROR_SHAPE,
-                            "the input has %lld rows and %lld columns, where blocks have %lld elements in %lld places",
-                            (long long)input->dims[1], (long long)input->dims[2], (long long)plan->area,
-                            (long long)plan->count);
+                            "the input has %lld rows and %lld columns, where blocks have %lld "
+                            "elements in %lld places",
+                            (long long)input->dims[1], (long long)input->dims[2],
+                            (long long)plan->area, (long long)plan->count);
     return IV_OK;
 }
 
-/* Adds the columns of one channel to its image: block elements in row-major order, for each the places in row-major
- * order. */
-static void fold_channel(const fold_params *params, const fold *plan, const iv_tensor *input, int64_t first,
-                         double *image) {
+/* Adds the columns of one channel to its image: block elements in row-major order, for each the
+ * places in row-major order. */
+static void fold_channel(const fold_params *params, const fold *plan, const iv_tensor *input,
+                         int64_t first, double *image) {
     int64_t element[IV_MAX_RANK] = {0}, from = first;
     bool wide = input->dtype == IV_F64;
     if (plan->count == 0)
@@ -193,7 +199,8 @@ static void fold_channel(const fold_params *params, const fold *plan, const iv_t
             int64_t pixel = 0;
             bool inside = true;
             for (int d = 0; d < plan->rank && inside; d++) {
-                int64_t at = place[d] * params->strides[d] + element[d] * params->dilations[d] - params->pads[d];
+                int64_t at = place[d] * params->strides[d] + element[d] * params->dilations[d] -
+                             params->pads[d];
                 inside = at >= 0 && at < plan->image[d];
                 pixel = pixel * plan->image[d] + at;
             }
@@ -206,14 +213,15 @@ static void fold_channel(const fold_params *params, const fold *plan, const iv_t
     } while (iv_move_next(plan->rank, plan->block, element));
 }
 
-/* Each pixel is the sum, from +0, of what the block elements put there in row-major order; in f32 (f64 for f64 and integers), and
- * rounded once for f16 and bf16. */
+/* Each pixel is the sum, from +0, of what the block elements put there in row-major order; in f32
+ * (f64 for f64 and integers), and rounded once for f16 and bf16. */
 static iv_status eval_fold(iv_call *call) {
     const fold_params *params = call->node->params;
     fold plan;
     iv_tensor *input, *output;
     if (iv_call_input(call, 0)->rank != 3)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 3", iv_call_input(call, 0)->rank);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 3",
+                            iv_call_input(call, 0)->rank);
     IV_TRY(plan_fold(call, iv_call_input(call, 0), &plan));
     IV_TRY(iv_call_output(call, 0, &output));
     IV_TRY(iv_call_contiguous(call, 0, &input));

@@ -1,9 +1,11 @@
 /* Einsum.
  *
- * Labels that are not in the output are summed: their indices run row-major over the order in which they first appear in the
- * equation. Each output element is one chain over those indices: the operands but the last are multiplied from left to right, each
- * product rounded, and acc = fma(product, last operand, acc) from +0; with one operand acc = acc + operand. f16 and bf16 are computed in
- * f32 and rounded once, f64 in f64, integers wrap around. With one operand and nothing to sum, elements only move. */
+ * Labels that are not in the output are summed: their indices run row-major over the order in which
+ * they first appear in the equation. Each output element is one chain over those indices: the
+ * operands but the last are multiplied from left to right, each product rounded, and acc =
+ * fma(product, last operand, acc) from +0; with one operand acc = acc + operand. f16 and bf16 are
+ * computed in f32 and rounded once, f64 in f64, integers wrap around. With one operand and nothing
+ * to sum, elements only move. */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -38,8 +40,8 @@ static iv_status parse_term(const iv_node *node, const char **at, term *result, 
         else if (letter >= 'A' && letter <= 'Z')
             label = (uint8_t)(letter - 'A');
         else if (strncmp(*at, "...", 3) != 0 || ellipsis)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"",
-                           node->name, *at);
+            return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                           "node %s: the equation is wrong at \"%s\"", node->name, *at);
         if (label == MARK) {
             ellipsis = true;
             *at += 2;
@@ -52,7 +54,8 @@ static iv_status parse_term(const iv_node *node, const char **at, term *result, 
     return IV_OK;
 }
 
-/* Without an output in the equation it is: the ellipsis, then the labels that appear once, in the order of ASCII. */
+/* Without an output in the equation it is: the ellipsis, then the labels that appear once, in the
+ * order of ASCII. */
 static void imply_output(einsum_params *params) {
     int seen[LABELS] = {0};
     bool ellipsis = false;
@@ -85,8 +88,9 @@ static iv_status prepare_einsum(iv_node *node, iv_error *error) {
         IV_TRY(parse_term(node, &at, &params->terms[t], error));
         bool last = t == params->count - 1;
         if (*at != (last ? *at == '-' ? '-' : '\0' : ','))
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %d operands for the equation %s",
-                           node->name, params->count, equation);
+            return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                           "node %s: %d operands for the equation %s", node->name, params->count,
+                           equation);
         if (!last)
             at++;
     }
@@ -95,11 +99,13 @@ static iv_status prepare_einsum(iv_node *node, iv_error *error) {
         return IV_OK;
     }
     if (at[1] != '>')
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"", node->name, at);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"",
+                       node->name, at);
     at += 2;
     IV_TRY(parse_term(node, &at, &params->terms[params->count], error));
     if (*at != '\0')
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"", node->name, at);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"",
+                       node->name, at);
     return IV_OK;
 }
 
@@ -107,7 +113,8 @@ static void release_einsum(void *params) {
     iv_free(((einsum_params *)params)->terms);
 }
 
-/* The label of each dimension of a term, its ellipsis standing for `wide` dimensions. Returns the rank. */
+/* The label of each dimension of a term, its ellipsis standing for `wide` dimensions. Returns the
+ * rank. */
 static int spread(const term *source, int wide, uint8_t *labels) {
     int rank = 0;
     for (int i = 0; i < source->count && rank < LABELS; i++) {
@@ -140,7 +147,8 @@ static iv_status join_label(iv_infer *infer, int label, iv_dim *extent, iv_dim o
     if (known && also && left != right)
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "one label has the extents %lld and %lld",
                              (long long)left, (long long)right);
-    /* Extents of an ellipsis may turn out to be 1, which is broadcast; those of a letter are equal. */
+    /* Extents of an ellipsis may turn out to be 1, which is broadcast; those of a letter are equal.
+     */
     if (also)
         *extent = other;
     else if (label >= ELLIPSIS && !known)
@@ -169,8 +177,8 @@ static iv_status infer_einsum(iv_infer *infer) {
         bool spreads = has_ellipsis(&params->terms[t]);
         int wide = input->rank - params->terms[t].count + (spreads ? 1 : 0);
         if (wide < 0 || (wide > 0 && !spreads))
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, its term %d labels", t,
-                                 input->rank, params->terms[t].count);
+            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, its term %d labels",
+                                 t, input->rank, params->terms[t].count);
         widest = wide > widest ? wide : widest;
         spread(&params->terms[t], wide, labels);
         for (int d = 0; d < input->rank; d++)
@@ -178,8 +186,8 @@ static iv_status infer_einsum(iv_infer *infer) {
     }
     int rank = spread(&params->terms[params->count], widest, labels);
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     for (int d = 0; d < rank && !open; d++) {
         dims[d] = extents[labels[d]];
         if (dims[d] == NULL || memchr(labels, labels[d], (size_t)d) != NULL)
@@ -209,7 +217,8 @@ static iv_status plan_nest(const iv_call *call, nest *loops) {
     for (int i = 0; i < LABELS; i++)
         extents[i] = position[i] = -1;
     for (int t = 0; t < params->count; t++) {
-        int wide = loops->tensors[t]->rank - params->terms[t].count + (has_ellipsis(&params->terms[t]) ? 1 : 0);
+        int wide = loops->tensors[t]->rank - params->terms[t].count +
+                   (has_ellipsis(&params->terms[t]) ? 1 : 0);
         widest = wide > widest ? wide : widest;
     }
     int count = loops->outer = spread(&params->terms[params->count], widest, order);

@@ -1,4 +1,5 @@
-/* Elements picked by index: Gather, GatherElements, GatherND. Indices count from the end when negative. */
+/* Elements picked by index: Gather, GatherElements, GatherND. Indices count from the end when
+ * negative. */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -31,8 +32,8 @@ static iv_status infer_gather(iv_infer *infer) {
     int axis, rank = data->rank + indices->rank - 1;
     IV_TRY(iv_infer_axis(infer, node_axis(infer->node), data->rank, &axis));
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     iv_dim dims[IV_MAX_RANK];
     for (int i = 0; i < rank; i++)
         dims[i] = i < axis                   ? data->dims[i]
@@ -45,7 +46,8 @@ static iv_status infer_gather(iv_infer *infer) {
 static iv_status gather_blocks(const iv_call *call, const iv_tensor *data, int axis, int64_t count,
                                int64_t *indices, char *to) {
     int64_t extent = data->dims[axis], outer = iv_move_product(data->dims, 0, axis);
-    size_t block = (size_t)iv_move_product(data->dims, axis + 1, data->rank) * iv_dtype_size(data->dtype);
+    size_t block =
+        (size_t)iv_move_product(data->dims, axis + 1, data->rank) * iv_dtype_size(data->dtype);
     for (int64_t i = 0; i < count; i++)
         IV_TRY(iv_move_check(call, axis, indices[i], extent, &indices[i]));
     for (int64_t o = 0; o < outer; o++) {
@@ -156,8 +158,9 @@ static iv_status infer_gather_nd(iv_infer *infer) {
     if (!iv_dim_is_constant(indices->dims[indices->rank - 1], &depth))
         return open_result(infer, data->dtype);
     if (depth < 1 || depth > data->rank - shared)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "index tuples of %lld do not fit data of rank %d",
-                             (long long)depth, data->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "index tuples of %lld do not fit data of rank %d", (long long)depth,
+                             data->rank);
     int rank = 0, rest = data->rank - (int)shared - (int)depth;
     iv_dim dims[2 * IV_MAX_RANK];
     for (int i = 0; i < indices->rank - 1; i++)
@@ -165,8 +168,8 @@ static iv_status infer_gather_nd(iv_infer *infer) {
     for (int i = 0; i < rest; i++)
         dims[rank++] = data->dims[shared + depth + i];
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     iv_fact_set_tensor(&infer->outputs[0], data->dtype, rank, dims);
     return IV_OK;
 }
@@ -181,19 +184,22 @@ static iv_status gather_tuples(const iv_call *call, const iv_tensor *data, const
     size_t block = (size_t)iv_move_product(data->dims, shared + depth, data->rank) * size;
     for (int d = 0; d < shared; d++) {
         if (picks->dims[d] != data->dims[d])
-            return iv_call_fail(call, IV_ERROR_SHAPE,
-                                "the shared dimension %d has extents %lld in the data, %lld in the indices",
-                                d, (long long)data->dims[d], (long long)picks->dims[d]);
+            return iv_call_fail(
+                call, IV_ERROR_SHAPE,
+                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
+                (long long)data->dims[d], (long long)picks->dims[d]);
     }
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t t = 0; t < tuples; t++, to += block) {
             int64_t offset = 0;
             for (int d = 0; d < depth; d++) {
                 int64_t position;
-                IV_TRY(iv_move_check(call, shared + d, *indices++, data->dims[shared + d], &position));
+                IV_TRY(
+                    iv_move_check(call, shared + d, *indices++, data->dims[shared + d], &position));
                 offset = offset * data->dims[shared + d] + position;
             }
-            iv_move_element(to, data->data + (size_t)(b * inside) * size + (size_t)offset * block, block);
+            iv_move_element(to, data->data + (size_t)(b * inside) * size + (size_t)offset * block,
+                            block);
         }
     }
     return IV_OK;

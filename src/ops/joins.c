@@ -25,13 +25,14 @@ static iv_status prepare_concat(iv_node *node, iv_error *error) {
 }
 
 /* Joins what is known of an extent that two inputs must share. */
-static iv_status join_extent(iv_infer *infer, int input, int dimension, iv_dim *extent, iv_dim other) {
+static iv_status join_extent(iv_infer *infer, int input, int dimension, iv_dim *extent,
+                             iv_dim other) {
     int64_t left, right;
     bool known = iv_dim_is_constant(*extent, &left), also = iv_dim_is_constant(other, &right);
     if (known && also && left != right)
         return iv_infer_fail(infer, IV_ERROR_SHAPE,
-                             "input %d has extent %lld in dimension %d where the others have %lld", input,
-                             (long long)right, dimension, (long long)left);
+                             "input %d has extent %lld in dimension %d where the others have %lld",
+                             input, (long long)right, dimension, (long long)left);
     if (also)
         *extent = other;
     return IV_OK;
@@ -56,11 +57,12 @@ static iv_status infer_concat(iv_infer *infer) {
         if (first == NULL) {
             first = input;
             rank = input->rank;
-            IV_TRY(iv_infer_axis(infer, ((const concat_params *)infer->node->params)->axis, rank, &axis));
+            IV_TRY(iv_infer_axis(infer, ((const concat_params *)infer->node->params)->axis, rank,
+                                 &axis));
             memcpy(dims, input->dims, sizeof dims);
         } else if (input->rank != rank) {
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, the others have %d", i,
-                                 input->rank, rank);
+            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, the others have %d",
+                                 i, input->rank, rank);
         }
         for (int d = 0; d < rank; d++) {
             if (d != axis)
@@ -79,7 +81,8 @@ static iv_status eval_concat(iv_call *call) {
     int axis;
     const iv_tensor *first = iv_call_input(call, 0);
     int64_t dims[IV_MAX_RANK], start = 0;
-    IV_TRY(iv_move_axis(call, ((const concat_params *)call->node->params)->axis, first->rank, &axis));
+    IV_TRY(
+        iv_move_axis(call, ((const concat_params *)call->node->params)->axis, first->rank, &axis));
     memcpy(dims, first->dims, sizeof dims);
     for (int i = 1; i < call->input_count; i++) {
         const iv_tensor *input = iv_call_input(call, i);
@@ -88,8 +91,9 @@ static iv_status eval_concat(iv_call *call) {
             fits = d == axis || input->dims[d] == first->dims[d];
         char left[IV_DIMS_TEXT_BYTES], right[IV_DIMS_TEXT_BYTES];
         if (!fits || __builtin_add_overflow(dims[axis], input->dims[axis], &dims[axis]))
-            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d %s does not fit input 0 %s along axis %d",
-                                i, iv_dims_text(input->rank, input->dims, left),
+            return iv_call_fail(call, IV_ERROR_SHAPE,
+                                "input %d %s does not fit input 0 %s along axis %d", i,
+                                iv_dims_text(input->rank, input->dims, left),
                                 iv_dims_text(first->rank, first->dims, right), axis);
     }
     iv_tensor *output = NULL;
@@ -105,7 +109,8 @@ static iv_status eval_concat(iv_call *call) {
 
 /* ---- Tile ---- */
 
-/* How often each axis is repeated, as formulas: input 1, or before opset 6 the scalars tiles and axis. */
+/* How often each axis is repeated, as formulas: input 1, or before opset 6 the scalars tiles and
+ * axis. */
 static iv_status read_repeats(iv_infer *infer, const iv_fact *input, iv_dim *repeats, bool *known) {
     int count, axis;
     if (infer->node->version >= 6 || iv_infer_input(infer, 2) == NULL) {
@@ -160,7 +165,8 @@ static iv_status tile_repeats(iv_call *call, int rank, int64_t *repeats) {
     if (call->node->version >= 6 || iv_call_input(call, 2) == NULL) {
         IV_TRY(iv_move_integers(call, 1, IV_MAX_RANK, repeats, &count));
         if (count != rank)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "%d repeats for an input of rank %d", count, rank);
+            return iv_call_fail(call, IV_ERROR_SHAPE, "%d repeats for an input of rank %d", count,
+                                rank);
         return IV_OK;
     }
     int64_t tiles[1] = {0}, where[1] = {0};
@@ -172,7 +178,8 @@ static iv_status tile_repeats(iv_call *call, int rank, int64_t *repeats) {
     return IV_OK;
 }
 
-/* The input is copied to the first corner, and then what is there is repeated along one axis after the other. */
+/* The input is copied to the first corner, and then what is there is repeated along one axis after
+ * the other. */
 static iv_status repeat_corner(iv_call *call, iv_tensor *output, const iv_tensor *input) {
     iv_tensor *corner = iv_tensor_retain(output), *part;
     iv_status status = IV_OK;

@@ -1,7 +1,8 @@
 /* Loop: a graph run again and again, carrying values from one iteration to the next.
  *
- * Facts of carried values must hold in every iteration. They begin as the facts of the initial values; the graph is inferred with
- * them, what changed is widened, and that repeats until nothing changes. The condition is true whenever the graph runs. */
+ * Facts of carried values must hold in every iteration. They begin as the facts of the initial
+ * values; the graph is inferred with them, what changed is widened, and that repeats until nothing
+ * changes. The condition is true whenever the graph runs. */
 #include <string.h>
 
 #include "base/allocation.h"
@@ -18,16 +19,18 @@ static iv_status prepare_loop(iv_node *node, iv_error *error) {
     loop_params *params = node->params;
     int inputs = node->input_count - node->capture_count;
     if (inputs < 2)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: Loop needs a trip count and a condition, each of which may be empty",
-                       node->name);
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %s: Loop needs a trip count and a condition, each of which may be empty",
+            node->name);
     params->carried = inputs - 2;
     IV_TRY(iv_control_prepare(node, "body", inputs, &params->body, error));
     int64_t stacked = (int64_t)params->body->output_count - 1 - params->carried;
     if (stacked < 0 || node->output_count > params->carried + stacked)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: Loop has %d outputs and carries %d values, but its body gives %zu values",
-                       node->name, node->output_count, params->carried, params->body->output_count);
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %s: Loop has %d outputs and carries %d values, but its body gives %zu values",
+            node->name, node->output_count, params->carried, params->body->output_count);
     params->stacked = (int)stacked;
     return IV_OK;
 }
@@ -67,11 +70,13 @@ static iv_status refine(iv_infer *infer, loop_facts *facts, bool *changed) {
     IV_TRY(iv_infer_graph(infer, params->body, facts->count, facts->state, facts->outputs));
     *changed = false;
     for (int i = 2; i < facts->count; i++)
-        IV_TRY(iv_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], true, changed));
+        IV_TRY(iv_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], true,
+                                changed));
     return IV_OK;
 }
 
-/* At most this many rounds of refinement; then everything about shapes is given up, which ends it. */
+/* At most this many rounds of refinement; then everything about shapes is given up, which ends it.
+ */
 #define REFINEMENTS 3
 
 static iv_status settle_facts(iv_infer *infer, loop_facts *facts) {
@@ -89,8 +94,8 @@ static iv_status settle_facts(iv_infer *infer, loop_facts *facts) {
 }
 
 static bool constant_bool(const iv_fact *fact, bool *value) {
-    if (fact == NULL || fact->kind != IV_KIND_TENSOR || fact->dtype != IV_BOOL || fact->constant == NULL ||
-        iv_tensor_elements(fact->constant) != 1)
+    if (fact == NULL || fact->kind != IV_KIND_TENSOR || fact->dtype != IV_BOOL ||
+        fact->constant == NULL || iv_tensor_elements(fact->constant) != 1)
         return false;
     *value = *fact->constant->data != 0;
     return true;
@@ -105,7 +110,8 @@ static iv_status trip_count(iv_infer *infer, const loop_facts *facts, iv_dim *tr
     starts_known = starts_known || constant_bool(condition, &starts);
     if (starts_known && !starts)
         *trips = zero;
-    if (limit == NULL || !starts_known || !starts || !constant_bool(&facts->outputs[0], &goes_on) || !goes_on)
+    if (limit == NULL || !starts_known || !starts || !constant_bool(&facts->outputs[0], &goes_on) ||
+        !goes_on)
         return IV_OK;
     int length;
     bool known;
@@ -117,11 +123,12 @@ static iv_status trip_count(iv_infer *infer, const loop_facts *facts, iv_dim *tr
 
 static iv_status stacked_fact(iv_infer *infer, int output, const iv_fact *element, iv_dim trips) {
     if (element->kind != IV_KIND_TENSOR)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d stacks values that are no tensors", output);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d stacks values that are no tensors",
+                             output);
     int rank = element->rank == IV_RANK_UNKNOWN ? IV_RANK_UNKNOWN : element->rank + 1;
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "output %d has rank %d; %d is the most", output,
-                             rank, IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "output %d has rank %d; %d is the most",
+                             output, rank, IV_MAX_RANK);
     iv_dim dims[IV_MAX_RANK] = {trips};
     for (int d = 1; d < rank; d++)
         dims[d] = iv_control_closed(infer, element->dims[d - 1]) ? element->dims[d - 1]
@@ -143,8 +150,10 @@ static iv_status publish_facts(iv_infer *infer, loop_facts *facts) {
         }
         const iv_fact *initial = iv_infer_input(infer, i + 2), *last = &facts->outputs[i + 1];
         bool kept = never && initial != NULL && !initial->optional;
-        IV_TRY(iv_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
-        /* Its type is that of the body's output: nothing may go in, but only something comes out. */
+        IV_TRY(
+            iv_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
+        /* Its type is that of the body's output: nothing may go in, but only something comes out.
+         */
         if (last->kind != IV_KIND_NONE && !last->optional)
             infer->outputs[i].optional = false;
     }
@@ -180,8 +189,8 @@ static iv_status infer_loop(iv_infer *infer) {
 /* ---- evaluation ---- */
 
 typedef struct loop_run {
-    iv_value *state;    /* iteration, condition, carried values */
-    iv_value *results;  /* condition, carried values, stacked values of one iteration */
+    iv_value *state;   /* iteration, condition, carried values */
+    iv_value *results; /* condition, carried values, stacked values of one iteration */
     iv_control_list *stacks;
 } loop_run;
 
@@ -256,9 +265,11 @@ static iv_status publish(iv_call *call, loop_run *run) {
         iv_value_release(&call->outputs[i]);
         if (i < params->carried) {
             const iv_fact *fact = &call->facts[i];
-            if (run->state[i + 2].kind == IV_KIND_NONE && fact->kind != IV_KIND_NONE && !fact->optional)
-                return iv_call_fail(call, IV_ERROR_SHAPE,
-                                    "output %d is still nothing: the loop ended before its first iteration", i);
+            if (run->state[i + 2].kind == IV_KIND_NONE && fact->kind != IV_KIND_NONE &&
+                !fact->optional)
+                return iv_call_fail(
+                    call, IV_ERROR_SHAPE,
+                    "output %d is still nothing: the loop ended before its first iteration", i);
             call->outputs[i] = iv_value_retain(run->state[i + 2]);
             continue;
         }
@@ -267,7 +278,8 @@ static iv_status publish(iv_call *call, loop_run *run) {
         /* Facts of outputs that nobody wants are empty. */
         if (!iv_call_wants(call, i))
             continue;
-        IV_TRY(iv_control_stack(call, &call->facts[i], 0, false, (int64_t)stack->count, stack->items, &tensor));
+        IV_TRY(iv_control_stack(call, &call->facts[i], 0, false, (int64_t)stack->count,
+                                stack->items, &tensor));
         call->outputs[i] = iv_value_of_tensor(tensor);
     }
     return IV_OK;
@@ -275,7 +287,8 @@ static iv_status publish(iv_call *call, loop_run *run) {
 
 static iv_status eval_loop(iv_call *call) {
     const loop_params *params = call->node->params;
-    size_t values = (size_t)(2 + params->carried), results = (size_t)(1 + params->carried + params->stacked);
+    size_t values = (size_t)(2 + params->carried),
+           results = (size_t)(1 + params->carried + params->stacked);
     loop_run run = {iv_allocate_array(values + results, sizeof *run.state), NULL,
                     iv_allocate_array((size_t)params->stacked, sizeof *run.stacks)};
     iv_status status = IV_OK;

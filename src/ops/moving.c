@@ -42,8 +42,9 @@ iv_status iv_move_integers(const iv_call *call, int index, int limit, int64_t *v
                             index);
     int64_t length = tensor->rank == 0 ? 1 : tensor->dims[0];
     if (length > limit)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "input %d lists %lld integers; at most %d make sense",
-                            index, (long long)length, limit);
+        return iv_call_fail(call, IV_ERROR_SHAPE,
+                            "input %d lists %lld integers; at most %d make sense", index,
+                            (long long)length, limit);
     for (int64_t i = 0; i < length; i++)
         values[i] = integer_at(tensor, tensor->rank == 0 ? 0 : i * tensor->strides[0]);
     *count = (int)length;

@@ -1,5 +1,5 @@
-/* What the operators that move elements share: outputs that may hold text, lists of integers among the inputs,
- * and products of extents. */
+/* What the operators that move elements share: outputs that may hold text, lists of integers among
+ * the inputs, and products of extents. */
 #ifndef IV_OPS_MOVING_H
 #define IV_OPS_MOVING_H
 
@@ -7,22 +7,26 @@
 
 #include "graph/op.h"
 
-/** Makes output `index` for elements that are copied from inputs. As iv_call_output_shape, but for text `*tensor` is a
- * table of empty entries which may borrow the text of inputs until iv_move_finish. */
+/** Makes output `index` for elements that are copied from inputs. As iv_call_output_shape, but for
+ * text `*tensor` is a table of empty entries which may borrow the text of inputs until
+ * iv_move_finish. */
 iv_status iv_move_output(iv_call *call, int index, iv_dtype dtype, int rank, const int64_t *dims,
                          iv_tensor **tensor);
 /** The same with the shape that the fact of the output says. */
 iv_status iv_move_output_fact(iv_call *call, int index, iv_tensor **tensor);
-/** Ends what iv_move_output began, and returns `status` or the failure of doing so: text is copied into a storage of the
- * output's own, and the table is released in any case. */
+/** Ends what iv_move_output began, and returns `status` or the failure of doing so: text is copied
+ * into a storage of the output's own, and the table is released in any case. */
 iv_status iv_move_finish(iv_call *call, int index, iv_tensor *tensor, iv_status status);
 
-/** Reads input `index`, a list (rank 0 or 1) of s32 or s64 integers with at most `limit` entries. */
+/** Reads input `index`, a list (rank 0 or 1) of s32 or s64 integers with at most `limit` entries.
+ */
 iv_status iv_move_integers(const iv_call *call, int index, int limit, int64_t *values, int *count);
-/** All elements of an s32 or s64 tensor in row-major order, as s64: `*values` is the caller's to iv_free. */
+/** All elements of an s32 or s64 tensor in row-major order, as s64: `*values` is the caller's to
+ * iv_free. */
 iv_status iv_move_indices(const iv_call *call, const iv_tensor *tensor, int64_t **values,
                           int64_t *count);
-/** Element `index` of axis `axis` counted from the end when negative; SHAPE, naming both, when outside `extent`. */
+/** Element `index` of axis `axis` counted from the end when negative; SHAPE, naming both, when
+ * outside `extent`. */
 iv_status iv_move_check(const iv_call *call, int axis, int64_t index, int64_t extent,
                         int64_t *position);
 /** An axis in [-rank, rank) as one in [0, rank); SHAPE otherwise. */

@@ -6,7 +6,8 @@
 
 #include "numerics/convert.h"
 
-/** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to nearest. */
+/** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to
+ * nearest. */
 static inline double iv_number_load(iv_dtype dtype, const void *data, int64_t index) {
     switch (dtype) {
     case IV_BOOL:
@@ -39,7 +40,8 @@ static inline double iv_number_load(iv_dtype dtype, const void *data, int64_t in
     }
 }
 
-/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for integers. */
+/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for
+ * integers. */
 static inline void iv_number_store(iv_dtype dtype, void *data, int64_t index, double value) {
     switch (dtype) {
     case IV_BOOL:

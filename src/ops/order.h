@@ -1,4 +1,5 @@
-/* Elements of any dtype as integers that sort as the elements do: the order behind TopK, Unique and their ties. */
+/* Elements of any dtype as integers that sort as the elements do: the order behind TopK, Unique and
+ * their ties. */
 #ifndef IV_OPS_ORDER_H
 #define IV_OPS_ORDER_H
 
@@ -6,8 +7,9 @@
 #include "numerics/minmax.h"
 #include "tensor/tensor.h"
 
-/** A key that is larger for larger elements: floats as the numerics contract orders them (-0 < +0, every NaN equal and
- * above everything; with `nan_low`, below everything). Unsigned integers compare as such. */
+/** A key that is larger for larger elements: floats as the numerics contract orders them (-0 < +0,
+ * every NaN equal and above everything; with `nan_low`, below everything). Unsigned integers
+ * compare as such. */
 static inline int64_t iv_order_key(iv_dtype dtype, const void *data, int64_t index, bool nan_low) {
     const uint64_t flip = UINT64_C(1) << 63;
     switch (dtype) {

@@ -1,8 +1,9 @@
 /* Pad: more elements before and after, or fewer where a pad is negative.
  *
- * Along each axis, output position o looks at input position p = o - (elements added before). Outside [0, extent) mode
- * `constant` gives the constant, `edge` the nearest element, `wrap` p modulo the extent, and `reflect` mirrors at the first and
- * last element as often as it takes (an extent of 1 mirrors to itself). */
+ * Along each axis, output position o looks at input position p = o - (elements added before).
+ * Outside [0, extent) mode `constant` gives the constant, `edge` the nearest element, `wrap` p
+ * modulo the extent, and `reflect` mirrors at the first and last element as often as it takes (an
+ * extent of 1 mirrors to itself). */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -26,19 +27,21 @@ static iv_status prepare_pad(iv_node *node, iv_error *error) {
     const int64_t *pads;
     IV_TRY(iv_node_string(node, "mode", "constant", &mode, error));
     IV_TRY(iv_node_float(node, "value", 0.0f, &params->value, error));
-    IV_TRY(iv_node_ints(node, iv_node_has(node, "pads") ? "pads" : "paddings", &count, &pads, error));
+    IV_TRY(
+        iv_node_ints(node, iv_node_has(node, "pads") ? "pads" : "paddings", &count, &pads, error));
     for (params->mode = PAD_CONSTANT; strcmp(mode, modes[params->mode]) != 0; params->mode++) {
         if (params->mode == PAD_WRAP)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                           "node %s: Pad has the mode %s; it is one of constant, reflect, edge, wrap",
-                           node->name, mode);
+            return iv_fail(
+                error, IV_ERROR_INVALID_MODEL,
+                "node %s: Pad has the mode %s; it is one of constant, reflect, edge, wrap",
+                node->name, mode);
     }
     params->has_pads = node->input_count - node->capture_count == 1;
     if (!params->has_pads)
         return IV_OK;
     if (pads == NULL || count > 2 * IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: Pad needs at most %d pads", node->name,
-                       2 * IV_MAX_RANK);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: Pad needs at most %d pads",
+                       node->name, 2 * IV_MAX_RANK);
     params->count = (int)count;
     memcpy(params->pads, pads, (size_t)count * sizeof *pads);
     return IV_OK;
@@ -85,7 +88,8 @@ static iv_status infer_pad(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Where output position `at` looks along an axis; -1 for the constant. Reflection has the period 2(extent - 1). */
+/* Where output position `at` looks along an axis; -1 for the constant. Reflection has the period
+ * 2(extent - 1). */
 static int64_t look(pad_mode mode, int64_t at, int64_t extent) {
     if (at >= 0 && at < extent)
         return at;
@@ -108,7 +112,8 @@ static int64_t look(pad_mode mode, int64_t at, int64_t extent) {
     }
 }
 
-/* Per axis, the input position that each output position looks at, as byte offsets (-1: the constant). */
+/* Per axis, the input position that each output position looks at, as byte offsets (-1: the
+ * constant). */
 typedef struct pad_maps {
     int64_t before[IV_MAX_RANK], after[IV_MAX_RANK];
     int64_t *offsets[IV_MAX_RANK];
@@ -142,7 +147,8 @@ static iv_status map_axis(iv_call *call, pad_maps *maps, int axis, int64_t exten
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t length = input->dims[axis];
     if (length == 0 && extent != 0 && params->mode != PAD_CONSTANT)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %d is empty: there is nothing to repeat", axis);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %d is empty: there is nothing to repeat",
+                            axis);
     int64_t *offsets = iv_allocate_array((size_t)extent, sizeof *offsets);
     if (offsets == NULL)
         return iv_fail_memory(call->error, (size_t)extent * sizeof *offsets);
@@ -204,7 +210,8 @@ static iv_status eval_pad(iv_call *call) {
         /* Pads of more than 2^60 elements either way cannot be meant, and would overflow. */
         int64_t most = INT64_C(1) << 60;
         dims[d] = -1;
-        if (maps.before[d] > -most && maps.before[d] < most && maps.after[d] > -most && maps.after[d] < most)
+        if (maps.before[d] > -most && maps.before[d] < most && maps.after[d] > -most &&
+            maps.after[d] < most)
             dims[d] = input->dims[d] + maps.before[d] + maps.after[d];
         if (dims[d] < 0)
             return iv_call_fail(call, IV_ERROR_SHAPE, "the pads %lld and %lld do not fit axis %d",

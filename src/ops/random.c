@@ -1,8 +1,9 @@
 /* Bernoulli, Multinomial, RandomNormal(Like), RandomUniform(Like).
  *
- * Every number is a function of the seed and of the element's index: the Philox4x32-10 block with counter (index low, index high, class,
- * 0) and key (bits of the seed as f32, 1), or key (0, 0) without a seed, so that runs repeat. Words are used from the first. f16 and bf16
- * are computed in f32 and rounded once (so that a uniform number may round up to its upper bound). */
+ * Every number is a function of the seed and of the element's index: the Philox4x32-10 block with
+ * counter (index low, index high, class, 0) and key (bits of the seed as f32, 1), or key (0, 0)
+ * without a seed, so that runs repeat. Words are used from the first. f16 and bf16 are computed in
+ * f32 and rounded once (so that a uniform number may round up to its upper bound). */
 #include "numerics/elementary.h"
 #include "numerics/minmax.h"
 #include "numerics/philox.h"
@@ -34,8 +35,8 @@ static iv_status prepare_seed(iv_node *node, iv_dtype otherwise, iv_error *error
 static iv_status check_dtype(const iv_node *node, uint32_t allowed, iv_error *error) {
     iv_dtype dtype = ((const random_params *)node->params)->dtype;
     if (dtype != IV_DTYPE_NONE && (allowed & IV_SET(dtype)) == 0)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED, "node %s (%s): cannot make random %s", node->name,
-                       node->op->name, iv_dtype_name(dtype));
+        return iv_fail(error, IV_ERROR_UNSUPPORTED, "node %s (%s): cannot make random %s",
+                       node->name, node->op->name, iv_dtype_name(dtype));
     return IV_OK;
 }
 
@@ -63,8 +64,9 @@ static iv_status prepare_shaped(iv_node *node, iv_error *error) {
     IV_TRY(prepare_distribution(node, IV_F32, error));
     IV_TRY(iv_node_ints(node, "shape", &rank, &shape, error));
     if (rank > IV_MAX_RANK || !iv_node_has(node, "shape"))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): needs a shape of at most %d extents",
-                       node->name, node->op->name, IV_MAX_RANK);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s (%s): needs a shape of at most %d extents", node->name,
+                       node->op->name, IV_MAX_RANK);
     params->rank = (int)rank;
     if (rank != 0)
         memcpy(params->shape, shape, (size_t)rank * sizeof *shape);
@@ -113,7 +115,8 @@ static double normal(const random_params *params, iv_dtype dtype, int64_t index)
         double u = iv_uniform_f64(block.word[0], block.word[1]) + 5.5511151231257827e-17;
         double v = iv_uniform_f64(block.word[2], block.word[3]);
         double radius = iv_sqrt_f64(-2.0 * iv_log_f64(u));
-        return (double)params->first + (double)params->second * (radius * iv_cos_f64(6.283185307179586 * v));
+        return (double)params->first +
+               (double)params->second * (radius * iv_cos_f64(6.283185307179586 * v));
     }
     float radius = iv_sqrt_f32(-2.0f * iv_log_f32(iv_uniform_open_f32(block.word[0])));
     float angle = 6.2831853f * iv_uniform_f32(block.word[1]);
@@ -128,7 +131,8 @@ static iv_status eval_distribution(iv_call *call) {
     int64_t elements = iv_tensor_elements(output);
     for (int64_t i = 0; i < elements; i++)
         iv_number_store(output->dtype, output->data, i,
-                        gaussian ? normal(params, output->dtype, i) : uniform(params, output->dtype, i));
+                        gaussian ? normal(params, output->dtype, i)
+                                 : uniform(params, output->dtype, i));
     return IV_OK;
 }
 
@@ -144,8 +148,10 @@ static iv_status infer_shaped(iv_infer *infer) {
 static iv_status infer_like(iv_infer *infer) {
     const random_params *params = infer->node->params;
     const iv_fact *input;
-    IV_TRY(iv_infer_require(infer, 0, params->dtype != IV_DTYPE_NONE ? IV_SET_ANY : IV_SET_FLOAT, &input));
-    iv_infer_shape_of(infer, 0, input, params->dtype != IV_DTYPE_NONE ? params->dtype : input->dtype);
+    IV_TRY(iv_infer_require(infer, 0, params->dtype != IV_DTYPE_NONE ? IV_SET_ANY : IV_SET_FLOAT,
+                            &input));
+    iv_infer_shape_of(infer, 0, input,
+                      params->dtype != IV_DTYPE_NONE ? params->dtype : input->dtype);
     return IV_OK;
 }
 
@@ -155,7 +161,8 @@ static iv_status infer_bernoulli(iv_infer *infer) {
     const random_params *params = infer->node->params;
     const iv_fact *input;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
-    iv_infer_shape_of(infer, 0, input, params->dtype != IV_DTYPE_NONE ? params->dtype : input->dtype);
+    iv_infer_shape_of(infer, 0, input,
+                      params->dtype != IV_DTYPE_NONE ? params->dtype : input->dtype);
     return IV_OK;
 }
 
@@ -190,9 +197,10 @@ static iv_status infer_multinomial(iv_infer *infer) {
     return IV_OK;
 }
 
-/* The class that maximises logit - ln(-ln u), u being the class's own number (Gumbel-max): no sum over the classes, so
- * no order of one. In f32; ties go to the lower class. */
-static int64_t sample_class(const random_params *params, const iv_tensor *input, int64_t row, int64_t index) {
+/* The class that maximises logit - ln(-ln u), u being the class's own number (Gumbel-max): no sum
+ * over the classes, so no order of one. In f32; ties go to the lower class. */
+static int64_t sample_class(const random_params *params, const iv_tensor *input, int64_t row,
+                            int64_t index) {
     int64_t classes = input->dims[1], best = 0;
     float best_score = 0.0f;
     for (int64_t c = 0; c < classes; c++) {

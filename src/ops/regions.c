@@ -20,7 +20,8 @@ static iv_status prepare_align(iv_node *node, iv_error *error) {
     const char *mode, *transform;
     IV_TRY(iv_node_string(node, "mode", "avg", &mode, error));
     IV_TRY(iv_node_string(node, "coordinate_transformation_mode",
-                          node->version < 16 ? "output_half_pixel" : "half_pixel", &transform, error));
+                          node->version < 16 ? "output_half_pixel" : "half_pixel", &transform,
+                          error));
     IV_TRY(iv_node_int(node, "output_height", 1, &params->height, error));
     IV_TRY(iv_node_int(node, "output_width", 1, &params->width, error));
     IV_TRY(iv_node_int(node, "sampling_ratio", 0, &params->samples, error));
@@ -28,13 +29,14 @@ static iv_status prepare_align(iv_node *node, iv_error *error) {
     params->maximum = strcmp(mode, "max") == 0;
     params->half_pixel = strcmp(transform, "half_pixel") == 0;
     if ((!params->maximum && strcmp(mode, "avg") != 0) ||
-        (!params->half_pixel && strcmp(transform, "output_half_pixel") != 0) || params->height < 1 ||
-        params->width < 1 || params->samples < 0 || params->samples > 4096)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: RoiAlign has mode %s, coordinate_transformation_mode %s, output %lld by "
-                       "%lld and sampling_ratio %lld (at most 4096)",
-                       node->name, mode, transform, (long long)params->height, (long long)params->width,
-                       (long long)params->samples);
+        (!params->half_pixel && strcmp(transform, "output_half_pixel") != 0) ||
+        params->height < 1 || params->width < 1 || params->samples < 0 || params->samples > 4096)
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %s: RoiAlign has mode %s, coordinate_transformation_mode %s, output %lld by "
+            "%lld and sampling_ratio %lld (at most 4096)",
+            node->name, mode, transform, (long long)params->height, (long long)params->width,
+            (long long)params->samples);
     return IV_OK;
 }
 
@@ -47,8 +49,9 @@ static iv_status infer_regions(iv_infer *infer) {
         IV_TRY(iv_infer_require(infer, 2, IV_SET_INDEX, &batch));
     if ((input->rank != IV_RANK_UNKNOWN && input->rank != 4) ||
         (regions->rank != IV_RANK_UNKNOWN && regions->rank != 2))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 4, or the regions %d, not 2",
-                             input->rank, regions->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "the input has rank %d, not 4, or the regions %d, not 2", input->rank,
+                             regions->rank);
     iv_dim dims[4] = {regions->rank == 2 ? regions->dims[0] : iv_infer_fresh(infer, 0, 0),
                       input->rank == 4 ? input->dims[1] : iv_infer_fresh(infer, 0, 1),
                       iv_dim_constant(infer->scope, params->height),
@@ -82,7 +85,8 @@ static bool find_sample(const sample_axis *axis, int64_t bin, int64_t index, sam
     return true;
 }
 
-/* Bounds on the samples of a bin that lie inside, so that a region far larger than the image costs no more than the image. */
+/* Bounds on the samples of a bin that lie inside, so that a region far larger than the image costs
+ * no more than the image. */
 static void sample_range(const sample_axis *axis, int64_t bin, int64_t *from, int64_t *to) {
     double step = axis->size / (double)axis->grid, base = axis->start + (double)bin * axis->size;
     double first = (-1.0 - base) / step - 2.0, last = ((double)axis->extent - base) / step + 2.0;
@@ -90,10 +94,12 @@ static void sample_range(const sample_axis *axis, int64_t bin, int64_t *from, in
     *to = last < (double)axis->grid ? last > 0.0 ? (int64_t)last : 0 : axis->grid;
 }
 
-/* Average: a chain of fma from +0 over the samples in row-major order, the four corners of each from top left to bottom right, over
- * the number of samples. Maximum: of the four weighted corners of all samples. Evaluated in f64, rounded once. */
+/* Average: a chain of fma from +0 over the samples in row-major order, the four corners of each
+ * from top left to bottom right, over the number of samples. Maximum: of the four weighted corners
+ * of all samples. Evaluated in f64, rounded once. */
 static double pool_bin(const region_params *params, const iv_tensor *input, int64_t plane,
-                       const sample_axis *rows, const sample_axis *columns, int64_t bin_row, int64_t bin_column) {
+                       const sample_axis *rows, const sample_axis *columns, int64_t bin_row,
+                       int64_t bin_column) {
     int64_t row_from, row_to, column_from, column_to, seen = 0;
     double sum = 0.0, largest = 0.0;
     sample row, column;
@@ -124,17 +130,22 @@ static double pool_bin(const region_params *params, const iv_tensor *input, int6
     return (double)seen < 4.0 * samples && seen > 0 ? iv_max_f64(largest, 0.0) : largest;
 }
 
-static void align_axis(const region_params *params, double low, double high, int64_t bins, int64_t extent,
-                       sample_axis *axis) {
+static void align_axis(const region_params *params, double low, double high, int64_t bins,
+                       int64_t extent, sample_axis *axis) {
     double offset = params->half_pixel ? 0.5 : 0.0;
     double start = low * params->scale - offset, length = high * params->scale - offset - start;
     if (!params->half_pixel && !(length > 1.0))
         length = 1.0;
-    double grid = params->samples > 0 ? (double)params->samples : __builtin_ceil(length / (double)bins);
-    /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any more. */
+    double grid =
+        params->samples > 0 ? (double)params->samples : __builtin_ceil(length / (double)bins);
+    /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any
+     * more. */
     bool sound = grid >= 1.0 && start == start && length == length && length < iv_infinity_f64();
     *axis = (sample_axis){start, length / (double)bins,
-                          !sound ? 0 : grid < 4503599627370496.0 ? (int64_t)grid : INT64_C(1) << 52, extent};
+                          !sound                      ? 0
+                          : grid < 4503599627370496.0 ? (int64_t)grid
+                                                      : INT64_C(1) << 52,
+                          extent};
 }
 
 static iv_status check_batch(const iv_call *call, int64_t region, int64_t batch, int64_t extent) {
@@ -178,8 +189,9 @@ static iv_status eval_align(iv_call *call) {
     IV_TRY(iv_call_contiguous(call, 1, &regions));
     iv_status status = iv_move_indices(call, iv_call_input(call, 2), &batches, &count);
     if (status == IV_OK && (regions->dims[1] != 4 || count != regions->dims[0]))
-        status = iv_call_fail(call, IV_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
-                              (long long)regions->dims[0], (long long)regions->dims[1], (long long)count);
+        status = iv_call_fail(
+            call, IV_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
+            (long long)regions->dims[0], (long long)regions->dims[1], (long long)count);
     if (status == IV_OK)
         status = align_regions(call, regions, batches, output);
     iv_free(batches);
@@ -197,17 +209,21 @@ static iv_status prepare_pool(iv_node *node, iv_error *error) {
     IV_TRY(iv_node_ints(node, "pooled_shape", &count, &shape, error));
     if (count != 2 || shape[0] < 1 || shape[1] < 1)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: MaxRoiPool needs a pooled_shape of two positive numbers", node->name);
+                       "node %s: MaxRoiPool needs a pooled_shape of two positive numbers",
+                       node->name);
     params->height = shape[0];
     params->width = shape[1];
     return IV_OK;
 }
 
-/* A coordinate as an element index: scaled, rounded half away from zero, and kept within what cannot overflow. */
+/* A coordinate as an element index: scaled, rounded half away from zero, and kept within what
+ * cannot overflow. */
 static int64_t pool_index(const region_params *params, double value) {
     double scaled = value * params->scale;
     scaled = scaled < 0.0 ? -__builtin_floor(0.5 - scaled) : __builtin_floor(scaled + 0.5);
-    return scaled > 1073741824.0 ? 1073741824 : scaled > -1073741824.0 ? (int64_t)scaled : -1073741824;
+    return scaled > 1073741824.0    ? 1073741824
+           : scaled > -1073741824.0 ? (int64_t)scaled
+                                    : -1073741824;
 }
 
 static int64_t clamp(int64_t value, int64_t extent) {
@@ -221,9 +237,11 @@ static double pool_maximum(const region_params *params, const iv_tensor *input, 
     height = height < 1 ? 1 : height;
     width = width < 1 ? 1 : width;
     int64_t top = clamp(box[1] + row * height / params->height, input->dims[2]);
-    int64_t bottom = clamp(box[1] + ((row + 1) * height + params->height - 1) / params->height, input->dims[2]);
+    int64_t bottom =
+        clamp(box[1] + ((row + 1) * height + params->height - 1) / params->height, input->dims[2]);
     int64_t left = clamp(box[0] + column * width / params->width, input->dims[3]);
-    int64_t right = clamp(box[0] + ((column + 1) * width + params->width - 1) / params->width, input->dims[3]);
+    int64_t right =
+        clamp(box[0] + ((column + 1) * width + params->width - 1) / params->width, input->dims[3]);
     double largest = 0.0;
     for (int64_t y = top; y < bottom; y++) {
         for (int64_t x = left; x < right; x++) {
@@ -247,15 +265,18 @@ static iv_status eval_pool(iv_call *call) {
                               (long long)regions->dims[1]);
     int64_t element = 0;
     for (int64_t r = 0; r < output->dims[0] && status == IV_OK; r++) {
-        int64_t box[4], batch = iv_i64_from_f64(iv_number_load(regions->dtype, regions->data, r * 5));
+        int64_t box[4],
+            batch = iv_i64_from_f64(iv_number_load(regions->dtype, regions->data, r * 5));
         status = check_batch(call, r, batch, input->dims[0]);
         for (int i = 0; i < 4; i++)
-            box[i] = pool_index(params, iv_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
+            box[i] =
+                pool_index(params, iv_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
         for (int64_t c = 0; c < output->dims[1] && status == IV_OK; c++) {
             int64_t plane = batch * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
-                iv_number_store(output->dtype, output->data, element++,
-                                pool_maximum(params, input, plane, box, b / params->width, b % params->width));
+                iv_number_store(
+                    output->dtype, output->data, element++,
+                    pool_maximum(params, input, plane, box, b / params->width, b % params->width));
         }
     }
     iv_tensor_release(regions);
@@ -276,7 +297,8 @@ static iv_status infer_suppression(iv_infer *infer) {
     for (int i = 0; i < 2; i++) {
         IV_TRY(iv_infer_require(infer, i, IV_SET(IV_F32), &fact));
         if (fact->rank != IV_RANK_UNKNOWN && fact->rank != 3)
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, not 3", i, fact->rank);
+            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, not 3", i,
+                                 fact->rank);
     }
     if (iv_infer_input(infer, 2) != NULL)
         IV_TRY(iv_infer_require(infer, 2, IV_SET(IV_S64), &fact));
@@ -296,13 +318,15 @@ typedef struct corners {
 static corners box_corners(const float *box, bool centred) {
     if (centred) {
         float half_width = box[2] / 2.0f, half_height = box[3] / 2.0f;
-        return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height, box[0] + half_width};
+        return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height,
+                         box[0] + half_width};
     }
-    return (corners){iv_min_f32(box[0], box[2]), iv_min_f32(box[1], box[3]), iv_max_f32(box[0], box[2]),
-                     iv_max_f32(box[1], box[3])};
+    return (corners){iv_min_f32(box[0], box[2]), iv_min_f32(box[1], box[3]),
+                     iv_max_f32(box[0], box[2]), iv_max_f32(box[1], box[3])};
 }
 
-/* Whether two boxes overlap by more than the threshold: intersection over union, each operation rounded to f32. */
+/* Whether two boxes overlap by more than the threshold: intersection over union, each operation
+ * rounded to f32. */
 static bool overlaps(corners first, corners second, float threshold) {
     float width = iv_min_f32(first.right, second.right) - iv_max_f32(first.left, second.left);
     float height = iv_min_f32(first.bottom, second.bottom) - iv_max_f32(first.top, second.top);
@@ -336,7 +360,8 @@ typedef struct suppression {
     int64_t *chosen;    /* [box_count] */
 } suppression;
 
-/* Takes boxes by falling score (NaN first, ties by index) unless they overlap one already taken. Returns how many. */
+/* Takes boxes by falling score (NaN first, ties by index) unless they overlap one already taken.
+ * Returns how many. */
 static int64_t choose_boxes(suppression *work) {
     int64_t candidates = 0, chosen = 0;
     for (int64_t i = 0; i < work->box_count; i++) {
@@ -348,7 +373,8 @@ static int64_t choose_boxes(suppression *work) {
         corners box = box_corners(work->boxes + work->candidates[i].index * 4, work->centred);
         bool keep = true;
         for (int64_t k = 0; k < chosen && keep; k++)
-            keep = !overlaps(box, box_corners(work->boxes + work->chosen[k] * 4, work->centred), work->overlap);
+            keep = !overlaps(box, box_corners(work->boxes + work->chosen[k] * 4, work->centred),
+                             work->overlap);
         if (keep)
             work->chosen[chosen++] = work->candidates[i].index;
     }
@@ -366,11 +392,13 @@ static iv_status choose_all(const iv_call *call, const iv_tensor *boxes, const i
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t c = 0; c < classes; c++) {
             work->boxes = (const float *)(const void *)boxes->data + b * work->box_count * 4;
-            work->scores = (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
+            work->scores =
+                (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
             int64_t chosen = choose_boxes(work);
-            if (!iv_grow((void **)&found->items, &found->capacity, found->count + 3 * (size_t)chosen,
-                         sizeof *found->items))
-                return iv_fail_memory(call->error, (found->count + 3 * (size_t)chosen) * sizeof *found->items);
+            if (!iv_grow((void **)&found->items, &found->capacity,
+                         found->count + 3 * (size_t)chosen, sizeof *found->items))
+                return iv_fail_memory(call->error,
+                                      (found->count + 3 * (size_t)chosen) * sizeof *found->items);
             for (int64_t i = 0; i < chosen; i++) {
                 found->items[found->count++] = b;
                 found->items[found->count++] = c;
@@ -383,20 +411,23 @@ static iv_status choose_all(const iv_call *call, const iv_tensor *boxes, const i
 
 static float scalar_or(const iv_call *call, int index, float otherwise) {
     const iv_tensor *tensor = iv_call_input(call, index);
-    return tensor != NULL && iv_tensor_elements(tensor) > 0 ? *(const float *)(const void *)tensor->data
-                                                            : otherwise;
+    return tensor != NULL && iv_tensor_elements(tensor) > 0
+               ? *(const float *)(const void *)tensor->data
+               : otherwise;
 }
 
-static iv_status suppress(iv_call *call, const iv_tensor *boxes, const iv_tensor *scores, triples *found) {
+static iv_status suppress(iv_call *call, const iv_tensor *boxes, const iv_tensor *scores,
+                          triples *found) {
     suppression work = {.box_count = boxes->dims[1],
                         .overlap = scalar_or(call, 3, 0.0f),
                         .least_score = scalar_or(call, 4, 0.0f),
                         .has_least = iv_call_input(call, 4) != NULL,
                         .centred = ((const region_params *)call->node->params)->centred};
     int count = 0;
-    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || boxes->dims[0] != scores->dims[0] ||
-        boxes->dims[1] != scores->dims[2])
-        return iv_call_fail(call, IV_ERROR_SHAPE, "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
+        boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
+        return iv_call_fail(call, IV_ERROR_SHAPE,
+                            "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
     if (iv_call_input(call, 2) != NULL)
         IV_TRY(iv_move_integers(call, 2, 1, &work.most, &count));
     work.candidates = iv_allocate_array((size_t)work.box_count, sizeof *work.candidates);
@@ -421,7 +452,8 @@ static iv_status eval_suppression(iv_call *call) {
         iv_tensor_release(scores);
     }
     if (status == IV_OK)
-        status = iv_call_output_shape(call, 0, IV_S64, 2, (const int64_t[]){(int64_t)found.count / 3, 3}, &output);
+        status = iv_call_output_shape(call, 0, IV_S64, 2,
+                                      (const int64_t[]){(int64_t)found.count / 3, 3}, &output);
     if (status == IV_OK && found.count != 0)
         memcpy(output->data, found.items, found.count * sizeof *found.items);
     iv_free(found.items);

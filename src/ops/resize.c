@@ -1,8 +1,9 @@
 /* Resize and Upsample.
  *
- * Coordinates and weights are found per axis in f64 (resize_axis.c). `nearest` moves elements. Otherwise the axes are resized one
- * after the other, the last one first; each output element of a pass is one chain acc = fma(weight, element, acc) over
- * the taps in ascending order from +0, in f32 (weights rounded to f32; f64 for f64), without rounding to a narrower dtype between the
+ * Coordinates and weights are found per axis in f64 (resize_axis.c). `nearest` moves elements.
+ * Otherwise the axes are resized one after the other, the last one first; each output element of a
+ * pass is one chain acc = fma(weight, element, acc) over the taps in ascending order from +0, in
+ * f32 (weights rounded to f32; f64 for f64), without rounding to a narrower dtype between the
  * passes. Integers are computed in f32 and cut toward zero at the end. */
 #include "ops/resize.h"
 
@@ -35,24 +36,25 @@ static iv_status choose(const iv_node *node, const char *attribute, const char *
         if (strcmp(name, names[*chosen]) == 0)
             return IV_OK;
     }
-    return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): %s is %s, which is none of its values",
-                   node->name, node->op->name, attribute, name);
+    return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                   "node %s (%s): %s is %s, which is none of its values", node->name,
+                   node->op->name, attribute, name);
 }
 
 static iv_status choose_rule(iv_node *node, iv_error *error) {
     static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
-    static const char *const transforms[] = {"half_pixel",         "half_pixel_symmetric",
-                                             "pytorch_half_pixel", "align_corners",
-                                             "asymmetric",         "tf_half_pixel_for_nn",
-                                             "tf_crop_and_resize"};
-    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    static const char *const transforms[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"};
     resize_params *params = node->params;
     bool simple = strcmp(node->op->name, "Upsample") == 0 || node->version < 11;
     int mode, transform = IV_RESIZE_ASYMMETRIC, how = IV_RESIZE_SIMPLE;
     IV_TRY(choose(node, "mode", "nearest", modes, 4, &mode, error));
     if (!simple) {
-        IV_TRY(choose(node, "coordinate_transformation_mode", "half_pixel", transforms, 7, &transform,
-                      error));
+        IV_TRY(choose(node, "coordinate_transformation_mode", "half_pixel", transforms, 7,
+                      &transform, error));
         IV_TRY(choose(node, "nearest_mode", "round_prefer_floor", nearest, 4, &how, error));
     }
     params->rule.mode = mode == 3 ? IV_RESIZE_LINEAR : (iv_resize_mode)mode;
@@ -79,9 +81,11 @@ static iv_status prepare_common(iv_node *node, iv_error *error) {
     params->rule.antialias = antialias != 0;
     if (params->rule.antialias && params->rule.mode == IV_RESIZE_NEAREST)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: antialias needs the mode linear or cubic, not nearest", node->name);
+                       "node %s: antialias needs the mode linear or cubic, not nearest",
+                       node->name);
     if (axes > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes", node->name, (long long)axes);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes", node->name,
+                       (long long)axes);
     params->has_axes = iv_node_has(node, "axes");
     params->axis_count = (int)axes;
     if (axes != 0)
@@ -105,7 +109,8 @@ static iv_status prepare_upsample(iv_node *node, iv_error *error) {
     IV_TRY(prepare_common(node, error));
     IV_TRY(iv_node_floats(node, "scales", &params->scale_count, &params->scales, error));
     if (params->scales_input < 0 && (params->scales == NULL || params->scale_count > IV_MAX_RANK))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: Upsample needs its scales", node->name);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: Upsample needs its scales",
+                       node->name);
     return IV_OK;
 }
 
@@ -120,7 +125,8 @@ typedef struct resize_request {
     int64_t sizes[IV_MAX_RANK];
 } resize_request;
 
-/* floor(extent · scale), the product rounded to f32 (as the standard's own shape inference does) where f32 holds every integer. */
+/* floor(extent · scale), the product rounded to f32 (as the standard's own shape inference does)
+ * where f32 holds every integer. */
 static int64_t scaled_extent(int64_t extent, float scale) {
     double product = (double)extent * (double)scale;
     if (product < 16777216.0)
@@ -128,23 +134,28 @@ static int64_t scaled_extent(int64_t extent, float scale) {
     return product < 9007199254740992.0 ? (int64_t)__builtin_floor(product) : INT64_MAX;
 }
 
-/* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean anything. */
+/* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean
+ * anything. */
 static bool resolve(const resize_params *params, const resize_request *request, const int64_t *dims,
                     iv_resize_axis *axes) {
     double common = 0.0;
     for (int i = 0; i < request->count; i++) {
         iv_resize_axis *axis = &axes[request->axes[i]];
         axis->in = dims[request->axes[i]];
-        axis->out = request->by_size ? request->sizes[i] : scaled_extent(axis->in, request->scales[i]);
-        axis->scale = request->by_size ? (double)axis->out / (double)axis->in : (double)request->scales[i];
+        axis->out =
+            request->by_size ? request->sizes[i] : scaled_extent(axis->in, request->scales[i]);
+        axis->scale =
+            request->by_size ? (double)axis->out / (double)axis->in : (double)request->scales[i];
         axis->width = request->by_size ? (double)axis->out : axis->scale * (double)axis->in;
         if (!(axis->scale > 0.0 || axis->in == 0 || axis->out == 0) || axis->out < 0 ||
             axis->out == INT64_MAX || (axis->in == 0 && axis->out != 0))
             return false;
-        bool better = params->policy == POLICY_NOT_LARGER ? axis->scale < common : axis->scale > common;
+        bool better =
+            params->policy == POLICY_NOT_LARGER ? axis->scale < common : axis->scale > common;
         common = i == 0 || better ? axis->scale : common;
     }
-    for (int i = 0; i < request->count && request->by_size && params->policy != POLICY_STRETCH; i++) {
+    for (int i = 0; i < request->count && request->by_size && params->policy != POLICY_STRETCH;
+         i++) {
         iv_resize_axis *axis = &axes[request->axes[i]];
         axis->scale = common;
         axis->width = common * (double)axis->in;
@@ -172,12 +183,14 @@ static bool request_axes(const resize_params *params, int rank, resize_request *
 
 /* ---- inference ---- */
 
-/* An extent that is not a number yet, times a scale that is: only whole scales and powers of 1/2 have a formula. */
+/* An extent that is not a number yet, times a scale that is: only whole scales and powers of 1/2
+ * have a formula. */
 static iv_dim scaled_formula(iv_infer *infer, int axis, iv_dim extent, float scale) {
     if (scale >= 1.0f && scale < 1048576.0f && scale == (float)(int)scale)
         return iv_dim_multiply(infer->scope, extent, iv_dim_constant(infer->scope, (int)scale));
     if (scale == 0.5f || scale == 0.25f || scale == 0.125f)
-        return iv_dim_floor_divide(infer->scope, extent, iv_dim_constant(infer->scope, (int)(1.0f / scale)));
+        return iv_dim_floor_divide(infer->scope, extent,
+                                   iv_dim_constant(infer->scope, (int)(1.0f / scale)));
     return iv_infer_fresh(infer, 0, axis);
 }
 
@@ -209,7 +222,8 @@ static bool is_given(const iv_infer *infer, int index) {
     return !(fact->rank == 1 && iv_dim_is_constant(fact->dims[0], &length) && length == 0);
 }
 
-static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_request *request, iv_dim *dims) {
+static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_request *request,
+                               iv_dim *dims) {
     const resize_params *params = infer->node->params;
     iv_dim sizes[IV_MAX_RANK];
     int64_t numbers[IV_MAX_RANK];
@@ -220,19 +234,21 @@ static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_req
         IV_TRY(iv_infer_integers(infer, params->sizes_input, IV_MAX_RANK, sizes, &count, &known));
         wrong = count >= 0 && count != request->count;
         for (int i = 0; i < request->count && known && !wrong; i++)
-            known = iv_dim_is_constant(sizes[i], &request->sizes[i]) || params->policy == POLICY_STRETCH;
+            known = iv_dim_is_constant(sizes[i], &request->sizes[i]) ||
+                    params->policy == POLICY_STRETCH;
     } else {
         known = constant_scales(infer, request, &wrong);
     }
     if (wrong)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the sizes or scales are not one for each of %d axes",
-                             request->count);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "the sizes or scales are not one for each of %d axes", request->count);
     bool concrete = known && iv_fact_is_concrete(input, numbers);
     for (int i = 0; i < request->count && request->by_size && concrete; i++)
         concrete = iv_dim_is_constant(sizes[i], NULL);
     iv_resize_axis axes[IV_MAX_RANK] = {{0}};
     if (concrete && !resolve(params, request, numbers, axes))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the sizes or scales are not positive, or too large");
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "the sizes or scales are not positive, or too large");
     for (int i = 0; i < request->count; i++) {
         int axis = request->axes[i];
         if (concrete)
@@ -240,8 +256,9 @@ static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_req
         else if (!known || (request->by_size && params->policy != POLICY_STRETCH))
             dims[axis] = iv_infer_fresh(infer, 0, axis);
         else
-            dims[axis] = request->by_size ? sizes[i]
-                                          : scaled_formula(infer, axis, dims[axis], request->scales[i]);
+            dims[axis] = request->by_size
+                             ? sizes[i]
+                             : scaled_formula(infer, axis, dims[axis], request->scales[i]);
     }
     return IV_OK;
 }
@@ -251,14 +268,15 @@ static iv_status infer_resize(iv_infer *infer) {
     const iv_fact *input;
     resize_request request = {0};
     iv_dim dims[IV_MAX_RANK];
-    IV_TRY(iv_infer_require(infer, 0, params->rule.mode == IV_RESIZE_NEAREST ? IV_SET_ANY : IV_SET_NUMBER,
-                            &input));
+    IV_TRY(iv_infer_require(
+        infer, 0, params->rule.mode == IV_RESIZE_NEAREST ? IV_SET_ANY : IV_SET_NUMBER, &input));
     if (input->rank == IV_RANK_UNKNOWN) {
         iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
         return IV_OK;
     }
     if (!request_axes(params, input->rank, &request))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the axes do not fit an input of rank %d", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the axes do not fit an input of rank %d",
+                             input->rank);
     memcpy(dims, input->dims, sizeof dims);
     IV_TRY(infer_extents(infer, input, &request, dims));
     iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
@@ -281,14 +299,17 @@ static iv_status read_request(const iv_call *call, const iv_tensor *input, resiz
     const resize_params *params = call->node->params;
     double values[2 * IV_MAX_RANK];
     if (!request_axes(params, input->rank, request))
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the axes do not fit an input of rank %d", input->rank);
-    const iv_tensor *sizes = params->sizes_input >= 0 ? iv_call_input(call, params->sizes_input) : NULL;
+        return iv_call_fail(call, IV_ERROR_SHAPE, "the axes do not fit an input of rank %d",
+                            input->rank);
+    const iv_tensor *sizes =
+        params->sizes_input >= 0 ? iv_call_input(call, params->sizes_input) : NULL;
     request->by_size = sizes != NULL && iv_tensor_elements(sizes) != 0;
     if (request->by_size) {
         int count;
         IV_TRY(iv_move_integers(call, params->sizes_input, IV_MAX_RANK, request->sizes, &count));
         if (count != request->count)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "%d sizes for %d axes", count, request->count);
+            return iv_call_fail(call, IV_ERROR_SHAPE, "%d sizes for %d axes", count,
+                                request->count);
     } else if (params->scales_input < 0) {
         memcpy(request->scales, params->scales, (size_t)request->count * sizeof *params->scales);
     } else {
@@ -299,11 +320,13 @@ static iv_status read_request(const iv_call *call, const iv_tensor *input, resiz
             request->scales[i] = (float)values[i];
     }
     if (!resolve(params, request, input->dims, axes))
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the sizes or scales are not positive, or too large");
+        return iv_call_fail(call, IV_ERROR_SHAPE,
+                            "the sizes or scales are not positive, or too large");
     if (params->rule.transform != IV_RESIZE_TF_CROP_AND_RESIZE)
         return IV_OK;
     if (params->roi_input < 0 || iv_call_input(call, params->roi_input) == NULL)
-        return iv_call_fail(call, IV_ERROR_INVALID_MODEL, "tf_crop_and_resize needs a region of interest");
+        return iv_call_fail(call, IV_ERROR_INVALID_MODEL,
+                            "tf_crop_and_resize needs a region of interest");
     IV_TRY(read_floats(call, params->roi_input, 2 * request->count, values));
     for (int i = 0; i < request->count; i++) {
         axes[request->axes[i]].crop_start = values[i];
@@ -342,9 +365,10 @@ static bool is_identity(const iv_resize_axis *axis, iv_resize_transform transfor
                                    transform != IV_RESIZE_TF_CROP_AND_RESIZE);
 }
 
-/* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is the caller's. */
-static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int rank, int64_t *dims,
-                            bool wide, void *current, void **result) {
+/* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is
+ * the caller's. */
+static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int rank,
+                            int64_t *dims, bool wide, void *current, void **result) {
     const resize_params *params = call->node->params;
     for (int d = rank - 1; d >= 0; d--) {
         if (is_identity(&axes[d], params->rule.transform))
@@ -352,7 +376,8 @@ static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int
         int64_t outer = iv_move_product(dims, 0, d), inner = iv_move_product(dims, d + 1, rank);
         int64_t elements;
         dims[d] = axes[d].out;
-        iv_status status = iv_count_elements(wide ? IV_F64 : IV_F32, rank, dims, &elements, call->error);
+        iv_status status =
+            iv_count_elements(wide ? IV_F64 : IV_F32, rank, dims, &elements, call->error);
         void *next = NULL;
         if (status == IV_OK) {
             next = iv_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float));
@@ -373,7 +398,8 @@ static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int
 }
 
 /* Writes the extrapolation value wherever an axis looks outside. */
-static void fill_outside(const resize_params *params, const iv_resize_axis *axes, iv_tensor *output) {
+static void fill_outside(const resize_params *params, const iv_resize_axis *axes,
+                         iv_tensor *output) {
     int64_t index[IV_MAX_RANK] = {0}, element = 0;
     if (params->rule.transform != IV_RESIZE_TF_CROP_AND_RESIZE)
         return;
@@ -394,7 +420,8 @@ static iv_status interpolate(iv_call *call, const iv_resize_axis *axes, iv_tenso
     IV_TRY(iv_call_contiguous(call, 0, &input));
     int64_t elements = iv_tensor_elements(input), dims[IV_MAX_RANK];
     memcpy(dims, input->dims, sizeof dims);
-    void *numbers = iv_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float)), *result = NULL;
+    void *numbers = iv_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float)),
+         *result = NULL;
     iv_status status = numbers == NULL ? iv_fail_memory(call->error, (size_t)elements * 8) : IV_OK;
     for (int64_t i = 0; i < elements && status == IV_OK; i++) {
         double value = iv_number_load(dtype, input->data, i);
@@ -407,7 +434,8 @@ static iv_status interpolate(iv_call *call, const iv_resize_axis *axes, iv_tenso
         status = run_passes(call, axes, input->rank, dims, wide, numbers, &result);
     elements = iv_tensor_elements(output);
     for (int64_t i = 0; i < elements && status == IV_OK; i++)
-        iv_number_store(dtype, output->data, i, wide ? ((double *)result)[i] : ((float *)result)[i]);
+        iv_number_store(dtype, output->data, i,
+                        wide ? ((double *)result)[i] : ((float *)result)[i]);
     iv_free(result);
     iv_tensor_release(input);
     return status;
@@ -421,12 +449,13 @@ static void pick_nearest(const iv_resize_axis *axes, const iv_tensor *input, iv_
     do {
         const char *from = input->data;
         for (int d = 0; d < last; d++)
-            from += (axes[d].first != NULL ? axes[d].first[index[d]] : index[d]) * input->strides[d] *
-                    (int64_t)size;
+            from += (axes[d].first != NULL ? axes[d].first[index[d]] : index[d]) *
+                    input->strides[d] * (int64_t)size;
         int64_t count = rank > 0 ? output->dims[last] : 1;
         for (int64_t i = 0; i < count; i++, to += size) {
             int64_t at = rank > 0 && axes[last].first != NULL ? axes[last].first[i] : i;
-            iv_move_element(to, from + (rank > 0 ? at * input->strides[last] * (int64_t)size : 0), size);
+            iv_move_element(to, from + (rank > 0 ? at * input->strides[last] * (int64_t)size : 0),
+                            size);
         }
     } while (iv_move_next(last, output->dims, index));
 }

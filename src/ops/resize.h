@@ -35,11 +35,12 @@ typedef struct iv_resize_rule {
     bool exclude_outside, antialias;
 } iv_resize_rule;
 
-/* Position o looks at `taps` input elements from first[o] on; elements outside are the nearest ones inside. */
+/* Position o looks at `taps` input elements from first[o] on; elements outside are the nearest ones
+ * inside. */
 typedef struct iv_resize_axis {
     int64_t in, out;
-    double scale; /* output over input */
-    double width; /* scale * in, which need not be `out` */
+    double scale;                /* output over input */
+    double width;                /* scale * in, which need not be `out` */
     double crop_start, crop_end; /* the region of interest, for tf_crop_and_resize */
     int taps;
     int64_t *first;  /* [out] */
@@ -47,8 +48,9 @@ typedef struct iv_resize_axis {
     bool *outside;   /* [out]: the result is the extrapolation value */
 } iv_resize_axis;
 
-/** Fills `taps` and the arrays, all from `in` (at least 1), `out`, `scale`, `width` and the crop. In f64: coordinates and weights
- * as written in the ONNX standard, each operation rounded. The caller clears the axis, also on failure. */
+/** Fills `taps` and the arrays, all from `in` (at least 1), `out`, `scale`, `width` and the crop.
+ * In f64: coordinates and weights as written in the ONNX standard, each operation rounded. The
+ * caller clears the axis, also on failure. */
 iv_status iv_resize_plan(iv_resize_axis *axis, const iv_resize_rule *rule, iv_error *error);
 /** Frees the arrays. */
 void iv_resize_clear(iv_resize_axis *axis);

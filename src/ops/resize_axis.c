@@ -66,17 +66,19 @@ static double kernel(const iv_resize_rule *rule, double x) {
     return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-/* The half width of the kernel in input elements: wider by 1/scale when an antialiased axis shrinks. */
+/* The half width of the kernel in input elements: wider by 1/scale when an antialiased axis
+ * shrinks. */
 static int half_width(const iv_resize_axis *axis, const iv_resize_rule *rule) {
     double reach = rule->mode == IV_RESIZE_CUBIC ? 2.0 : 1.0;
     if (rule->antialias && axis->scale < 1.0)
         reach = __builtin_ceil(reach / axis->scale);
-    /* Elements further away than the axis is long are all the same one: more taps than that change nothing that is meant. */
+    /* Elements further away than the axis is long are all the same one: more taps than that change
+     * nothing that is meant. */
     return reach < 1048576.0 ? (int)reach : 1048576;
 }
 
-static void fill_weights(const iv_resize_axis *axis, const iv_resize_rule *rule, double x, int64_t *first,
-                         double *weights) {
+static void fill_weights(const iv_resize_axis *axis, const iv_resize_rule *rule, double x,
+                         int64_t *first, double *weights) {
     double base = __builtin_floor(x);
     /* Far outside, only the clamped element counts; this also keeps the index in range. */
     double limit = (double)axis->in + axis->taps, sum = 0.0;
@@ -101,7 +103,8 @@ iv_status iv_resize_plan(iv_resize_axis *axis, const iv_resize_rule *rule, iv_er
     axis->taps = nearest ? 1 : 2 * half_width(axis, rule);
     size_t out = (size_t)axis->out;
     axis->first = iv_allocate_array(out, sizeof *axis->first);
-    axis->weights = nearest ? NULL : iv_allocate_array(out, (size_t)axis->taps * sizeof *axis->weights);
+    axis->weights =
+        nearest ? NULL : iv_allocate_array(out, (size_t)axis->taps * sizeof *axis->weights);
     axis->outside = iv_allocate_array(out, sizeof *axis->outside);
     if (axis->first == NULL || axis->outside == NULL || (axis->weights == NULL && !nearest))
         return iv_fail_memory(error, out * ((size_t)axis->taps + 2) * sizeof *axis->weights);

@@ -19,8 +19,11 @@ static iv_status prepare_sample(iv_node *node, iv_error *error) {
     static const struct {
         const char *name;
         sample_mode mode;
-    } modes[] = {{"nearest", SAMPLE_NEAREST}, {"bilinear", SAMPLE_LINEAR}, {"linear", SAMPLE_LINEAR},
-                 {"bicubic", SAMPLE_CUBIC},   {"cubic", SAMPLE_CUBIC}};
+    } modes[] = {{"nearest", SAMPLE_NEAREST},
+                 {"bilinear", SAMPLE_LINEAR},
+                 {"linear", SAMPLE_LINEAR},
+                 {"bicubic", SAMPLE_CUBIC},
+                 {"cubic", SAMPLE_CUBIC}};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     sample_params *params = node->params;
     const char *mode, *padding;
@@ -34,8 +37,9 @@ static iv_status prepare_sample(iv_node *node, iv_error *error) {
     while (p < 3 && strcmp(padding, paddings[p]) != 0)
         p++;
     if (m == 5 || p == 3)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: GridSample has mode %s and padding_mode %s",
-                       node->name, mode, padding);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s: GridSample has mode %s and padding_mode %s", node->name, mode,
+                       padding);
     *params = (sample_params){modes[m].mode, (sample_padding)p, align != 0};
     return IV_OK;
 }
@@ -51,9 +55,10 @@ static iv_status infer_sample(iv_infer *infer) {
     int64_t depth;
     if (input->rank < 3 || grid->rank != input->rank ||
         (iv_dim_is_constant(grid->dims[grid->rank - 1], &depth) && depth != input->rank - 2))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
-                             "an input of rank %d needs a grid of that rank whose last extent is %d",
-                             input->rank, input->rank - 2);
+        return iv_infer_fail(
+            infer, IV_ERROR_SHAPE,
+            "an input of rank %d needs a grid of that rank whose last extent is %d", input->rank,
+            input->rank - 2);
     iv_dim dims[IV_MAX_RANK] = {input->dims[0], input->dims[1]};
     for (int d = 2; d < input->rank; d++)
         dims[d] = grid->dims[d - 1];
@@ -102,11 +107,13 @@ static double cubic_weight(double x) {
     return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a;
 }
 
-/* From [-1, 1] to elements: -1 and 1 are the centres of the outer elements with align_corners, else their outer edges. Coordinates beyond
- * 2^30 count as 2^30, NaN as -2^30. */
+/* From [-1, 1] to elements: -1 and 1 are the centres of the outer elements with align_corners, else
+ * their outer edges. Coordinates beyond 2^30 count as 2^30, NaN as -2^30. */
 static void find_taps(const sample_params *params, double n, int64_t extent, sample_taps *taps) {
-    double length = (double)extent, low = params->align_corners ? 0.0 : -0.5, high = length - 1.0 - low;
-    double x = params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
+    double length = (double)extent, low = params->align_corners ? 0.0 : -0.5,
+           high = length - 1.0 - low;
+    double x =
+        params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
     x = x > 1073741824.0 ? 1073741824.0 : x > -1073741824.0 ? x : -1073741824.0;
     if (params->mode == SAMPLE_NEAREST)
         x = iv_round_half_even_f64(x);
@@ -124,12 +131,16 @@ static void find_taps(const sample_params *params, double n, int64_t extent, sam
     for (int t = 0; t < taps->count; t++) {
         int64_t offset = cubic ? t - 1 : t;
         taps->index[t] = place(params, (int64_t)base + offset, extent);
-        taps->weight[t] = cubic ? cubic_weight((double)offset - ratio) : t == 0 ? 1.0 - ratio : ratio;
+        taps->weight[t] = cubic    ? cubic_weight((double)offset - ratio)
+                          : t == 0 ? 1.0 - ratio
+                                   : ratio;
     }
 }
 
-/* Σ weight · (the same along the axes that follow), a chain of fma from +0 over the taps of each axis. A single tap only moves. */
-static double interpolate(const iv_tensor *input, const sample_taps *taps, int axis, int64_t offset) {
+/* Σ weight · (the same along the axes that follow), a chain of fma from +0 over the taps of each
+ * axis. A single tap only moves. */
+static double interpolate(const iv_tensor *input, const sample_taps *taps, int axis,
+                          int64_t offset) {
     if (axis == input->rank)
         return iv_number_load(input->dtype, input->data, offset);
     const sample_taps *here = &taps[axis];
@@ -137,7 +148,8 @@ static double interpolate(const iv_tensor *input, const sample_taps *taps, int a
     for (int t = 0; t < here->count; t++) {
         double value = here->index[t] < 0
                            ? 0.0
-                           : interpolate(input, taps, axis + 1, offset + here->index[t] * input->strides[axis]);
+                           : interpolate(input, taps, axis + 1,
+                                         offset + here->index[t] * input->strides[axis]);
         if (here->count == 1)
             return value;
         sum = iv_fma_f64(here->weight[t], value, sum);
@@ -158,7 +170,8 @@ static iv_status eval_sample(iv_call *call) {
     int spatial = input->rank - 2;
     for (int d = 2; d < input->rank; d++) {
         if (input->dims[d] == 0)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "axis %d is empty: there is nothing to sample", d);
+            return iv_call_fail(call, IV_ERROR_SHAPE,
+                                "axis %d is empty: there is nothing to sample", d);
     }
     IV_TRY(iv_call_contiguous(call, 1, &grid));
     int64_t points = iv_move_product(output->dims, 2, output->rank), channels = input->dims[1];
@@ -168,7 +181,8 @@ static iv_status eval_sample(iv_call *call) {
             /* A grid point lists the last axis first. */
             for (int d = 0; d < spatial; d++)
                 find_taps(params,
-                          iv_number_load(grid->dtype, grid->data, (n * points + p) * spatial + spatial - 1 - d),
+                          iv_number_load(grid->dtype, grid->data,
+                                         (n * points + p) * spatial + spatial - 1 - d),
                           input->dims[d + 2], &taps[d + 2]);
             for (int64_t c = 0; c < channels; c++) {
                 int64_t offset = n * input->strides[0] + c * input->strides[1];
@@ -229,8 +243,8 @@ static iv_status eval_affine(iv_call *call) {
     iv_status status = IV_OK;
     if (theta->rank != 3 || theta->dims[0] != output->dims[0] || theta->dims[1] != spatial ||
         theta->dims[2] != spatial + 1)
-        status = iv_call_fail(call, IV_ERROR_SHAPE, "theta must be [%lld,%d,%d]", (long long)output->dims[0],
-                              spatial, spatial + 1);
+        status = iv_call_fail(call, IV_ERROR_SHAPE, "theta must be [%lld,%d,%d]",
+                              (long long)output->dims[0], spatial, spatial + 1);
     int64_t index[IV_MAX_RANK] = {0}, element = 0;
     bool more = status == IV_OK && iv_tensor_elements(output) != 0;
     for (; more; more = iv_move_next(output->rank - 1, output->dims, index)) {

@@ -1,7 +1,8 @@
 /* Scan: a graph run over the slices of its scan inputs, carrying state from one to the next.
  *
- * Opset 8 has a batch in dimension 0 of every input and output: each sample is scanned on its own, over as many slices as its
- * sequence length says (the whole extent without lengths); stacked outputs are zero behind that. */
+ * Opset 8 has a batch in dimension 0 of every input and output: each sample is scanned on its own,
+ * over as many slices as its sequence length says (the whole extent without lengths); stacked
+ * outputs are zero behind that. */
 #include <string.h>
 
 #include "base/allocation.h"
@@ -12,10 +13,11 @@
 typedef struct scan_params {
     iv_control_params control;
     iv_graph *body;
-    bool batched;   /* opset 8 */
-    int first;      /* the input where the states begin */
+    bool batched; /* opset 8 */
+    int first;    /* the input where the states begin */
     int states, scanned, stacked;
-    const int64_t *input_axes, *input_directions, *output_axes, *output_directions; /* NULL: all 0 */
+    const int64_t *input_axes, *input_directions, *output_axes,
+        *output_directions; /* NULL: all 0 */
 } scan_params;
 
 static iv_status axis_list(iv_node *node, const char *name, int expected, const int64_t **values,
@@ -23,8 +25,8 @@ static iv_status axis_list(iv_node *node, const char *name, int expected, const 
     int64_t count;
     IV_TRY(iv_node_ints(node, name, &count, values, error));
     if (*values != NULL && count != expected)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s has %lld entries, not %d", node->name,
-                       name, (long long)count, expected);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %s has %lld entries, not %d",
+                       node->name, name, (long long)count, expected);
     return IV_OK;
 }
 
@@ -50,9 +52,11 @@ static iv_status prepare_scan(iv_node *node, iv_error *error) {
     if (params->batched)
         return axis_list(node, "directions", params->scanned, &params->input_directions, error);
     IV_TRY(axis_list(node, "scan_input_axes", params->scanned, &params->input_axes, error));
-    IV_TRY(axis_list(node, "scan_input_directions", params->scanned, &params->input_directions, error));
+    IV_TRY(axis_list(node, "scan_input_directions", params->scanned, &params->input_directions,
+                     error));
     IV_TRY(axis_list(node, "scan_output_axes", params->stacked, &params->output_axes, error));
-    return axis_list(node, "scan_output_directions", params->stacked, &params->output_directions, error);
+    return axis_list(node, "scan_output_directions", params->stacked, &params->output_directions,
+                     error);
 }
 
 static int64_t entry(const int64_t *list, int index) {
@@ -99,13 +103,14 @@ static iv_status start_facts(iv_infer *infer, scan_facts *facts) {
         if (scanned || params->batched)
             IV_TRY(iv_infer_require(infer, params->first + i, IV_SET_ANY, &source));
         if (source == NULL)
-            return iv_infer_fail(infer, IV_ERROR_INVALID_MODEL, "input %d is missing", params->first + i);
+            return iv_infer_fail(infer, IV_ERROR_INVALID_MODEL, "input %d is missing",
+                                 params->first + i);
         IV_TRY(iv_fact_copy(&facts->inputs[i], source, infer->error));
         if (params->batched)
             IV_TRY(take_dimension(infer, &facts->inputs[i], 0, &facts->batch));
         if (scanned)
-            IV_TRY(take_dimension(infer, &facts->inputs[i], entry(params->input_axes, i - params->states),
-                                  &facts->length));
+            IV_TRY(take_dimension(infer, &facts->inputs[i],
+                                  entry(params->input_axes, i - params->states), &facts->length));
     }
     if (facts->length == NULL)
         facts->length = iv_dim_fresh(infer->scope, infer->node->name);
@@ -129,12 +134,14 @@ static iv_status settle_facts(iv_infer *infer, scan_facts *facts) {
             iv_control_forget(&facts->inputs[i]);
         IV_TRY(iv_infer_graph(infer, params->body, inputs, facts->inputs, facts->outputs));
         for (int i = 0; i < params->states; i++)
-            IV_TRY(iv_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], true, &changed));
+            IV_TRY(
+                iv_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], true, &changed));
     }
     return IV_OK;
 }
 
-/* The fact of an output: the body's, with the batch and, for stacked ones, the scanned axis put in. */
+/* The fact of an output: the body's, with the batch and, for stacked ones, the scanned axis put in.
+ */
 static iv_status publish_fact(iv_infer *infer, const scan_facts *facts, int output) {
     const scan_params *params = infer->node->params;
     bool stacked = output >= params->states;
@@ -142,24 +149,28 @@ static iv_status publish_fact(iv_infer *infer, const scan_facts *facts, int outp
     if (!stacked && !params->batched)
         return iv_fact_copy(&infer->outputs[output], inner, infer->error);
     if (inner->kind != IV_KIND_TENSOR)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d stacks values that are no tensors", output);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "output %d stacks values that are no tensors",
+                             output);
     if (inner->rank == IV_RANK_UNKNOWN) {
         iv_fact_set_tensor(&infer->outputs[output], inner->dtype, IV_RANK_UNKNOWN, NULL);
         return IV_OK;
     }
     int rank = inner->rank + (stacked ? 1 : 0), axis = -1;
     if (stacked)
-        IV_TRY(iv_infer_axis(infer, entry(params->output_axes, output - params->states), rank, &axis));
+        IV_TRY(
+            iv_infer_axis(infer, entry(params->output_axes, output - params->states), rank, &axis));
     if (rank + params->first > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "output %d has more than %d dimensions", output,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "output %d has more than %d dimensions",
+                             output, IV_MAX_RANK);
     iv_dim dims[IV_MAX_RANK];
     int to = 0, from = 0;
     if (params->batched)
         dims[to++] = facts->batch;
     for (int d = 0; d < rank; d++) {
         iv_dim extent = d == axis ? facts->length : inner->dims[from++];
-        dims[to++] = d == axis || iv_control_closed(infer, extent) ? extent : iv_infer_fresh(infer, output, d);
+        dims[to++] = d == axis || iv_control_closed(infer, extent)
+                         ? extent
+                         : iv_infer_fresh(infer, output, d);
     }
     iv_fact_set_tensor(&infer->outputs[output], inner->dtype, to, dims);
     return IV_OK;
@@ -187,15 +198,16 @@ static iv_status infer_scan(iv_infer *infer) {
 /* ---- evaluation ---- */
 
 typedef struct scan_run {
-    iv_value *inputs;        /* of the body: states (kept from slice to slice), then slices */
-    iv_value *outputs;       /* of the body */
-    iv_tensor **sources;     /* the scan inputs of one sample, without the batch */
-    iv_control_list *stacks; /* per stacked output */
+    iv_value *inputs;         /* of the body: states (kept from slice to slice), then slices */
+    iv_value *outputs;        /* of the body */
+    iv_tensor **sources;      /* the scan inputs of one sample, without the batch */
+    iv_control_list *stacks;  /* per stacked output */
     iv_control_list *samples; /* per output, in opset 8: the result of each sample */
 } scan_run;
 
 /* The tensor without dimension `axis`, at position `index` of it: a view. */
-static iv_status pick(const iv_call *call, iv_tensor *tensor, int64_t axis, int64_t index, iv_tensor **view) {
+static iv_status pick(const iv_call *call, iv_tensor *tensor, int64_t axis, int64_t index,
+                      iv_tensor **view) {
     int dimension;
     IV_TRY(iv_move_axis(call, axis, tensor->rank, &dimension));
     int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
@@ -204,8 +216,8 @@ static iv_status pick(const iv_call *call, iv_tensor *tensor, int64_t axis, int6
         strides[d] = tensor->strides[d < dimension ? d : d + 1];
     }
     int64_t offset = index * tensor->strides[dimension] * (int64_t)iv_dtype_size(tensor->dtype);
-    return iv_tensor_over(tensor->storage, tensor->data + offset, tensor->dtype, tensor->rank - 1, dims,
-                          strides, view, call->error);
+    return iv_tensor_over(tensor->storage, tensor->data + offset, tensor->dtype, tensor->rank - 1,
+                          dims, strides, view, call->error);
 }
 
 static iv_status scan_slice(iv_call *call, scan_run *run, int64_t step) {
@@ -219,7 +231,8 @@ static iv_status scan_slice(iv_call *call, scan_run *run, int64_t step) {
         IV_TRY(pick(call, source, axis, backward ? source->dims[axis] - 1 - step : step, &slice));
         run->inputs[params->states + i] = iv_value_of_tensor(slice);
     }
-    IV_TRY(iv_call_run_graph(call, params->body, params->states + params->scanned, run->inputs, run->outputs));
+    IV_TRY(iv_call_run_graph(call, params->body, params->states + params->scanned, run->inputs,
+                             run->outputs));
     for (int i = 0; i < params->states; i++) {
         iv_value_release(&run->inputs[i]);
         run->inputs[i] = run->outputs[i];
@@ -266,8 +279,9 @@ static iv_status publish_plain(iv_call *call, scan_run *run) {
             continue;
         }
         const iv_control_list *stack = &run->stacks[i - params->states];
-        int rank = stack->count != 0 ? stack->items[0]->rank + 1
-                                     : call->facts[i].rank != IV_RANK_UNKNOWN ? call->facts[i].rank : 1;
+        int rank = stack->count != 0                        ? stack->items[0]->rank + 1
+                   : call->facts[i].rank != IV_RANK_UNKNOWN ? call->facts[i].rank
+                                                            : 1;
         int axis;
         iv_tensor *tensor;
         IV_TRY(iv_move_axis(call, entry(params->output_axes, i - params->states), rank, &axis));
@@ -282,10 +296,12 @@ static iv_status publish_plain(iv_call *call, scan_run *run) {
 /* ---- opset 8 ---- */
 
 /* Stacks one sample's outputs along axis 0, with zeros up to `length`. */
-static iv_status stack_sample(iv_call *call, const iv_control_list *stack, int64_t length, iv_tensor **sample) {
+static iv_status stack_sample(iv_call *call, const iv_control_list *stack, int64_t length,
+                              iv_tensor **sample) {
     iv_tensor *part, *padded, *head;
     if (stack->count == 0)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "a sequence of no slices has no outputs to stack");
+        return iv_call_fail(call, IV_ERROR_SHAPE,
+                            "a sequence of no slices has no outputs to stack");
     IV_TRY(iv_control_stack(call, NULL, 0, false, (int64_t)stack->count, stack->items, &part));
     if (part->dims[0] == length || part->dtype == IV_STRING) {
         *sample = part;
@@ -309,7 +325,8 @@ static iv_status stack_sample(iv_call *call, const iv_control_list *stack, int64
     return status;
 }
 
-static iv_status scan_sample(iv_call *call, scan_run *run, int64_t sample, int64_t limit, int64_t length) {
+static iv_status scan_sample(iv_call *call, scan_run *run, int64_t sample, int64_t limit,
+                             int64_t length) {
     const scan_params *params = call->node->params;
     for (int i = 0; i < params->states + params->scanned; i++) {
         iv_tensor *view;
@@ -326,7 +343,8 @@ static iv_status scan_sample(iv_call *call, scan_run *run, int64_t sample, int64
     for (int i = 0; i < params->states; i++) {
         if (run->inputs[i].kind != IV_KIND_TENSOR)
             return iv_call_fail(call, IV_ERROR_SHAPE, "state %d is no tensor", i);
-        IV_TRY(iv_control_append(&run->samples[i], iv_tensor_retain(run->inputs[i].tensor), call->error));
+        IV_TRY(iv_control_append(&run->samples[i], iv_tensor_retain(run->inputs[i].tensor),
+                                 call->error));
     }
     for (int i = 0; i < params->stacked; i++) {
         iv_tensor *stack;
@@ -339,25 +357,30 @@ static iv_status scan_sample(iv_call *call, scan_run *run, int64_t sample, int64
 
 static iv_status scan_batch(iv_call *call, scan_run *run) {
     const scan_params *params = call->node->params;
-    const iv_tensor *lengths = iv_call_input(call, 0), *first = iv_call_input(call, 1 + params->states);
+    const iv_tensor *lengths = iv_call_input(call, 0),
+                    *first = iv_call_input(call, 1 + params->states);
     if (first->rank < 2)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "scan input 0 has rank %d, not 2 or more", first->rank);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "scan input 0 has rank %d, not 2 or more",
+                            first->rank);
     int64_t batch = first->dims[0], length = first->dims[1];
     for (int i = 0; i < params->states + params->scanned; i++) {
         const iv_tensor *input = iv_call_input(call, 1 + i);
         if (input->rank < 1 || input->dims[0] != batch)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d does not have the batch of %lld", 1 + i,
-                                (long long)batch);
+            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d does not have the batch of %lld",
+                                1 + i, (long long)batch);
     }
-    if (lengths != NULL && (lengths->dtype != IV_S64 || lengths->rank != 1 || lengths->dims[0] != batch))
-        return iv_call_fail(call, IV_ERROR_SHAPE, "input 0 must list %lld lengths", (long long)batch);
+    if (lengths != NULL &&
+        (lengths->dtype != IV_S64 || lengths->rank != 1 || lengths->dims[0] != batch))
+        return iv_call_fail(call, IV_ERROR_SHAPE, "input 0 must list %lld lengths",
+                            (long long)batch);
     for (int64_t b = 0; b < batch; b++) {
         int64_t limit = length;
         if (lengths != NULL)
             limit = ((const int64_t *)(const void *)lengths->data)[b * lengths->strides[0]];
         if (limit < 0 || limit > length)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "length %lld of sample %lld is outside [0, %lld]",
-                                (long long)limit, (long long)b, (long long)length);
+            return iv_call_fail(call, IV_ERROR_SHAPE,
+                                "length %lld of sample %lld is outside [0, %lld]", (long long)limit,
+                                (long long)b, (long long)length);
         IV_TRY(scan_sample(call, run, b, limit, length));
     }
     for (int i = 0; i < call->output_count; i++) {
@@ -390,7 +413,8 @@ static iv_status eval_scan(iv_call *call) {
     size_t outputs = (size_t)(params->states + params->stacked);
     scan_run run = {.inputs = iv_allocate_array(inputs + outputs, sizeof *run.inputs),
                     .sources = iv_allocate_array((size_t)params->scanned, sizeof *run.sources),
-                    .stacks = iv_allocate_array((size_t)params->stacked + outputs, sizeof *run.stacks)};
+                    .stacks =
+                        iv_allocate_array((size_t)params->stacked + outputs, sizeof *run.stacks)};
     iv_status status = IV_OK;
     if (run.inputs == NULL || run.sources == NULL || run.stacks == NULL) {
         status = iv_fail_memory(call->error, (inputs + outputs) * sizeof *run.inputs);

@@ -1,8 +1,9 @@
 /* Elements placed by index into a copy of the data: Scatter, ScatterElements, ScatterND.
  *
- * Updates are applied one after the other in the row-major order of the updates. Without a reduction the last one to a place
- * stays; with one, each is combined with what is there and rounded to the dtype: f16 and bf16 through f32, integers
- * wrap around, max and min as the numerics contract orders them (NaN wins, +0 > -0). */
+ * Updates are applied one after the other in the row-major order of the updates. Without a
+ * reduction the last one to a place stays; with one, each is combined with what is there and
+ * rounded to the dtype: f16 and bf16 through f32, integers wrap around, max and min as the numerics
+ * contract orders them (NaN wins, +0 > -0). */
 #include "base/allocation.h"
 #include "numerics/convert.h"
 #include "numerics/minmax.h"
@@ -10,7 +11,13 @@
 #include "ops/moving.h"
 #include "ops/real.h"
 
-typedef enum scatter_how { SCATTER_SET, SCATTER_ADD, SCATTER_MUL, SCATTER_MAX, SCATTER_MIN } scatter_how;
+typedef enum scatter_how {
+    SCATTER_SET,
+    SCATTER_ADD,
+    SCATTER_MUL,
+    SCATTER_MAX,
+    SCATTER_MIN
+} scatter_how;
 
 typedef struct scatter_params {
     int64_t axis;
@@ -85,9 +92,9 @@ static void combine(scatter_how how, iv_dtype dtype, char *to, const char *from)
     case IV_F16:
     case IV_BF16:
     case IV_F32:
-        iv_real_store_f32(dtype, to, 0,
-                          combine_f32(how, iv_real_load_f32(dtype, to, 0),
-                                      iv_real_load_f32(dtype, from, 0)));
+        iv_real_store_f32(
+            dtype, to, 0,
+            combine_f32(how, iv_real_load_f32(dtype, to, 0), iv_real_load_f32(dtype, from, 0)));
         break;
     case IV_F64:
         *(double *)(void *)to =
@@ -223,7 +230,8 @@ static iv_status scatter(iv_call *call, bool tuples) {
     int64_t *indices = NULL, count;
     int axis = 0;
     if (!tuples)
-        IV_TRY(iv_move_axis(call, ((const scatter_params *)call->node->params)->axis, data->rank, &axis));
+        IV_TRY(iv_move_axis(call, ((const scatter_params *)call->node->params)->axis, data->rank,
+                            &axis));
     IV_TRY(iv_call_contiguous(call, 2, &updates));
     iv_status status = tuples ? check_tuples(call, data, picks, updates)
                               : check_elements(call, data, picks, updates, axis);

@@ -49,7 +49,8 @@ static iv_status eval_compress(iv_call *call) {
     if (params->has_axis)
         IV_TRY(iv_move_axis(call, params->axis, source->rank, &axis));
     if (condition->rank != 1)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the condition has rank %d, not 1", condition->rank);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "the condition has rank %d, not 1",
+                            condition->rank);
     iv_tensor *input, *output = NULL;
     IV_TRY(iv_call_contiguous(call, 0, &input));
     int64_t elements = iv_tensor_elements(input), kept = 0, dims[IV_MAX_RANK] = {0};
@@ -108,8 +109,8 @@ static iv_status eval_non_zero(iv_call *call) {
     int64_t elements = iv_tensor_elements(input), found = 0, index[IV_MAX_RANK] = {0};
     for (int64_t i = 0; i < elements; i++)
         found += !is_zero(input, i);
-    iv_status status = iv_call_output_shape(call, 0, IV_S64, 2,
-                                            (const int64_t[]){input->rank, found}, &output);
+    iv_status status =
+        iv_call_output_shape(call, 0, IV_S64, 2, (const int64_t[]){input->rank, found}, &output);
     int64_t *to = status == IV_OK ? (int64_t *)(void *)output->data : NULL;
     for (int64_t i = 0; i < elements && status == IV_OK; i++) {
         if (!is_zero(input, i)) {
@@ -137,13 +138,13 @@ static iv_status infer_one_hot(iv_infer *infer) {
     }
     int axis, rank = indices->rank + 1;
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     IV_TRY(iv_infer_axis(infer, params->axis, rank, &axis));
     iv_dim extent = NULL, dims[IV_MAX_RANK];
     if (depth->constant != NULL && iv_tensor_elements(depth->constant) == 1) {
-        extent = iv_dim_constant(infer->scope,
-                                 iv_i64_from_f64(iv_number_load(depth->dtype, depth->constant->data, 0)));
+        extent = iv_dim_constant(
+            infer->scope, iv_i64_from_f64(iv_number_load(depth->dtype, depth->constant->data, 0)));
     } else if (depth->dtype == IV_S64 && depth->rank <= 1) {
         int count;
         bool known;
@@ -161,7 +162,8 @@ static iv_status infer_one_hot(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Indices that are not integers are cut toward zero; outside [-depth, depth) every value is "off". */
+/* Indices that are not integers are cut toward zero; outside [-depth, depth) every value is "off".
+ */
 static iv_status eval_one_hot(iv_call *call) {
     const iv_tensor *depth = iv_call_input(call, 1);
     iv_tensor *indices, *values, *output = NULL;
@@ -179,15 +181,17 @@ static iv_status eval_one_hot(iv_call *call) {
     if (iv_tensor_elements(depth) == 1)
         extent = iv_i64_from_f64(iv_number_load(depth->dtype, depth->data, 0));
     if (status == IV_OK && (iv_tensor_elements(values) != 2 || extent < 0))
-        status = iv_call_fail(call, IV_ERROR_SHAPE,
-                              "the depth must be one number that is not negative, the values two elements");
+        status = iv_call_fail(
+            call, IV_ERROR_SHAPE,
+            "the depth must be one number that is not negative, the values two elements");
     for (int i = 0; i < rank && status == IV_OK; i++)
         dims[i] = i == axis ? extent : indices->dims[i < axis ? i : i - 1];
     if (status == IV_OK)
         status = iv_move_output(call, 0, values->dtype, rank, dims, &output);
     if (status == IV_OK && iv_tensor_elements(output) != 0) {
         size_t size = iv_dtype_size(values->dtype);
-        int64_t outer = iv_move_product(dims, 0, axis), inner = iv_move_product(dims, axis + 1, rank);
+        int64_t outer = iv_move_product(dims, 0, axis),
+                inner = iv_move_product(dims, axis + 1, rank);
         int64_t elements = outer * extent * inner;
         for (int64_t i = 0; i < elements; i++)
             iv_move_element(output->data + (size_t)i * size, values->data, size);
@@ -232,8 +236,8 @@ static iv_status infer_unique(iv_infer *infer) {
     return IV_OK;
 }
 
-/* The items that Unique compares: elements, or the slices along an axis. Item i is made of `outer` blocks of `inner`
- * elements, the blocks `count * inner` elements apart. */
+/* The items that Unique compares: elements, or the slices along an axis. Item i is made of `outer`
+ * blocks of `inner` elements, the blocks `count * inner` elements apart. */
 typedef struct items {
     const iv_tensor *tensor;
     int64_t count, outer, inner;
@@ -242,10 +246,12 @@ typedef struct items {
 static int compare_elements(const iv_tensor *tensor, int64_t left, int64_t right) {
     if (tensor->dtype == IV_STRING) {
         const iv_string *table = (const iv_string *)(const void *)tensor->data;
-        size_t shorter = table[left].bytes < table[right].bytes ? table[left].bytes : table[right].bytes;
+        size_t shorter =
+            table[left].bytes < table[right].bytes ? table[left].bytes : table[right].bytes;
         int order = shorter != 0 ? memcmp(table[left].data, table[right].data, shorter) : 0;
-        return order != 0 ? order : (table[left].bytes > table[right].bytes) -
-                                        (table[left].bytes < table[right].bytes);
+        return order != 0 ? order
+                          : (table[left].bytes > table[right].bytes) -
+                                (table[left].bytes < table[right].bytes);
     }
     int64_t first = iv_order_key(tensor->dtype, tensor->data, left, false);
     int64_t second = iv_order_key(tensor->dtype, tensor->data, right, false);
@@ -256,7 +262,8 @@ static int compare_items(const items *all, int64_t left, int64_t right) {
     for (int64_t o = 0; o < all->outer; o++) {
         for (int64_t i = 0; i < all->inner; i++) {
             int64_t base = o * all->count * all->inner + i;
-            int order = compare_elements(all->tensor, base + left * all->inner, base + right * all->inner);
+            int order =
+                compare_elements(all->tensor, base + left * all->inner, base + right * all->inner);
             if (order != 0)
                 return order;
         }
@@ -273,14 +280,14 @@ static void sort_items(const items *all, int64_t *order, int64_t *other, int64_t
     sort_items(all, order + half, other, count - half);
     memcpy(other, order, (size_t)count * sizeof *order);
     for (int64_t i = 0; i < count; i++) {
-        bool take_left = right == count ||
-                         (left < half && compare_items(all, other[left], other[right]) <= 0);
+        bool take_left =
+            right == count || (left < half && compare_items(all, other[left], other[right]) <= 0);
         order[i] = take_left ? other[left++] : other[right++];
     }
 }
 
-/* What Unique found, all of `items.count` entries: the first index of each distinct item, how often it occurs, and for each
- * item which one it is. */
+/* What Unique found, all of `items.count` entries: the first index of each distinct item, how often
+ * it occurs, and for each item which one it is. */
 typedef struct distinct {
     int64_t count;
     int64_t *first, *occurs, *which, *order, *spare;
@@ -342,8 +349,8 @@ static iv_status write_unique(iv_call *call, const items *all, const distinct *f
     char *to = status == IV_OK ? output->data : NULL;
     for (int64_t o = 0; o < all->outer && status == IV_OK && block != 0; o++) {
         for (int64_t i = 0; i < found->count; i++, to += block)
-            iv_move_element(to, all->tensor->data + (size_t)(o * all->count + found->first[i]) * block,
-                            block);
+            iv_move_element(
+                to, all->tensor->data + (size_t)(o * all->count + found->first[i]) * block, block);
     }
     IV_TRY(iv_move_finish(call, 0, output, status));
     IV_TRY(write_list(call, 1, found->count, found->first));

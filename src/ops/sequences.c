@@ -1,7 +1,8 @@
-/* Lists of tensors, and values that may be missing: Sequence…, ConcatFromSequence, SplitToSequence, Optional….
+/* Lists of tensors, and values that may be missing: Sequence…, ConcatFromSequence, SplitToSequence,
+ * Optional….
  *
- * A sequence is immutable: inserting and erasing make a new list of the same tensors. An optional that holds something is
- * that something. */
+ * A sequence is immutable: inserting and erasing make a new list of the same tensors. An optional
+ * that holds something is that something. */
 #include "base/allocation.h"
 #include "ops/control.h"
 #include "ops/element_type.h"
@@ -22,8 +23,10 @@ static iv_status require_sequence(const iv_infer *infer, int index, const iv_fac
     return IV_OK;
 }
 
-/* What a sequence's fact says of each tensor must also hold for `other`; what does not is forgotten. */
-static iv_status join_item(const iv_infer *infer, iv_fact *sequence, int input, const iv_fact *other) {
+/* What a sequence's fact says of each tensor must also hold for `other`; what does not is
+ * forgotten. */
+static iv_status join_item(const iv_infer *infer, iv_fact *sequence, int input,
+                           const iv_fact *other) {
     if (sequence->dtype != other->dtype)
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d is %s in a sequence of %s", input,
                              iv_dtype_name(other->dtype), iv_dtype_name(sequence->dtype));
@@ -61,7 +64,8 @@ static iv_status infer_construct(iv_infer *infer) {
 
 static iv_status eval_construct(iv_call *call) {
     iv_sequence *sequence;
-    IV_TRY(iv_sequence_create(iv_call_input(call, 0)->dtype, call->input_count, &sequence, call->error));
+    IV_TRY(iv_sequence_create(iv_call_input(call, 0)->dtype, call->input_count, &sequence,
+                              call->error));
     for (int i = 0; i < call->input_count; i++)
         sequence->items[i] = iv_value_retain(call->inputs[i]);
     return publish(call, sequence);
@@ -72,24 +76,27 @@ typedef struct empty_params {
 } empty_params;
 
 static iv_status prepare_empty(iv_node *node, iv_error *error) {
-    return iv_node_element_type(node, "dtype", IV_F32, &((empty_params *)node->params)->dtype, error);
+    return iv_node_element_type(node, "dtype", IV_F32, &((empty_params *)node->params)->dtype,
+                                error);
 }
 
 static iv_status infer_empty(iv_infer *infer) {
-    sequence_fact(&infer->outputs[0], ((const empty_params *)infer->node->params)->dtype, IV_RANK_UNKNOWN,
-                  NULL);
+    sequence_fact(&infer->outputs[0], ((const empty_params *)infer->node->params)->dtype,
+                  IV_RANK_UNKNOWN, NULL);
     return IV_OK;
 }
 
 static iv_status eval_empty(iv_call *call) {
     iv_sequence *sequence;
-    IV_TRY(iv_sequence_create(((const empty_params *)call->node->params)->dtype, 0, &sequence, call->error));
+    IV_TRY(iv_sequence_create(((const empty_params *)call->node->params)->dtype, 0, &sequence,
+                              call->error));
     return publish(call, sequence);
 }
 
 /* ---- SequenceAt, SequenceErase, SequenceInsert, SequenceLength ---- */
 
-/* The position in input `index`, counted from the end when negative; `otherwise` when the input is omitted. */
+/* The position in input `index`, counted from the end when negative; `otherwise` when the input is
+ * omitted. */
 static iv_status position(const iv_call *call, int index, int64_t length, int64_t otherwise,
                           int64_t *result) {
     int64_t value = 0;
@@ -107,7 +114,9 @@ static iv_status position(const iv_call *call, int index, int64_t length, int64_
 
 static iv_status check_position(const iv_infer *infer, int index) {
     const iv_fact *fact;
-    return iv_infer_input(infer, index) != NULL ? iv_infer_require(infer, index, IV_SET_INDEX, &fact) : IV_OK;
+    return iv_infer_input(infer, index) != NULL
+               ? iv_infer_require(infer, index, IV_SET_INDEX, &fact)
+               : IV_OK;
 }
 
 static iv_status infer_at(iv_infer *infer) {
@@ -174,7 +183,8 @@ static iv_status eval_insert(iv_call *call) {
                             (long long)value, (long long)sequence->count);
     IV_TRY(iv_sequence_create(sequence->dtype, sequence->count + 1, &longer, call->error));
     for (int64_t i = 0; i < longer->count; i++)
-        longer->items[i] = iv_value_retain(i == at ? call->inputs[1] : sequence->items[i < at ? i : i - 1]);
+        longer->items[i] =
+            iv_value_retain(i == at ? call->inputs[1] : sequence->items[i < at ? i : i - 1]);
     return publish(call, longer);
 }
 
@@ -201,7 +211,8 @@ typedef struct join_params {
 static iv_status prepare_join(iv_node *node, iv_error *error) {
     join_params *params = node->params;
     if (!iv_node_has(node, "axis"))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: ConcatFromSequence needs an axis", node->name);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: ConcatFromSequence needs an axis",
+                       node->name);
     IV_TRY(iv_node_int(node, "axis", 0, &params->axis, error));
     return iv_node_int(node, "new_axis", 0, &params->new_axis, error);
 }
@@ -218,8 +229,8 @@ static iv_status infer_join(iv_infer *infer) {
     iv_dim dims[IV_MAX_RANK + 1];
     IV_TRY(iv_infer_axis(infer, params->axis, rank, &axis));
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     for (int d = 0; d < rank; d++) {
         dims[d] = d == axis ? iv_infer_fresh(infer, 0, d) : sequence->dims[from];
         from += d != axis || params->new_axis == 0;
@@ -229,7 +240,8 @@ static iv_status infer_join(iv_infer *infer) {
 }
 
 /* The extents of the items set side by side along `axis`. */
-static iv_status joined_extents(const iv_call *call, const iv_sequence *sequence, int axis, int64_t *dims) {
+static iv_status joined_extents(const iv_call *call, const iv_sequence *sequence, int axis,
+                                int64_t *dims) {
     const iv_tensor *first = sequence->items[0].tensor;
     memcpy(dims, first->dims, sizeof first->dims);
     for (int64_t i = 1; i < sequence->count; i++) {
@@ -286,7 +298,8 @@ static iv_status eval_join(iv_call *call) {
     }
     int rank = sequence->items[0].tensor->rank + (params->new_axis != 0 ? 1 : 0);
     IV_TRY(iv_move_axis(call, params->axis, rank, &axis));
-    return params->new_axis != 0 ? stack_items(call, sequence, axis) : join_items(call, sequence, axis);
+    return params->new_axis != 0 ? stack_items(call, sequence, axis)
+                                 : join_items(call, sequence, axis);
 }
 
 /* ---- SplitToSequence ---- */
@@ -327,7 +340,8 @@ static iv_status infer_split(iv_infer *infer) {
     return IV_OK;
 }
 
-/* The sizes of the parts: as listed; all `size` but the last for a scalar; 1 without sizes. The caller frees them. */
+/* The sizes of the parts: as listed; all `size` but the last for a scalar; 1 without sizes. The
+ * caller frees them. */
 static iv_status part_sizes(const iv_call *call, int64_t extent, int64_t **sizes, int64_t *count) {
     const iv_tensor *list = iv_call_input(call, 1);
     if (list != NULL && list->rank != 0) {
@@ -358,7 +372,8 @@ static iv_status part_sizes(const iv_call *call, int64_t extent, int64_t **sizes
     return IV_OK;
 }
 
-static iv_status cut(const iv_call *call, int axis, int64_t start, int64_t size, bool drop, iv_value *item) {
+static iv_status cut(const iv_call *call, int axis, int64_t start, int64_t size, bool drop,
+                     iv_value *item) {
     iv_tensor *part, *view;
     IV_TRY(iv_tensor_slice(iv_call_input(call, 0), axis, start, size, 1, &part, call->error));
     if (drop) {
@@ -404,10 +419,12 @@ typedef struct map_params {
 
 static iv_status prepare_map(iv_node *node, iv_error *error) {
     map_params *params = node->params;
-    IV_TRY(iv_control_prepare(node, "body", node->input_count - node->capture_count, &params->body, error));
+    IV_TRY(iv_control_prepare(node, "body", node->input_count - node->capture_count, &params->body,
+                              error));
     if (params->body->output_count != (size_t)node->output_count)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: SequenceMap has %d outputs, its body %zu",
-                       node->name, node->output_count, params->body->output_count);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s: SequenceMap has %d outputs, its body %zu", node->name,
+                       node->output_count, params->body->output_count);
     return IV_OK;
 }
 
@@ -433,7 +450,8 @@ static iv_status map_facts(iv_infer *infer, int inputs, iv_fact *facts) {
         bool closed = true;
         for (int d = 0; d < item->rank; d++)
             closed = closed && iv_control_closed(infer, item->dims[d]);
-        sequence_fact(&infer->outputs[i], item->dtype, closed ? item->rank : IV_RANK_UNKNOWN, item->dims);
+        sequence_fact(&infer->outputs[i], item->dtype, closed ? item->rank : IV_RANK_UNKNOWN,
+                      item->dims);
     }
     return IV_OK;
 }
@@ -455,12 +473,15 @@ static iv_status map_items(iv_call *call, int inputs, iv_value *values) {
     const map_params *params = call->node->params;
     const iv_sequence *first = call_sequence(call, 0);
     for (int i = 0; i < inputs; i++) {
-        if (call->inputs[i].kind == IV_KIND_SEQUENCE && call_sequence(call, i)->count != first->count)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d has %lld items, input 0 has %lld", i,
-                                (long long)call_sequence(call, i)->count, (long long)first->count);
+        if (call->inputs[i].kind == IV_KIND_SEQUENCE &&
+            call_sequence(call, i)->count != first->count)
+            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d has %lld items, input 0 has %lld",
+                                i, (long long)call_sequence(call, i)->count,
+                                (long long)first->count);
     }
     for (int o = 0; o < call->output_count; o++) {
-        /* Facts of outputs that nobody wants are empty; the dtype of such a list does not matter. */
+        /* Facts of outputs that nobody wants are empty; the dtype of such a list does not matter.
+         */
         iv_dtype dtype = iv_call_wants(call, o) ? call->facts[o].dtype : IV_F32;
         iv_sequence *sequence;
         IV_TRY(iv_sequence_create(dtype, first->count, &sequence, call->error));
@@ -469,8 +490,9 @@ static iv_status map_items(iv_call *call, int inputs, iv_value *values) {
     }
     for (int64_t item = 0; item < first->count; item++) {
         for (int i = 0; i < inputs; i++)
-            values[i] = call->inputs[i].kind == IV_KIND_SEQUENCE ? call_sequence(call, i)->items[item]
-                                                                 : call->inputs[i];
+            values[i] = call->inputs[i].kind == IV_KIND_SEQUENCE
+                            ? call_sequence(call, i)->items[item]
+                            : call->inputs[i];
         iv_value *results = values + inputs;
         IV_TRY(iv_call_run_graph(call, params->body, inputs, values, results));
         for (int o = 0; o < call->output_count; o++)
@@ -551,14 +573,16 @@ static iv_status eval_has(iv_call *call) {
 
 const iv_op iv_ops_sequences[] = {
     SEQUENCE_OP("SequenceConstruct", 1, -1, IV_OP_KEEPS, 0, NULL, infer_construct, eval_construct),
-    SEQUENCE_OP("SequenceEmpty", 0, 0, 0, sizeof(empty_params), prepare_empty, infer_empty, eval_empty),
+    SEQUENCE_OP("SequenceEmpty", 0, 0, 0, sizeof(empty_params), prepare_empty, infer_empty,
+                eval_empty),
     SEQUENCE_OP("SequenceAt", 2, 2, IV_OP_KEEPS, 0, NULL, infer_at, eval_at),
     SEQUENCE_OP("SequenceErase", 1, 2, IV_OP_KEEPS, 0, NULL, infer_erase, eval_erase),
     SEQUENCE_OP("SequenceInsert", 2, 3, IV_OP_KEEPS, 0, NULL, infer_insert, eval_insert),
     SEQUENCE_OP("SequenceLength", 1, 1, 0, 0, NULL, infer_length, eval_length),
-    SEQUENCE_OP("ConcatFromSequence", 1, 1, 0, sizeof(join_params), prepare_join, infer_join, eval_join),
-    SEQUENCE_OP("SplitToSequence", 1, 2, IV_OP_KEEPS, sizeof(split_params), prepare_split, infer_split,
-                eval_split),
+    SEQUENCE_OP("ConcatFromSequence", 1, 1, 0, sizeof(join_params), prepare_join, infer_join,
+                eval_join),
+    SEQUENCE_OP("SplitToSequence", 1, 2, IV_OP_KEEPS, sizeof(split_params), prepare_split,
+                infer_split, eval_split),
     {.name = "SequenceMap",
      .domain = "",
      .least_inputs = 1,

@@ -1,4 +1,5 @@
-/* Spectra and windows: BlackmanWindow, DFT, HammingWindow, HannWindow, MelWeightMatrix, STFT. All are evaluated in f64 and rounded once. */
+/* Spectra and windows: BlackmanWindow, DFT, HammingWindow, HannWindow, MelWeightMatrix, STFT. All
+ * are evaluated in f64 and rounded once. */
 #include "base/allocation.h"
 #include "numerics/elementary.h"
 #include "ops/element_type.h"
@@ -18,7 +19,8 @@ static iv_status one_integer(const iv_call *call, int index, int64_t otherwise, 
     *value = otherwise;
     if (iv_call_input(call, index) != NULL)
         IV_TRY(iv_move_integers(call, index, 1, value, &count));
-    return count == 1 ? IV_OK : iv_call_fail(call, IV_ERROR_SHAPE, "input %d must be one integer", index);
+    return count == 1 ? IV_OK
+                      : iv_call_fail(call, IV_ERROR_SHAPE, "input %d must be one integer", index);
 }
 
 /* The same in inference, as a formula; NULL when not known. */
@@ -34,9 +36,11 @@ static iv_status one_formula(iv_infer *infer, int index, iv_dim *value) {
     return IV_OK;
 }
 
-/* cos and sin of 2π·index/length, index in [0, length). The quadrant is split off exactly, so that multiples of a quarter turn are. */
+/* cos and sin of 2π·index/length, index in [0, length). The quadrant is split off exactly, so that
+ * multiples of a quarter turn are. */
 static void unit_root(int64_t index, int64_t length, double *cosine, double *sine) {
-    int64_t quadrant = 4 * index / length, rest = 4 * index % length; /* sizes of tensors are far below 2^61 */
+    int64_t quadrant = 4 * index / length,
+            rest = 4 * index % length; /* sizes of tensors are far below 2^61 */
     double angle = (double)rest / (double)length * 1.5707963267948966;
     double c = iv_cos_f64(angle), s = iv_sin_f64(angle);
     *cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
@@ -65,12 +69,13 @@ static iv_status infer_window(iv_infer *infer) {
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "a window of %lld elements", (long long)number);
     if (size == NULL)
         size = iv_infer_fresh(infer, 0, 0);
-    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 1, &size);
+    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 1,
+                       &size);
     return IV_OK;
 }
 
-/* a + b·cos(2πn/N) + c·cos(4πn/N), added in that order, with N the size (periodic) or the size less 1 (symmetric). The only element of
- * a symmetric window of one is 1. */
+/* a + b·cos(2πn/N) + c·cos(4πn/N), added in that order, with N the size (periodic) or the size less
+ * 1 (symmetric). The only element of a symmetric window of one is 1. */
 static iv_status eval_cosines(iv_call *call, double a, double b, double c) {
     const signal_params *params = call->node->params;
     int64_t size;
@@ -113,16 +118,20 @@ static iv_status infer_mel(iv_infer *infer) {
     IV_TRY(iv_infer_require(infer, 3, IV_SET_FLOAT, &fact));
     IV_TRY(iv_infer_require(infer, 4, IV_SET_FLOAT, &fact));
     iv_scope *scope = infer->scope;
-    dims[0] = length != NULL ? iv_dim_add(scope, iv_dim_floor_divide(scope, length, iv_dim_constant(scope, 2)),
-                                          iv_dim_constant(scope, 1))
-                             : iv_infer_fresh(infer, 0, 0);
+    dims[0] = length != NULL
+                  ? iv_dim_add(scope, iv_dim_floor_divide(scope, length, iv_dim_constant(scope, 2)),
+                               iv_dim_constant(scope, 1))
+                  : iv_infer_fresh(infer, 0, 0);
     dims[1] = bins != NULL ? bins : iv_infer_fresh(infer, 0, 1);
-    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 2, dims);
+    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 2,
+                       dims);
     return IV_OK;
 }
 
-/* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 + f/700). */
-static int64_t mel_edge(double low, double high, int64_t index, int64_t bins, int64_t length, int64_t rate) {
+/* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 +
+ * f/700). */
+static int64_t mel_edge(double low, double high, int64_t index, int64_t bins, int64_t length,
+                        int64_t rate) {
     const double ln10 = 2.302585092994046;
     double low_mel = 2595.0 * iv_log1p_f64(low / 700.0) / ln10;
     double high_mel = 2595.0 * iv_log1p_f64(high / 700.0) / ln10;
@@ -131,8 +140,10 @@ static int64_t mel_edge(double low, double high, int64_t index, int64_t bins, in
     return iv_i64_from_f64(__builtin_floor((double)(length + 1) * hertz / (double)rate));
 }
 
-/* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge. */
-static void mel_column(iv_tensor *output, int64_t bin, int64_t left, int64_t centre, int64_t right) {
+/* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge.
+ */
+static void mel_column(iv_tensor *output, int64_t bin, int64_t left, int64_t centre,
+                       int64_t right) {
     int64_t rows = output->dims[0], columns = output->dims[1];
     for (int64_t row = 0; row < rows; row++) {
         double weight = 0.0;
@@ -154,34 +165,41 @@ static iv_status eval_mel(iv_call *call) {
     const iv_tensor *low = iv_call_input(call, 3), *high = iv_call_input(call, 4);
     if (bins < 0 || bins > INT32_MAX || length < 0 || length > INT32_MAX || rate < 1 ||
         iv_tensor_elements(low) != 1 || iv_tensor_elements(high) != 1)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "%lld bins, a DFT of %lld and a rate of %lld do not make sense",
+        return iv_call_fail(call, IV_ERROR_SHAPE,
+                            "%lld bins, a DFT of %lld and a rate of %lld do not make sense",
                             (long long)bins, (long long)length, (long long)rate);
     iv_tensor *output;
     const int64_t dims[2] = {length / 2 + 1, bins};
-    IV_TRY(iv_call_output_shape(call, 0, ((const signal_params *)call->node->params)->dtype, 2, dims, &output));
-    double from = iv_number_load(low->dtype, low->data, 0), to = iv_number_load(high->dtype, high->data, 0);
+    IV_TRY(iv_call_output_shape(call, 0, ((const signal_params *)call->node->params)->dtype, 2,
+                                dims, &output));
+    double from = iv_number_load(low->dtype, low->data, 0),
+           to = iv_number_load(high->dtype, high->data, 0);
     for (int64_t bin = 0; bin < bins; bin++)
         mel_column(output, bin, mel_edge(from, to, bin, bins, length, rate),
-                   mel_edge(from, to, bin + 1, bins, length, rate), mel_edge(from, to, bin + 2, bins, length, rate));
+                   mel_edge(from, to, bin + 1, bins, length, rate),
+                   mel_edge(from, to, bin + 2, bins, length, rate));
     return IV_OK;
 }
 
 /* ---- transforms ---- */
 
-/* One transform of `length` complex numbers to `count` of them: X[k] = Σ x[m]·exp(∓2πikm/length), m ascending, each part a
- * chain of fma from +0, the real part of x before the imaginary; the inverse is divided by `length`. */
+/* One transform of `length` complex numbers to `count` of them: X[k] = Σ x[m]·exp(∓2πikm/length), m
+ * ascending, each part a chain of fma from +0, the real part of x before the imaginary; the inverse
+ * is divided by `length`. */
 typedef struct transform {
     int64_t length;
     bool inverse;
-    double *cosines, *sines; /* [length] */
+    double *cosines, *sines;  /* [length] */
     double *real, *imaginary; /* [length]: the input */
 } transform;
 
-static iv_status start_transform(const iv_call *call, transform *work, int64_t length, bool inverse) {
+static iv_status start_transform(const iv_call *call, transform *work, int64_t length,
+                                 bool inverse) {
     double *memory = iv_allocate_array((size_t)length, 4 * sizeof *memory);
     if (memory == NULL)
         return iv_fail_memory(call->error, (size_t)length * 4 * sizeof *memory);
-    *work = (transform){length, inverse, memory, memory + length, memory + 2 * length, memory + 3 * length};
+    *work = (transform){
+        length, inverse, memory, memory + length, memory + 2 * length, memory + 3 * length};
     for (int64_t i = 0; i < length; i++)
         unit_root(i, length, &work->cosines[i], &work->sines[i]);
     return IV_OK;
@@ -235,8 +253,10 @@ static iv_status infer_dft(iv_infer *infer) {
         iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
         return IV_OK;
     }
-    if (input->rank < 2 || (iv_dim_is_constant(input->dims[input->rank - 1], &parts) && parts != 1 && parts != 2))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the last of two or more extents must be 1 or 2");
+    if (input->rank < 2 ||
+        (iv_dim_is_constant(input->dims[input->rank - 1], &parts) && parts != 1 && parts != 2))
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "the last of two or more extents must be 1 or 2");
     bool axis_known = iv_infer_input(infer, 2) == NULL ||
                       (axis_value != NULL && iv_dim_is_constant(axis_value, &where));
     if (!axis_known) {
@@ -253,17 +273,20 @@ static iv_status infer_dft(iv_infer *infer) {
     if (length == NULL && iv_infer_input(infer, 1) != NULL)
         length = iv_infer_fresh(infer, 0, axis);
     else if (length == NULL)
-        length = to_real ? iv_dim_multiply(scope, iv_dim_constant(scope, 2),
-                                           iv_dim_subtract(scope, dims[axis], iv_dim_constant(scope, 1)))
-                         : dims[axis];
+        length =
+            to_real ? iv_dim_multiply(scope, iv_dim_constant(scope, 2),
+                                      iv_dim_subtract(scope, dims[axis], iv_dim_constant(scope, 1)))
+                    : dims[axis];
     dims[axis] = params->onesided && !to_real ? half_spectrum(scope, length) : length;
     dims[input->rank - 1] = iv_dim_constant(scope, to_real ? 1 : 2);
     iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     return IV_OK;
 }
 
-/* Reads one line along `axis` of the input: cut or filled with zeros to the length; half a spectrum is completed by its mirror image. */
-static void read_line(const iv_tensor *input, int axis, int64_t offset, bool mirror, transform *work) {
+/* Reads one line along `axis` of the input: cut or filled with zeros to the length; half a spectrum
+ * is completed by its mirror image. */
+static void read_line(const iv_tensor *input, int axis, int64_t offset, bool mirror,
+                      transform *work) {
     bool complex = input->dims[input->rank - 1] == 2;
     int64_t step = input->strides[axis], part = input->strides[input->rank - 1];
     for (int64_t m = 0; m < work->length; m++) {
@@ -272,7 +295,8 @@ static void read_line(const iv_tensor *input, int axis, int64_t offset, bool mir
         bool there = from < input->dims[axis];
         int64_t at = offset + from * step;
         work->real[m] = there ? iv_number_load(input->dtype, input->data, at) : 0.0;
-        work->imaginary[m] = there && complex ? iv_number_load(input->dtype, input->data, at + part) : 0.0;
+        work->imaginary[m] =
+            there && complex ? iv_number_load(input->dtype, input->data, at + part) : 0.0;
         if (reflected)
             work->imaginary[m] = -work->imaginary[m];
     }
@@ -286,8 +310,10 @@ static iv_status eval_dft(iv_call *call) {
     bool to_real = params->inverse && params->onesided;
     IV_TRY(one_integer(call, 2, params->axis, &where));
     IV_TRY(iv_move_axis(call, where, input->rank, &axis));
-    IV_TRY(one_integer(call, 1, to_real ? 2 * (input->dims[axis] - 1) : input->dims[axis], &length));
-    if (length < 1 || length > INT32_MAX || axis == last || (input->dims[last] != 1 && input->dims[last] != 2))
+    IV_TRY(
+        one_integer(call, 1, to_real ? 2 * (input->dims[axis] - 1) : input->dims[axis], &length));
+    if (length < 1 || length > INT32_MAX || axis == last ||
+        (input->dims[last] != 1 && input->dims[last] != 2))
         return iv_call_fail(call, IV_ERROR_SHAPE, "a DFT of length %lld along axis %d of rank %d",
                             (long long)length, axis, input->rank);
     memcpy(dims, input->dims, sizeof dims);
@@ -313,7 +339,8 @@ static iv_status eval_dft(iv_call *call) {
             transform_one(&work, k, &real, &imaginary);
             iv_number_store(output->dtype, output->data, to + k * output->strides[axis], real);
             if (!to_real)
-                iv_number_store(output->dtype, output->data, to + k * output->strides[axis] + 1, imaginary);
+                iv_number_store(output->dtype, output->data, to + k * output->strides[axis] + 1,
+                                imaginary);
         }
     } while (iv_move_next(input->rank, lines, index));
     iv_free(work.cosines);
@@ -346,14 +373,15 @@ static iv_status infer_stft(iv_infer *infer) {
         return IV_OK;
     dims[0] = signal->dims[0];
     if (length != NULL && step != NULL && iv_dim_is_constant(step, &number) && number > 0)
-        dims[1] = iv_dim_add(scope, iv_dim_constant(scope, 1),
-                             iv_dim_floor_divide(scope, iv_dim_subtract(scope, signal->dims[1], length), step));
+        dims[1] = iv_dim_add(
+            scope, iv_dim_constant(scope, 1),
+            iv_dim_floor_divide(scope, iv_dim_subtract(scope, signal->dims[1], length), step));
     return IV_OK;
 }
 
 /* Frame `frame` of one signal: its elements times the window. */
-static void read_frame(const iv_tensor *signal, const iv_tensor *window, int64_t offset, int64_t start,
-                       transform *work) {
+static void read_frame(const iv_tensor *signal, const iv_tensor *window, int64_t offset,
+                       int64_t start, transform *work) {
     bool complex = signal->dims[2] == 2;
     for (int64_t m = 0; m < work->length; m++) {
         double weight = 1.0;
@@ -364,7 +392,8 @@ static void read_frame(const iv_tensor *signal, const iv_tensor *window, int64_t
         int64_t at = offset + (start + m) * signal->strides[1];
         work->real[m] = iv_number_load(signal->dtype, signal->data, at) * weight;
         work->imaginary[m] =
-            complex ? iv_number_load(signal->dtype, signal->data, at + signal->strides[2]) * weight : 0.0;
+            complex ? iv_number_load(signal->dtype, signal->data, at + signal->strides[2]) * weight
+                    : 0.0;
     }
 }
 
@@ -373,13 +402,17 @@ static iv_status eval_stft(iv_call *call) {
     const iv_tensor *signal = iv_call_input(call, 0), *window = iv_call_input(call, 2);
     int64_t step, length;
     IV_TRY(one_integer(call, 1, 0, &step));
-    IV_TRY(one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0, &length));
-    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || step < 1 || length < 1 ||
-        length > signal->dims[1] || length > INT32_MAX || (window != NULL && window->rank != 1))
-        return iv_call_fail(call, IV_ERROR_SHAPE,
-                            "frames of %lld every %lld elements do not fit the signal, or the window is no list",
-                            (long long)length, (long long)step);
-    int64_t frames = (signal->dims[1] - length) / step + 1, bins = params->onesided ? length / 2 + 1 : length;
+    IV_TRY(
+        one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0, &length));
+    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || step < 1 ||
+        length < 1 || length > signal->dims[1] || length > INT32_MAX ||
+        (window != NULL && window->rank != 1))
+        return iv_call_fail(
+            call, IV_ERROR_SHAPE,
+            "frames of %lld every %lld elements do not fit the signal, or the window is no list",
+            (long long)length, (long long)step);
+    int64_t frames = (signal->dims[1] - length) / step + 1,
+            bins = params->onesided ? length / 2 + 1 : length;
     const int64_t dims[4] = {signal->dims[0], frames, bins, 2};
     iv_tensor *output;
     transform work;

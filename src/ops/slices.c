@@ -40,9 +40,10 @@ static iv_status prepare_slice(iv_node *node, iv_error *error) {
     return IV_OK;
 }
 
-/* A start or end is counted from the end of the axis when negative, then clamped: to [0, extent] for steps forward, to
- * [-1, extent - 1] for steps back. INT32_MAX and above, and INT32_MIN and below, mean "to the end" (the standard recommends
- * them for that), whatever the extent. */
+/* A start or end is counted from the end of the axis when negative, then clamped: to [0, extent]
+ * for steps forward, to
+ * [-1, extent - 1] for steps back. INT32_MAX and above, and INT32_MIN and below, mean "to the end"
+ * (the standard recommends them for that), whatever the extent. */
 static int64_t clamp_number(int64_t bound, int64_t extent, bool back) {
     int64_t least = back ? -1 : 0, most = back ? extent - 1 : extent;
     if (bound >= INT32_MAX)
@@ -72,10 +73,12 @@ static iv_dim clamp_formula(iv_scope *scope, iv_dim bound, iv_dim extent, bool b
 }
 
 static int64_t slice_count(int64_t start, int64_t end, int64_t step) {
-    /* Both bounds lie in [-1, extent], so the difference cannot overflow; the step may be any number. */
+    /* Both bounds lie in [-1, extent], so the difference cannot overflow; the step may be any
+     * number. */
     if (step > 0)
         return end > start ? (end - start - 1) / step + 1 : 0;
-    return start > end ? (int64_t)((uint64_t)(start - end - 1) / ((uint64_t)0 - (uint64_t)step)) + 1 : 0;
+    return start > end ? (int64_t)((uint64_t)(start - end - 1) / ((uint64_t)0 - (uint64_t)step)) + 1
+                       : 0;
 }
 
 /* The extent along one axis; a fresh one when the bounds are not known well enough. */
@@ -95,7 +98,8 @@ static iv_dim sliced_extent(iv_infer *infer, int axis, iv_dim extent, iv_dim sta
         return iv_infer_fresh(infer, 0, axis);
     iv_dim span = stride < 0 ? iv_dim_subtract(scope, from, to) : iv_dim_subtract(scope, to, from);
     iv_dim pace = iv_dim_constant(scope, stride < 0 ? -stride : stride);
-    return iv_dim_maximum(scope, iv_dim_constant(scope, 0), iv_dim_ceiling_divide(scope, span, pace));
+    return iv_dim_maximum(scope, iv_dim_constant(scope, 0),
+                          iv_dim_ceiling_divide(scope, span, pace));
 }
 
 /* The four lists of a Slice as formulas: entries are NULL where not known. */
@@ -173,8 +177,8 @@ static iv_status infer_slice(iv_infer *infer) {
         if (lists.steps[i] != NULL && iv_dim_is_constant(lists.steps[i], &step) && step == 0)
             return iv_infer_fail(infer, IV_ERROR_SHAPE, "the step along axis %d is 0", axis);
         seen |= 1u << axis;
-        dims[axis] = sliced_extent(infer, axis, dims[axis], lists.starts[i], lists.ends[i],
-                                   lists.steps[i]);
+        dims[axis] =
+            sliced_extent(infer, axis, dims[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
     }
     iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     return IV_OK;
@@ -184,8 +188,8 @@ static iv_status read_numbers(const iv_call *call, int index, int expected, int6
     int count;
     IV_TRY(iv_move_integers(call, index, IV_MAX_RANK, values, &count));
     if (count != expected)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "input %d has %d entries where %d are expected", index,
-                            count, expected);
+        return iv_call_fail(call, IV_ERROR_SHAPE, "input %d has %d entries where %d are expected",
+                            index, count, expected);
     return IV_OK;
 }
 
@@ -243,8 +247,9 @@ static iv_status eval_slice(iv_call *call) {
 
 typedef struct split_params {
     int64_t axis;
-    bool has_sizes;      /* sizes are an attribute (before opset 13) */
-    bool rounds_up;      /* num_outputs is given (opset 18): parts of ceil(extent / n), the last one smaller */
+    bool has_sizes; /* sizes are an attribute (before opset 13) */
+    bool rounds_up; /* num_outputs is given (opset 18): parts of ceil(extent / n), the last one
+                       smaller */
     int64_t size_count;
     const int64_t *sizes; /* the attribute's */
 } split_params;
@@ -287,7 +292,8 @@ static iv_status equal_part(iv_infer *infer, iv_dim extent, int axis, int index,
         *part = iv_dim_subtract(scope, extent,
                                 iv_dim_multiply(scope, *part, iv_dim_constant(scope, parts - 1)));
     if (iv_dim_is_constant(*part, &length) && length < 0)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "axis %d is too short for %d parts", axis, parts);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "axis %d is too short for %d parts", axis,
+                             parts);
     return IV_OK;
 }
 
@@ -314,12 +320,13 @@ static iv_status check_sizes(iv_infer *infer, const iv_dim *sizes, iv_dim extent
         if (!iv_dim_is_constant(sizes[i], &size))
             return IV_OK;
         if (size < 0 || __builtin_add_overflow(sum, size, &sum))
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "split size %d is %lld", i, (long long)size);
+            return iv_infer_fail(infer, IV_ERROR_SHAPE, "split size %d is %lld", i,
+                                 (long long)size);
     }
     if (iv_dim_is_constant(extent, &length) && length != sum)
         return iv_infer_fail(infer, IV_ERROR_SHAPE,
-                             "the split sizes add up to %lld, axis %d has extent %lld", (long long)sum,
-                             axis, (long long)length);
+                             "the split sizes add up to %lld, axis %d has extent %lld",
+                             (long long)sum, axis, (long long)length);
     return IV_OK;
 }
 
@@ -361,7 +368,8 @@ static iv_status infer_split(iv_infer *infer) {
     return status;
 }
 
-/* The extents of the parts: the node's, the input's, or equal ones. Unwanted outputs have no facts to ask. */
+/* The extents of the parts: the node's, the input's, or equal ones. Unwanted outputs have no facts
+ * to ask. */
 static iv_status part_sizes(iv_call *call, int64_t extent, int64_t *sizes) {
     const split_params *params = call->node->params;
     int parts = call->output_count, count = parts;
@@ -377,12 +385,13 @@ static iv_status part_sizes(iv_call *call, int64_t extent, int64_t *sizes) {
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         if (sizes[i] < 0 || __builtin_add_overflow(sum, sizes[i], &sum))
-            return iv_call_fail(call, IV_ERROR_SHAPE, "split size %d is %lld", i, (long long)sizes[i]);
+            return iv_call_fail(call, IV_ERROR_SHAPE, "split size %d is %lld", i,
+                                (long long)sizes[i]);
     }
     if (count != parts || sum != extent)
         return iv_call_fail(call, IV_ERROR_SHAPE,
-                            "%d split sizes add up to %lld where %d outputs share the extent %lld", count,
-                            (long long)sum, parts, (long long)extent);
+                            "%d split sizes add up to %lld where %d outputs share the extent %lld",
+                            count, (long long)sum, parts, (long long)extent);
     return IV_OK;
 }
 

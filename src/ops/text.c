@@ -16,9 +16,10 @@ typedef struct normalizer_params {
     iv_string *stops; /* in lower case unless `sensitive`; owned */
 } normalizer_params;
 
-/* The text with each code point in another case (Unicode's simple mappings; no locale changes them). Bytes that are not UTF-8 stay.
- * The caller frees result->data. */
-static iv_status change_case(iv_string text, case_change change, iv_string *result, iv_error *error) {
+/* The text with each code point in another case (Unicode's simple mappings; no locale changes
+ * them). Bytes that are not UTF-8 stay. The caller frees result->data. */
+static iv_status change_case(iv_string text, case_change change, iv_string *result,
+                             iv_error *error) {
     char *to = iv_allocate(4 * text.bytes + 1);
     if (to == NULL)
         return iv_fail_memory(error, 4 * text.bytes + 1);
@@ -42,7 +43,8 @@ static iv_status change_case(iv_string text, case_change change, iv_string *resu
 }
 
 static bool same_text(iv_string left, iv_string right) {
-    return left.bytes == right.bytes && (left.bytes == 0 || memcmp(left.data, right.data, left.bytes) == 0);
+    return left.bytes == right.bytes &&
+           (left.bytes == 0 || memcmp(left.data, right.data, left.bytes) == 0);
 }
 
 static iv_status prepare_normalizer(iv_node *node, iv_error *error) {
@@ -53,11 +55,12 @@ static iv_status prepare_normalizer(iv_node *node, iv_error *error) {
     IV_TRY(iv_node_string(node, "case_change_action", "NONE", &change, error));
     IV_TRY(iv_node_int(node, "is_case_sensitive", 0, &sensitive, error));
     params->sensitive = sensitive != 0;
-    for (params->change = CASE_NONE; strcmp(change, changes[params->change]) != 0; params->change++) {
+    for (params->change = CASE_NONE; strcmp(change, changes[params->change]) != 0;
+         params->change++) {
         if (params->change == CASE_UPPER)
             return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                           "node %s: case_change_action is %s, not one of NONE, LOWER, UPPER", node->name,
-                           change);
+                           "node %s: case_change_action is %s, not one of NONE, LOWER, UPPER",
+                           node->name, change);
     }
     const iv_attribute *stops = iv_attributes_find(&node->attributes, "stopwords");
     if (stops == NULL || stops->kind != IV_ATTRIBUTE_STRINGS)
@@ -67,7 +70,8 @@ static iv_status prepare_normalizer(iv_node *node, iv_error *error) {
         return iv_fail_memory(error, (size_t)stops->count * sizeof *params->stops);
     for (int64_t i = 0; i < stops->count; i++) {
         iv_string text = {stops->strings[i], strlen(stops->strings[i])};
-        IV_TRY(change_case(text, params->sensitive ? CASE_NONE : CASE_LOWER, &params->stops[i], error));
+        IV_TRY(change_case(text, params->sensitive ? CASE_NONE : CASE_LOWER, &params->stops[i],
+                           error));
         params->stop_count++;
     }
     return IV_OK;
@@ -88,7 +92,8 @@ static iv_status infer_normalizer(iv_infer *infer) {
         return IV_OK;
     }
     if (input->rank < 1 || input->rank > 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
+                             input->rank);
     iv_infer_open(infer, 0, IV_STRING, input->rank);
     if (input->rank == 2)
         infer->outputs[0].dims[0] = iv_dim_constant(infer->scope, 1);
@@ -110,16 +115,19 @@ static iv_status is_stop(const iv_call *call, iv_string text, bool *stop) {
     return IV_OK;
 }
 
-/* Words that are no stop words, in their order and in the wanted case; one empty text when none is left. */
+/* Words that are no stop words, in their order and in the wanted case; one empty text when none is
+ * left. */
 static iv_status eval_normalizer(iv_call *call) {
     const normalizer_params *params = call->node->params;
     iv_tensor *input, *output;
     IV_TRY(iv_call_contiguous(call, 0, &input));
     int64_t elements = iv_tensor_elements(input), kept = 0;
     iv_string *words = iv_allocate_array((size_t)elements + 1, sizeof *words);
-    iv_status status = words == NULL ? iv_fail_memory(call->error, (size_t)elements * sizeof *words) : IV_OK;
+    iv_status status =
+        words == NULL ? iv_fail_memory(call->error, (size_t)elements * sizeof *words) : IV_OK;
     if (status == IV_OK && input->rank == 2 && input->dims[0] != 1)
-        status = iv_call_fail(call, IV_ERROR_SHAPE, "the first of two dimensions has the extent %lld, not 1",
+        status = iv_call_fail(call, IV_ERROR_SHAPE,
+                              "the first of two dimensions has the extent %lld, not 1",
                               (long long)input->dims[0]);
     for (int64_t i = 0; i < elements && status == IV_OK; i++) {
         iv_string text = ((const iv_string *)(const void *)input->data)[i];
@@ -132,7 +140,8 @@ static iv_status eval_normalizer(iv_call *call) {
     }
     if (status == IV_OK) {
         int64_t count = kept > 0 ? kept : 1, dims[2] = {1, count};
-        status = iv_tensor_from_strings(input->rank, dims + 2 - input->rank, words, &output, call->error);
+        status = iv_tensor_from_strings(input->rank, dims + 2 - input->rank, words, &output,
+                                        call->error);
         if (status == IV_OK)
             status = iv_call_set_output(call, 0, output);
     }
@@ -146,9 +155,10 @@ static iv_status eval_normalizer(iv_call *call) {
 /* ---- TfIdfVectorizer ---- */
 
 typedef struct vectorizer_params {
-    int64_t shortest, longest, skips; /* n-gram lengths, and elements skipped between two of an n-gram at most */
-    bool weighted, presence;          /* TFIDF, IDF: weights count; IDF: presence rather than how often */
-    int64_t size_count;               /* of ngram_counts: where the n-grams of length i + 1 begin in the pool */
+    int64_t shortest, longest,
+        skips; /* n-gram lengths, and elements skipped between two of an n-gram at most */
+    bool weighted, presence; /* TFIDF, IDF: weights count; IDF: presence rather than how often */
+    int64_t size_count; /* of ngram_counts: where the n-grams of length i + 1 begin in the pool */
     const int64_t *starts;
     int64_t gram_count;
     const int64_t *columns; /* per n-gram */
@@ -173,10 +183,12 @@ static iv_status check_pool(const iv_node *node, iv_error *error) {
     for (int64_t i = 0; i < params->gram_count && fits; i++)
         fits = params->columns[i] >= 0 && params->columns[i] < INT32_MAX;
     if (!fits || grams != params->gram_count || params->gram_count == 0 || params->shortest < 1 ||
-        params->longest < params->shortest || params->longest > params->size_count || params->skips < 0)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: TfIdfVectorizer's pool, ngram_counts, ngram_indexes and lengths do not fit",
-                       node->name);
+        params->longest < params->shortest || params->longest > params->size_count ||
+        params->skips < 0)
+        return iv_fail(
+            error, IV_ERROR_INVALID_MODEL,
+            "node %s: TfIdfVectorizer's pool, ngram_counts, ngram_indexes and lengths do not fit",
+            node->name);
     return IV_OK;
 }
 
@@ -185,8 +197,10 @@ static iv_status prepare_vectorizer(iv_node *node, iv_error *error) {
     const char *mode;
     int64_t weights;
     IV_TRY(iv_node_string(node, "mode", NULL, &mode, error));
-    if (mode == NULL || (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: mode must be TF, IDF or TFIDF", node->name);
+    if (mode == NULL ||
+        (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0))
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: mode must be TF, IDF or TFIDF",
+                       node->name);
     params->weighted = strcmp(mode, "TF") != 0;
     params->presence = strcmp(mode, "IDF") == 0;
     IV_TRY(iv_node_int(node, "min_gram_length", 0, &params->shortest, error));
@@ -204,8 +218,8 @@ static iv_status prepare_vectorizer(iv_node *node, iv_error *error) {
     }
     IV_TRY(check_pool(node, error));
     if (params->weights != NULL && weights != params->gram_count)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld weights for %lld n-grams", node->name,
-                       (long long)weights, (long long)params->gram_count);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld weights for %lld n-grams",
+                       node->name, (long long)weights, (long long)params->gram_count);
     for (int64_t i = 0; i < params->gram_count; i++)
         params->output_size = params->columns[i] >= params->output_size ? params->columns[i] + 1
                                                                         : params->output_size;
@@ -222,7 +236,8 @@ static iv_status infer_vectorizer(iv_infer *infer) {
         return IV_OK;
     }
     if (input->rank > 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2", input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
+                             input->rank);
     iv_dim size = iv_dim_constant(infer->scope, params->output_size), dims[2] = {size, size};
     if (input->rank == 2)
         dims[0] = input->dims[0];
@@ -230,21 +245,23 @@ static iv_status infer_vectorizer(iv_infer *infer) {
     return IV_OK;
 }
 
-static bool same_item(const vectorizer_params *params, const iv_tensor *input, int64_t element, int64_t item) {
+static bool same_item(const vectorizer_params *params, const iv_tensor *input, int64_t element,
+                      int64_t item) {
     if (params->texts != NULL) {
         iv_string text = ((const iv_string *)(const void *)input->data)[element];
         const char *word = params->texts[item];
-        return text.bytes == strlen(word) && (text.bytes == 0 || memcmp(text.data, word, text.bytes) == 0);
+        return text.bytes == strlen(word) &&
+               (text.bytes == 0 || memcmp(text.data, word, text.bytes) == 0);
     }
     int64_t number = input->dtype == IV_S32 ? ((const int32_t *)(const void *)input->data)[element]
                                             : ((const int64_t *)(const void *)input->data)[element];
     return number == params->numbers[item];
 }
 
-/* How often the n-gram (`length` items from `item` of the pool) occurs in a row, with 0 to `skips` elements between neighbours.
- * A single item has no neighbours, and is counted once. */
-static int64_t count_gram(const vectorizer_params *params, const iv_tensor *input, int64_t row, int64_t width,
-                          int64_t item, int64_t length) {
+/* How often the n-gram (`length` items from `item` of the pool) occurs in a row, with 0 to `skips`
+ * elements between neighbours. A single item has no neighbours, and is counted once. */
+static int64_t count_gram(const vectorizer_params *params, const iv_tensor *input, int64_t row,
+                          int64_t width, int64_t item, int64_t length) {
     int64_t found = 0;
     for (int64_t skip = 0; skip <= (length == 1 ? 0 : params->skips); skip++) {
         if (skip >= width || (length - 1) > (width - 1) / (skip + 1))
@@ -253,7 +270,8 @@ static int64_t count_gram(const vectorizer_params *params, const iv_tensor *inpu
         for (int64_t start = 0; start + span < width; start++) {
             int64_t matched = 0;
             while (matched < length &&
-                   same_item(params, input, row * width + start + matched * (skip + 1), item + matched))
+                   same_item(params, input, row * width + start + matched * (skip + 1),
+                             item + matched))
                 matched++;
             found += matched == length;
         }
@@ -261,9 +279,10 @@ static int64_t count_gram(const vectorizer_params *params, const iv_tensor *inpu
     return found;
 }
 
-/* TF is how often an n-gram occurs; IDF its weight if it occurs; TFIDF the product of weight and TF in f32. */
-static void vectorize_row(const vectorizer_params *params, const iv_tensor *input, int64_t row, int64_t width,
-                          float *to) {
+/* TF is how often an n-gram occurs; IDF its weight if it occurs; TFIDF the product of weight and TF
+ * in f32. */
+static void vectorize_row(const vectorizer_params *params, const iv_tensor *input, int64_t row,
+                          int64_t width, float *to) {
     int64_t gram = 0;
     for (int64_t i = 0; i < params->size_count; i++) {
         int64_t length = i + 1;
@@ -272,7 +291,8 @@ static void vectorize_row(const vectorizer_params *params, const iv_tensor *inpu
             if (length < params->shortest || length > params->longest)
                 continue;
             float count = (float)count_gram(params, input, row, width, item, length);
-            float weight = params->weighted && params->weights != NULL ? params->weights[gram] : 1.0f;
+            float weight =
+                params->weighted && params->weights != NULL ? params->weights[gram] : 1.0f;
             if (params->presence)
                 count = count > 0.0f ? 1.0f : 0.0f;
             to[params->columns[gram]] += count * weight; /* n-grams may share a column */

@@ -1,7 +1,8 @@
 /* TopK: the k largest or smallest elements along an axis, in order.
  *
- * The order is total, so that the result is one: by value as the numerics contract orders values (NaN first, and +0 > -0),
- * and equal values by ascending index. `sorted = 0` gives the same order. */
+ * The order is total, so that the result is one: by value as the numerics contract orders values
+ * (NaN first, and +0 > -0), and equal values by ascending index. `sorted = 0` gives the same order.
+ */
 #include <stdlib.h>
 
 #include "base/allocation.h"
@@ -51,7 +52,8 @@ static iv_status infer_topk(iv_infer *infer) {
     int64_t wanted, extent;
     if (iv_dim_is_constant(dims[axis], &wanted) &&
         (wanted < 0 || (iv_dim_is_constant(input->dims[axis], &extent) && wanted > extent)))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted, axis);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted,
+                             axis);
     iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     if (infer->output_count > 1)
         iv_fact_set_tensor(&infer->outputs[1], IV_S64, input->rank, dims);
@@ -70,7 +72,8 @@ static int before(const void *left, const void *right) {
     return (first->index > second->index) - (first->index < second->index);
 }
 
-/* Keeps the best `k` of the first candidates as a heap whose root is the worst: sift the root down. */
+/* Keeps the best `k` of the first candidates as a heap whose root is the worst: sift the root down.
+ */
 static void sift(candidate *heap, int64_t count, int64_t at) {
     for (int64_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && before(&heap[child], &heap[child + 1]) < 0)
@@ -86,7 +89,8 @@ static void sift(candidate *heap, int64_t count, int64_t at) {
 static void select_line(const iv_tensor *input, int axis, int64_t offset, bool largest, int64_t k,
                         candidate *best) {
     for (int64_t i = 0; i < input->dims[axis]; i++) {
-        int64_t key = iv_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
+        int64_t key =
+            iv_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
         candidate next = {largest ? key : ~key, i};
         if (i < k) {
             best[i] = next;
@@ -119,7 +123,8 @@ static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int
         select_line(input, axis, from, largest, k, best);
         for (int64_t i = 0; i < k; i++, to += values->strides[axis]) {
             int64_t source = from + best[i].index * input->strides[axis];
-            iv_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size, size);
+            iv_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size,
+                            size);
             if (indices != NULL)
                 ((int64_t *)(void *)indices->data)[to] = best[i].index;
         }

@@ -1,11 +1,13 @@
 /* New shapes over the same elements: Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze.
  *
- * All give views. A reshaped view whose elements would have to move (a transposed input, say) is a copy. */
+ * All give views. A reshaped view whose elements would have to move (a transposed input, say) is a
+ * copy. */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 
-/* Output 0 is input 0 with the extents that its fact says: as a view where strides allow it, else as a copy. */
+/* Output 0 is input 0 with the extents that its fact says: as a view where strides allow it, else
+ * as a copy. */
 static iv_status eval_reshaped(iv_call *call) {
     int64_t dims[IV_MAX_RANK];
     const iv_fact *fact = &call->facts[0];
@@ -45,8 +47,8 @@ static iv_status prepare_reshape(iv_node *node, iv_error *error) {
         return IV_OK;
     if (!iv_node_has(node, "shape") || count > IV_MAX_RANK)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                       "node %s: Reshape needs its shape, of at most %d extents, as input 1", node->name,
-                       IV_MAX_RANK);
+                       "node %s: Reshape needs its shape, of at most %d extents, as input 1",
+                       node->name, IV_MAX_RANK);
     params->rank = (int)count;
     if (count != 0)
         memcpy(params->shape, shape, (size_t)count * sizeof *shape);
@@ -62,8 +64,8 @@ typedef struct new_shape {
 } new_shape;
 
 /* Settles the entries that are numbers, or formulas that cannot be negative. */
-static iv_status settle_entries(iv_infer *infer, const iv_fact *input, int rank, const iv_dim *wanted,
-                                new_shape *shape) {
+static iv_status settle_entries(iv_infer *infer, const iv_fact *input, int rank,
+                                const iv_dim *wanted, new_shape *shape) {
     const reshape_params *params = infer->node->params;
     *shape = (new_shape){.rest = -1};
     for (int i = 0; i < rank; i++) {
@@ -82,7 +84,8 @@ static iv_status settle_entries(iv_infer *infer, const iv_fact *input, int rank,
         } else if (known && number == 0 && !params->zero_is_zero) {
             if (input->rank != IV_RANK_UNKNOWN && i >= input->rank)
                 return iv_infer_fail(infer, IV_ERROR_SHAPE,
-                                     "extent %d is copied from an input of rank %d", i, input->rank);
+                                     "extent %d is copied from an input of rank %d", i,
+                                     input->rank);
             shape->dims[i] = input->rank == IV_RANK_UNKNOWN ? NULL : input->dims[i];
         } else if (!known && !iv_dim_at_least(wanted[i], 0)) {
             shape->open++;
@@ -138,8 +141,8 @@ static iv_status infer_reshape(iv_infer *infer) {
     }
     new_shape shape;
     IV_TRY(settle_entries(infer, input, rank, wanted, &shape));
-    /* With a -1 elsewhere, a formula must be an extent. Without one, a single formula that might be -1 is what is left in
-     * either case; of several nothing is known. */
+    /* With a -1 elsewhere, a formula must be an extent. Without one, a single formula that might be
+     * -1 is what is left in either case; of several nothing is known. */
     if (shape.rest < 0 && shape.open > 0) {
         for (int i = 0; i < rank; i++) {
             if (shape.dims[i] == NULL || iv_dim_at_least(shape.dims[i], 0))
@@ -177,8 +180,8 @@ static iv_status infer_flatten(iv_infer *infer) {
     }
     int64_t axis = ((const axis_params *)infer->node->params)->axis;
     if (axis < -input->rank || axis > input->rank)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "axis %lld is outside [-%d, %d]", (long long)axis,
-                             input->rank, input->rank);
+        return iv_infer_fail(infer, IV_ERROR_SHAPE, "axis %lld is outside [-%d, %d]",
+                             (long long)axis, input->rank, input->rank);
     int cut = (int)(axis < 0 ? axis + input->rank : axis);
     iv_dim dims[2] = {iv_dim_product(infer->scope, input->dims, 0, cut),
                       iv_dim_product(infer->scope, input->dims, cut, input->rank)};
@@ -200,8 +203,8 @@ static iv_status prepare_axes(iv_node *node, iv_error *error) {
     const int64_t *axes;
     IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
     if (count > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d", node->name,
-                       (long long)count, IV_MAX_RANK);
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d",
+                       node->name, (long long)count, IV_MAX_RANK);
     params->has_axes = iv_node_has(node, "axes");
     params->count = (int)count;
     if (count != 0)
@@ -209,8 +212,8 @@ static iv_status prepare_axes(iv_node *node, iv_error *error) {
     return IV_OK;
 }
 
-/* The axes from the attribute or from input 1. *given: whether there are any; *count: how many, -1 if unknown; *known:
- * whether `axes` is filled. */
+/* The axes from the attribute or from input 1. *given: whether there are any; *count: how many, -1
+ * if unknown; *known: whether `axes` is filled. */
 static iv_status find_axes(iv_infer *infer, bool *given, int *count, bool *known, int64_t *axes) {
     const axes_params *params = infer->node->params;
     *given = params->has_axes || iv_infer_input(infer, 1) != NULL;
@@ -223,7 +226,8 @@ static iv_status find_axes(iv_infer *infer, bool *given, int *count, bool *known
     return IV_OK;
 }
 
-static iv_status mark_axes(iv_infer *infer, int rank, int count, const int64_t *axes, bool *marked) {
+static iv_status mark_axes(iv_infer *infer, int rank, int count, const int64_t *axes,
+                           bool *marked) {
     for (int i = 0; i < rank; i++)
         marked[i] = false;
     for (int i = 0; i < count; i++) {
@@ -295,8 +299,8 @@ static iv_status infer_unsqueeze(iv_infer *infer) {
     }
     int rank = input->rank + count;
     if (rank > IV_MAX_RANK)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank,
-                             IV_MAX_RANK);
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
+                             rank, IV_MAX_RANK);
     if (!known) {
         iv_infer_open(infer, 0, input->dtype, rank);
         return IV_OK;
@@ -330,8 +334,8 @@ static iv_status prepare_transpose(iv_node *node, iv_error *error) {
     for (int i = 0; i < params->rank; i++) {
         if (permutation[i] < 0 || permutation[i] >= count || (seen >> permutation[i] & 1) != 0)
             return iv_fail(error, IV_ERROR_INVALID_MODEL,
-                           "node %s: entry %d of perm, %lld, is out of range or repeated", node->name, i,
-                           (long long)permutation[i]);
+                           "node %s: entry %d of perm, %lld, is out of range or repeated",
+                           node->name, i, (long long)permutation[i]);
         seen |= 1u << permutation[i];
         params->permutation[i] = (int)permutation[i];
     }

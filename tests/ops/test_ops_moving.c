@@ -1,5 +1,5 @@
-/* Operators that move, pick and resize elements: their definitions on cases worked out by hand, hostile indices, and every failing
- * allocation. */
+/* Operators that move, pick and resize elements: their definitions on cases worked out by hand,
+ * hostile indices, and every failing allocation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,8 @@
 #include "ops/definition_cases.h"
 #include "support/failing.h"
 
-static node_runner with_ints(node_runner runner, const char *name, int64_t count, const int64_t *values) {
+static node_runner with_ints(node_runner runner, const char *name, int64_t count,
+                             const int64_t *values) {
     add_ints(&runner, name, count, values);
     return runner;
 }
@@ -56,8 +57,8 @@ static void slices_of_any_step(void **unused) {
     down.inputs[4] = LIST(IV_S64, (int64_t, INT64_MIN));
     down.input_count = 5;
     expect_output(down, TENSOR(IV_F32, (2, 1), (float, 3, 6)));
-    node_runner still = known(make_node("Slice", 13, grid(), LIST(IV_S64, (int64_t, 0)),
-                                        LIST(IV_S64, (int64_t, 1))));
+    node_runner still = known(
+        make_node("Slice", 13, grid(), LIST(IV_S64, (int64_t, 0)), LIST(IV_S64, (int64_t, 1))));
     still.inputs[3] = LIST(IV_S64, (int64_t, 1));
     still.inputs[4] = LIST(IV_S64, (int64_t, 0));
     still.input_count = 5;
@@ -83,12 +84,12 @@ static void reshape_moves_only_where_it_must(void **unused) {
     iv_tensor_release(source);
     expect_output(known(make_node("Reshape", 14, turned, LIST(IV_S64, (int64_t, -1)), NULL)),
                   LIST(IV_F32, (float, 1, 4, 2, 5, 3, 6)));
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, 4, -1)), NULL)), IV_ERROR_SHAPE,
-                   "-1 cannot be found");
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, -1, -1)), NULL)), IV_ERROR_SHAPE,
-                   "are -1");
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, 5)), NULL)), IV_ERROR_SHAPE,
-                   "[2,3]");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, 4, -1)), NULL)),
+                   IV_ERROR_SHAPE, "-1 cannot be found");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, -1, -1)), NULL)),
+                   IV_ERROR_SHAPE, "are -1");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(IV_S64, (int64_t, 5)), NULL)),
+                   IV_ERROR_SHAPE, "[2,3]");
 }
 
 static void uneven_split(void **unused) {
@@ -102,7 +103,8 @@ static void uneven_split(void **unused) {
     assert_int_equal(*(const int32_t *)(const void *)outputs[2].tensor->data, 5);
     release_outputs(outputs);
     node_clear(&runner);
-    runner = known(make_node("Split", 13, LIST(IV_S32, (int32_t, 1, 2, 3)), LIST(IV_S64, (int64_t, 4, -1)), NULL));
+    runner = known(make_node("Split", 13, LIST(IV_S32, (int32_t, 1, 2, 3)),
+                             LIST(IV_S64, (int64_t, 4, -1)), NULL));
     runner.output_count = 2;
     expect_refusal(runner, IV_ERROR_SHAPE, "split size 1 is -1");
 }
@@ -123,8 +125,8 @@ static void pads_of_every_mode(void **unused) {
                                              "mode", cases[i].mode));
         expect_output(runner, list_tensor(IV_F32, 1, (int64_t[]){7}, cases[i].expected, 7));
     }
-    expect_output(known(make_node("Pad", 13, LIST(IV_F32, (float, 1, 2, 3)), LIST(IV_S64, (int64_t, -1, 1)),
-                                  SCALAR(IV_F32, (float, 9)))),
+    expect_output(known(make_node("Pad", 13, LIST(IV_F32, (float, 1, 2, 3)),
+                                  LIST(IV_S64, (int64_t, -1, 1)), SCALAR(IV_F32, (float, 9)))),
                   LIST(IV_F32, (float, 2, 3, 9)));
     expect_refusal(known(make_node("Pad", 13, LIST(IV_F32, (float, 1, 2, 3)),
                                    LIST(IV_S64, (int64_t, INT64_MAX, INT64_MAX)), NULL)),
@@ -149,40 +151,46 @@ static void text_moves_with_its_storage(void **unused) {
 /* ---- indices ---- */
 
 static void indices_outside_are_named(void **unused) {
-    expect_refusal(with_int(make_node("Gather", 13, grid(), LIST(IV_S64, (int64_t, 3)), NULL), "axis", 1),
-                   IV_ERROR_SHAPE, "index 3 is outside extent 3 of axis 1");
-    expect_refusal(make_node("GatherElements", 13, grid(), TENSOR(IV_S64, (1, 1), (int64_t, INT64_MIN)), NULL),
-                   IV_ERROR_SHAPE, "outside extent 2 of axis 0");
-    expect_refusal(make_node("GatherND", 13, grid(), TENSOR(IV_S64, (1, 2), (int64_t, 0, -4)), NULL), IV_ERROR_SHAPE,
-                   "index -4 is outside extent 3 of axis 1");
+    expect_refusal(
+        with_int(make_node("Gather", 13, grid(), LIST(IV_S64, (int64_t, 3)), NULL), "axis", 1),
+        IV_ERROR_SHAPE, "index 3 is outside extent 3 of axis 1");
+    expect_refusal(
+        make_node("GatherElements", 13, grid(), TENSOR(IV_S64, (1, 1), (int64_t, INT64_MIN)), NULL),
+        IV_ERROR_SHAPE, "outside extent 2 of axis 0");
+    expect_refusal(
+        make_node("GatherND", 13, grid(), TENSOR(IV_S64, (1, 2), (int64_t, 0, -4)), NULL),
+        IV_ERROR_SHAPE, "index -4 is outside extent 3 of axis 1");
     expect_refusal(make_node("ScatterElements", 16, grid(), TENSOR(IV_S32, (1, 1), (int32_t, 2)),
                              TENSOR(IV_F32, (1, 1), (float, 0))),
-                   IV_ERROR_SHAPE, "node node (ScatterElements): index 2 is outside extent 2 of axis 0");
+                   IV_ERROR_SHAPE,
+                   "node node (ScatterElements): index 2 is outside extent 2 of axis 0");
     expect_refusal(make_node("ScatterND", 16, grid(), TENSOR(IV_S64, (1, 1), (int64_t, 5)),
                              TENSOR(IV_F32, (1, 3), (float, 0, 0, 0))),
                    IV_ERROR_SHAPE, "index 5");
     expect_refusal(make_node("ScatterND", 16, grid(), TENSOR(IV_S64, (1, 1), (int64_t, 0)),
                              TENSOR(IV_F32, (1, 2), (float, 0, 0))),
                    IV_ERROR_SHAPE, "do not fit");
-    expect_refusal(with_int(make_node("GatherND", 13, grid(), TENSOR(IV_S64, (1, 3), (int64_t, 0, 0, 0)), NULL),
+    expect_refusal(with_int(make_node("GatherND", 13, grid(),
+                                      TENSOR(IV_S64, (1, 3), (int64_t, 0, 0, 0)), NULL),
                             "batch_dims", 0),
                    IV_ERROR_SHAPE, "do not fit");
-    expect_refusal(known(make_node("TopK", 11, grid(), LIST(IV_S64, (int64_t, 4)), NULL)), IV_ERROR_SHAPE,
-                   "k is 4");
+    expect_refusal(known(make_node("TopK", 11, grid(), LIST(IV_S64, (int64_t, 4)), NULL)),
+                   IV_ERROR_SHAPE, "k is 4");
 }
 
 static void scatter_reduces_in_order(void **unused) {
     float nan = iv_nan_f32();
-    expect_output(with_text(make_node("ScatterElements", 18, LIST(IV_F32, (float, 1, 2, 3)),
-                                      LIST(IV_S64, (int64_t, 0, 0, -1)), LIST(IV_F32, (float, 5, 7, nan))),
-                            "reduction", "max"),
-                  LIST(IV_F32, (float, 7, 2, nan)));
+    expect_output(
+        with_text(make_node("ScatterElements", 18, LIST(IV_F32, (float, 1, 2, 3)),
+                            LIST(IV_S64, (int64_t, 0, 0, -1)), LIST(IV_F32, (float, 5, 7, nan))),
+                  "reduction", "max"),
+        LIST(IV_F32, (float, 7, 2, nan)));
     expect_output(with_text(make_node("ScatterElements", 18, LIST(IV_U8, (uint8_t, 250, 2)),
                                       LIST(IV_S64, (int64_t, 0, 0)), LIST(IV_U8, (uint8_t, 5, 7))),
                             "reduction", "add"),
                   LIST(IV_U8, (uint8_t, 6, 2)));
-    expect_output(make_node("ScatterElements", 18, LIST(IV_F32, (float, 1, 2)), LIST(IV_S64, (int64_t, 1, 1)),
-                            LIST(IV_F32, (float, 5, 7))),
+    expect_output(make_node("ScatterElements", 18, LIST(IV_F32, (float, 1, 2)),
+                            LIST(IV_S64, (int64_t, 1, 1)), LIST(IV_F32, (float, 5, 7))),
                   LIST(IV_F32, (float, 1, 7)));
 }
 
@@ -207,22 +215,25 @@ static void topk_has_one_order(void **unused) {
 
 static void einsum_is_one_chain(void **unused) {
     /* The diagonal, a repeated label, an ellipsis, three operands. */
-    expect_output(with_text(make_node("Einsum", 12, TENSOR(IV_F32, (2, 2), (float, 1, 2, 3, 4)), NULL, NULL),
-                            "equation", "ii->i"),
-                  LIST(IV_F32, (float, 1, 4)));
+    expect_output(
+        with_text(make_node("Einsum", 12, TENSOR(IV_F32, (2, 2), (float, 1, 2, 3, 4)), NULL, NULL),
+                  "equation", "ii->i"),
+        LIST(IV_F32, (float, 1, 4)));
     expect_output(with_text(make_node("Einsum", 12, grid(), NULL, NULL), "equation", "...j->..."),
                   LIST(IV_F32, (float, 6, 15)));
-    expect_output(with_text(make_node("Einsum", 12, LIST(IV_S32, (int32_t, 1, 2)), LIST(IV_S32, (int32_t, 3, 4)),
-                                      LIST(IV_S32, (int32_t, 5, 6))),
+    expect_output(with_text(make_node("Einsum", 12, LIST(IV_S32, (int32_t, 1, 2)),
+                                      LIST(IV_S32, (int32_t, 3, 4)), LIST(IV_S32, (int32_t, 5, 6))),
                             "equation", "i, j ,i -> ji"),
                   TENSOR(IV_S32, (2, 2), (int32_t, 15, 36, 20, 48)));
     /* Fused: 1 + 2^-24 would be lost without it. */
     float a = 1.0f + 0x1p-23f;
-    expect_output(with_text(make_node("Einsum", 12, LIST(IV_F32, (float, a, -1)), LIST(IV_F32, (float, a, 1)), NULL),
+    expect_output(with_text(make_node("Einsum", 12, LIST(IV_F32, (float, a, -1)),
+                                      LIST(IV_F32, (float, a, 1)), NULL),
                             "equation", "i,i"),
-                  SCALAR(IV_F32, (float, __builtin_fmaf(-1, 1, a *a))));
-    expect_refusal(with_text(make_node("Einsum", 12, grid(), grid(), NULL), "equation", "ij,jk->ik"), IV_ERROR_SHAPE,
-                   "one label has the extents 3 and 2");
+                  SCALAR(IV_F32, (float, __builtin_fmaf(-1, 1, a * a))));
+    expect_refusal(
+        with_text(make_node("Einsum", 12, grid(), grid(), NULL), "equation", "ij,jk->ik"),
+        IV_ERROR_SHAPE, "one label has the extents 3 and 2");
     expect_refusal(with_text(make_node("Einsum", 12, grid(), NULL, NULL), "equation", "i$->i"),
                    IV_ERROR_INVALID_MODEL, "$");
 }
@@ -248,16 +259,18 @@ static void resize_by_hand(void **unused) {
 }
 
 static void spectrum_of_a_quarter_turn(void **unused) {
-    node_runner runner = make_node("DFT", 17, TENSOR(IV_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
+    node_runner runner =
+        make_node("DFT", 17, TENSOR(IV_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
     expect_output(runner, TENSOR(IV_F32, (1, 4, 2), (float, 1, 0, 0, -1, -1, 0, 0, 1)));
     expect_output(known(make_node("HannWindow", 17, SCALAR(IV_S64, (int64_t, 4)), NULL, NULL)),
                   LIST(IV_F32, (float, 0, 0.5f, 1, 0.5f)));
 }
 
 static void boxes_that_overlap_go(void **unused) {
-    node_runner runner = make_node("NonMaxSuppression", 11,
-                                   TENSOR(IV_F32, (1, 3, 4), (float, 0, 0, 1, 1, 0, 0, 1, 0.9f, 5, 5, 6, 6)),
-                                   TENSOR(IV_F32, (1, 1, 3), (float, 0.5f, 0.9f, 0.5f)), NULL);
+    node_runner runner =
+        make_node("NonMaxSuppression", 11,
+                  TENSOR(IV_F32, (1, 3, 4), (float, 0, 0, 1, 1, 0, 0, 1, 0.9f, 5, 5, 6, 6)),
+                  TENSOR(IV_F32, (1, 1, 3), (float, 0.5f, 0.9f, 0.5f)), NULL);
     runner.inputs[2] = SCALAR(IV_S64, (int64_t, INT64_MAX));
     runner.inputs[3] = SCALAR(IV_F32, (float, 0.5f));
     runner.input_count = 4;
@@ -326,7 +339,8 @@ static node_runner make_dft(void) {
     return make_node("DFT", 17, TENSOR(IV_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
 }
 static node_runner make_axes(void) {
-    return known(with_ints(make_node("Unsqueeze", 11, grid(), NULL, NULL), "axes", 2, (int64_t[]){0, 2}));
+    return known(
+        with_ints(make_node("Unsqueeze", 11, grid(), NULL, NULL), "axes", 2, (int64_t[]){0, 2}));
 }
 
 /* Builds and runs the node once. Making the inputs is not part of it. */
@@ -345,7 +359,8 @@ static iv_status run_once(void *context) {
                                             attribute->count, attribute->ints, &error);
         } else {
             iv_string text = {attribute->strings[0], strlen(attribute->strings[0])};
-            status = iv_attributes_add_strings(&runner.attributes, attribute->name, true, 1, &text, &error);
+            status = iv_attributes_add_strings(&runner.attributes, attribute->name, true, 1, &text,
+                                               &error);
         }
     }
     if (status == IV_OK)
@@ -356,8 +371,9 @@ static iv_status run_once(void *context) {
 }
 
 static void every_allocation_may_fail(void **unused) {
-    static maker *const makers[] = {make_concat,  make_pad,  make_unique,         make_einsum, make_cubic,
-                                    make_scatter, make_tile, make_split_sequence, make_dft,    make_axes};
+    static maker *const makers[] = {make_concat, make_pad,     make_unique, make_einsum,
+                                    make_cubic,  make_scatter, make_tile,   make_split_sequence,
+                                    make_dft,    make_axes};
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
         node_runner made = makers[i]();
         check_failing_allocations(run_once, &made);

@@ -1,5 +1,5 @@
-/* Facts of the operators that move elements and run graphs: shapes stay formulas of the model's symbols, and never say more than
- * evaluation keeps. */
+/* Facts of the operators that move elements and run graphs: shapes stay formulas of the model's
+ * symbols, and never say more than evaluation keeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,19 +59,22 @@ static iv_value_id input(builder *self, iv_dtype dtype, int rank, const char *co
     input(self, dtype, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),              \
           (const char *const[]){__VA_ARGS__})
 
-static iv_value_id constant(builder *self, iv_dtype dtype, int rank, int64_t extent, const void *data) {
+static iv_value_id constant(builder *self, iv_dtype dtype, int rank, int64_t extent,
+                            const void *data) {
     iv_tensor *tensor;
     iv_value_id value;
     char name[16];
     snprintf(name, sizeof name, "v%zu", self->graph->value_count);
     assert_int_equal(iv_tensor_from_data(dtype, rank, &extent, data, &tensor, NULL), IV_OK);
-    assert_int_equal(iv_graph_add_constant(self->graph, self->scope, name, tensor, &value, NULL), IV_OK);
+    assert_int_equal(iv_graph_add_constant(self->graph, self->scope, name, tensor, &value, NULL),
+                     IV_OK);
     iv_tensor_release(tensor);
     return value;
 }
 
 #define NUMBERS(self, ...)                                                                         \
-    constant(self, IV_S64, 1, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
+    constant(self, IV_S64, 1, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8),                     \
+             (int64_t[]){__VA_ARGS__})
 
 static iv_value_id scalar(builder *self, int64_t number) {
     return constant(self, IV_S64, 0, 1, &number);
@@ -82,7 +85,8 @@ static void set_int(builder *self, const char *name, int64_t value) {
 }
 
 /* Appends a node with one or more outputs; returns the first, the others follow. */
-static iv_value_id node(builder *self, const char *op, int inputs, const iv_value_id *ids, int captures, int outputs) {
+static iv_value_id node(builder *self, const char *op, int inputs, const iv_value_id *ids,
+                        int captures, int outputs) {
     iv_value_id results[8];
     char name[16];
     iv_error error;
@@ -90,8 +94,8 @@ static iv_value_id node(builder *self, const char *op, int inputs, const iv_valu
     for (int i = 0; i < outputs; i++)
         results[i] = add_value(self);
     assert_non_null(iv_op_find("", op));
-    must(iv_graph_add_node(self->graph, iv_op_find("", op), 17, name, inputs, ids, captures, outputs, results,
-                           &self->attributes, NULL, &error),
+    must(iv_graph_add_node(self->graph, iv_op_find("", op), 17, name, inputs, ids, captures,
+                           outputs, results, &self->attributes, NULL, &error),
          &error);
     return results[0];
 }
@@ -168,8 +172,10 @@ static void views_of_symbols(void **unused) {
     iv_value_id x = INPUT(&b, IV_F32, "batch", "1", "time");
     iv_value_id squeezed = NODE(&b, "Squeeze", x, NUMBERS(&b, 1));
     iv_value_id turned = NODE(&b, "Transpose", x);
-    iv_value_id last = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 0));
-    iv_value_id whole = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 2));
+    iv_value_id last =
+        NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 0));
+    iv_value_id whole =
+        NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 2));
     iv_value_id back = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MIN), NUMBERS(&b, 2),
                             NUMBERS(&b, -1));
     iv_value_id even = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT32_MAX), NUMBERS(&b, 2),
@@ -232,7 +238,8 @@ static void size_of_symbols(void **unused) {
 
 /* ---- graphs within graphs ---- */
 
-/* A loop over x[batch,2] with body (i, condition, x, kept) -> (condition, joined, kept, stacked x); `grows` joins x to itself. */
+/* A loop over x[batch,2] with body (i, condition, x, kept) -> (condition, joined, kept, stacked x);
+ * `grows` joins x to itself. */
 static iv_value_id make_loop(builder *b, bool grows, iv_value_id trips, iv_value_id condition) {
     builder body = start(b->scope);
     iv_value_id inner[4];
@@ -290,7 +297,8 @@ static void loop_ends_when_the_data_say_so(void **unused) {
     finish(&b);
 }
 
-/* If with x[batch,2] captured: the first branch gives x, the second its transpose or a squeeze that cannot be. */
+/* If with x[batch,2] captured: the first branch gives x, the second its transpose or a squeeze that
+ * cannot be. */
 static iv_value_id make_if(builder *b, iv_value_id condition, const char *other) {
     iv_value_id x = INPUT(b, IV_F32, "batch", "2");
     static const char *const branches[] = {"then_branch", "else_branch"};
