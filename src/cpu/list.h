@@ -11,6 +11,7 @@
     family(matmul) \
     family(conv) \
     family(pool) \
+    family(recurrent) \
     family(elementwise) \
 
 /* clang-format on */
