@@ -29,5 +29,23 @@ test-exhaustive:
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -C exhaustive -L exhaustive
 
+# Whole networks against ONNX Runtime, and the kernels against the machine's peak; the peer lives in .venv-bench.
+bench-cpu: .venv-bench/bin/onnx-is-there
+	tools/install-dependencies build
+	cmake -G Ninja -S . -B $(BUILD)-bench -DINVAR_TESTS=OFF -DINVAR_BENCH=ON
+	cmake --build $(BUILD)-bench -j $(JOBS)
+	.venv-bench/bin/python bench/models/make_models.py .cache/models
+	$(BUILD)-bench/bench/gemm_bench --only 2048
+	$(BUILD)-bench/bench/chain16_bench
+	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)-bench/src/libinvar.so --models .cache/models $(BENCH_OPTIONS)
+
+.venv-bench/bin/onnx-is-there: bench/requirements.txt
+	python3 -m venv .venv-bench
+	.venv-bench/bin/pip install -q --no-deps -r bench/requirements.txt
+	touch $@
+
+install: all
+	cmake --install $(BUILD)
+
 clean:
 	rm -rf build build-*
