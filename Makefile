@@ -2,7 +2,10 @@
 BUILD ?= build
 JOBS ?= $(shell nproc)
 
-.PHONY: all demo test test-exhaustive sanitize fuzz bench-cpu install clean
+PREFIX ?= /usr/local
+SECONDS_EACH ?= 60
+
+.PHONY: all demo test test-bits test-exhaustive sanitize fuzz install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -22,30 +25,33 @@ test:
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
+# The standard's cases in all 48 combinations of instruction set, threads, passes and layout.
+test-bits:
+	tools/install-dependencies test
+	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS) --target invar
+	ctest --test-dir $(BUILD) --output-on-failure -C bits -R conformance_bits_all
+
+# AddressSanitizer with UndefinedBehaviorSanitizer, then ThreadSanitizer.
+sanitize:
+	tools/install-dependencies test
+	JOBS=$(JOBS) tools/sanitize address
+	JOBS=$(JOBS) tools/sanitize thread
+
+# Every fuzz target for SECONDS_EACH.
+fuzz:
+	tools/install-dependencies test
+	JOBS=$(JOBS) tools/fuzz $(SECONDS_EACH)
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
 # Every input of every one-argument f32 function (2^32 each): about an hour on two cores.
 test-exhaustive:
 	tools/install-dependencies test
 	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -C exhaustive -L exhaustive
-
-# Whole networks against ONNX Runtime, and the kernels against the machine's peak; the peer lives in .venv-bench.
-bench-cpu: .venv-bench/bin/onnx-is-there
-	tools/install-dependencies build
-	cmake -G Ninja -S . -B $(BUILD)-bench -DINVAR_TESTS=OFF -DINVAR_BENCH=ON
-	cmake --build $(BUILD)-bench -j $(JOBS)
-	.venv-bench/bin/python bench/models/make_models.py .cache/models
-	$(BUILD)-bench/bench/gemm_bench --only 2048
-	$(BUILD)-bench/bench/chain16_bench
-	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)-bench/src/libinvar.so --models .cache/models $(BENCH_OPTIONS)
-
-.venv-bench/bin/onnx-is-there: bench/requirements.txt
-	python3 -m venv .venv-bench
-	.venv-bench/bin/pip install -q --no-deps -r bench/requirements.txt
-	touch $@
-
-install: all
-	cmake --install $(BUILD)
 
 clean:
 	rm -rf build build-*
