@@ -316,7 +316,7 @@ static iv_status infer_both(iv_infer *infer) {
             second = IV_OK;
         } else {
             for (int i = 0; i < infer->output_count && second == IV_OK; i++) {
-                bool changed;
+                bool changed = false;
                 if (first == IV_OK)
                     second =
                         iv_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
