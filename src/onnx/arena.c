@@ -1,6 +1,7 @@
 #include "onnx/arena.h"
 
 #include <stdalign.h>
+#include <sys/mman.h>
 
 #include "base/allocation.h"
 
@@ -13,6 +14,9 @@ struct iv_arena_block {
 #define FIRST_BLOCK_BYTES 8192
 #define LARGEST_BLOCK_BYTES ((size_t)1 << 20)
 #define PIECE_ALIGNMENT 16
+/* Letting pages go costs a system call, and the few that are still needed come back from the page
+ * cache. */
+#define COPIED_BYTES ((size_t)32 << 20)
 
 static void *allocate_for_protobuf(void *context, size_t bytes) {
     return iv_arena_allocate(context, bytes);
@@ -28,6 +32,19 @@ static void free_for_protobuf(void *context, void *pointer) {
 void iv_arena_begin(iv_arena *arena, size_t budget) {
     *arena = (iv_arena){.next_bytes = FIRST_BLOCK_BYTES, .budget = budget};
     arena->allocator = (ProtobufCAllocator){allocate_for_protobuf, free_for_protobuf, arena};
+}
+
+void iv_arena_set_mapping(iv_arena *arena, const void *mapping, size_t bytes) {
+    arena->mapping = (void *)(uintptr_t)mapping;
+    arena->mapping_bytes = bytes;
+}
+
+static void let_pages_go(iv_arena *arena, size_t bytes) {
+    arena->copied += bytes;
+    if (arena->mapping == NULL || arena->copied < COPIED_BYTES)
+        return;
+    arena->copied = 0;
+    (void)madvise(arena->mapping, arena->mapping_bytes, MADV_DONTNEED); /* only a hint */
 }
 
 void iv_arena_end(iv_arena *arena) {
@@ -60,6 +77,7 @@ void *iv_arena_allocate(iv_arena *arena, size_t bytes) {
     }
     arena->budget -= bytes;
     if (bytes >= IV_ARENA_OWN_BLOCK) {
+        let_pages_go(arena, bytes);
         iv_arena_block *block = add_block(arena, bytes);
         return block != NULL ? block->data : NULL;
     }

@@ -21,12 +21,19 @@ typedef struct iv_arena {
     size_t next_bytes;      /* of the next block for small pieces */
     size_t budget;          /* bytes that may still be handed out */
     bool exhausted;         /* the budget, not memory, ran out */
+    void *mapping;          /* the file that is unpacked, where it is mapped; else NULL */
+    size_t mapping_bytes;
+    size_t copied; /* into large pieces since the mapping's pages were let go */
     ProtobufCAllocator allocator;
 } iv_arena;
 
 /** Begins an arena of at most `budget` bytes. The arena must stay where it is. Allocates nothing.
  */
 void iv_arena_begin(iv_arena *arena, size_t budget);
+/** Says that what is unpacked is a read-only mapping of a file: then its pages are let go while
+ * they are copied, so that a model is not in memory twice. Never for other memory, whose contents
+ * that would erase. */
+void iv_arena_set_mapping(iv_arena *arena, const void *mapping, size_t bytes);
 /** Frees everything but what was taken over. */
 void iv_arena_end(iv_arena *arena);
 /** `bytes` bytes, aligned to 16 and not initialised; NULL when memory or the budget ran out. */

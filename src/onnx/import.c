@@ -134,11 +134,15 @@ static void end_import(iv_importer *importer) {
     iv_arena_end(&importer->arena);
 }
 
-iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_scope *scope,
-                       iv_graph **graph, iv_onnx_info *info, iv_error *error) {
+static iv_status load(const iv_mapping *file, bool mapped, const char *folder, iv_scope *scope,
+                      iv_graph **graph, iv_onnx_info *info, iv_error *error) {
+    const void *bytes = file->bytes;
+    size_t size = file->size;
     iv_importer importer = {.scope = scope, .size = size, .dense_left = IV_ONNX_DENSE_BYTES};
     iv_arena_begin(&importer.arena, iv_wire_budget(size));
     iv_external_begin(&importer.external, folder);
+    if (mapped)
+        iv_arena_set_mapping(&importer.arena, bytes, size);
     ProtobufCMessage *message;
     iv_graph *fresh = NULL;
     iv_status status = iv_wire_unpack(bytes, size, &onnx__model_proto__descriptor, &importer.arena,
@@ -161,6 +165,11 @@ iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_sc
     return status;
 }
 
+iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_scope *scope,
+                       iv_graph **graph, iv_onnx_info *info, iv_error *error) {
+    return load(&(iv_mapping){bytes, size}, false, folder, scope, graph, info, error);
+}
+
 iv_status iv_onnx_load_file(const char *path, iv_scope *scope, iv_graph **graph, iv_onnx_info *info,
                             iv_error *error) {
     iv_mapping mapping;
@@ -174,7 +183,7 @@ iv_status iv_onnx_load_file(const char *path, iv_scope *scope, iv_graph **graph,
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    iv_status status = iv_onnx_load(mapping.bytes, mapping.size, folder, scope, graph, info, error);
+    iv_status status = load(&mapping, true, folder, scope, graph, info, error);
     iv_free(folder);
     iv_file_unmap(&mapping);
     if (status != IV_OK)

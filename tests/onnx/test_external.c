@@ -211,6 +211,54 @@ static void test_from_memory(void **state) {
     assert_int_equal(iv_allocation_count().live_blocks, 0);
 }
 
+/* A file so large that its pages are let go while it is read: all tensors must be whole. */
+static void test_large_file(void **state) {
+    enum { TENSORS = 3, ELEMENTS = 5 << 20 };
+    float *data = malloc(ELEMENTS * sizeof *data);
+    assert_non_null(data);
+    FILE *file = fopen(in_folder("model/model.onnx"), "wb");
+    assert_non_null(file);
+    Onnx__TensorProto tensor = ONNX__TENSOR_PROTO__INIT;
+    int64_t dims = ELEMENTS;
+    tensor.n_dims = 1, tensor.dims = &dims, tensor.has_data_type = 1, tensor.data_type = 1;
+    tensor.has_raw_data = 1;
+    tensor.raw_data = (ProtobufCBinaryData){ELEMENTS * sizeof *data, (uint8_t *)data};
+    char names[TENSORS][3] = {"w0", "w1", "w2"};
+    Onnx__TensorProto tensors[TENSORS], *initializers[TENSORS];
+    for (int i = 0; i < TENSORS; i++) {
+        tensors[i] = tensor;
+        tensors[i].name = names[i];
+        initializers[i] = &tensors[i];
+    }
+    Onnx__GraphProto graph_proto = ONNX__GRAPH_PROTO__INIT;
+    graph_proto.n_initializer = TENSORS, graph_proto.initializer = initializers;
+    Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
+    model.has_ir_version = 1, model.ir_version = 8, model.graph = &graph_proto;
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        data[i] = (float)i;
+    size_t size = onnx__model_proto__get_packed_size(&model);
+    uint8_t *packed = malloc(size);
+    assert_non_null(packed);
+    onnx__model_proto__pack(&model, packed);
+    assert_int_equal(fwrite(packed, 1, size, file), size);
+    fclose(file);
+    free(packed);
+
+    iv_scope *scope;
+    iv_graph *graph;
+    assert_int_equal(iv_scope_create(&scope, NULL), IV_OK);
+    assert_int_equal(iv_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL),
+                     IV_OK);
+    assert_int_equal(graph->value_count, TENSORS);
+    for (int i = 0; i < TENSORS; i++)
+        assert_memory_equal(iv_tensor_data(graph->values[i].fact.constant), data,
+                            ELEMENTS * sizeof *data);
+    iv_graph_destroy(graph);
+    iv_scope_destroy(scope);
+    free(data);
+    assert_int_equal(iv_allocation_count().live_blocks, 0);
+}
+
 static iv_status load_once(void *context) {
     float value;
     iv_error error;
@@ -224,10 +272,10 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),     cmocka_unit_test(test_misaligned),
-        cmocka_unit_test(test_outside),   cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_copies),    cmocka_unit_test(test_from_memory),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_found),      cmocka_unit_test(test_misaligned),
+        cmocka_unit_test(test_outside),    cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_copies),     cmocka_unit_test(test_from_memory),
+        cmocka_unit_test(test_large_file), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
