@@ -1,0 +1,234 @@
+/* Products, convolutions, pools and recurrent operators while memory runs out: by definition and by
+ * kernel, every failed allocation is reported and leaves nothing behind. */
+#include "ops/kernel_cases.h"
+
+#include "support/failing.h"
+
+typedef struct operand {
+    iv_dtype dtype;
+    int rank; /* -1: omitted */
+    int64_t dims[4];
+} operand;
+
+typedef struct memory_case {
+    const char *op;
+    int version, outputs;
+    bool has_kernel;
+    const char *ints; /* an attribute that holds `values`, or NULL */
+    int64_t count, values[4];
+    int inputs;
+    operand operands[9];
+} memory_case;
+
+#define NONE                                                                                       \
+    {                                                                                              \
+        IV_F32, -1, {                                                                              \
+            0                                                                                      \
+        }                                                                                          \
+    }
+
+static const memory_case cases[] = {
+    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{IV_F32, 3, {2, 5, 7}}, {IV_F32, 2, {7, 6}}}},
+    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{IV_F16, 2, {5, 7}}, {IV_F16, 2, {7, 6}}}},
+    {"MatMul", 13, 1, false, NULL, 0, {0}, 2, {{IV_S64, 2, {5, 7}}, {IV_S64, 2, {7, 6}}}},
+    {"Gemm",
+     13,
+     1,
+     true,
+     NULL,
+     0,
+     {0},
+     3,
+     {{IV_BF16, 2, {5, 7}}, {IV_BF16, 2, {7, 6}}, {IV_BF16, 1, {6}}}},
+    {"MatMulInteger",
+     10,
+     1,
+     false,
+     NULL,
+     0,
+     {0},
+     3,
+     {{IV_U8, 2, {5, 7}}, {IV_S8, 2, {7, 6}}, {IV_U8, 1, {5}}}},
+    {"QLinearMatMul",
+     10,
+     1,
+     false,
+     NULL,
+     0,
+     {0},
+     8,
+     {{IV_U8, 2, {5, 7}},
+      {IV_F32, 0, {0}},
+      {IV_U8, 0, {0}},
+      {IV_S8, 2, {7, 6}},
+      {IV_F32, 0, {0}},
+      {IV_S8, 0, {0}},
+      {IV_F32, 0, {0}},
+      {IV_U8, 0, {0}}}},
+    {"Conv",
+     11,
+     1,
+     true,
+     "pads",
+     4,
+     {1, 1, 1, 1},
+     3,
+     {{IV_F32, 4, {1, 3, 5, 6}}, {IV_F32, 4, {4, 3, 3, 3}}, {IV_F32, 1, {4}}}},
+    {"Conv",
+     11,
+     1,
+     true,
+     "pads",
+     4,
+     {1, 1, 1, 1},
+     3,
+     {{IV_BF16, 4, {1, 3, 5, 6}}, {IV_BF16, 4, {4, 3, 3, 3}}, {IV_BF16, 1, {4}}}},
+    {"ConvTranspose",
+     11,
+     1,
+     false,
+     "strides",
+     2,
+     {2, 1},
+     2,
+     {{IV_F32, 4, {1, 3, 5, 6}}, {IV_F32, 4, {3, 4, 3, 3}}}},
+    {"ConvInteger",
+     10,
+     1,
+     false,
+     "pads",
+     4,
+     {1, 1, 1, 1},
+     4,
+     {{IV_U8, 4, {1, 3, 5, 6}}, {IV_S8, 4, {4, 3, 3, 3}}, {IV_U8, 0, {0}}, {IV_S8, 1, {4}}}},
+    {"QLinearConv",
+     10,
+     1,
+     false,
+     NULL,
+     0,
+     {0},
+     9,
+     {{IV_U8, 4, {1, 3, 5, 6}},
+      {IV_F32, 0, {0}},
+      {IV_U8, 0, {0}},
+      {IV_S8, 4, {4, 3, 3, 3}},
+      {IV_F32, 1, {4}},
+      {IV_S8, 1, {4}},
+      {IV_F32, 0, {0}},
+      {IV_S8, 0, {0}},
+      {IV_S32, 1, {4}}}},
+    {"MaxPool", 12, 1, true, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
+    {"MaxPool", 12, 2, false, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
+    {"AveragePool", 11, 1, true, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
+    {"LpPool", 11, 1, false, "kernel_shape", 2, {2, 2}, 1, {{IV_F64, 4, {1, 3, 5, 6}}}},
+    {"GlobalAveragePool", 1, 1, true, NULL, 0, {0}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
+    {"GlobalMaxPool", 1, 1, true, NULL, 0, {0}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
+    {"GlobalLpPool", 2, 1, false, NULL, 0, {0}, 1, {{IV_BF16, 4, {1, 3, 5, 6}}}},
+    {"RNN",
+     14,
+     2,
+     true,
+     NULL,
+     0,
+     {0},
+     3,
+     {{IV_F32, 3, {3, 2, 5}}, {IV_F32, 3, {1, 4, 5}}, {IV_F32, 3, {1, 4, 4}}}},
+    {"GRU",
+     14,
+     2,
+     true,
+     NULL,
+     0,
+     {0},
+     6,
+     {{IV_F32, 3, {3, 2, 5}},
+      {IV_F32, 3, {1, 12, 5}},
+      {IV_F32, 3, {1, 12, 4}},
+      {IV_F32, 2, {1, 24}},
+      NONE,
+      {IV_F32, 3, {1, 2, 4}}}},
+    {"LSTM",
+     14,
+     3,
+     true,
+     "layout",
+     1,
+     {1},
+     8,
+     {{IV_F32, 3, {2, 3, 5}},
+      {IV_F32, 3, {1, 16, 5}},
+      {IV_F32, 3, {1, 16, 4}},
+      {IV_F32, 2, {1, 32}},
+      NONE,
+      {IV_F32, 3, {2, 1, 4}},
+      {IV_F32, 3, {2, 1, 4}},
+      {IV_F32, 2, {1, 12}}}},
+    {"LSTM",
+     14,
+     3,
+     false,
+     NULL,
+     0,
+     {0},
+     3,
+     {{IV_F16, 3, {3, 2, 5}}, {IV_F16, 3, {1, 16, 5}}, {IV_F16, 3, {1, 16, 4}}}},
+};
+
+typedef struct attempt {
+    const memory_case *test;
+    iv_tensor *inputs[NODE_INPUTS];
+    iv_isa isa;
+    uint64_t constants;
+} attempt;
+
+static iv_status run_attempt(void *context) {
+    const attempt *attempt = context;
+    const memory_case *test = attempt->test;
+    node_runner runner = {.op = test->op,
+                          .version = test->version,
+                          .input_count = test->inputs,
+                          .output_count = test->outputs,
+                          .constants = attempt->constants};
+    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    iv_error error;
+    for (int i = 0; i < test->inputs; i++)
+        runner.inputs[i] = iv_tensor_retain(attempt->inputs[i]);
+    iv_status status = IV_OK;
+    if (test->ints != NULL)
+        status = iv_attributes_add_ints(&runner.attributes, test->ints, test->count == 1,
+                                        test->count, test->values, &error);
+    if (status == IV_OK)
+        status = node_run(&runner, attempt->isa, 1, outputs, &error);
+    release_outputs(outputs);
+    node_clear(&runner);
+    return status;
+}
+
+static void failed_allocations_leave_nothing_behind(void **unused) {
+    random_source source = {1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        attempt attempt = {.test = &cases[i]};
+        for (int k = 0; k < cases[i].inputs; k++) {
+            const operand *operand = &cases[i].operands[k];
+            if (operand->rank >= 0)
+                attempt.inputs[k] =
+                    random_tensor(&source, ORDINARY, operand->dtype, operand->rank, operand->dims);
+        }
+        for (int constants = 0; constants < 2; constants++) {
+            attempt.constants = constants == 0 ? 0 : 6; /* weights and bias */
+            attempt.isa = IV_ISA_BEST;
+            check_failing_allocations(run_attempt, &attempt);
+            attempt.isa = IV_ISA_SCALAR;
+            if (cases[i].has_kernel)
+                check_failing_allocations(run_attempt, &attempt);
+        }
+        for (int k = 0; k < NODE_INPUTS; k++)
+            iv_tensor_release(attempt.inputs[k]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(failed_allocations_leave_nothing_behind)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
