@@ -143,9 +143,8 @@ void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const 
 
 /* ---- reference ---- */
 
-/* The weights of each group as a matrix [taps * group_inputs][group_outputs]. */
-static void pack_weights(const iv_conv_extents *shape, size_t size, iv_conv_operand w,
-                         char *packed) {
+void iv_conv_pack_reference(const iv_conv_extents *shape, size_t size, iv_conv_operand w,
+                            char *packed) {
     int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
     int axes = shape->axes;
     for (int i = 0; i < axes; i++) {
@@ -226,7 +225,7 @@ iv_status iv_conv_reference(const iv_conv_extents *shape, iv_dtype dtype, iv_con
     if (packed == NULL || patch == NULL || sums == NULL)
         status = iv_fail_memory(error, ((size_t)shape->groups * group_elements + products) * size);
     if (status == IV_OK)
-        pack_weights(shape, size, w, packed);
+        iv_conv_pack_reference(shape, size, w, packed);
     for (int64_t n = 0; n < shape->batch && status == IV_OK; n++) {
         for (int64_t g = 0; g < shape->groups; g++)
             convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch,

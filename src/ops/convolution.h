@@ -57,6 +57,11 @@ iv_status iv_conv_reference(const iv_conv_extents *shape, iv_dtype dtype, iv_con
                             iv_conv_operand w, iv_conv_finish *finish, void *context,
                             iv_error *error);
 
+/** Writes the weights of each group as a gapless matrix [taps * group_inputs][group_outputs], in
+ * chain order; elements are of `size` bytes. */
+void iv_conv_pack_reference(const iv_conv_extents *shape, size_t size, iv_conv_operand w,
+                            char *packed);
+
 /** Adds a bias of `dtype` (NULL: none) to `count` sums of its accumulator dtype: one rounding. */
 void iv_conv_add_bias(iv_dtype dtype, int64_t count, void *sums, const void *bias,
                       int64_t bias_stride);

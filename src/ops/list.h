@@ -53,6 +53,7 @@
     family(convolution) \
     family(convolution_transpose) \
     family(convolution_integer) \
+    family(convolution_deformable) \
     family(pool_max) \
     family(pool_average) \
     family(pool_global) \

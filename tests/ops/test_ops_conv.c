@@ -138,6 +138,47 @@ static void wrong_shapes_are_refused(void **unused) {
     }
 }
 
+/* With offsets of zero, a deformable convolution samples exactly what Conv reads. */
+static void deformable_without_offsets_is_a_convolution(void **unused) {
+    random_source source = {6};
+    for (int round = 0; round < 12; round++) {
+        iv_dtype dtype = round % 4 == 3 ? IV_F64 : float_dtypes[round % 4];
+        int64_t offset_groups = random_between(&source, 1, 2);
+        iv_value outputs[2][NODE_OUTPUTS] = {{{0}}};
+        node_runner runners[2] = {
+            {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1},
+            {.op = "DeformConv", .version = 19, .input_count = 4, .output_count = 1}};
+        iv_tensor *x = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){2, 4, 6, 5});
+        iv_tensor *w = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){6, 2, 3, 2});
+        iv_tensor *bias = random_tensor(&source, ORDINARY, dtype, 1, (int64_t[]){6});
+        iv_tensor *zero = NULL, *offsets = NULL;
+        assert_int_equal(iv_tensor_create(dtype, 0, NULL, &zero, NULL), IV_OK);
+        assert_int_equal(
+            iv_tensor_broadcast(zero, 4, (int64_t[]){2, 12 * offset_groups, 6, 6}, &offsets, NULL),
+            IV_OK);
+        iv_tensor_release(zero);
+        for (int i = 0; i < 2; i++) {
+            add_int(&runners[i], "group", 2);
+            add_ints(&runners[i], "pads", 4, (int64_t[]){1, 1, 1, 1});
+            runners[i].inputs[0] = iv_tensor_retain(x);
+            runners[i].inputs[1] = iv_tensor_retain(w);
+            runners[i].inputs[2 + i] = iv_tensor_retain(bias);
+        }
+        add_int(&runners[1], "offset_group", offset_groups);
+        runners[1].inputs[2] = offsets;
+        for (int i = 0; i < 2; i++)
+            node_must_run(&runners[i], IV_ISA_BEST, 1, outputs[i]);
+        assert_true(iv_tensor_equal(outputs[0][0].tensor, outputs[1][0].tensor));
+        for (int i = 0; i < 2; i++) {
+            release_outputs(outputs[i]);
+            node_clear(&runners[i]);
+        }
+        iv_tensor_release(x);
+        iv_tensor_release(w);
+        iv_tensor_release(bias);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(definition_runs_taps_then_channels),
@@ -145,6 +186,7 @@ int main(void) {
         cmocka_unit_test(kernels_equal_the_definition),
         cmocka_unit_test(larger_images_are_cut_alike),
         cmocka_unit_test(empty_convolutions_run),
+        cmocka_unit_test(deformable_without_offsets_is_a_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

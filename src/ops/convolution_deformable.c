@@ -1,0 +1,225 @@
+/* DeformConv on images: a convolution whose taps are moved by offsets that are inputs.
+ *
+ * The tap of kernel position k at output position o lies at p = (o * stride - begin + k * dilation)
+ * + offset along each axis. With p0 = floor(p) and f = p - p0, its value is
+ *
+ *     v = ((w00 * x00 + w01 * x01) + w10 * x10) + w11 * x11,  w01 = (1 - f_y) * f_x, and so on,
+ *
+ * where corners outside the image are left out of the sum, which starts from +0; it is +0 when p is
+ * not in (-1, extent) or is NaN; times the mask, if there is one. Each operation is rounded once,
+ * in f32 (f64 for f64), and v to f16 or bf16. These values take the input's place in the chain of
+ * Conv; then the bias. */
+#include <math.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "ops/contraction.h"
+#include "ops/convolution.h"
+#include "ops/list.h"
+#include "ops/real.h"
+
+typedef struct deform_params {
+    iv_conv_params conv;
+    int64_t offset_group;
+} deform_params;
+
+static iv_status prepare_deform(iv_node *node, iv_error *error) {
+    deform_params *params = node->params;
+    IV_TRY(iv_conv_prepare(node, error));
+    IV_TRY(iv_node_int(node, "offset_group", 1, &params->offset_group, error));
+    if (params->offset_group < 1 || params->offset_group > INT32_MAX)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+                       "node %s (%s): offset_group is %lld; it must be at least 1", node->name,
+                       node->op->name, (long long)params->offset_group);
+    return IV_OK;
+}
+
+/* Checks that input `index`, if it is there, is [batch, per_tap * taps * offset groups,
+ * positions…]. */
+static iv_status check_per_tap(const iv_infer *infer, int index, iv_dtype dtype, int64_t per_tap,
+                               const iv_fact *w) {
+    const deform_params *params = infer->node->params;
+    const iv_fact *fact, *y = &infer->outputs[0];
+    int64_t have, want;
+    if (iv_infer_input(infer, index) == NULL)
+        return IV_OK;
+    IV_TRY(iv_infer_require(infer, index, IV_SET(dtype), &fact));
+    if (fact->rank == IV_RANK_UNKNOWN || y->rank == IV_RANK_UNKNOWN)
+        return IV_OK;
+    bool fits = fact->rank == 4;
+    for (int d = 0; d < 4 && fits; d++) {
+        if (d != 1)
+            fits = !iv_dim_is_constant(fact->dims[d], &have) ||
+                   !iv_dim_is_constant(y->dims[d], &want) || have == want;
+    }
+    int64_t height, width;
+    if (fits && w->rank == 4 && iv_dim_is_constant(w->dims[2], &height) &&
+        iv_dim_is_constant(w->dims[3], &width) && iv_dim_is_constant(fact->dims[1], &have))
+        fits = have == per_tap * params->offset_group * height * width;
+    if (!fits)
+        return iv_infer_fail(
+            infer, IV_ERROR_SHAPE,
+            "input %d must hold %lld numbers per offset group, kernel position and "
+            "output position",
+            index, (long long)per_tap);
+    return IV_OK;
+}
+
+static iv_status infer_deform(iv_infer *infer) {
+    const deform_params *params = infer->node->params;
+    const iv_fact *x, *w;
+    int64_t channels;
+    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
+    IV_TRY(iv_infer_require(infer, 1, IV_SET(x->dtype), &w));
+    IV_TRY(iv_conv_infer(infer, x, w, x->dtype));
+    const iv_fact *y = &infer->outputs[0];
+    if (y->rank != IV_RANK_UNKNOWN && y->rank != 4)
+        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED,
+                             "%d spatial axes; deformable convolutions have two", y->rank - 2);
+    if (x->rank == 4 && iv_dim_is_constant(x->dims[1], &channels) &&
+        channels % params->offset_group != 0)
+        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                             "%lld channels do not divide into %lld offset groups",
+                             (long long)channels, (long long)params->offset_group);
+    IV_TRY(check_per_tap(infer, 2, x->dtype, 2, w));
+    IV_TRY(check_per_tap(infer, 4, x->dtype, 1, w));
+    return iv_conv_infer_bias(infer, 3, x->dtype, y->rank == 4 ? y->dims[1] : NULL);
+}
+
+typedef struct deformation {
+    iv_conv_extents extents;
+    int64_t channels_per_offset; /* channels that share an offset */
+    iv_dtype dtype;
+    int64_t size;
+    const iv_tensor *x, *offset, *bias, *mask;
+    iv_tensor *y;
+    char *packed, *patch;
+    void *sums;
+} deformation;
+
+/* Element (batch, channel, y, x) of a tensor of rank 4, in elements. */
+static int64_t offset_of(const iv_tensor *tensor, int64_t n, int64_t c, int64_t y, int64_t x) {
+    return n * tensor->strides[0] + c * tensor->strides[1] + y * tensor->strides[2] +
+           x * tensor->strides[3];
+}
+
+#define DEFINE_SAMPLE(name, type, LOAD, STORE, floor_of)                                           \
+    /* The image of one channel at (py, px). */                                                    \
+    static type name##_at(const deformation *d, int64_t n, int64_t c, type py, type px) {          \
+        const iv_window_axis *axis = d->extents.axis;                                              \
+        if (!(py > (type)-1 && py < (type)axis[0].in && px > (type)-1 && px < (type)axis[1].in))   \
+            return (type)0;                                                                        \
+        type fy = py - floor_of(py), fx = px - floor_of(px), sum = (type)0;                        \
+        int64_t y0 = (int64_t)floor_of(py), x0 = (int64_t)floor_of(px);                            \
+        for (int corner = 0; corner < 4; corner++) {                                               \
+            int64_t y = y0 + corner / 2, x = x0 + corner % 2;                                      \
+            if (y < 0 || y >= axis[0].in || x < 0 || x >= axis[1].in)                              \
+                continue;                                                                          \
+            type weight = (corner / 2 != 0 ? fy : 1 - fy) * (corner % 2 != 0 ? fx : 1 - fx);       \
+            sum = sum + weight * LOAD(d->dtype, d->x->data, offset_of(d->x, n, c, y, x));          \
+        }                                                                                          \
+        return sum;                                                                                \
+    }                                                                                              \
+                                                                                                   \
+    /* Element `index` of the patch: channel `c` of the image through tap (ky, kx) at (oy, ox). */ \
+    static void name(const deformation *d, int64_t n, int64_t c, int64_t ky, int64_t kx,           \
+                     int64_t oy, int64_t ox, int64_t index) {                                      \
+        const iv_window_axis *axis = d->extents.axis;                                              \
+        int64_t tap = (c / d->channels_per_offset * axis[0].kernel + ky) * axis[1].kernel + kx;    \
+        type py = (type)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);             \
+        type px = (type)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);             \
+        py = py + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap, oy, ox));       \
+        px = px + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap + 1, oy, ox));   \
+        type value = name##_at(d, n, c, py, px);                                                   \
+        if (d->mask != NULL)                                                                       \
+            value = value * LOAD(d->dtype, d->mask->data, offset_of(d->mask, n, tap, oy, ox));     \
+        STORE(d->dtype, d->patch, index, value);                                                   \
+    }
+
+#define LOAD_F64(dtype, data, index) (((const double *)(const void *)(data))[index])
+#define STORE_F64(dtype, data, index, value) (((double *)(void *)(data))[index] = (value))
+DEFINE_SAMPLE(sample_f32, float, iv_real_load_f32, iv_real_store_f32, floorf)
+DEFINE_SAMPLE(sample_f64, double, LOAD_F64, STORE_F64, floor)
+
+static void gather(const deformation *d, int64_t n, int64_t group, int64_t oy, int64_t ox) {
+    const iv_conv_extents *e = &d->extents;
+    int64_t index = 0;
+    for (int64_t ky = 0; ky < e->axis[0].kernel; ky++) {
+        for (int64_t kx = 0; kx < e->axis[1].kernel; kx++) {
+            for (int64_t c = 0; c < e->group_inputs; c++, index++) {
+                int64_t channel = group * e->group_inputs + c;
+                if (d->dtype == IV_F64)
+                    sample_f64(d, n, channel, ky, kx, oy, ox, index);
+                else
+                    sample_f32(d, n, channel, ky, kx, oy, ox, index);
+            }
+        }
+    }
+}
+
+static void deform_group(const deformation *d, int64_t n, int64_t group) {
+    const iv_conv_extents *e = &d->extents;
+    int64_t outputs = e->group_outputs, first = group * outputs, k = e->taps * e->group_inputs;
+    size_t sum_bytes = (size_t)outputs * iv_dtype_size(iv_contraction_accumulator(d->dtype));
+    const char *weights = d->packed + group * k * outputs * d->size;
+    int64_t stride = d->bias != NULL ? d->bias->strides[0] : 0;
+    const char *bias = d->bias != NULL ? d->bias->data + first * stride * d->size : NULL;
+    char *y = d->y->data + (n * e->groups + group) * outputs * e->positions * d->size;
+    for (int64_t position = 0; position < e->positions; position++) {
+        if (k != 0)
+            gather(d, n, group, position / e->axis[1].out, position % e->axis[1].out);
+        memset(d->sums, 0, sum_bytes);
+        iv_contract_row(d->dtype, outputs, k, d->patch, 1, weights, outputs, 1, d->sums);
+        iv_conv_add_bias(d->dtype, outputs, d->sums, bias, stride);
+        iv_contraction_store(d->dtype, outputs, d->sums, y + position * d->size, e->positions);
+    }
+}
+
+static iv_status eval_deform(iv_call *call) {
+    const deform_params *params = call->node->params;
+    const iv_tensor *w = iv_call_input(call, 1);
+    deformation d = {.x = iv_call_input(call, 0),
+                     .offset = iv_call_input(call, 2),
+                     .bias = iv_call_input(call, 3),
+                     .mask = iv_call_input(call, 4)};
+    IV_TRY(iv_call_output(call, 0, &d.y));
+    if (iv_tensor_elements(d.y) == 0)
+        return IV_OK;
+    iv_conv_extents_of(&params->conv, d.x, w, d.y->dims, &d.extents);
+    d.dtype = d.x->dtype;
+    d.size = (int64_t)iv_dtype_size(d.dtype);
+    d.channels_per_offset = d.x->dims[1] / params->offset_group;
+    size_t k = (size_t)(d.extents.taps * d.extents.group_inputs);
+    size_t weights = k * (size_t)(d.extents.groups * d.extents.group_outputs);
+    d.packed = iv_allocate_array(weights, (size_t)d.size);
+    d.patch = iv_allocate_array(k, (size_t)d.size);
+    d.sums = iv_allocate_array((size_t)d.extents.group_outputs, sizeof(uint64_t));
+    iv_status status = IV_OK;
+    if (d.packed == NULL || d.patch == NULL || d.sums == NULL)
+        status = iv_fail_memory(call->error, (weights + k) * (size_t)d.size);
+    if (status == IV_OK && k != 0)
+        iv_conv_pack_reference(&d.extents, (size_t)d.size, (iv_conv_operand){w->data, w->strides},
+                               d.packed);
+    for (int64_t n = 0; n < d.extents.batch && status == IV_OK; n++) {
+        for (int64_t group = 0; group < d.extents.groups; group++)
+            deform_group(&d, n, group);
+    }
+    iv_free(d.packed);
+    iv_free(d.patch);
+    iv_free(d.sums);
+    return status;
+}
+
+const iv_op iv_ops_convolution_deformable[] = {
+    {.name = "DeformConv",
+     .domain = "",
+     .least_inputs = 3,
+     .most_inputs = 5,
+     .least_outputs = 1,
+     .most_outputs = 1,
+     .params_size = sizeof(deform_params),
+     .prepare = prepare_deform,
+     .infer = infer_deform,
+     .eval = eval_deform},
+    {0},
+};
