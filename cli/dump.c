@@ -78,7 +78,7 @@ static void print_costs(const iv_inspected_node *node, int depth) {
 
 static void print_nodes(const iv_inspection *graph, int depth);
 
-static void print_bodies(const iv_inspection *graph, const iv_inspected_node *node, int depth) {
+static void print_bodies(const iv_inspected_node *node, int depth) {
     char room[TEXT_BYTES];
     for (int b = 0; b < node->body_count; b++) {
         const iv_inspection *body = node->bodies[b];
@@ -122,7 +122,7 @@ static void print_node(const iv_inspection *graph, int index, int depth) {
     }
     puts(")");
     print_costs(node, depth);
-    print_bodies(graph, node, depth);
+    print_bodies(node, depth);
 }
 
 static void print_nodes(const iv_inspection *graph, int depth) {

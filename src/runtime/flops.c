@@ -198,23 +198,23 @@ static const rule rules[] = {
     {"Where", nothing, 0},
 };
 
-iv_dim iv_node_flops(const iv_node *node, iv_scope *scope, const iv_fact *const *inputs,
-                     const iv_fact *outputs) {
+iv_status iv_node_flops(const iv_node *node, iv_scope *scope, const iv_fact *const *inputs,
+                        const iv_fact *outputs, iv_dim *flops, iv_error *error) {
     counting counting = {node, scope, inputs, outputs};
     const rule *rule = NULL;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && node->op->domain[0] == '\0'; i++) {
         if (strcmp(rules[i].op, node->op->name) == 0)
             rule = &rules[i];
     }
-    iv_dim flops = NULL;
+    *flops = NULL;
     if (rule != NULL)
-        flops = rule->count(&counting, rule->number);
+        *flops = rule->count(&counting, rule->number);
     else if ((node->op->flags & IV_OP_ELEMENTWISE) != 0)
-        flops = per_output(&counting, 1);
+        *flops = per_output(&counting, 1);
     else if ((node->op->flags & IV_OP_VIEW) != 0 || node->op->moved_inputs != 0)
-        flops = nothing(&counting, 0);
-    /* A count beyond 2^63 or a formula beyond the scope's bounds is an unknown count, not an error
-     * of the model. */
-    (void)iv_scope_check(scope, NULL);
-    return flops;
+        *flops = nothing(&counting, 0);
+    /* A count beyond 2^63, or a formula beyond the scope's bounds, is an unknown count and not an
+     * error of the model. */
+    iv_status status = iv_scope_check(scope, error);
+    return status == IV_ERROR_OUT_OF_MEMORY ? status : IV_OK;
 }

@@ -372,6 +372,17 @@ static iv_status gather_facts(const source *source, const iv_node *node, const i
     return IV_OK;
 }
 
+static iv_status add_flops(iv_inspection *inspection, source *source, iv_dim flops,
+                           iv_error *error) {
+    inspection->totals.nodes_without_flops += flops == NULL;
+    if (flops != NULL && source->flops != NULL)
+        source->flops = iv_dim_add(source->scope, source->flops, flops);
+    /* A sum beyond the scope's bounds is an unknown sum; what is inferred later in this scope must
+     * not fail for it. */
+    iv_status status = iv_scope_check(source->scope, error);
+    return status == IV_ERROR_OUT_OF_MEMORY ? status : IV_OK;
+}
+
 static iv_status describe_costs(iv_inspection *inspection, source *source, const iv_node *node,
                                 iv_dim body_flops, iv_inspected_node *described, iv_error *error) {
     const iv_fact **inputs;
@@ -381,18 +392,13 @@ static iv_status describe_costs(iv_inspection *inspection, source *source, const
         .node = node, .inputs = inputs, .outputs = outputs, .isa = source->program->isa};
     iv_status status = choose_kernel(inspection, source, &query, described, error);
     iv_dim flops = body_flops;
-    if (described->kernel != NULL && strcmp(described->kernel, "constant") == 0)
+    if (status == IV_OK && described->kernel != NULL && strcmp(described->kernel, "constant") == 0)
         flops = iv_dim_constant(source->scope, 0);
-    else if (flops == NULL && described->body_count == 0)
-        flops = iv_node_flops(node, source->scope, inputs, outputs);
+    else if (status == IV_OK && flops == NULL && described->body_count == 0)
+        status = iv_node_flops(node, source->scope, inputs, outputs, &flops, error);
     iv_free(outputs);
     IV_TRY(status);
-    inspection->totals.nodes_without_flops += flops == NULL;
-    if (flops != NULL && source->flops != NULL)
-        source->flops = iv_dim_add(source->scope, source->flops, flops);
-    /* A sum beyond the scope's bounds is an unknown sum; what is inferred later in this scope must
-     * not fail for it. */
-    (void)iv_scope_check(source->scope, NULL);
+    IV_TRY(add_flops(inspection, source, flops, error));
     return describe_flops(inspection, flops, &described->flops, &described->flop_count, error);
 }
 
@@ -459,6 +465,8 @@ static iv_status inspect_graph(const iv_program *program, iv_scope *scope, iv_fa
     iv_status status = IV_OK;
     if (fresh == NULL || source.counted == NULL)
         status = iv_fail_memory(error, program->graph->value_count);
+    if (status == IV_OK)
+        status = iv_scope_check(scope, error);
     if (status == IV_OK)
         status = fill(fresh, &source, error);
     iv_free(source.counted);
