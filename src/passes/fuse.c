@@ -88,6 +88,17 @@ static bool joins(const fusion *fusion, size_t index, const iv_fact *shape) {
     return true;
 }
 
+/* What the kernels of contractions apply in registers. Anything else behind one makes a web of its own, whose rows are longer: GELU
+ * behind BERT's first feed-forward product took 2.3 ms more per layer as a part of the product. */
+static bool is_register_step(const iv_node *node) {
+    static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(node->op->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool reads_group(const fusion *fusion, const iv_node *node) {
     for (int i = 0; i < node->input_count; i++) {
         if (node->inputs[i] != IV_NO_VALUE && fusion->group_of_value[node->inputs[i]])
@@ -137,7 +148,8 @@ static void grow(fusion *fusion, size_t start, group *group) {
         if (found == SIZE_MAX)
             break;
         next = found;
-        if (joins(fusion, found, shape) && reads_group(fusion, graph->nodes[found])) {
+        if (joins(fusion, found, shape) && reads_group(fusion, graph->nodes[found]) &&
+            (!is_contraction(graph->nodes[start]) || is_register_step(graph->nodes[found]))) {
             group->nodes[group->count++] = found;
             fusion->group_of_value[only_output(graph->nodes[found])] = 1;
         }
