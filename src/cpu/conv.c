@@ -260,6 +260,14 @@ iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
                              .bytes = fits ? bytes : 0};
 }
 
+bool iv_conv_f32_in_one_pass(const iv_conv_plan *plan) {
+    if (iv_conv_is_depthwise(plan))
+        return true;
+    if (plan->method == IV_CONV_MATRIX)
+        return iv_gemm_f32_in_one_pass(plan->k);
+    return iv_gemm_in_one_pass(plan->runs, plan->length);
+}
+
 /* -- Weights --------------------------------------------------------------------------------------
  */
 

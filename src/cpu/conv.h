@@ -23,7 +23,8 @@
 #define IV_CONV_RANK 6
 
 /* Extents and, in elements, strides. Strides may be anything, but y's elements must be distinct. y
- * must overlap nothing that is read. */
+ * must overlap nothing that is read, but for a matrix that the epilogue adds: it may be y itself
+ * where iv_conv_f32_in_one_pass. */
 typedef struct iv_conv_shape {
     int rank; /* spatial dimensions, 1 to IV_CONV_RANK */
     int64_t batch, groups;
@@ -75,6 +76,10 @@ iv_status iv_conv_f32_plan(const iv_gemm_kernels *kernels, const iv_conv_shape *
  * plans that differ in batch or strides share packed weights. */
 void iv_conv_f32_pack(const iv_conv_plan *plan, const float *w, int64_t w_output_stride,
                       int64_t w_input_stride, const int64_t *w_kernel_strides, float *packed);
+
+/** Whether each element of y is written once only, after the epilogue has read its own element of
+ * what it adds. */
+bool iv_conv_f32_in_one_pass(const iv_conv_plan *plan);
 
 /** Computes output pixels [m0, m1) of output channels [n0, n1): any rectangle, the same bits.
  * `epilogue` may be NULL; a bias is IV_EPILOGUE_ADD_COLUMNS. `scratch` is for this call alone, of

@@ -6,6 +6,7 @@
 #include "base/allocation.h"
 #include "cpu/chain16.h"
 #include "cpu/conv.h"
+#include "cpu/gemm_block.h"
 #include "cpu/lanes.h"
 #include "cpu/list.h"
 #include "cpu/site.h"
@@ -293,7 +294,7 @@ static void run_rectangle_16(void *context, int64_t index, void *scratch) {
     iv_chain16_run(iv_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, scratch);
 }
 
-static iv_status run_f32(iv_call *call, convolution *conv) {
+static iv_status run_f32(iv_call *call, convolution *conv, iv_tile_program *program) {
     iv_conv_shape shape = shape_f32(&conv->extents);
     const int64_t *x_strides = conv->x->strides, *y_strides = conv->y->strides;
     shape.x_batch_stride = x_strides[0];
@@ -305,6 +306,8 @@ static iv_status run_f32(iv_call *call, convolution *conv) {
         shape.y_stride[i] = y_strides[i + 2];
     }
     IV_TRY(iv_conv_f32_plan(iv_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
+    IV_TRY(iv_site_tail_start(call, program, conv->y, 1, iv_conv_f32_in_one_pass(&conv->plan),
+                              &conv->tail));
     conv->split = iv_conv_f32_split(&conv->plan, iv_workers_threads(call->workers));
     return iv_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.scratch_bytes,
                         run_rectangle_f32, conv);
@@ -378,16 +381,29 @@ static iv_status launch_conv(iv_call *call) {
     iv_conv_extents_of(state->site.node->params, conv.x, w, conv.y->dims, &conv.extents);
     IV_TRY(find_bias(call, iv_site_tensor(&state->site, call, 2), &conv.bias));
     IV_TRY(find_weights(call, state, w, &conv.packed));
-    IV_TRY(iv_site_tail_start(call, state->program, conv.y, 1, &conv.tail));
     if (conv.x->dtype == IV_F32)
-        return run_f32(call, &conv);
+        return run_f32(call, &conv, state->program);
+    IV_TRY(iv_site_tail_start(call, state->program, conv.y, 1, false, &conv.tail));
     return run_16(call, &conv, state->site.node->params, w);
+}
+
+/* The sum's other operand, unless chains are so long that they pause in y. */
+static int in_place_conv(const iv_kernel_query *query) {
+    iv_site site = iv_site_of(query->node);
+    const iv_fact *w = iv_site_fact(&site, query, 1);
+    int64_t dims[IV_MAX_RANK], taps = 1;
+    if (w->dtype != IV_F32 || !iv_fact_is_concrete(w, dims))
+        return -1;
+    for (int d = 2; d < w->rank; d++)
+        taps *= dims[d];
+    return iv_gemm_in_one_pass(taps, dims[1]) ? iv_site_addend(&site, query) : -1;
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                               \
     {                                                                                              \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,        \
-        .prepare = prepare_conv, .release = release_conv, .launch = launch_conv                    \
+        .prepare = prepare_conv, .release = release_conv, .in_place = in_place_conv,               \
+        .launch = launch_conv                    \
     }
 
 const iv_kernel iv_cpu_kernels_conv[] = {

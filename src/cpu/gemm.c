@@ -168,6 +168,10 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
                     call->c_rows[r * STRIDED_COLUMNS + j];
 }
 
+bool iv_gemm_f32_in_one_pass(int64_t k) {
+    return iv_gemm_in_one_pass(1, k);
+}
+
 /* All rows of the rectangle, in blocks of whole tiles; strided C a few columns at a time. */
 static void compute_columns(const call *call, const columns *all, int64_t m0, int64_t m1) {
     const int64_t panel = call->kernels->panel;

@@ -6,7 +6,8 @@
  * once, each with its own scratch and its own part of C.
  *
  * Strides are in elements and may be anything, 0 and negative included, except that C's elements
- * must be distinct. C must not overlap any operand, epilogue operands included. */
+ * must be distinct. C must not overlap any operand, but for a matrix that the epilogue adds: it may be
+ * C itself where iv_gemm_f32_in_one_pass. */
 #ifndef IV_CPU_GEMM_H
 #define IV_CPU_GEMM_H
 
@@ -94,6 +95,9 @@ size_t iv_gemm_f32_scratch_bytes(const iv_gemm_kernels *kernels, const iv_gemm_a
  * this call alone, aligned to 64, of iv_gemm_f32_scratch_bytes bytes. */
 void iv_gemm_f32_run(const iv_gemm_kernels *kernels, const iv_gemm_args *args, int64_t m0,
                      int64_t m1, int64_t n0, int64_t n1, void *scratch);
+
+/** Whether each element of C is written once only, after the epilogue has read its own element of what it adds. */
+bool iv_gemm_f32_in_one_pass(int64_t k);
 
 /** The same by its definition: four plain loops. */
 void iv_gemm_f32_reference(const iv_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,

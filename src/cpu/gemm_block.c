@@ -188,6 +188,27 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
     }
 }
 
+/* Parts of nearly equal size: whole runs where they are short, else pieces of one run. */
+static void plan_parts(int64_t runs, int64_t length, int64_t *runs_step, int64_t *length_step) {
+    *runs_step = 1;
+    *length_step = length;
+    if (length > PART_LENGTH) {
+        int64_t pieces = divide_up(length, IV_GEMM_K_BLOCK);
+        *length_step = minimum((divide_up(length, pieces) + 15) & ~(int64_t)15, PART_LENGTH);
+    } else {
+        int64_t most = length < IV_GEMM_K_BLOCK ? IV_GEMM_K_BLOCK / length : 1;
+        *runs_step = divide_up(runs, divide_up(runs, most));
+    }
+}
+
+bool iv_gemm_in_one_pass(int64_t runs, int64_t length) {
+    if (runs <= 0 || length <= 0)
+        return true;
+    int64_t runs_step, length_step;
+    plan_parts(runs, length, &runs_step, &length_step);
+    return runs_step >= runs && length_step >= length;
+}
+
 void iv_gemm_block_compute(const iv_gemm_kernels *kernels, const iv_gemm_block *block) {
     if (block->rows <= 0 || block->n0 >= block->n1)
         return;
@@ -196,16 +217,8 @@ void iv_gemm_block_compute(const iv_gemm_kernels *kernels, const iv_gemm_block *
         return;
     }
     const bool copies = block->a_column_stride != 1 || rows_collide(kernels, block);
-
-    /* Parts of nearly equal size: whole runs where they are short, else pieces of one run. */
-    int64_t runs_step = 1, length_step = block->length;
-    if (block->length > PART_LENGTH) {
-        int64_t pieces = divide_up(block->length, IV_GEMM_K_BLOCK);
-        length_step = minimum((divide_up(block->length, pieces) + 15) & ~(int64_t)15, PART_LENGTH);
-    } else {
-        int64_t most = block->length < IV_GEMM_K_BLOCK ? IV_GEMM_K_BLOCK / block->length : 1;
-        runs_step = divide_up(block->runs, divide_up(block->runs, most));
-    }
+    int64_t runs_step, length_step;
+    plan_parts(block->runs, block->length, &runs_step, &length_step);
     for (int64_t run = 0; run < block->runs; run += runs_step) {
         for (int64_t offset = 0; offset < block->length; offset += length_step) {
             part p = {.first_run = run,

@@ -40,6 +40,10 @@ typedef struct iv_gemm_block {
     void *scratch;               /* iv_gemm_block_scratch_bytes() */
 } iv_gemm_block;
 
+/** Whether a block of `runs` runs of `length` is computed in one pass over k: then C is only written once, after what
+ * the epilogue adds to an element was read. */
+bool iv_gemm_in_one_pass(int64_t runs, int64_t length);
+
 /** Bytes of scratch for any block. */
 size_t iv_gemm_block_scratch_bytes(void);
 

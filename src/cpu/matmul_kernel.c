@@ -269,8 +269,9 @@ static iv_status launch_matmul(iv_call *call) {
     product.a = left.data;
     product.b = right.data;
     product.y = y->data;
-    IV_TRY(
-        iv_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, &product.tail));
+    bool one_pass = a->dtype == IV_F32 && iv_gemm_f32_in_one_pass(product.geometry.k);
+    IV_TRY(iv_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass,
+                              &product.tail));
     if (c != NULL)
         IV_TRY(iv_tensor_broadcast(c, 2, y->dims, &addend, call->error));
     product.addend = addend;
@@ -279,10 +280,22 @@ static iv_status launch_matmul(iv_call *call) {
     return status;
 }
 
+/* The sum's other operand, unless chains are so long that they pause in y. Gemm's own sum may need
+ * a pass of its own. */
+static int in_place_matmul(const iv_kernel_query *query) {
+    iv_site site = iv_site_of(query->node);
+    const iv_fact *a = iv_site_fact(&site, query, 0);
+    int64_t dims[IV_MAX_RANK];
+    if (is_gemm(&site) || a->dtype != IV_F32 || a->rank < 1 || !iv_fact_is_concrete(a, dims))
+        return -1;
+    return iv_gemm_f32_in_one_pass(dims[a->rank - 1]) ? iv_site_addend(&site, query) : -1;
+}
+
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
     {                                                                                              \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
-        .prepare = prepare_matmul, .release = release_matmul, .launch = launch_matmul              \
+        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul,         \
+        .launch = launch_matmul              \
     }
 
 const iv_kernel iv_cpu_kernels_matmul[] = {

@@ -3,40 +3,39 @@
 #include "base/isa.h"
 #include "cpu/pool_rows.h"
 #include "cpu/simd.h"
-#include "numerics/minmax.h"
 #include "numerics/reduce.h"
 
 /* Channels that one pass of the mean takes: its 256 lanes of so many fit the first-level cache. */
 #define MEAN_CHANNELS 16
-/* Channels whose maxima stay in registers. */
-#define MAX_CHANNELS 64
+/* Vectors of channels whose maxima are taken at once. */
+#define MAX_VECTORS 4
 
-/* The maximum is taken on numbers that order as the contract's maximum does. */
-static float of_order(int32_t order) {
-    return iv_bits_to_f32(order < 0 ? (uint32_t)order ^ 0x7fffffffu : (uint32_t)order);
-}
-
-static inline __attribute__((always_inline)) void max_of(int width, int64_t count, const float *x,
-                                                         const int64_t *offsets, float *y) {
-    int32_t best[MAX_CHANNELS];
-    for (int w = 0; w < width; w++)
-        best[w] = iv_bits_order_f32(-iv_infinity_f32());
+/* `vectors` is a constant, so that the maxima stay in registers. */
+IV_VF_INLINE void max_of(const int vectors, int64_t count, const float *x, const int64_t *offsets,
+                         float *y) {
+    vf best[MAX_VECTORS];
+    for (int v = 0; v < vectors; v++)
+        best[v] = vf_set(-iv_infinity_f32());
     for (int64_t i = 0; i < count; i++) {
-        for (int w = 0; w < width; w++) {
-            int32_t order = iv_bits_order_f32(x[offsets[i] + w]);
-            best[w] = best[w] < order ? order : best[w];
-        }
+        for (int v = 0; v < vectors; v++)
+            best[v] = vf_max(best[v], vf_load(x + offsets[i] + v * IV_VF_LANES));
     }
-    for (int w = 0; w < width; w++)
-        y[w] = of_order(best[w]);
+    for (int v = 0; v < vectors; v++)
+        vf_store(y + v * IV_VF_LANES, best[v]);
 }
 
 static void max(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float *y) {
     int64_t c = 0;
-    for (; c + MAX_CHANNELS <= channels; c += MAX_CHANNELS)
-        max_of(MAX_CHANNELS, count, x + c, offsets, y + c);
-    if (c < channels)
-        max_of((int)(channels - c), count, x + c, offsets, y + c);
+    for (; c + MAX_VECTORS * IV_VF_LANES <= channels; c += MAX_VECTORS * IV_VF_LANES)
+        max_of(MAX_VECTORS, count, x + c, offsets, y + c);
+    for (; c + IV_VF_LANES <= channels; c += IV_VF_LANES)
+        max_of(1, count, x + c, offsets, y + c);
+    if (c < channels) {
+        vf best = vf_set(-iv_infinity_f32());
+        for (int64_t i = 0; i < count; i++)
+            best = vf_max(best, vf_load_first(x + offsets[i] + c, channels - c));
+        vf_store_first(y + c, best, channels - c);
+    }
 }
 
 static void average(int64_t channels, int64_t count, const float *x, const int64_t *offsets,

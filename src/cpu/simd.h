@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "numerics/minmax.h"
+
 #define IV_VF_INLINE static inline __attribute__((always_inline, unused))
 
 #if defined(IV_ISA_avx512)
@@ -61,6 +63,12 @@ IV_VF_INLINE vf vf_at_least(vf least, vf x) {
 IV_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm512_min_ps(most, x);
 }
+/* The contract's maximum: NaN wins, +0 > -0. */
+IV_VF_INLINE vf vf_max(vf a, vf b) {
+    const vf larger = _mm512_range_ps(a, b, 5);
+    return _mm512_mask_mov_ps(larger, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q),
+                              _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
+}
 
 #elif defined(IV_ISA_avx2)
 #include <immintrin.h>
@@ -105,6 +113,11 @@ IV_VF_INLINE vf vf_at_least(vf least, vf x) {
 }
 IV_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm256_min_ps(most, x);
+}
+/* Of equal operands the instruction returns the second, so `and` makes zeros of both signs +0. */
+IV_VF_INLINE vf vf_max(vf a, vf b) {
+    const vf larger = _mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a));
+    return _mm256_or_ps(larger, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
 }
 
 #elif defined(__aarch64__)
@@ -151,6 +164,10 @@ IV_VF_INLINE vf vf_at_least(vf least, vf x) {
 IV_VF_INLINE vf vf_at_most(vf most, vf x) {
     return vbslq_f32(vcgtq_f32(x, most), most, x);
 }
+/* The instruction orders zeros and lets NaN win as the contract does. */
+IV_VF_INLINE vf vf_max(vf a, vf b) {
+    return vmaxq_f32(a, b);
+}
 
 #else
 
@@ -191,6 +208,10 @@ IV_VF_INLINE vf vf_at_least(vf least, vf x) {
 }
 IV_VF_INLINE vf vf_at_most(vf most, vf x) {
     return x > most ? most : x;
+}
+
+IV_VF_INLINE vf vf_max(vf a, vf b) {
+    return iv_max_f32(a, b);
 }
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cpu/tail_steps.h"
+#include "ops/contraction.h"
 #include "ops/real.h"
 
 iv_site iv_site_of(const iv_node *node) {
@@ -73,13 +74,33 @@ bool iv_site_supports_tail(const iv_site *site, const iv_kernel_query *query, iv
     return true;
 }
 
-static void describe_operand(const iv_tensor *operand, int rank, int column_axis, int index,
+int iv_site_addend(const iv_site *site, const iv_kernel_query *query) {
+    if (site->body == NULL || query->outputs[0].dtype != IV_F32)
+        return -1;
+    for (size_t i = 0; i < site->body->input_count; i++) {
+        int uses = 0, sums = 0;
+        for (size_t n = 0; n < site->body->node_count; n++) {
+            const iv_node *node = site->body->nodes[n];
+            for (int j = 0; j < node->input_count; j++) {
+                bool used = node->inputs[j] == site->body->inputs[i];
+                uses += used;
+                sums += used && n > 0 && strcmp(node->op->name, "Add") == 0;
+            }
+        }
+        if (uses == 1 && sums == 1 && iv_fact_same_shape(query->inputs[i], &query->outputs[0]))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* `operand` has the extents that it is broadcast to. */
+static void describe_operand(const iv_tensor *operand, const char *data, int column_axis, int index,
                              iv_site_tail *tail) {
     int64_t size = (int64_t)iv_dtype_size(operand->dtype);
     int row_axis = 0;
-    tail->data[index] = operand->data;
+    tail->data[index] = data;
     tail->column_steps[index] = 0;
-    for (int d = 0; d < rank; d++) {
+    for (int d = 0; d < operand->rank; d++) {
         int64_t step = operand->strides[d] * size;
         if (d == column_axis)
             tail->column_steps[index] = step;
@@ -88,8 +109,58 @@ static void describe_operand(const iv_tensor *operand, int rank, int column_axis
     }
 }
 
-iv_status iv_site_tail_start(const iv_call *call, iv_tile_program *program, const iv_tensor *y,
-                             int column_axis, iv_site_tail *tail) {
+/* Whether two tensors lie in the same place, element by element. */
+static bool coincide(const iv_tensor *left, const iv_tensor *right) {
+    if (left->data != right->data)
+        return false;
+    for (int d = 0; d < left->rank; d++) {
+        if (left->dims[d] != 1 && left->strides[d] != right->strides[d])
+            return false;
+    }
+    return true;
+}
+
+/* Describes a tail operand, broadcast to y's extents; *in_place says that y coincides with it. An operand that overlaps y
+ * otherwise, or when `detach`, is described by a copy. */
+static iv_status add_operand(iv_call *call, const iv_tensor *operand, const iv_tensor *y,
+                             int column_axis, bool detach, bool *in_place, int index,
+                             iv_site_tail *tail) {
+    bool shares = iv_tensors_overlap(operand, y);
+    if (!shares || (!detach && coincide(operand, y))) {
+        *in_place = *in_place || shares;
+        describe_operand(operand, operand->data, column_axis, index, tail);
+        return IV_OK;
+    }
+    iv_tensor dense = {.dtype = operand->dtype, .rank = operand->rank};
+    void *copy;
+    IV_TRY(iv_call_scratch(call, (size_t)iv_tensor_elements(operand) * iv_dtype_size(operand->dtype),
+                           &copy));
+    iv_gather_dense(iv_dtype_size(operand->dtype), operand->rank, operand->dims,
+                    operand->strides, operand->data, copy);
+    iv_row_major_strides(operand->rank, operand->dims, dense.strides);
+    describe_operand(&dense, copy, column_axis, index, tail);
+    return IV_OK;
+}
+
+static iv_status add_operands(iv_call *call, const iv_tensor *y, int column_axis, bool detach,
+                              bool *in_place, iv_site_tail *tail) {
+    for (int i = 0; i < tail->operands; i++) {
+        int graph_input;
+        iv_tensor *operand, *spread;
+        iv_tile_program_input(tail->program, i, &graph_input, &operand);
+        if (graph_input >= 0)
+            operand = call->inputs[graph_input].tensor;
+        IV_TRY(iv_tensor_broadcast(operand, y->rank, y->dims, &spread, call->error));
+        iv_status status = add_operand(call, spread, y, column_axis, detach, in_place, i, tail);
+        iv_tensor_release(spread); /* the call's inputs keep the memory alive */
+        IV_TRY(status);
+    }
+    return IV_OK;
+}
+
+iv_status iv_site_tail_start(iv_call *call, iv_tile_program *program, const iv_tensor *y,
+                             int column_axis, bool one_pass, iv_site_tail *tail) {
+    bool in_place = false;
     tail->program = program;
     tail->dtype = y->dtype;
     tail->first_row = 0;
@@ -99,16 +170,10 @@ iv_status iv_site_tail_start(const iv_call *call, iv_tile_program *program, cons
         if (d != column_axis)
             tail->row_dims[tail->row_axes++] = y->dims[d];
     }
-    for (int i = 0; i < tail->operands; i++) {
-        int graph_input;
-        iv_tensor *operand, *spread;
-        iv_tile_program_input(program, i, &graph_input, &operand);
-        if (graph_input >= 0)
-            operand = call->inputs[graph_input].tensor;
-        IV_TRY(iv_tensor_broadcast(operand, y->rank, y->dims, &spread, call->error));
-        describe_operand(spread, y->rank, column_axis, i, tail);
-        iv_tensor_release(spread); /* the call's inputs keep the memory alive */
-    }
+    IV_TRY(add_operands(call, y, column_axis, !one_pass, &in_place, tail));
+    iv_epilogue epilogue = {.count = 1}; /* a bias may come first */
+    if (in_place && !iv_tail_steps(tail, &epilogue))
+        return add_operands(call, y, column_axis, true, &in_place, tail);
     return IV_OK;
 }
 

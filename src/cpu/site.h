@@ -33,6 +33,10 @@ iv_status iv_site_program(const iv_site *site, const iv_kernel_query *query,
 bool iv_site_supports_tail(const iv_site *site, const iv_kernel_query *query, iv_dtype dtype,
                            char *why);
 
+/** The Fused node's input that the nodes behind an f32 contraction add to it whole, and read nowhere
+ * else, so that the result may take over its memory; -1 if there is none. */
+int iv_site_addend(const iv_site *site, const iv_kernel_query *query);
+
 /* The epilogue of a site in one call: its program with its operands, by row and column of the
  * matrix that the contraction computes. */
 typedef struct iv_site_tail {
@@ -47,10 +51,11 @@ typedef struct iv_site_tail {
 
 /** Sets up the tail of a call whose output is `y`: a matrix with the columns along dimension
  * `column_axis` of y (-1: one column) and the rows along the others, row-major. `program` may be
- * NULL.
+ * NULL. An operand in y's memory is copied, unless it lies there element by element, the tail runs
+ * in registers and `one_pass` says that the kernel writes each element once only.
  */
-iv_status iv_site_tail_start(const iv_call *call, iv_tile_program *program, const iv_tensor *y,
-                             int column_axis, iv_site_tail *tail);
+iv_status iv_site_tail_start(iv_call *call, iv_tile_program *program, const iv_tensor *y,
+                             int column_axis, bool one_pass, iv_site_tail *tail);
 
 /** Appends the tail to an epilogue, unless it has no program. The tail must outlive its use. */
 void iv_site_tail_append(iv_site_tail *tail, iv_epilogue *epilogue);

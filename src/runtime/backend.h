@@ -26,6 +26,9 @@ typedef struct iv_kernel {
     /* Computes what depends only on constants (packed weights, …) once per node and model. May be NULL. `*state` NULL is allowed. */
     iv_status (*prepare)(const iv_kernel_query *query, void **state, iv_error *error);
     void (*release)(void *state);
+    /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
+     * more; `launch` may then find output 0 at that input's address, if not with its strides. NULL: never. */
+    int (*in_place)(const iv_kernel_query *query);
     /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
     iv_status (*launch)(iv_call *call);
 } iv_kernel;

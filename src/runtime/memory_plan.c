@@ -11,11 +11,13 @@ typedef struct block {
     size_t offset;
     int64_t first, last;
     bool escapes; /* may be seen after the run: lies outside the arena */
+    bool merged;  /* lies in another value's block, and is part of its lifetime */
 } block;
 
 typedef struct lifetimes {
     block *blocks; /* one per value; bytes 0: nothing to place */
     iv_value_id *roots; /* the value whose memory a value shares */
+    iv_value_id *homes; /* of a value that owns memory: the one whose place it takes over, or itself */
 } lifetimes;
 
 static bool keeps_inputs(const iv_op *op) {
@@ -72,6 +74,38 @@ static void find_lifetimes(lifetimes *all, const iv_plan *plan, const iv_program
         all->blocks[all->roots[graph->outputs[o]]].escapes = true;
 }
 
+/* Whether only input `input` of the step sees the memory behind it. */
+static bool seen_once(const lifetimes *all, const iv_node *node, int input) {
+    for (int i = 0; i < node->input_count; i++) {
+        if (i != input && node->inputs[i] != IV_NO_VALUE &&
+            all->roots[node->inputs[i]] == all->roots[node->inputs[input]])
+            return false;
+    }
+    return true;
+}
+
+/* Lets outputs take over the place of an input that dies with their step, where the kernel offers it. In step order, so
+ * that a chain of them keeps one place. */
+static void merge_in_place(lifetimes *all, const iv_plan *plan, const iv_graph *graph) {
+    for (size_t v = 0; v < graph->value_count; v++)
+        all->homes[v] = (iv_value_id)v;
+    for (size_t s = 0; s < graph->node_count; s++) {
+        const iv_node *node = graph->nodes[s];
+        int input = plan->steps[s].mode == IV_STEP_STATIC ? plan->steps[s].in_place : -1;
+        if (input < 0 || node->inputs[input] == IV_NO_VALUE || !seen_once(all, node, input))
+            continue;
+        const block *dying = &all->blocks[all->roots[node->inputs[input]]];
+        block *made = &all->blocks[node->outputs[0]];
+        if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s ||
+            dying->escapes || made->escapes)
+            continue;
+        iv_value_id home = all->homes[dying->value];
+        all->homes[made->value] = home;
+        all->blocks[home].last = made->last;
+        made->merged = true;
+    }
+}
+
 static int larger_first(const void *left, const void *right) {
     const block *first = left, *second = right;
     if (first->bytes != second->bytes)
@@ -112,30 +146,45 @@ static size_t place(block *blocks, size_t count, block **placed) {
     return arena;
 }
 
+/* Blocks in the arena; `all->blocks` is in another order afterwards. */
+static void place_all(lifetimes *all, iv_plan *plan, size_t values, block **placed) {
+    size_t count = 0;
+    for (size_t v = 0; v < values; v++) {
+        plan->offsets[v] = -1;
+        const block *block = &all->blocks[v];
+        if (block->bytes != 0 && !block->escapes && !block->merged)
+            all->blocks[count++] = *block;
+        else if (!block->merged)
+            all->homes[v] = IV_NO_VALUE;
+    }
+    qsort(all->blocks, count, sizeof *all->blocks, larger_first);
+    plan->arena_bytes = place(all->blocks, count, placed);
+    for (size_t i = 0; i < count; i++)
+        plan->offsets[all->blocks[i].value] = (int64_t)all->blocks[i].offset;
+    for (size_t v = 0; v < values; v++) {
+        if (all->homes[v] != IV_NO_VALUE)
+            plan->offsets[v] = plan->offsets[all->homes[v]];
+    }
+}
+
 iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *error) {
     size_t values = program->graph->value_count;
     lifetimes all = {iv_allocate_array(values, sizeof *all.blocks),
-                     iv_allocate_array(values, sizeof *all.roots)};
+                     iv_allocate_array(values, sizeof *all.roots),
+                     iv_allocate_array(values, sizeof *all.homes)};
     block **placed = iv_allocate_array(values, sizeof *placed);
     iv_status status = IV_OK;
-    if (all.blocks == NULL || all.roots == NULL || placed == NULL) {
+    if (all.blocks == NULL || all.roots == NULL || all.homes == NULL || placed == NULL) {
         status = iv_fail_memory(error, values * sizeof *all.blocks);
     } else {
         find_roots(&all, program->graph);
         find_lifetimes(&all, plan, program);
-        size_t count = 0;
-        for (size_t v = 0; v < values; v++) {
-            plan->offsets[v] = -1;
-            if (all.blocks[v].bytes != 0 && !all.blocks[v].escapes)
-                all.blocks[count++] = all.blocks[v];
-        }
-        qsort(all.blocks, count, sizeof *all.blocks, larger_first);
-        plan->arena_bytes = place(all.blocks, count, placed);
-        for (size_t i = 0; i < count; i++)
-            plan->offsets[all.blocks[i].value] = (int64_t)all.blocks[i].offset;
+        merge_in_place(&all, plan, program->graph);
+        place_all(&all, plan, values, placed);
     }
     iv_free(all.blocks);
     iv_free(all.roots);
+    iv_free(all.homes);
     iv_free(placed);
     return status;
 }

@@ -60,7 +60,8 @@ static iv_status choose_kernel(iv_plan *plan, iv_program *program, size_t step, 
             outputs[i] = plan->facts[node->outputs[i]]; /* borrowed for the query */
     }
     iv_status status = iv_program_choose(program, step, inputs, outputs, &plan->steps[step].kernel,
-                                         &plan->steps[step].state, error);
+                                         &plan->steps[step].state, &plan->steps[step].in_place,
+                                         error);
     iv_free(outputs);
     return status;
 }

@@ -14,6 +14,7 @@ typedef struct iv_planned_step {
     iv_step_mode mode;
     const iv_kernel *kernel; /* with IV_STEP_STATIC; NULL: reference evaluation */
     void *state;
+    int in_place;            /* the input whose memory the kernel lets output 0 take over, or -1 */
 } iv_planned_step;
 
 typedef struct iv_plan {

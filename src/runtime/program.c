@@ -149,7 +149,7 @@ static iv_status prepared_state(iv_step *step, const iv_kernel *kernel, const iv
 
 iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *const *inputs,
                             const iv_fact *outputs, const iv_kernel **kernel, void **state,
-                            iv_error *error) {
+                            int *in_place, iv_error *error) {
     char why[IV_WHY_BYTES];
     iv_kernel_query query = {.node = program->steps[step].node,
                              .inputs = inputs,
@@ -157,6 +157,7 @@ iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *con
                              .isa = program->isa};
     *kernel = program->reference_only ? NULL : iv_cpu_find_kernel(&query, why);
     *state = NULL;
+    *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
     if (*kernel == NULL || (*kernel)->prepare == NULL)
         return IV_OK;
     pthread_mutex_lock(&program->lock);

@@ -42,9 +42,9 @@ void iv_program_destroy(iv_program *program);
 const iv_program *iv_step_program(const iv_step *step, const iv_graph *graph);
 
 /** Chooses the kernel for a step from concrete facts, and prepares its state: *kernel NULL means reference evaluation.
- * May be called from several threads. */
+ * *in_place is the input whose memory output 0 may take over, or -1. May be called from several threads. */
 iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *const *inputs,
                             const iv_fact *outputs, const iv_kernel **kernel, void **state,
-                            iv_error *error);
+                            int *in_place, iv_error *error);
 
 #endif

@@ -296,6 +296,7 @@ static iv_status run_dynamic(iv_runner *runner, size_t index, iv_call *call) {
     if (status == IV_OK)
         status = iv_node_infer(node, scope, pointers, facts + inputs, call->error);
     const iv_kernel *kernel = NULL;
+    int in_place; /* outputs of a dynamic step have no place in the arena */
     if (status == IV_OK) {
         bool concrete = true;
         for (size_t i = 0; i < outputs; i++)
@@ -303,7 +304,7 @@ static iv_status run_dynamic(iv_runner *runner, size_t index, iv_call *call) {
                                     iv_fact_is_concrete(&facts[inputs + i], NULL));
         if (concrete)
             status = iv_program_choose(runner->program, index, pointers, facts + inputs, &kernel,
-                                       &call->state, call->error);
+                                       &call->state, &in_place, call->error);
     }
     if (status == IV_OK) {
         call->facts = facts + inputs;

@@ -369,3 +369,24 @@ char *iv_dims_text(int rank, const int64_t *dims, char text[IV_DIMS_TEXT_BYTES])
     snprintf(text + used, IV_DIMS_TEXT_BYTES - used, "]");
     return text;
 }
+
+/* The bytes from the first element in memory to behind the last one. */
+static void byte_range(const iv_tensor *tensor, uintptr_t *begin, uintptr_t *end) {
+    intptr_t size = (intptr_t)iv_dtype_size(tensor->dtype);
+    *begin = (uintptr_t)tensor->data;
+    *end = *begin + (uintptr_t)size;
+    for (int d = 0; d < tensor->rank; d++) {
+        intptr_t reach = (intptr_t)((tensor->dims[d] - 1) * tensor->strides[d]) * size;
+        *(reach < 0 ? begin : end) += (uintptr_t)reach;
+    }
+}
+
+bool iv_tensors_overlap(const iv_tensor *left, const iv_tensor *right) {
+    if (left->storage != right->storage || iv_tensor_elements(left) == 0 ||
+        iv_tensor_elements(right) == 0)
+        return false;
+    uintptr_t begin[2], end[2];
+    byte_range(left, &begin[0], &end[0]);
+    byte_range(right, &begin[1], &end[1]);
+    return begin[0] < end[1] && begin[1] < end[0];
+}

@@ -52,6 +52,10 @@ iv_status iv_tensor_over(iv_storage *storage, char *data, iv_dtype dtype, int ra
 /** Copies all elements of `source` to `target`; same dtype and extents, any strides. Not for text. */
 void iv_tensor_copy_elements(iv_tensor *target, const iv_tensor *source);
 
+/** Whether the memory between the first and the last element of each has bytes in common. Memory that the caller lent to
+ * both may go unnoticed. */
+bool iv_tensors_overlap(const iv_tensor *left, const iv_tensor *right);
+
 /** Whether two tensors have equal dtype, extents and bits; every NaN equals every NaN. */
 bool iv_tensor_equal(const iv_tensor *left, const iv_tensor *right);
 
