@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -130,6 +131,26 @@ bool parse_integer(const char *text, long long least, long long most, long long 
     errno = 0;
     *value = strtoll(text, &end, 10);
     return errno == 0 && *end == '\0' && *value >= least && *value <= most;
+}
+
+bool parse_bytes(const char *text, long long *value) {
+    static const char units[] = "KMGT";
+    char digits[32];
+    size_t length = strlen(text);
+    const char *unit = length > 0 ? strchr(units, text[length - 1]) : NULL;
+    if (unit != NULL)
+        length--;
+    if (length >= sizeof digits)
+        return false;
+    memcpy(digits, text, length);
+    digits[length] = '\0';
+    long long number, factor = 1;
+    for (ptrdiff_t power = unit != NULL ? unit - units + 1 : 0; power > 0; power--)
+        factor *= 1024;
+    if (!parse_integer(digits, 1, LLONG_MAX / factor, &number))
+        return false;
+    *value = number * factor;
+    return true;
 }
 
 bool parse_number(const char *text, double *value) {
@@ -271,7 +292,9 @@ void print_manual(FILE *file) {
           "*0*\n\tDone, and nothing was found wrong.\n\n"
           "*1*\n\tDone, but a comparison or a conformance case failed.\n\n"
           "*2*\n\tThe command line could not be understood.\n\n"
-          "*3*\n\tA file, a model or a run failed; the message says where and what to do.\n",
+          "*3*\n\tA file, a model or a run failed; the message says where and what to do.\n\n"
+          "*130*\n\tCtrl-C ended a run, before its next node or iteration; a second Ctrl-C does "
+          "not wait for that.\n",
           file);
 }
 

@@ -9,10 +9,11 @@
 
 /* Exit codes, also in the man page. */
 enum {
-    EXIT_RIGHT = 0,     /* done, nothing wrong */
-    EXIT_DIFFERENT = 1, /* done, but a comparison or a case failed */
-    EXIT_USAGE = 2,     /* the command line cannot be understood */
-    EXIT_FAILED = 3     /* a file, a model or a run failed */
+    EXIT_RIGHT = 0,        /* done, nothing wrong */
+    EXIT_DIFFERENT = 1,    /* done, but a comparison or a case failed */
+    EXIT_USAGE = 2,        /* the command line cannot be understood */
+    EXIT_FAILED = 3,       /* a file, a model or a run failed */
+    EXIT_INTERRUPTED = 130 /* Ctrl-C ended a run; what a shell reports for it */
 };
 
 typedef struct option {
@@ -59,6 +60,8 @@ const char *option_value_at(const arguments *arguments, const char *name, int in
 
 /* Parsers of arguments. Each is strict: the whole text must be read. */
 bool parse_integer(const char *text, long long least, long long most, long long *value);
+/** A number of bytes from 1 to LLONG_MAX, with K, M, G or T behind it for powers of 1024. */
+bool parse_bytes(const char *text, long long *value);
 bool parse_number(const char *text, double *value);
 /** "NAME=REST": *name is a fresh copy to free, *rest points into `text`. */
 bool parse_assignment(const char *text, char **name, const char **rest);

@@ -1,5 +1,6 @@
 #include "running.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +13,32 @@ double now_ns(void) {
     return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
+/* ---- Ctrl-C ---- */
+
+/* The session that a signal interrupts: there is one at a time, and it is set while no handler is
+ * installed. */
+static iv_session *interruptible;
+
+static void interrupt(int signal) {
+    (void)signal;
+    iv_session_interrupt(interruptible);
+}
+
+static void catch_interrupts(iv_session *session) {
+    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
+    interruptible = session;
+    sigaction(SIGINT, &action, NULL);
+}
+
+static void leave_interrupts(void) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    if (interruptible != NULL)
+        sigaction(SIGINT, &action, NULL);
+    interruptible = NULL;
+}
+
+/* ---- models and sessions ---- */
+
 int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
                  running *running) {
     iv_error error;
@@ -21,6 +48,7 @@ int open_running(const char *path, const iv_model_options *model, const iv_sessi
         iv_session_create(running->model, session, &running->session, &error) != IV_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
+    catch_interrupts(running->session);
     running->inputs = calloc((size_t)iv_model_input_count(running->model) + 1, sizeof(iv_value));
     running->outputs = calloc((size_t)iv_model_output_count(running->model) + 1, sizeof(iv_value));
     if (running->inputs == NULL || running->outputs == NULL)
@@ -39,6 +67,7 @@ void close_running(running *running) {
     release_outputs(running);
     free(running->inputs);
     free(running->outputs);
+    leave_interrupts();
     iv_session_destroy(running->session);
     iv_model_release(running->model);
     *running = (struct running){0};

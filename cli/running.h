@@ -11,8 +11,9 @@ typedef struct running {
     double load_ms;
 } running;
 
-/** Loads the model and creates a session. Returns EXIT_RIGHT, or prints what is wrong and returns
- * another exit code; `close_running` in both cases. */
+/** Loads the model and creates a session. Until `close_running`, Ctrl-C interrupts its runs; a
+ * second one ends the process. Returns EXIT_RIGHT, or prints what is wrong and returns another exit
+ * code; `close_running` in both cases. */
 int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
                  running *running);
 void close_running(running *running);

@@ -9,7 +9,7 @@ int report(const iv_error *error) {
     for (const char *at = error->message; *at != '\0'; at++)
         fputc((unsigned char)*at < ' ' && *at != '\n' ? '?' : *at, stderr);
     fputc('\n', stderr);
-    return EXIT_FAILED;
+    return error->status == IV_ERROR_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
 int out_of_memory(void) {
@@ -17,10 +17,23 @@ int out_of_memory(void) {
     return EXIT_FAILED;
 }
 
+static bool read_memory_limit(const arguments *arguments, int64_t *limit) {
+    const char *text = option_value(arguments, "memory-limit");
+    long long bytes = 0;
+    if (text != NULL && !parse_bytes(text, &bytes)) {
+        usage_error("--memory-limit takes a number of bytes, such as 500M or 2G, not %s", text);
+        return false;
+    }
+    *limit = bytes;
+    return true;
+}
+
 bool read_model_options(const arguments *arguments, iv_model_options *options) {
     *options = (iv_model_options)IV_MODEL_OPTIONS_DEFAULT;
     options->passes = !has_option(arguments, "no-passes");
     options->reference_only = has_option(arguments, "reference-evaluation");
+    if (!read_memory_limit(arguments, &options->memory_limit))
+        return false;
     const char *isa = option_value(arguments, "isa");
     if (isa == NULL)
         return true;
@@ -36,10 +49,13 @@ bool read_model_options(const arguments *arguments, iv_model_options *options) {
 
 bool read_session_options(const arguments *arguments, iv_session_options *options) {
     *options = (iv_session_options)IV_SESSION_OPTIONS_DEFAULT;
-    long long count = 0;
-    if (!read_count(arguments, "threads", 0, 1024, &count))
+    long long count = 0, iterations = 0;
+    if (!read_count(arguments, "threads", 0, 1024, &count) ||
+        !read_count(arguments, "iteration-limit", 1, INT64_MAX, &iterations) ||
+        !read_memory_limit(arguments, &options->memory_limit))
         return false;
     options->threads = (int)count;
+    options->iteration_limit = iterations;
     return true;
 }
 

@@ -6,7 +6,8 @@
 
 #include "options.h"
 
-/** Prints "invar: MESSAGE" to stderr and returns EXIT_FAILED. */
+/** Prints "invar: MESSAGE" to stderr and returns EXIT_FAILED, or EXIT_INTERRUPTED for an interrupt.
+ */
 int report(const iv_error *error);
 
 /** Prints that memory ran out and returns EXIT_FAILED. */
@@ -20,11 +21,19 @@ int out_of_memory(void);
             "Run the reference evaluation of every node: slow, the definition of the bits"         \
     }
 #define SESSION_OPTIONS                                                                            \
-    { "threads", "N", false, "Worker threads; 0 means one per processor" }
+    {"threads", "N", false, "Worker threads; 0 means one per processor"},                          \
+        {"iteration-limit", "N", false,                                                            \
+         "The most iterations that all loops of a run may do together; none by default"},          \
+    {                                                                                              \
+        "memory-limit", "BYTES", false,                                                            \
+            "The most memory for the model, and for a run, such as 500M or 2G; by default what "   \
+            "the machine has"                                                                      \
+    }
 
-/** Reads --isa, --no-passes and --reference-evaluation. False after printing what is wrong. */
+/** Reads --isa, --no-passes and --reference-evaluation, and --memory-limit where the command has
+ * it. False after printing what is wrong. */
 bool read_model_options(const arguments *arguments, iv_model_options *options);
-/** Reads --threads. False after printing what is wrong. */
+/** Reads --threads, --iteration-limit and --memory-limit. False after printing what is wrong. */
 bool read_session_options(const arguments *arguments, iv_session_options *options);
 
 /** Reads an option that takes a whole number; `*value` stays as it is where the option is not

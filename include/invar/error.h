@@ -22,7 +22,7 @@ extern "C" {
 typedef enum iv_status {
     IV_OK = 0,
     IV_ERROR_INVALID_ARGUMENT = 1, /**< the caller passed something that the function's contract excludes */
-    IV_ERROR_OUT_OF_MEMORY = 2,    /**< an allocation failed; everything was unwound */
+    IV_ERROR_OUT_OF_MEMORY = 2,    /**< an allocation failed or would exceed a limit; everything was unwound */
     IV_ERROR_IO = 3,               /**< the operating system refused a file operation */
     IV_ERROR_INVALID_FILE = 4,     /**< a file is damaged, truncated or not of the format it claims */
     IV_ERROR_INVALID_MODEL = 5,    /**< a model breaks the rules of its own standard */
@@ -30,7 +30,9 @@ typedef enum iv_status {
     IV_ERROR_SHAPE = 7,            /**< shapes or dtypes do not fit each other or the model */
     IV_ERROR_DIFFERENT = 8,        /**< a comparison found a difference */
     IV_ERROR_DEVICE = 9,           /**< a device or its driver failed */
-    IV_ERROR_INTERNAL = 10         /**< a defect in Invar: please report it */
+    IV_ERROR_INTERNAL = 10,        /**< a defect in Invar: please report it */
+    IV_ERROR_INTERRUPTED = 11,     /**< the caller asked a run to end: see iv_session_interrupt */
+    IV_ERROR_LIMIT = 12            /**< a run needs more iterations than the caller allows it */
 } iv_status;
 
 /** Bytes of `iv_error::message`, the terminating NUL included. */

@@ -21,10 +21,12 @@ typedef struct iv_model_options {
     iv_isa isa;          /**< the instruction set of the kernels */
     bool passes;         /**< whether the graph is simplified and fused */
     bool reference_only; /**< whether every node runs its reference evaluation: slow, the definition of the bits */
+    int64_t memory_limit; /**< the most bytes that loading may hold, and that the model then keeps; 0: as in iv_session_options.
+                               Files that are mapped into memory do not count */
 } iv_model_options;
 
 #define IV_MODEL_OPTIONS_DEFAULT                                                                   \
-    { sizeof(iv_model_options), IV_ISA_BEST, true, false }
+    { sizeof(iv_model_options), IV_ISA_BEST, true, false, 0 }
 
 /** Loads an ONNX file. External data are read from the file's own folder.
  *

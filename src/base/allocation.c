@@ -4,11 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each block starts with a header that remembers its size; the header takes a whole alignment unit so that
+struct iv_memory_budget {
+    atomic_llong references; /* the creator's, and one for each block */
+    atomic_llong used;
+    int64_t limit;
+};
+
+/* Each block starts with a header that remembers its size and who pays; the header takes a whole alignment unit so that
  * the block behind it stays aligned. */
 typedef struct header {
     size_t bytes;
+    iv_memory_budget *budget; /* may be NULL */
 } header;
+
+static _Thread_local iv_memory_budget *current_budget;
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations;
 static atomic_llong successes_left = -1;
@@ -41,14 +50,39 @@ static void count_block(size_t bytes, int sign) {
     }
 }
 
+/* Takes `bytes` from the thread's budget, if it has one. */
+static bool charge(size_t bytes) {
+    iv_memory_budget *budget = current_budget;
+    if (budget == NULL)
+        return true;
+    if (bytes > (size_t)budget->limit)
+        return false;
+    long long before = atomic_fetch_add_explicit(&budget->used, (long long)bytes, memory_order_relaxed);
+    if (before > budget->limit || (long long)bytes > budget->limit - before) {
+        atomic_fetch_sub_explicit(&budget->used, (long long)bytes, memory_order_relaxed);
+        return false;
+    }
+    atomic_fetch_add_explicit(&budget->references, 1, memory_order_relaxed);
+    return true;
+}
+
+static void refund(iv_memory_budget *budget, size_t bytes) {
+    if (budget == NULL)
+        return;
+    atomic_fetch_sub_explicit(&budget->used, (long long)bytes, memory_order_relaxed);
+    iv_memory_budget_release(budget);
+}
+
 void *iv_allocate(size_t bytes) {
-    if (bytes > SIZE_MAX / 2 || must_fail())
+    if (bytes > SIZE_MAX / 2 || must_fail() || !charge(bytes))
         return NULL;
     size_t rounded = (bytes + IV_ALIGNMENT + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
     char *block = aligned_alloc(IV_ALIGNMENT, rounded);
-    if (block == NULL)
+    if (block == NULL) {
+        refund(current_budget, bytes);
         return NULL;
-    ((header *)(void *)block)->bytes = bytes;
+    }
+    *(header *)(void *)block = (header){bytes, current_budget};
     count_block(bytes, 1);
     return block + IV_ALIGNMENT;
 }
@@ -99,8 +133,41 @@ void iv_free(void *block) {
     if (block == NULL)
         return;
     char *start = (char *)block - IV_ALIGNMENT;
-    count_block(((header *)(void *)start)->bytes, -1);
+    header about = *(header *)(void *)start;
+    count_block(about.bytes, -1);
     free(start);
+    refund(about.budget, about.bytes);
+}
+
+iv_memory_budget *iv_memory_budget_create(int64_t limit) {
+    /* The budget is charged to nobody: the last block that it pays for frees it. */
+    iv_memory_budget *before = iv_memory_budget_enter(NULL);
+    iv_memory_budget *budget = iv_allocate_array(1, sizeof *budget);
+    iv_memory_budget_enter(before);
+    if (budget == NULL)
+        return NULL;
+    atomic_init(&budget->references, 1);
+    budget->limit = limit;
+    return budget;
+}
+
+void iv_memory_budget_release(iv_memory_budget *budget) {
+    if (budget != NULL &&
+        atomic_fetch_sub_explicit(&budget->references, 1, memory_order_acq_rel) == 1)
+        iv_free(budget);
+}
+
+iv_memory_budget *iv_memory_budget_enter(iv_memory_budget *budget) {
+    iv_memory_budget *before = current_budget;
+    current_budget = budget;
+    return before;
+}
+
+int64_t iv_memory_budget_limit(int64_t *used) {
+    const iv_memory_budget *budget = current_budget;
+    if (used != NULL)
+        *used = budget != NULL ? atomic_load_explicit(&budget->used, memory_order_relaxed) : 0;
+    return budget != NULL ? budget->limit : INT64_MAX;
 }
 
 char *iv_duplicate_string(const char *text) {

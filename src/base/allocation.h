@@ -40,6 +40,22 @@ typedef struct iv_allocation_counters {
 
 iv_allocation_counters iv_allocation_count(void);
 
+/* ---- budgets ---- */
+
+/** A bound on the bytes that are allocated on behalf of somebody (a session, say) and not yet freed. Each block remembers
+ * its budget, so it may be freed by any thread at any time. */
+typedef struct iv_memory_budget iv_memory_budget;
+
+/** Creates a budget of `limit` bytes; NULL when memory runs out. */
+iv_memory_budget *iv_memory_budget_create(int64_t limit);
+/** Gives up the creator's reference; blocks that are charged to the budget keep it alive. NULL is allowed. */
+void iv_memory_budget_release(iv_memory_budget *budget);
+/** From now on what this thread allocates is charged to `budget` (NULL: to nobody), and fails where it would exceed the limit.
+ * Returns the budget before, to be entered again. */
+iv_memory_budget *iv_memory_budget_enter(iv_memory_budget *budget);
+/** The limit of the budget that this thread has entered, and what is in use of it (may be NULL); INT64_MAX without one. */
+int64_t iv_memory_budget_limit(int64_t *used);
+
 /** Makes the allocation after the next `successes` ones fail, and every later one too when `forever`.
  * A negative number switches the failures off. For tests only. */
 void iv_allocation_fail_after(int64_t successes, bool forever);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/allocation.h"
+
 const char *iv_status_name(iv_status status) {
     switch (status) {
     case IV_OK:
@@ -28,6 +30,10 @@ const char *iv_status_name(iv_status status) {
         return "device error";
     case IV_ERROR_INTERNAL:
         return "internal error";
+    case IV_ERROR_INTERRUPTED:
+        return "interrupted";
+    case IV_ERROR_LIMIT:
+        return "limit reached";
     }
     return "unknown status";
 }
@@ -65,5 +71,11 @@ iv_status iv_fail_within(iv_error *error, iv_status status, const char *format, 
 }
 
 iv_status iv_fail_memory(iv_error *error, size_t bytes) {
+    int64_t used, limit = iv_memory_budget_limit(&used);
+    if (bytes > SIZE_MAX / 2 || (int64_t)bytes > limit - used)
+        return iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
+                       "out of memory: %zu bytes do not fit the limit of %lld bytes, of which %lld are in use; "
+                       "a higher memory limit allows them",
+                       bytes, (long long)limit, (long long)used);
     return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: could not allocate %zu bytes", bytes);
 }

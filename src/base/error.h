@@ -14,7 +14,7 @@ iv_status iv_fail(iv_error *error, iv_status status, const char *format, ...)
 iv_status iv_fail_within(iv_error *error, iv_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The report of a failed allocation of `bytes` bytes. */
+/** The report of a failed allocation of `bytes` bytes, which says when the thread's memory budget is what refused it. */
 iv_status iv_fail_memory(iv_error *error, size_t bytes);
 
 /** Returns from the calling function when `expression` is not IV_OK. For functions that own nothing yet. */

@@ -37,13 +37,17 @@ static iv_status create_output(iv_call *call, int index, iv_dtype dtype, int ran
                               call->node->op->name, index);
     size_t bytes = (size_t)elements * iv_dtype_size(dtype);
     iv_storage *storage;
-    char *data;
+    char *data, text[IV_DIMS_TEXT_BYTES];
     if (call->frame != NULL) {
-        IV_TRY(call->frame->allocate(call->frame, call, index, bytes, &storage, &data));
+        status = call->frame->allocate(call->frame, call, index, bytes, &storage, &data);
     } else {
-        IV_TRY(iv_storage_create(bytes, &storage, call->error));
-        data = storage->data;
+        status = iv_storage_create(bytes, &storage, call->error);
+        data = status == IV_OK ? storage->data : NULL;
     }
+    if (status != IV_OK)
+        return iv_fail_within(call->error, status, "node %s (%s): output %d, %s%s: ", call->node->name,
+                              call->node->op->name, index, iv_dtype_name(dtype),
+                              iv_dims_text(rank, dims, text));
     if (dtype == IV_STRING)
         memset(data, 0, bytes);
     iv_value_release(&call->outputs[index]);
@@ -108,6 +112,12 @@ iv_status iv_call_run_graph(iv_call *call, const iv_graph *graph, int input_coun
     return call->frame->run_graph(call->frame, call, graph, input_count, inputs, outputs);
 }
 
+iv_status iv_call_iterate(iv_call *call, int64_t iteration) {
+    if (call->frame == NULL || call->frame->iterate == NULL)
+        return IV_OK;
+    return call->frame->iterate(call->frame, call, iteration);
+}
+
 /* ---- facts equal evaluation ---- */
 
 /* Whether a computed value is one that the fact describes; open extents and ranks allow anything. */
@@ -132,8 +142,34 @@ static bool value_fits(const iv_fact *fact, iv_value value) {
     return true;
 }
 
+/* A view may show a small tensor so often that nobody finishes reading it: it counts as what it shows. */
+static iv_status check_size(const iv_call *call, int index, const iv_tensor *tensor) {
+    int64_t bytes = iv_tensor_elements(tensor) * (int64_t)iv_dtype_size(tensor->dtype);
+    int64_t limit = iv_memory_budget_limit(NULL);
+    if (bytes <= limit)
+        return IV_OK;
+    char text[IV_DIMS_TEXT_BYTES];
+    return iv_call_fail(call, IV_ERROR_OUT_OF_MEMORY,
+                        "output %d, %s%s, would have %lld bytes, more than the memory limit of %lld", index,
+                        iv_dtype_name(tensor->dtype), iv_dims_text(tensor->rank, tensor->dims, text),
+                        (long long)bytes, (long long)limit);
+}
+
+/* What the allocator reports does not say for whom it was. */
+static iv_status name_node(const iv_call *call, iv_status status) {
+    static const char anonymous[] = "out of memory:";
+    if (status != IV_ERROR_OUT_OF_MEMORY || call->error == NULL ||
+        strncmp(call->error->message, anonymous, sizeof anonymous - 1) != 0)
+        return status;
+    return iv_fail_within(call->error, status, "node %s (%s): ", call->node->name, call->node->op->name);
+}
+
 iv_status iv_call_run(iv_call *call, iv_status (*function)(iv_call *call)) {
-    iv_status status = function(call);
+    iv_status status = name_node(call, function(call));
+    for (int i = 0; i < call->output_count && status == IV_OK; i++) {
+        if (call->outputs[i].kind == IV_KIND_TENSOR)
+            status = check_size(call, i, call->outputs[i].tensor);
+    }
     for (int i = 0; i < call->output_count && status == IV_OK; i++) {
         if (!iv_call_wants(call, i) || value_fits(&call->facts[i], call->outputs[i]))
             continue;

@@ -123,6 +123,8 @@ typedef struct iv_frame {
     iv_status (*scratch)(struct iv_frame *frame, const iv_call *call, size_t bytes, void **memory);
     iv_status (*run_graph)(struct iv_frame *frame, const iv_call *call, const iv_graph *graph,
                            int input_count, const iv_value *inputs, iv_value *outputs);
+    /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not. NULL: it always may. */
+    iv_status (*iterate)(struct iv_frame *frame, const iv_call *call, int64_t iteration);
 } iv_frame;
 
 struct iv_call {
@@ -162,6 +164,9 @@ iv_status iv_call_scratch(iv_call *call, size_t bytes, void **memory);
 /** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function), `outputs` owned by the caller. */
 iv_status iv_call_run_graph(iv_call *call, const iv_graph *graph, int input_count,
                             const iv_value *inputs, iv_value *outputs);
+
+/** To be called before each iteration of a loop over graphs: IV_OK, or why the run has to end here. */
+iv_status iv_call_iterate(iv_call *call, int64_t iteration);
 
 /* ---- driving them ---- */
 

@@ -17,12 +17,9 @@ typedef struct loop_params {
 
 static iv_status prepare_loop(iv_node *node, iv_error *error) {
     loop_params *params = node->params;
+    /* Trip count and condition may be omitted; at the end of the list nothing is left of them. */
     int inputs = node->input_count - node->capture_count;
-    if (inputs < 2)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
-            "node %s: Loop needs a trip count and a condition, each of which may be empty",
-            node->name);
+    inputs = inputs > 2 ? inputs : 2;
     params->carried = inputs - 2;
     IV_TRY(iv_control_prepare(node, "body", inputs, &params->body, error));
     int64_t stacked = (int64_t)params->body->output_count - 1 - params->carried;
@@ -252,6 +249,7 @@ static iv_status run_loop(iv_call *call, loop_run *run) {
         run->state[i + 2] = iv_value_retain(call->inputs[i + 2]);
     IV_TRY(scalar_bool(call, run->state[1], &goes_on));
     for (int64_t i = 0; i < trips && goes_on; i++) {
+        IV_TRY(iv_call_iterate(call, i));
         IV_TRY(set_iteration(call, run, i));
         IV_TRY(iterate(call, run));
         IV_TRY(scalar_bool(call, run->state[1], &goes_on));

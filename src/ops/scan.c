@@ -263,8 +263,10 @@ static iv_status scan_all(iv_call *call, scan_run *run, int64_t limit) {
                                 (long long)length, (long long)extent);
         length = extent;
     }
-    for (int64_t step = 0; step < (limit < length ? limit : length); step++)
+    for (int64_t step = 0; step < (limit < length ? limit : length); step++) {
+        IV_TRY(iv_call_iterate(call, step));
         IV_TRY(scan_slice(call, run, step));
+    }
     return IV_OK;
 }
 

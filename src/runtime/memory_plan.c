@@ -106,15 +106,56 @@ static void merge_in_place(lifetimes *all, const iv_plan *plan, const iv_graph *
     }
 }
 
+static size_t align(size_t bytes) {
+    return (bytes + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
+}
+
+iv_status iv_memory_plan_blame(const iv_plan *plan, const iv_program *program, iv_status status,
+                               iv_error *error) {
+    const iv_graph *graph = program->graph;
+    const iv_node *largest = NULL;
+    size_t most = 0;
+    int output = 0;
+    for (size_t s = 0; s < graph->node_count; s++) {
+        const iv_node *node = graph->nodes[s];
+        bool owns = plan->steps[s].mode == IV_STEP_STATIC && (node->op->flags & IV_OP_VIEW) == 0;
+        for (int i = 0; i < node->output_count && owns; i++) {
+            size_t bytes = node->outputs[i] != IV_NO_VALUE ? fact_bytes(&plan->facts[node->outputs[i]]) : 0;
+            if (bytes > most) {
+                most = bytes;
+                largest = node;
+                output = i;
+            }
+        }
+    }
+    char text[IV_FACT_TEXT_BYTES];
+    if (largest == NULL)
+        return status;
+    return iv_fail_within(error, status, "node %s (%s): output %d, %s, has %zu of the bytes that a run needs: ",
+                          largest->name, largest->op->name, output,
+                          iv_fact_text(&plan->facts[largest->outputs[output]], text, sizeof text), most);
+}
+
+/* No sum of sizes below overflows. */
+static iv_status check_total(const lifetimes *all, const iv_plan *plan, const iv_program *program,
+                             iv_error *error) {
+    int64_t total = 0;
+    for (size_t v = 0; v < program->graph->value_count; v++) {
+        if (!__builtin_add_overflow(total, align(all->blocks[v].bytes), &total))
+            continue;
+        return iv_memory_plan_blame(plan, program,
+                                    iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
+                                            "out of memory: no machine addresses what all values take"),
+                                    error);
+    }
+    return IV_OK;
+}
+
 static int larger_first(const void *left, const void *right) {
     const block *first = left, *second = right;
     if (first->bytes != second->bytes)
         return first->bytes < second->bytes ? 1 : -1;
     return (first->value > second->value) - (first->value < second->value);
-}
-
-static size_t align(size_t bytes) {
-    return (bytes + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
 }
 
 static bool live_together(const block *left, const block *right) {
@@ -179,6 +220,9 @@ iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *err
     } else {
         find_roots(&all, program->graph);
         find_lifetimes(&all, plan, program);
+        status = check_total(&all, plan, program, error);
+    }
+    if (status == IV_OK) {
         merge_in_place(&all, plan, program->graph);
         place_all(&all, plan, values, placed);
     }

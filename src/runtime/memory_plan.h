@@ -7,4 +7,9 @@
 /** Sets plan->offsets and plan->arena_bytes. Values that may outlive the run, or whose size is open, get no place (-1). */
 iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *error);
 
+/** Puts before a report that the plan's memory is too large which node's output has the largest part of it, and returns
+ * `status`. */
+iv_status iv_memory_plan_blame(const iv_plan *plan, const iv_program *program, iv_status status,
+                               iv_error *error);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/allocation.h"
 #include "onnx/import.h"
 #include "passes/passes.h"
+#include "runtime/memory_limit.h"
 
 /* ---- descriptions ---- */
 
@@ -104,7 +105,15 @@ static iv_status load(const source *from, const iv_model_options *given, iv_mode
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
     fresh->references = 1;
-    iv_status status = fill_model(fresh, from, &options, error);
+    /* What is loaded keeps the budget alive; nothing more is charged to it later. */
+    iv_memory_budget *budget = NULL;
+    iv_status status = iv_memory_limit_begin(options.memory_limit, &budget, error);
+    if (status == IV_OK) {
+        iv_memory_budget *outer = iv_memory_budget_enter(budget);
+        status = fill_model(fresh, from, &options, error);
+        iv_memory_budget_enter(outer);
+    }
+    iv_memory_budget_release(budget);
     if (status != IV_OK) {
         iv_model_release(fresh);
         return status;

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/allocation.h"
+#include "runtime/memory_plan.h"
 
 /* Plans kept per runner; the least recently used one goes. */
 #define PLAN_LIMIT 8
@@ -108,6 +109,30 @@ static iv_status run_graph(iv_frame *frame, const iv_call *call, const iv_graph 
     return status;
 }
 
+/* ---- ending early ---- */
+
+static bool interrupted(const iv_runner *runner) {
+    iv_run_control *control = runner->settings->control;
+    return control != NULL && atomic_load_explicit(&control->interrupted, memory_order_relaxed) != 0;
+}
+
+static iv_status begin_iteration(iv_frame *frame, const iv_call *call, int64_t iteration) {
+    const iv_runner *runner = (iv_runner *)frame;
+    iv_run_control *control = runner->settings->control;
+    if (interrupted(runner))
+        return iv_call_fail(call, IV_ERROR_INTERRUPTED, "interrupted before iteration %lld",
+                            (long long)iteration);
+    if (control == NULL)
+        return IV_OK;
+    if (control->iterations >= control->iteration_limit)
+        return iv_call_fail(call, IV_ERROR_LIMIT,
+                            "iteration %lld would be one more than the %lld that the loops of a run may do "
+                            "together: a higher iteration limit allows it",
+                            (long long)iteration, (long long)control->iteration_limit);
+    control->iterations++;
+    return IV_OK;
+}
+
 /* ---- a runner ---- */
 
 iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings, int depth,
@@ -115,7 +140,7 @@ iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings,
     iv_runner *fresh = iv_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
-    fresh->frame = (iv_frame){allocate_output, take_scratch, run_graph};
+    fresh->frame = (iv_frame){allocate_output, take_scratch, run_graph, begin_iteration};
     fresh->program = program;
     fresh->settings = settings;
     fresh->depth = depth;
@@ -170,7 +195,9 @@ static iv_status find_plan(iv_runner *runner, const iv_value *inputs, iv_error *
     runner->plan = plan;
     if (runner->arena == NULL || runner->arena->bytes < plan->arena_bytes) {
         iv_storage *larger;
-        IV_TRY(iv_storage_create(plan->arena_bytes, &larger, error));
+        iv_status status = iv_storage_create(plan->arena_bytes, &larger, error);
+        if (status != IV_OK)
+            return iv_memory_plan_blame(plan, runner->program, status, error);
         iv_storage_release(runner->arena);
         runner->arena = larger;
     }
@@ -225,8 +252,11 @@ static iv_status call_observer(const iv_runner *runner, iv_call *call, iv_node_e
                                iv_value *before) {
     for (int i = 0; i < call->output_count; i++)
         before[i] = iv_value_retain(call->outputs[i]);
+    /* What the observer keeps is its own affair. */
+    iv_memory_budget *budget = iv_memory_budget_enter(NULL);
     iv_status status =
         runner->settings->observer(runner->settings->observer_context, event, call->error);
+    iv_memory_budget_enter(budget);
     for (int i = 0; i < call->output_count; i++) {
         if (status == IV_OK && !same_type(call->outputs[i], before[i]))
             status = iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
@@ -406,6 +436,9 @@ static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *
     for (size_t s = 0; s < program->step_count; s++) {
         const iv_step *step = &program->steps[s];
         runner->step = step;
+        if (interrupted(runner))
+            return iv_fail(error, IV_ERROR_INTERRUPTED, "interrupted before node %s (%s)", step->node->name,
+                           step->node->op->name);
         if (runner->plan->steps[s].mode != IV_STEP_SKIP)
             IV_TRY(run_step(runner, s, error));
         else if (runner->settings->observer != NULL)

@@ -2,17 +2,27 @@
 #ifndef IV_RUNTIME_RUNNER_H
 #define IV_RUNTIME_RUNNER_H
 
+#include <stdatomic.h>
+
 #include <invar/session.h>
 
 #include "runtime/plan.h"
 
 typedef struct iv_runner iv_runner;
 
+/* What may end a session's runs early. */
+typedef struct iv_run_control {
+    atomic_int interrupted;  /* set from any thread or signal handler */
+    int64_t iteration_limit; /* of all loops of a run together */
+    int64_t iterations;      /* done in the run in progress */
+} iv_run_control;
+
 /* What all runners of a session share. */
 typedef struct iv_run_settings {
     iv_workers *workers;
     iv_observer *observer;
     void *observer_context;
+    iv_run_control *control; /* NULL: runs always go on to their end */
 } iv_run_settings;
 
 /** `settings` must outlive the runner. */

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/runner.h"
 
 struct iv_session {
     iv_model *model;
     iv_run_settings settings;
+    iv_run_control control;
+    iv_memory_budget *budget;
     iv_runner *runner;
     /* Symbols met while checking inputs: names (the model's) and values. */
     size_t symbol_capacity;
@@ -40,13 +43,24 @@ iv_status iv_session_create(iv_model *model, const iv_session_options *given, iv
                            given->struct_bytes, sizeof *given);
         memcpy(&options, given, given->struct_bytes);
     }
+    if (options.iteration_limit < 0)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "a limit of %lld iterations: give a positive number, or 0 for none",
+                       (long long)options.iteration_limit);
     iv_session *fresh = iv_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
     fresh->model = iv_model_retain(model);
     fresh->settings.observer = options.observer;
     fresh->settings.observer_context = options.observer_context;
-    iv_status status = fill_session(fresh, options.threads, error);
+    fresh->settings.control = &fresh->control;
+    fresh->control.iteration_limit = options.iteration_limit != 0 ? options.iteration_limit : INT64_MAX;
+    iv_status status = iv_memory_limit_begin(options.memory_limit, &fresh->budget, error);
+    if (status == IV_OK) {
+        iv_memory_budget *outer = iv_memory_budget_enter(fresh->budget);
+        status = fill_session(fresh, options.threads, error);
+        iv_memory_budget_enter(outer);
+    }
     if (status != IV_OK) {
         iv_session_destroy(fresh);
         return status;
@@ -62,6 +76,7 @@ void iv_session_destroy(iv_session *session) {
     iv_workers_destroy(session->settings.workers);
     iv_free(session->symbols);
     iv_free(session->values);
+    iv_memory_budget_release(session->budget);
     iv_model_release(session->model);
     iv_free(session);
 }
@@ -137,13 +152,31 @@ iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *
                          iv_error *error) {
     for (int i = 0; i < session->model->output_count; i++)
         outputs[i] = (iv_value){0};
-    IV_TRY(check_inputs(session, inputs, error));
-    fenv_t caller;
-    fegetenv(&caller);
-    fesetenv(FE_DFL_ENV);
-    iv_status status = iv_runner_run(session->runner, inputs, outputs, error);
-    fesetenv(&caller);
+    iv_memory_budget *outer = iv_memory_budget_enter(session->budget);
+    iv_status status = check_inputs(session, inputs, error);
+    if (status == IV_OK) {
+        fenv_t caller;
+        fegetenv(&caller);
+        fesetenv(FE_DFL_ENV);
+        session->control.iterations = 0;
+        status = iv_runner_run(session->runner, inputs, outputs, error);
+        fesetenv(&caller);
+    }
+    iv_memory_budget_enter(outer);
+    if (status == IV_ERROR_INTERRUPTED)
+        iv_session_clear_interrupt(session);
     return status;
+}
+
+/* Signal handlers may use lock-free atomics, and nothing else happens here. */
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "interrupts are set from signal handlers");
+
+void iv_session_interrupt(iv_session *session) {
+    atomic_store(&session->control.interrupted, 1);
+}
+
+void iv_session_clear_interrupt(iv_session *session) {
+    atomic_store(&session->control.interrupted, 0);
 }
 
 iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, iv_tensor **outputs,

@@ -1,6 +1,6 @@
 /* What the scripts need and a shell does not have: small models, and looking into JSON and markup.
  *
- *   cli_tool model chain|names|wide N FILE   writes an ONNX model
+ *   cli_tool model chain|names|wide|endless|large N FILE   writes an ONNX model
  *   cli_tool array FIRST STEP ROWS FILE      writes f32[ROWS,4] as .npy: FIRST, FIRST+STEP, …
  *   cli_tool json FILE PATH=VALUE…           PATH is like nodes.0.op, or nodes# for a count; VALUE
  * as it is printed cli_tool markup FILE                     XML or HTML whose tags are balanced and
@@ -118,6 +118,58 @@ static void put_wide(message *graph, int count) {
     }
 }
 
+/* A ValueInfoProto of a scalar of ONNX's data type `type`. */
+static void put_scalar(message *graph, unsigned field, const char *name, unsigned type_number) {
+    message shape = {0}, tensor = {0}, type = {0}, value = {0};
+    put_number(&tensor, 1, type_number);
+    put_part(&tensor, 2, &shape);
+    put_part(&type, 1, &tensor);
+    put_text(&value, 1, name);
+    put_part(&value, 2, &type);
+    put_part(graph, field, &value);
+}
+
+/* A loop that nothing ends: y is x, some day. */
+static void put_endless(message *graph) {
+    message node = {0}, attribute = {0}, body = {0};
+    put_scalar(&body, 11, "i", 7);
+    put_scalar(&body, 11, "go_on", 9);
+    put_value(&body, 11, "state");
+    put_text(&body, 2, "body");
+    put_node(&body, "Neg", "turn", "state", NULL, "next");
+    put_scalar(&body, 12, "go_on", 9);
+    put_value(&body, 12, "next");
+    put_text(&node, 1, "");
+    put_text(&node, 1, "");
+    put_text(&node, 1, "x");
+    put_text(&node, 2, "y");
+    put_text(&node, 3, "forever");
+    put_text(&node, 4, "Loop");
+    put_text(&attribute, 1, "body");
+    put_number(&attribute, 20, 5);
+    put_part(&attribute, 6, &body);
+    put_part(&node, 5, &attribute);
+    put_part(graph, 1, &node);
+}
+
+/* x in 2^`power` copies, negated. */
+static void put_large(message *graph, int power) {
+    message node = {0}, attribute = {0}, tensor = {0};
+    put_number(&tensor, 1, 2);
+    put_number(&tensor, 2, 7);
+    put_number(&tensor, 7, UINT64_C(1) << power);
+    put_number(&tensor, 7, 1);
+    put_text(&attribute, 1, "value");
+    put_number(&attribute, 20, 4);
+    put_part(&attribute, 5, &tensor);
+    put_text(&node, 2, "times");
+    put_text(&node, 4, "Constant");
+    put_part(&node, 5, &attribute);
+    put_part(graph, 1, &node);
+    put_node(graph, "Tile", "copies", "x", "times", "many");
+    put_node(graph, "Neg", "minus", "many", NULL, "y");
+}
+
 /* Names that would break a terminal, a page or a JSON string. */
 static void put_names(message *graph) {
     put_node(graph, "Relu", "\x1b[31m<script>alert(\"&\")</script>", "x", NULL,
@@ -131,6 +183,10 @@ static int write_model(const char *kind, int count, const char *path) {
         put_chain(&graph, count);
     else if (strcmp(kind, "wide") == 0)
         put_wide(&graph, count);
+    else if (strcmp(kind, "endless") == 0)
+        put_endless(&graph);
+    else if (strcmp(kind, "large") == 0)
+        put_large(&graph, count);
     else
         put_names(&graph);
     put_text(&graph, 2, kind);
