@@ -3,6 +3,7 @@
 #define INVAR_INVAR_H
 
 #include <invar/compare.h>
+#include <invar/device.h>
 #include <invar/digest.h>
 #include <invar/dtype.h>
 #include <invar/error.h>

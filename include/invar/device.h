@@ -1,0 +1,85 @@
+/* Devices: the NVIDIA GPUs of this machine, as their driver reports them.
+ *
+ * Invar links to no CUDA library. The driver is opened when it is first asked for, and everything
+ * else works on a machine that has none. */
+#ifndef INVAR_DEVICE_H
+#define INVAR_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <invar/error.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What there is of a CUDA driver. The numbers are part of the binary interface. */
+typedef enum iv_driver_state {
+    IV_DRIVER_READY = 0,     /**< at least one device */
+    IV_DRIVER_MISSING = 1,   /**< its library cannot be opened */
+    IV_DRIVER_TOO_OLD = 2,   /**< it lacks functions that Invar needs */
+    IV_DRIVER_NO_DEVICE = 3, /**< it works and finds no device */
+    IV_DRIVER_FAILED = 4     /**< it is there and reports an error */
+} iv_driver_state;
+
+/** "ready", "missing", "too old", "no device", "failed". Never NULL; static storage. */
+IV_API const char *iv_driver_state_name(iv_driver_state state);
+
+/** The driver. */
+typedef struct iv_driver_description {
+    iv_driver_state state;
+    const char *library; /**< the file that was opened, or should have been */
+    int version;         /**< of the CUDA interface: 13000 for 13.0; 0 where it is not known */
+    const char *why;     /**< what is wrong and what to do about it; "" when the state is READY */
+} iv_driver_description;
+
+/** A device. */
+typedef struct iv_device_description {
+    int index;         /**< from 0, in the driver's order (which CUDA_VISIBLE_DEVICES changes) */
+    const char *name;  /**< "NVIDIA H200" */
+    int compute_major; /**< the compute capability, 9 of 9.0 */
+    int compute_minor;
+    int multiprocessors;
+    int64_t memory_bytes;
+    int64_t memory_free_bytes; /**< -1 where the device could not be asked; `why` says why */
+    const char *kernels; /**< the kernels that would run, such as "sm_90a" or "compute_90 (compiled
+                            when first used)"; NULL when there are none for this device */
+    const char *why;     /**< why there are no kernels or no answer; "" when nothing is wrong */
+} iv_device_description;
+
+/** How to look. Start from IV_DEVICE_OPTIONS_DEFAULT. */
+typedef struct iv_device_options {
+    size_t struct_bytes;     /**< sizeof(iv_device_options): lets the struct grow */
+    const char *cuda_driver; /**< file name of the driver's library, as for dlopen; NULL: what the
+                                environment variable INVAR_CUDA_DRIVER says, else libcuda.so.1 */
+} iv_device_options;
+
+#define IV_DEVICE_OPTIONS_DEFAULT                                                                  \
+    { sizeof(iv_device_options), NULL }
+
+/** What was found. Immutable: any thread may read it. */
+typedef struct iv_device_list iv_device_list;
+
+/** Looks for the driver and its devices.
+ *
+ * A driver that is missing, old or broken is an answer, not a failure: the list is then empty and
+ * iv_device_list_driver says why. To learn how much memory is free, the device's primary context is
+ * retained for a moment, which starts the device if nobody else uses it. `options` may be NULL. The
+ * caller releases the list. Any thread may call this. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+IV_API IV_MUST_CHECK iv_status iv_device_list_create(const iv_device_options *options,
+                                                     iv_device_list **list, iv_error *error);
+/** Frees a list. NULL is allowed. */
+IV_API void iv_device_list_release(iv_device_list *list);
+
+/* All pointers below are the list's; `index` must be in range. */
+
+IV_API const iv_driver_description *iv_device_list_driver(const iv_device_list *list);
+IV_API int iv_device_list_count(const iv_device_list *list);
+IV_API const iv_device_description *iv_device_list_at(const iv_device_list *list, int index);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,179 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "cuda/task.h"
+#include "cuda/trace.h"
+
+const char *iv_cuda_task_name(const iv_cuda_task *task) {
+    switch (task->kind) {
+    case IV_CUDA_KERNEL:
+        return task->kernel.kernel->name;
+    case IV_CUDA_COPY_TO_DEVICE:
+        return "copy to device";
+    case IV_CUDA_COPY_TO_HOST:
+        return "copy to host";
+    case IV_CUDA_COPY_ON_DEVICE:
+        return "copy on device";
+    case IV_CUDA_FILL:
+        return "fill";
+    }
+    return "unknown task";
+}
+
+/* ---- hazards ---- */
+
+int iv_cuda_task_ranges(const iv_cuda_task *task, iv_cuda_range room[2],
+                        const iv_cuda_range **ranges) {
+    *ranges = room;
+    switch (task->kind) {
+    case IV_CUDA_KERNEL:
+        *ranges = task->kernel.ranges;
+        return task->kernel.range_count;
+    case IV_CUDA_COPY_TO_DEVICE:
+    case IV_CUDA_COPY_TO_HOST:
+    case IV_CUDA_COPY_ON_DEVICE:
+        room[0] = (iv_cuda_range){task->copy.to, task->copy.bytes, true};
+        room[1] = (iv_cuda_range){task->copy.from, task->copy.bytes, false};
+        return 2;
+    case IV_CUDA_FILL:
+        room[0] = (iv_cuda_range){task->fill.to, task->fill.bytes, true};
+        return 1;
+    }
+    return 0;
+}
+
+static bool ranges_conflict(const iv_cuda_range *one, const iv_cuda_range *other) {
+    return (one->written || other->written) && one->address < other->address + other->bytes &&
+           other->address < one->address + one->bytes;
+}
+
+bool iv_cuda_tasks_conflict(const iv_cuda_task *one, const iv_cuda_task *other) {
+    iv_cuda_range one_room[2], other_room[2];
+    const iv_cuda_range *one_ranges, *other_ranges;
+    int one_count = iv_cuda_task_ranges(one, one_room, &one_ranges);
+    int other_count = iv_cuda_task_ranges(other, other_room, &other_ranges);
+    for (int i = 0; i < one_count; i++) {
+        for (int j = 0; j < other_count; j++) {
+            if (ranges_conflict(&one_ranges[i], &other_ranges[j]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* ---- launching ---- */
+
+/* What the driver would answer with no more than "invalid value". */
+static iv_status check_kernel(const iv_cuda_device *device, const iv_cuda_kernel_task *task,
+                              iv_error *error) {
+    const unsigned *grid = task->grid, *block = task->block;
+    uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[0] > INT32_MAX || grid[1] > UINT16_MAX ||
+        grid[2] > UINT16_MAX)
+        return iv_fail(error, IV_ERROR_INTERNAL,
+                       "kernel %s: a grid of %ux%ux%u blocks is not possible", task->kernel->name,
+                       grid[0], grid[1], grid[2]);
+    if (threads < 1 || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
+        threads > (uint64_t)task->kernel->most_threads)
+        return iv_fail(error, IV_ERROR_INTERNAL,
+                       "kernel %s: %ux%ux%u threads are not possible; a block can have %d",
+                       task->kernel->name, block[0], block[1], block[2],
+                       task->kernel->most_threads);
+    if ((uint64_t)task->shared_bytes + (uint64_t)task->kernel->static_shared_bytes >
+        (uint64_t)device->shared_bytes)
+        return iv_fail(error, IV_ERROR_INTERNAL,
+                       "kernel %s: %u bytes of shared memory are not possible; a block can have %d",
+                       task->kernel->name, task->shared_bytes, device->shared_bytes);
+    return IV_OK;
+}
+
+static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_task *task,
+                                iv_error *error) {
+    IV_TRY(check_kernel(stream->device, task, error));
+    CUlaunchConfig config = {
+        .gridDimX = task->grid[0],
+        .gridDimY = task->grid[1],
+        .gridDimZ = task->grid[2],
+        .blockDimX = task->block[0],
+        .blockDimY = task->block[1],
+        .blockDimZ = task->block[2],
+        .sharedMemBytes = task->shared_bytes,
+        .hStream = stream->handle,
+    };
+    /* The driver copies the struct before it returns, and does not write to it. */
+    void *parameters[] = {(void *)(uintptr_t)task->parameters};
+    iv_status status = IV_CUDA_DO(stream->device, error, cuLaunchKernelEx, &config,
+                                  task->kernel->function, parameters, NULL);
+    return status == IV_OK ? IV_OK
+                           : iv_fail_within(error, status, "kernel %s: ", task->kernel->name);
+}
+
+static iv_status execute(iv_cuda_stream *stream, const iv_cuda_task *task, iv_error *error) {
+    iv_cuda_device *device = stream->device;
+    const iv_cuda_copy_task *copy = &task->copy;
+    switch (task->kind) {
+    case IV_CUDA_KERNEL:
+        return execute_kernel(stream, &task->kernel, error);
+    case IV_CUDA_COPY_TO_DEVICE:
+        return IV_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to,
+                          (const void *)(uintptr_t)copy->from, copy->bytes, stream->handle);
+    case IV_CUDA_COPY_TO_HOST:
+        return IV_CUDA_DO(device, error, cuMemcpyDtoHAsync, (void *)(uintptr_t)copy->to, copy->from,
+                          copy->bytes, stream->handle);
+    case IV_CUDA_COPY_ON_DEVICE:
+        return IV_CUDA_DO(device, error, cuMemcpyDtoDAsync, copy->to, copy->from, copy->bytes,
+                          stream->handle);
+    case IV_CUDA_FILL:
+        return IV_CUDA_DO(device, error, cuMemsetD8Async, task->fill.to, task->fill.value,
+                          task->fill.bytes, stream->handle);
+    }
+    return iv_fail(error, IV_ERROR_INTERNAL, "a task of unknown kind %d", (int)task->kind);
+}
+
+static void count(iv_cuda_device *device, const iv_cuda_task *task) {
+    switch (task->kind) {
+    case IV_CUDA_KERNEL:
+        IV_CUDA_COUNT(device, kernels, 1);
+        break;
+    case IV_CUDA_COPY_TO_DEVICE:
+        IV_CUDA_COUNT(device, copies_to_device, 1);
+        IV_CUDA_COUNT(device, bytes_to_device, (long long)task->copy.bytes);
+        break;
+    case IV_CUDA_COPY_TO_HOST:
+        IV_CUDA_COUNT(device, copies_to_host, 1);
+        IV_CUDA_COUNT(device, bytes_to_host, (long long)task->copy.bytes);
+        break;
+    case IV_CUDA_COPY_ON_DEVICE:
+        IV_CUDA_COUNT(device, copies_on_device, 1);
+        break;
+    case IV_CUDA_FILL:
+        IV_CUDA_COUNT(device, fills, 1);
+        break;
+    }
+}
+
+static bool is_nothing(const iv_cuda_task *task) {
+    return task->kind == IV_CUDA_FILL ? task->fill.bytes == 0
+                                      : task->kind != IV_CUDA_KERNEL && task->copy.bytes == 0;
+}
+
+iv_status iv_cuda_launch(const iv_cuda_queue *queue, const iv_cuda_task *task, iv_error *error) {
+    if (is_nothing(task))
+        return IV_OK;
+    /* Recorded first, since that can run out of memory: a task is never carried out without its
+     * record. */
+    if (queue->record != NULL)
+        IV_TRY(iv_cuda_task_list_append(queue->record, task, error));
+    iv_status status = IV_OK;
+    if (queue->trace != NULL)
+        status = iv_cuda_trace_begin(queue->trace, queue->stream, task, error);
+    if (status == IV_OK)
+        status = execute(queue->stream, task, error);
+    if (status != IV_OK) {
+        if (queue->record != NULL)
+            iv_cuda_task_list_drop_last(queue->record);
+        return status;
+    }
+    count(queue->stream->device, task);
+    return queue->trace != NULL ? iv_cuda_trace_end(queue->trace, queue->stream, error) : IV_OK;
+}

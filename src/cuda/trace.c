@@ -1,0 +1,77 @@
+#include "cuda/trace.h"
+
+#include "base/allocation.h"
+
+typedef struct mark {
+    const char *name;
+    int step;
+    iv_cuda_event *start, *end;
+} mark;
+
+struct iv_cuda_trace {
+    iv_cuda_device *device;
+    mark *marks;
+    size_t count, capacity; /* marks[count] is the task between begin and end */
+};
+
+iv_status iv_cuda_trace_create(iv_cuda_device *device, iv_cuda_trace **trace, iv_error *error) {
+    iv_cuda_trace *created = iv_allocate_array(1, sizeof *created);
+    if (created == NULL)
+        return iv_fail_memory(error, sizeof *created);
+    created->device = iv_cuda_device_retain(device);
+    *trace = created;
+    return IV_OK;
+}
+
+static void clear(mark *mark) {
+    iv_cuda_event_destroy(mark->start);
+    iv_cuda_event_destroy(mark->end);
+    *mark = (struct mark){0};
+}
+
+void iv_cuda_trace_destroy(iv_cuda_trace *trace) {
+    if (trace == NULL)
+        return;
+    /* One more than counted: a task may have failed after its beginning. */
+    for (size_t i = 0; i <= trace->count && i < trace->capacity; i++)
+        clear(&trace->marks[i]);
+    iv_free(trace->marks);
+    iv_cuda_device_release(trace->device);
+    iv_free(trace);
+}
+
+int iv_cuda_trace_count(const iv_cuda_trace *trace) {
+    return (int)trace->count;
+}
+
+iv_status iv_cuda_trace_span(const iv_cuda_trace *trace, int index, iv_cuda_span *span,
+                             iv_error *error) {
+    const mark *mark = &trace->marks[index];
+    *span = (iv_cuda_span){.name = mark->name, .step = mark->step};
+    IV_TRY(iv_cuda_event_elapsed(trace->marks[0].start, mark->start, &span->start_ns, error));
+    return iv_cuda_event_elapsed(trace->marks[0].start, mark->end, &span->end_ns, error);
+}
+
+iv_status iv_cuda_trace_begin(iv_cuda_trace *trace, iv_cuda_stream *stream,
+                              const iv_cuda_task *task, iv_error *error) {
+    size_t before = trace->capacity;
+    if (!iv_grow((void **)&trace->marks, &trace->capacity, trace->count + 1, sizeof *trace->marks))
+        return iv_fail_memory(error, (trace->count + 1) * sizeof *trace->marks);
+    for (size_t i = before; i < trace->capacity; i++)
+        trace->marks[i] = (mark){0};
+    mark *mark = &trace->marks[trace->count];
+    mark->name = iv_cuda_task_name(task);
+    mark->step = task->step;
+    /* What a task that failed has left is used by the next one. */
+    if (mark->start == NULL)
+        IV_TRY(iv_cuda_event_create(trace->device, true, &mark->start, error));
+    if (mark->end == NULL)
+        IV_TRY(iv_cuda_event_create(trace->device, true, &mark->end, error));
+    return iv_cuda_event_record(mark->start, stream, error);
+}
+
+iv_status iv_cuda_trace_end(iv_cuda_trace *trace, iv_cuda_stream *stream, iv_error *error) {
+    IV_TRY(iv_cuda_event_record(trace->marks[trace->count].end, stream, error));
+    trace->count++;
+    return IV_OK;
+}

@@ -1,0 +1,103 @@
+/* What tests over the fake driver share. Include after cmocka.h. */
+#ifndef WITH_FAKE_H
+#define WITH_FAKE_H
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cuda/device.h"
+#include "fake_cuda.h"
+
+/* The fake's control, with everything forgotten. */
+static inline const fake_cuda_control *fresh_fake(void) {
+    void *library = dlopen(FAKE_CUDA, RTLD_NOW);
+    assert_non_null(library);
+    fake_cuda_get *get;
+    void *symbol = dlsym(library, "fake_cuda_get_control");
+    assert_non_null(symbol);
+    memcpy(&get, &symbol, sizeof get);
+    get()->reset();
+    return get();
+}
+
+/* A test's own images: text that the fake takes for a module. */
+#define IMAGE(name, architecture, kind, compute, text)                                             \
+    { name, architecture, kind, compute, text, text + sizeof text - 1 }
+
+static const char image_80[] = "FAKE sm_80 first second", image_90[] = "FAKE sm_90a first second",
+                  image_ptx[] = "FAKE compute_90 first second", image_bad[] = "BAD";
+static const iv_cuda_image test_image_table[] = {
+    IMAGE("test", "sm_80", IV_CUDA_CUBIN, 80, image_80),
+    IMAGE("test", "sm_90a", IV_CUDA_CUBIN_EXACT, 90, image_90),
+    IMAGE("test", "compute_90", IV_CUDA_PTX, 90, image_ptx),
+    IMAGE("bad", "sm_80", IV_CUDA_CUBIN, 80, image_bad),
+};
+static const iv_cuda_images test_images = {13000, 4, test_image_table};
+
+static inline const iv_cuda_driver *open_fake(void) {
+    const iv_cuda_driver *driver = NULL;
+    iv_error error = {IV_OK, ""};
+    if (iv_cuda_driver_open(FAKE_CUDA, &driver, NULL, NULL, &error) != IV_OK)
+        fail_msg("%s", error.message);
+    return driver;
+}
+
+/* Nothing lives in the driver, and nothing was misused. */
+static inline void check_nothing_lives(const fake_cuda_control *fake) {
+    fake_live live = fake->live();
+    assert_int_equal(live.contexts, 0);
+    assert_int_equal(live.memory, 0);
+    assert_int_equal(live.host_memory, 0);
+    assert_int_equal(live.streams, 0);
+    assert_int_equal(live.events, 0);
+    assert_int_equal(live.modules, 0);
+    assert_int_equal(live.graphs, 0);
+    assert_int_equal(live.executables, 0);
+    assert_string_equal(fake->complaint(), "");
+}
+
+/* Whether the call log has the text. */
+static inline bool logged(const fake_cuda_control *fake, const char *text) {
+    return strstr(fake->log(), text) != NULL;
+}
+
+#define assert_says(error, text)                                                                   \
+    do {                                                                                           \
+        if (strstr((error).message, (text)) == NULL)                                               \
+            fail_msg("\"%s\" does not say \"%s\"", (error).message, (text));                       \
+    } while (0)
+
+/* Runs `attempt`, which does its work, gives everything back and returns its status, with every
+ * call of the driver failing in turn, once and (with a sticky result) for good. A failure has to be
+ * reported unless it happened while giving back, and nothing may be left. `fresh` sets the fake up
+ * anew each time. */
+static inline void check_failing_calls(const fake_cuda_control *fake,
+                                       iv_status (*attempt)(void *context), void *context,
+                                       int result) {
+    int reported = 0;
+    for (int skip = 0;; skip++) {
+        int64_t blocks = iv_allocation_count().live_blocks;
+        fake->plan_failure(NULL, skip, result);
+        iv_status status = attempt(context);
+        bool happened = fake->failure_happened();
+        fake->plan_failure(NULL, -1, 0);
+        assert_int_equal(iv_allocation_count().live_blocks, blocks);
+        fake_live live = fake->live();
+        if (live.contexts + live.memory + live.host_memory + live.streams + live.events +
+                live.modules + live.graphs + live.executables !=
+            0)
+            fail_msg("call %d failing leaves something: %s", skip, fake->log());
+        assert_string_equal(fake->complaint(), "");
+        if (!happened) {
+            assert_int_equal(status, IV_OK);
+            assert_true(reported > 0);
+            return;
+        }
+        reported += status != IV_OK;
+        fake->reset();
+        assert_true(skip < 100000);
+    }
+}
+
+#endif
