@@ -64,6 +64,19 @@ const command commands[] = {
                     "NaN counts as the same.",
      .options = digest_options,
      .run = run_digest},
+    {.name = "devices",
+     .operands = "",
+     .least_operands = 0,
+     .most_operands = 0,
+     .summary = "List the GPUs of this machine",
+     .description = "Prints the CUDA driver's version and each GPU with its compute capability, "
+                    "its memory, and the kernels that "
+                    "Invar has for it, or why it has none. The driver's library is libcuda.so.1, "
+                    "or what the environment variable "
+                    "INVAR_CUDA_DRIVER names. A machine without a driver or a GPU is no failure; a "
+                    "driver that is too old or broken is.",
+     .options = devices_options,
+     .run = run_devices},
     {.name = "conformance",
      .operands = "DIR…",
      .least_operands = 1,

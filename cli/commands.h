@@ -22,6 +22,9 @@ int run_profile(const arguments *arguments);
 extern const option digest_options[];
 int run_digest(const arguments *arguments);
 
+extern const option devices_options[];
+int run_devices(const arguments *arguments);
+
 extern const option conformance_options[];
 int run_conformance(const arguments *arguments);
 
