@@ -49,9 +49,10 @@ bool iv_cuda_enter_to_release(iv_cuda_device *device) {
     return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
 }
 
-void iv_cuda_leave_released(iv_cuda_device *device) {
+void iv_cuda_leave_released(iv_cuda_device *device, bool entered) {
     CUcontext popped;
-    device->driver->cuCtxPopCurrent(&popped);
+    if (entered)
+        device->driver->cuCtxPopCurrent(&popped);
 }
 
 static iv_status read_attributes(iv_cuda_device *device, iv_error *error) {

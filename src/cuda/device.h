@@ -86,11 +86,19 @@ iv_status iv_cuda_enter(iv_cuda_device *device, iv_error *error);
  * driver fails now, that failure. */
 iv_status iv_cuda_leave(iv_cuda_device *device, iv_status status, iv_error *error);
 
-/** As the two above for code that gives things back, which has to go on whatever happens: a lost
- * device is no reason not to try. False when the context could not be made current; then do not
- * leave. */
+/** As the two above for code that gives things back, which goes on whatever happens: a lost device
+ * is no reason not to try. What iv_cuda_enter_to_release says goes to iv_cuda_leave_released. */
 bool iv_cuda_enter_to_release(iv_cuda_device *device);
-void iv_cuda_leave_released(iv_cuda_device *device);
+void iv_cuda_leave_released(iv_cuda_device *device, bool entered);
+
+/** Gives something back by a function of the driver, whose failure nobody could do anything about.
+ */
+#define IV_CUDA_GIVE_BACK(device, call, handle)                                                    \
+    do {                                                                                           \
+        bool entered_ = iv_cuda_enter_to_release(device);                                          \
+        (device)->driver->call(handle);                                                            \
+        iv_cuda_leave_released((device), entered_);                                                \
+    } while (0)
 
 /** IV_OK for CUDA_SUCCESS; otherwise reports the failure of the driver's function `call` with the
  * device's name, and remembers it if it makes the device unusable. */

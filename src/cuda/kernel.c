@@ -124,10 +124,8 @@ void iv_cuda_unload_modules(iv_cuda_device *device) {
             module->kernels = kernel->next;
             free_kernel(kernel);
         }
-        if (entered)
-            device->driver->cuModuleUnload(module->handle);
+        device->driver->cuModuleUnload(module->handle);
         iv_free(module);
     }
-    if (entered)
-        iv_cuda_leave_released(device);
+    iv_cuda_leave_released(device, entered);
 }

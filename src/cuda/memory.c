@@ -54,10 +54,7 @@ void iv_cuda_memory_release(iv_cuda_memory *memory) {
     if (memory == NULL || atomic_fetch_sub(&memory->references, 1) != 1)
         return;
     iv_cuda_device *device = memory->device;
-    if (iv_cuda_enter_to_release(device)) {
-        device->driver->cuMemFree(memory->address);
-        iv_cuda_leave_released(device);
-    }
+    IV_CUDA_GIVE_BACK(device, cuMemFree, memory->address);
     IV_CUDA_COUNT(device, device_blocks, -1);
     IV_CUDA_COUNT(device, device_bytes, -(long long)memory->bytes);
     iv_free(memory);
@@ -96,10 +93,7 @@ void iv_cuda_pinned_destroy(iv_cuda_pinned *pinned) {
     if (pinned == NULL)
         return;
     iv_cuda_device *device = pinned->device;
-    if (iv_cuda_enter_to_release(device)) {
-        device->driver->cuMemFreeHost(pinned->data);
-        iv_cuda_leave_released(device);
-    }
+    IV_CUDA_GIVE_BACK(device, cuMemFreeHost, pinned->data);
     IV_CUDA_COUNT(device, host_blocks, -1);
     IV_CUDA_COUNT(device, host_bytes, -(long long)pinned->bytes);
     iv_free(pinned);

@@ -48,10 +48,8 @@ void iv_cuda_stream_destroy(iv_cuda_stream *stream) {
     if (stream == NULL)
         return;
     iv_cuda_device *device = stream->device;
-    if (stream->owned && iv_cuda_enter_to_release(device)) {
-        device->driver->cuStreamDestroy(stream->handle);
-        iv_cuda_leave_released(device);
-    }
+    if (stream->owned)
+        IV_CUDA_GIVE_BACK(device, cuStreamDestroy, stream->handle);
     iv_free(stream);
     iv_cuda_device_release(device);
 }
@@ -94,10 +92,7 @@ void iv_cuda_event_destroy(iv_cuda_event *event) {
     if (event == NULL)
         return;
     iv_cuda_device *device = event->device;
-    if (iv_cuda_enter_to_release(device)) {
-        device->driver->cuEventDestroy(event->handle);
-        iv_cuda_leave_released(device);
-    }
+    IV_CUDA_GIVE_BACK(device, cuEventDestroy, event->handle);
     iv_free(event);
     iv_cuda_device_release(device);
 }

@@ -1,0 +1,264 @@
+/* Devices in use: contexts, kernels, losing a device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "cuda/kernel.h"
+#include "cuda/memory.h"
+#include "cuda/stream.h"
+#include "support/failing.h"
+#include "with_fake.h"
+
+static iv_cuda_device *open_device(const iv_cuda_images *images) {
+    iv_cuda_device *device = NULL;
+    iv_error error = {IV_OK, ""};
+    if (iv_cuda_device_open(open_fake(), 0, images, &device, &error) != IV_OK)
+        fail_msg("%s", error.message);
+    return device;
+}
+
+static void test_opening(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    iv_cuda_device *device = open_device(&test_images);
+    assert_int_equal(device->compute, 90);
+    assert_int_equal(device->index, 0);
+    assert_string_equal(device->name, "Fake H200");
+    assert_int_equal(fake->live().contexts, 1);
+    iv_cuda_device_release(device);
+    iv_cuda_device_release(NULL);
+    check_nothing_lives(fake);
+    iv_error error;
+    assert_int_equal(iv_cuda_device_open(open_fake(), 1, NULL, &device, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "no CUDA device 1");
+    assert_int_equal(iv_cuda_device_open(open_fake(), -1, NULL, &device, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+}
+
+/* Whatever was current before is so again, and the primary context is shared, never made or
+ * destroyed. */
+static void test_callers_context(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    const iv_cuda_driver *driver = open_fake();
+    CUcontext callers = NULL, current = NULL;
+    assert_int_equal(driver->cuDevicePrimaryCtxRetain(&callers, 0), CUDA_SUCCESS);
+    iv_cuda_device *device = open_device(&test_images);
+    assert_ptr_equal(device->context, callers);
+    driver->cuCtxGetCurrent(&current);
+    assert_null(current);
+    iv_error error;
+    assert_int_equal(iv_cuda_enter(device, &error), IV_OK);
+    assert_int_equal(iv_cuda_enter(device, &error), IV_OK);
+    driver->cuCtxGetCurrent(&current);
+    assert_ptr_equal(current, callers);
+    assert_int_equal(iv_cuda_leave(device, IV_OK, &error), IV_OK);
+    driver->cuCtxGetCurrent(&current);
+    assert_ptr_equal(current, callers);
+    assert_int_equal(iv_cuda_leave(device, IV_ERROR_SHAPE, &error), IV_ERROR_SHAPE);
+    driver->cuCtxGetCurrent(&current);
+    assert_null(current);
+    iv_cuda_memory *memory = NULL;
+    assert_int_equal(iv_cuda_memory_create(device, 100, &memory, &error), IV_OK);
+    iv_cuda_memory_release(memory);
+    driver->cuCtxGetCurrent(&current);
+    assert_null(current);
+    iv_cuda_device_release(device);
+    assert_int_equal(fake->live().contexts, 1);
+    driver->cuDevicePrimaryCtxRelease(0);
+    check_nothing_lives(fake);
+}
+
+static void test_kernels(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    iv_cuda_device *device = open_device(&test_images);
+    const iv_cuda_kernel *first = NULL, *again = NULL, *second = NULL;
+    iv_error error;
+    assert_int_equal(fake->live().modules, 0);
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 8, &first, &error), IV_OK);
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "second", 16, &second, &error), IV_OK);
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 8, &again, &error), IV_OK);
+    assert_ptr_equal(first, again);
+    assert_string_equal(second->name, "second");
+    assert_int_equal(first->parameter_bytes, 8);
+    assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
+    assert_int_equal(fake->calls("cuModuleGetFunction"), 2);
+    assert_true(logged(fake, "cuModuleLoadDataEx(FAKE sm_90a"));
+
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 9, &again, &error),
+                     IV_ERROR_INTERNAL);
+    assert_says(error, "8 and with 9 bytes");
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "third", 8, &again, &error),
+                     IV_ERROR_INTERNAL);
+    assert_says(error, "module test for sm_90a has no kernel third");
+    assert_int_equal(iv_cuda_kernel_find(device, "none", "first", 8, &again, &error),
+                     IV_ERROR_UNSUPPORTED);
+    assert_says(error, "module none");
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 5000, &again, &error),
+                     IV_ERROR_INTERNAL);
+    iv_cuda_device_release(device);
+    check_nothing_lives(fake);
+}
+
+static void test_damaged_module(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    static const fake_device a100 = {"Fake A100", 80, 108, 1 << 20};
+    fake->set_devices(1, &a100);
+    iv_cuda_device *device = open_device(&test_images);
+    const iv_cuda_kernel *kernel;
+    iv_error error;
+    assert_int_equal(iv_cuda_kernel_find(device, "bad", "first", 8, &kernel, &error),
+                     IV_ERROR_DEVICE);
+    assert_says(error, "loading kernels bad for sm_80: device 0 (Fake A100)");
+    assert_says(error, "CUDA_ERROR_INVALID_IMAGE");
+    iv_cuda_device_release(device);
+    check_nothing_lives(fake);
+}
+
+/* After a sticky failure nothing is tried again, the first message is kept, and everything can
+ * still be given back. */
+static void test_lost(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    iv_cuda_device *device = open_device(&test_images);
+    iv_cuda_stream *stream = NULL, *other = NULL;
+    iv_cuda_memory *memory = NULL, *more = NULL;
+    iv_error error;
+    assert_int_equal(iv_cuda_stream_create(device, &stream, &error), IV_OK);
+    assert_int_equal(iv_cuda_memory_create(device, 64, &memory, &error), IV_OK);
+    fake->plan_failure("cuStreamSynchronize", 0, CUDA_ERROR_ILLEGAL_ADDRESS);
+    assert_int_equal(iv_cuda_stream_synchronize(stream, &error), IV_ERROR_DEVICE);
+    assert_says(error, "device 0 (Fake H200)");
+    assert_says(error, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    assert_says(error, "before this process has ended");
+    int calls = fake->calls(NULL);
+    assert_int_equal(iv_cuda_memory_create(device, 64, &more, &error), IV_ERROR_DEVICE);
+    assert_says(error, "lost earlier: device 0 (Fake H200): CUDA: cuStreamSynchronize");
+    assert_int_equal(iv_cuda_stream_create(device, &other, &error), IV_ERROR_DEVICE);
+    assert_int_equal(iv_cuda_stream_synchronize(stream, NULL), IV_ERROR_DEVICE);
+    assert_int_equal(fake->calls(NULL), calls);
+    iv_cuda_memory_release(memory);
+    iv_cuda_stream_destroy(stream);
+    iv_cuda_device_release(device);
+    check_nothing_lives(fake);
+}
+
+static void test_callers_stream(void **unused) {
+    static const fake_device two[] = {{"Fake 0", 90, 4, 1 << 20}, {"Fake 1", 80, 4, 1 << 20}};
+    const fake_cuda_control *fake = fresh_fake();
+    fake->set_devices(2, two);
+    iv_cuda_driver driver = *open_fake(); /* which was opened when there was one device */
+    driver.device_count = 2;
+    iv_cuda_device *device = NULL, *other = NULL;
+    iv_cuda_stream *foreign = NULL, *stream = NULL;
+    iv_error error;
+    assert_int_equal(iv_cuda_device_open(&driver, 0, &test_images, &device, &error), IV_OK);
+    assert_int_equal(iv_cuda_device_open(&driver, 1, &test_images, &other, &error), IV_OK);
+    assert_string_equal(other->name, "Fake 1");
+    assert_int_equal(iv_cuda_stream_create(other, &foreign, &error), IV_OK);
+    assert_int_equal(iv_cuda_stream_wrap(device, foreign->handle, &stream, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "not of the primary context of device 0 (Fake 0)");
+    assert_int_equal(iv_cuda_stream_wrap(other, foreign->handle, &stream, &error), IV_OK);
+    iv_cuda_stream_destroy(stream);
+    assert_int_equal(fake->live().streams, 1);
+    assert_int_equal(iv_cuda_stream_wrap(device, NULL, &stream, &error), IV_OK);
+    iv_cuda_stream_destroy(stream);
+    iv_cuda_stream_destroy(foreign);
+    /* Each device gets the image that suits it. */
+    const iv_cuda_kernel *kernel;
+    assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 8, &kernel, &error), IV_OK);
+    assert_int_equal(iv_cuda_kernel_find(other, "test", "first", 8, &kernel, &error), IV_OK);
+    assert_true(logged(fake, "cuModuleLoadDataEx(FAKE sm_90a"));
+    assert_true(logged(fake, "cuModuleLoadDataEx(FAKE sm_80"));
+    iv_cuda_device_release(device);
+    iv_cuda_device_release(other);
+    check_nothing_lives(fake);
+}
+
+/* ---- every failure ---- */
+
+static iv_status use_device(void *context) {
+    iv_cuda_device *device = NULL;
+    iv_cuda_stream *stream = NULL;
+    iv_cuda_event *event = NULL;
+    const iv_cuda_kernel *kernel;
+    iv_error *error = NULL;
+    iv_status status = iv_cuda_device_open(context, 0, &test_images, &device, error);
+    if (status == IV_OK)
+        status = iv_cuda_stream_create(device, &stream, error);
+    if (status == IV_OK)
+        status = iv_cuda_event_create(device, false, &event, error);
+    if (status == IV_OK)
+        status = iv_cuda_kernel_find(device, "test", "first", 8, &kernel, error);
+    if (status == IV_OK)
+        status = iv_cuda_kernel_find(device, "test", "second", 8, &kernel, error);
+    if (status == IV_OK)
+        status = iv_cuda_enter(device, error);
+    if (status == IV_OK) {
+        status = iv_cuda_event_record(event, stream, error);
+        if (status == IV_OK)
+            status = iv_cuda_stream_wait(stream, event, error);
+        status = iv_cuda_leave(device, status, error);
+    }
+    if (status == IV_OK)
+        status = iv_cuda_event_synchronize(event, error);
+    if (status == IV_OK)
+        status = iv_cuda_stream_synchronize(stream, error);
+    iv_cuda_event_destroy(event);
+    iv_cuda_stream_destroy(stream);
+    iv_cuda_device_release(device);
+    return status;
+}
+
+static void test_failing_calls(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    iv_cuda_driver driver = *open_fake();
+    check_failing_calls(fake, use_device, &driver, CUDA_ERROR_UNKNOWN);
+    check_failing_calls(fake, use_device, &driver, CUDA_ERROR_OUT_OF_MEMORY);
+    check_failing_calls(fake, use_device, &driver, CUDA_ERROR_LAUNCH_FAILED);
+}
+
+static void test_failing_allocations(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    iv_cuda_driver driver = *open_fake();
+    check_failing_allocations(use_device, &driver);
+    check_nothing_lives(fake);
+}
+
+/* The embedded images hold what they should: the fake reads names of kernels from machine code and
+ * from PTX. */
+static void test_embedded(void **unused) {
+    static const struct {
+        int compute;
+        const char *name;
+    } places[] = {{80, "sm_80"}, {86, "sm_80"}, {90, "sm_90a"}, {120, "compute_90"}};
+    if (iv_cuda_embedded_images.count == 0)
+        skip();
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        const fake_cuda_control *fake = fresh_fake();
+        fake_device described = {"Fake", places[i].compute, 4, 1 << 20};
+        fake->set_devices(1, &described);
+        iv_cuda_device *device = open_device(NULL);
+        const iv_cuda_kernel *kernel;
+        iv_error error = {IV_OK, ""};
+        if (iv_cuda_kernel_find(device, "copy", "iv_copy_32", 8, &kernel, &error) != IV_OK)
+            fail_msg("%s", error.message);
+        assert_int_equal(iv_cuda_kernel_find(device, "copy", "iv_copy_33", 8, &kernel, &error),
+                         IV_ERROR_INTERNAL);
+        assert_says(error, places[i].name);
+        iv_cuda_device_release(device);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opening),       cmocka_unit_test(test_callers_context),
+        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_damaged_module),
+        cmocka_unit_test(test_lost),          cmocka_unit_test(test_callers_stream),
+        cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_embedded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
