@@ -96,25 +96,32 @@ static void fetch_rows(const iv_gemm_block *block, int64_t row, int64_t count, i
 }
 
 /* Has the tile fetch what the next one reads of A, spread over its steps: a burst would block its
- * own loads. Only the first panel meets A far away, and only where rows lie behind each other is it
- * known where the next lines are. */
-static void fetch_next_a(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
+ * own loads. Only where rows lie behind each other is it known where the next lines are. */
+static bool fetch_next_a(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
                          int64_t next_row) {
-    tile->prefetch = (const char *)tile->b;
-    tile->prefetch_step = 0;
-    if (tile->n != block->n0 || source->runs != 1 || next_row >= block->rows)
-        return;
+    if (source->runs != 1 || next_row >= block->rows)
+        return false;
     const int64_t rows = next_row - (tile->m - block->m);
     const uintptr_t distance = (uintptr_t)source->a[next_row] - (uintptr_t)tile->a[0];
-    if (distance == (uintptr_t)(rows * source->length) * sizeof(float)) {
-        tile->prefetch = (const char *)(source->a[next_row] + source->offset);
-        tile->prefetch_step = rows * (int64_t)sizeof(float);
-    }
+    if (distance != (uintptr_t)(rows * source->length) * sizeof(float))
+        return false;
+    tile->prefetch = (const char *)(source->a[next_row] + source->offset);
+    tile->prefetch_step = rows * (int64_t)sizeof(float);
+    return true;
 }
 
-/* All rows of the block in one panel (or, with `wide`, several). */
+/* Has tile `t` of `tiles` fetch its share of the panel of B at `next`, which comes from memory where
+ * the weights of a whole network do not fit a cache. */
+static void fetch_next_b(iv_gemm_tile *tile, const float *next, int64_t t, int64_t tiles) {
+    const int64_t steps = tile->runs * tile->length;
+    tile->prefetch_step = divide_up(tile->b_step * (int64_t)sizeof(float), tiles);
+    tile->prefetch = (const char *)next + t * steps * tile->prefetch_step;
+}
+
+/* All rows of the block in one panel (or, with `wide`, several). The panel after it is at `next`, NULL: unknown. */
 static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *block,
-                          const rows_source *source, iv_gemm_tile *tile, bool wide) {
+                          const rows_source *source, iv_gemm_tile *tile, bool wide,
+                          const float *next) {
     const int64_t tiles = divide_up(block->rows, kernels->rows);
     for (int64_t t = 0, row = 0; t < tiles; t++) {
         int64_t rows = (block->rows - row) / (tiles - t);
@@ -122,7 +129,10 @@ static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *b
         tile->c = block->c + row;
         tile->m = block->m + row;
         row += rows;
-        fetch_next_a(block, source, tile, row);
+        tile->prefetch = (const char *)tile->b;
+        tile->prefetch_step = 0;
+        if ((tile->n != block->n0 || !fetch_next_a(block, source, tile, row)) && next != NULL)
+            fetch_next_b(tile, next, t, tiles);
         if (block->far && t + 1 < tiles)
             fetch_rows(block, row, (block->rows - row) / (tiles - t - 1), tile->c_offset,
                        kernels->panel);
@@ -166,7 +176,8 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
                          .continues = block->continues || !p->first,
                          .steps = steps,
                          .step = block->epilogue != NULL ? block->epilogue->steps : NULL};
-    const float *panel = block->b - block->panel_offset + p->k * block->b_step;
+    const float *first_panel = block->b - block->panel_offset + p->k * block->b_step;
+    const float *panel = first_panel;
     int64_t lacking = block->panel_offset, finished = block->n0;
     for (int64_t n = block->n0; n < block->n1;) {
         int64_t panels = 1;
@@ -177,9 +188,11 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
         tile.columns = minimum(panels * kernels->panel - lacking, block->n1 - n);
         tile.c_offset = n - block->n0;
         tile.n = n;
-        compute_panel(kernels, block, &source, &tile, panels > 1);
         n += tile.columns;
         panel += panels * block->b_panel_step;
+        const float *next = n < block->n1 ? panel : p->last ? NULL : first_panel + p->runs * p->length * block->b_step;
+        compute_panel(kernels, block, &source, &tile, panels > 1,
+                      block->b_step == kernels->panel ? next : NULL);
         lacking = 0;
         if (p->last && (n - finished >= FINISH_COLUMNS || n == block->n1)) {
             finish_columns(kernels, block, steps, finished, n - finished);

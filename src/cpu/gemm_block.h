@@ -5,12 +5,12 @@
 
 #include "cpu/gemm_kernels.h"
 
-/* Rows of a block, at most: 16 tiles of 14, 37 of 6. Enough that B, read once per block, costs
- * little bandwidth. */
-#define IV_GEMM_BLOCK_ROWS 224
-/* Values of k in one pass, about. A panel of 32 columns is 96 KiB then, a block's part of A 672
- * KiB: both stream from a 1 MiB L2 fast enough. Measured (Zen 4, 2048³, 128×3072×768): 256 gives
- * 100 and 98 GFLOP/s, 512 gives 103 and 100, 768 gives 104 and 105, as C, in L3, is read and
+/* Rows of a block, at most: 4 tiles of 14, 9 of 6. B is read once per block, from L3 or memory, but
+ * announced (fetch_next_b); the block's part of A, 168 KiB, must stay in L2 beside it. Measured (Zen
+ * 4, BERT-base at 128 tokens): 224 rows 229 ms, 112 rows 222, 56 rows 219, 28 rows 218. */
+#define IV_GEMM_BLOCK_ROWS 56
+/* Values of k in one pass, about: a panel of 32 columns is 96 KiB then. Measured (Zen 4, BERT-base):
+ * 384 gives 219.7 ms, 768 218.9, 1536 224.8; 2048³ likes few passes, as C, in L3, is read and
  * written less often. */
 #define IV_GEMM_K_BLOCK 768
 /* Bytes of C from which it is taken to come from memory: a core's share of a usual last cache,

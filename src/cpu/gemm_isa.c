@@ -127,7 +127,7 @@ ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors,
         const float *a[ROWS];
         UNROLL for (int r = 0; r < rows; r++) a[r] = pointers[r] + tile->a_offset;
         for (int64_t k = 0; k < length; k++, b += b_step, prefetch += prefetch_step) {
-            __builtin_prefetch(prefetch);
+            __builtin_prefetch(prefetch, 0, 2);
             vf column[VECTORS * 4];
             UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++)
                 column[p * vectors + v] = vf_load(b + p * b_panel_step + v * IV_VF_LANES);

@@ -1,17 +1,26 @@
 /* Row kernels, compiled once per instruction set: plain loops that the compiler turns into vectors. */
 #include "base/isa.h"
 #include "cpu/normalize.h"
+#include "cpu/simd.h"
 #include "numerics/elementary.h"
-#include "numerics/minmax.h"
 #include "numerics/reduce.h"
+
+/* lanes[lane] += lanes[lane + half] for the first `partners` lanes. */
+static inline void add_lanes(float *lanes, int half, int partners) {
+    int lane = 0;
+    for (; half >= IV_VF_LANES && lane + IV_VF_LANES <= partners; lane += IV_VF_LANES)
+        vf_store(lanes + lane, vf_add(vf_load(lanes + lane), vf_load(lanes + lane + half)));
+    for (; lane < partners; lane++)
+        lanes[lane] += lanes[lane + half];
+}
 
 /* Adds the upper half of what is present to the lower half until one lane is left. */
 static float fold(float *lanes, int present) {
     for (int half = IV_REDUCE_LANES / 2; half > 0; half /= 2) {
-        int partners = present - half < half ? present - half : half;
-        for (int lane = 0; lane < partners; lane++)
-            lanes[lane] += lanes[lane + half];
-        present = present < half ? present : half;
+        if (present <= half)
+            continue;
+        add_lanes(lanes, half, present - half);
+        present = half;
     }
     return lanes[0];
 }
@@ -48,23 +57,29 @@ DEFINE_BLOCK_SUM(block_sum_of_squares, IV_REDUCE_FIRST_SQUARES, IV_REDUCE_NEXT_S
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
 
-/* The maximum has no order: any number of lanes will do. */
-#define MAX_LANES 64
-static float row_max(const float *restrict x, int64_t n) {
-    float lanes[MAX_LANES], best = x[0];
-    int64_t start = 0;
-    if (n >= MAX_LANES) {
-        for (int lane = 0; lane < MAX_LANES; lane++)
-            lanes[lane] = x[lane];
-        for (start = MAX_LANES; start + MAX_LANES <= n; start += MAX_LANES) {
-            for (int lane = 0; lane < MAX_LANES; lane++)
-                lanes[lane] = iv_max_f32(lanes[lane], x[start + lane]);
+/* The maximum has no order: any number of lanes will do. Four vectors, as a maximum waits some cycles for the last one. */
+static float row_max(const float *x, int64_t n) {
+    float lanes[IV_VF_LANES], best = x[0];
+    int64_t i = 0;
+    if (n >= IV_VF_LANES) {
+        vf most[4];
+        for (int v = 0; v < 4; v++)
+            most[v] = vf_load(x);
+        for (; i + 4 * IV_VF_LANES <= n; i += 4 * IV_VF_LANES) {
+            for (int v = 0; v < 4; v++)
+                most[v] = vf_max(most[v], vf_load(x + i + v * IV_VF_LANES));
         }
-        for (int lane = 0; lane < MAX_LANES; lane++)
-            best = iv_max_f32(best, lanes[lane]);
+        for (; i + IV_VF_LANES <= n; i += IV_VF_LANES)
+            most[0] = vf_max(most[0], vf_load(x + i));
+        vf_store(lanes, vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
+        for (int half = IV_VF_LANES / 2; half > 0; half /= 2) {
+            for (int lane = 0; lane < half; lane++)
+                lanes[lane] = iv_max_f32(lanes[lane], lanes[lane + half]);
+        }
+        best = lanes[0];
     }
-    for (; start < n; start++)
-        best = iv_max_f32(best, x[start]);
+    for (; i < n; i++)
+        best = iv_max_f32(best, x[i]);
     return best;
 }
 
