@@ -43,7 +43,8 @@ int iv_cuda_task_ranges(const iv_cuda_task *task, iv_cuda_range room[2],
 }
 
 static bool ranges_conflict(const iv_cuda_range *one, const iv_cuda_range *other) {
-    return (one->written || other->written) && one->address < other->address + other->bytes &&
+    return (one->written || other->written) && one->bytes > 0 && other->bytes > 0 &&
+           one->address < other->address + other->bytes &&
            other->address < one->address + one->bytes;
 }
 
