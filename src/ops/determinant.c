@@ -1,8 +1,12 @@
 /* Det and Col2Im. */
+#include <string.h>
+
 #include "base/allocation.h"
+#include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
+#include "ops/rows.h"
 
 /* ---- Det ---- */
 
@@ -186,57 +190,67 @@ static iv_status plan_fold(const iv_call *call, const iv_tensor *input, fold *pl
 }
 
 /* Adds the columns of one channel to its image: block elements in row-major order, for each the
- * places in row-major order. */
-static void fold_channel(const fold_params *params, const fold *plan, const iv_tensor *input,
-                         int64_t first, double *image) {
-    int64_t element[IV_MAX_RANK] = {0}, from = first;
-    bool wide = input->dtype == IV_F64;
-    if (plan->count == 0)
-        return;
-    do {
-        int64_t place[IV_MAX_RANK] = {0};
-        do {
-            int64_t pixel = 0;
-            bool inside = true;
-            for (int d = 0; d < plan->rank && inside; d++) {
-                int64_t at = place[d] * params->strides[d] + element[d] * params->dilations[d] -
-                             params->pads[d];
-                inside = at >= 0 && at < plan->image[d];
-                pixel = pixel * plan->image[d] + at;
-            }
-            double value = iv_number_load(input->dtype, input->data, from++);
-            if (inside)
-                image[pixel] = wide || !iv_dtype_is_float(input->dtype)
-                                   ? image[pixel] + value
-                                   : (double)((float)image[pixel] + (float)value);
-        } while (iv_move_next(plan->rank, plan->places, place));
-    } while (iv_move_next(plan->rank, plan->block, element));
-}
+ * places in row-major order. The image is of the type that is computed in. */
+#define DEFINE_FOLD(suffix, type)                                                                  \
+    static void fold_##suffix(const fold_params *params, const fold *plan, const type *values,     \
+                              type *image) {                                                       \
+        int64_t element[IV_MAX_RANK] = {0};                                                        \
+        do {                                                                                       \
+            int64_t place[IV_MAX_RANK] = {0};                                                      \
+            do {                                                                                   \
+                int64_t pixel = 0;                                                                 \
+                bool inside = true;                                                                \
+                for (int d = 0; d < plan->rank && inside; d++) {                                   \
+                    int64_t at = place[d] * params->strides[d] +                                   \
+                                 element[d] * params->dilations[d] - params->pads[d];              \
+                    inside = at >= 0 && at < plan->image[d];                                       \
+                    pixel = pixel * plan->image[d] + at;                                           \
+                }                                                                                  \
+                if (inside)                                                                        \
+                    image[pixel] += *values;                                                       \
+                values++;                                                                          \
+            } while (iv_move_next(plan->rank, plan->places, place));                               \
+        } while (iv_move_next(plan->rank, plan->block, element));                                  \
+    }
+
+DEFINE_FOLD(f32, float)
+DEFINE_FOLD(f64, double)
+DEFINE_FOLD(u64, uint64_t)
 
 /* Each pixel is the sum, from +0, of what the block elements put there in row-major order; in f32
- * (f64 for f64 and integers), and rounded once for f16 and bf16. */
+ * (f64 for f64), and rounded once for f16 and bf16. Integers wrap around. */
 static iv_status eval_fold(iv_call *call) {
     const fold_params *params = call->node->params;
     fold plan;
-    iv_tensor *input, *output;
-    if (iv_call_input(call, 0)->rank != 3)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 3",
-                            iv_call_input(call, 0)->rank);
-    IV_TRY(plan_fold(call, iv_call_input(call, 0), &plan));
+    const iv_tensor *input = iv_call_input(call, 0);
+    iv_tensor *output;
+    if (input->rank != 3)
+        return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 3", input->rank);
+    IV_TRY(plan_fold(call, input, &plan));
     IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 0, &input));
+    iv_dtype computed = iv_dtype_is_float(input->dtype) ? iv_computing_dtype(input->dtype) : IV_U64;
     int64_t channels = input->dims[0] * (input->dims[1] / plan.area);
-    double *image = iv_allocate_array((size_t)plan.pixels, sizeof *image);
-    iv_status status = image == NULL ? iv_fail_memory(call->error, (size_t)plan.pixels * 8) : IV_OK;
+    int64_t columns = plan.area * plan.count, size = (int64_t)iv_dtype_size(computed);
+    void *values, *image = iv_allocate_array((size_t)plan.pixels, (size_t)size);
+    if (image == NULL)
+        return iv_fail_memory(call->error, (size_t)(plan.pixels * size));
+    iv_status status = iv_load_all(input, computed, &values, call->error);
     for (int64_t c = 0; c < channels && status == IV_OK; c++) {
-        for (int64_t i = 0; i < plan.pixels; i++)
-            image[i] = 0.0;
-        fold_channel(params, &plan, input, c * plan.area * plan.count, image);
-        for (int64_t i = 0; i < plan.pixels; i++)
-            iv_number_store(output->dtype, output->data, c * plan.pixels + i, image[i]);
+        const void *from = (const char *)values + c * columns * size;
+        memset(image, 0, (size_t)(plan.pixels * size));
+        if (columns != 0 && computed == IV_F32)
+            fold_f32(params, &plan, from, image);
+        else if (columns != 0 && computed == IV_F64)
+            fold_f64(params, &plan, from, image);
+        else if (columns != 0)
+            fold_u64(params, &plan, from, image);
+        iv_convert_row(output->dtype,
+                       output->data + c * plan.pixels * (int64_t)iv_dtype_size(output->dtype),
+                       computed, image, size, plan.pixels);
     }
+    if (status == IV_OK)
+        iv_free(values);
     iv_free(image);
-    iv_tensor_release(input);
     return status;
 }
 

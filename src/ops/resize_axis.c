@@ -79,10 +79,10 @@ static int half_width(const iv_resize_axis *axis, const iv_resize_rule *rule) {
 
 static void fill_weights(const iv_resize_axis *axis, const iv_resize_rule *rule, double x,
                          int64_t *first, double *weights) {
+    /* Far outside, only the element at the border counts; this also keeps the index in range. */
+    double limit = (double)(axis->in + axis->taps), sum = 0.0;
+    x = x > limit ? limit : x > -limit ? x : -limit;
     double base = __builtin_floor(x);
-    /* Far outside, only the clamped element counts; this also keeps the index in range. */
-    double limit = (double)axis->in + axis->taps, sum = 0.0;
-    base = base > limit ? limit : base > -limit ? base : -limit;
     double ratio = x - base, shrink = rule->antialias && axis->scale < 1.0 ? axis->scale : 1.0;
     *first = (int64_t)base - axis->taps / 2 + 1;
     for (int t = 0; t < axis->taps; t++) {
