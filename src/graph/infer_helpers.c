@@ -48,6 +48,14 @@ iv_status iv_infer_require(const iv_infer *infer, int index, uint32_t dtypes, co
     return IV_OK;
 }
 
+/* Whether `other` is 1 wherever the symbol `dim` is. Where they broadcast at all, the result then is `dim`: if that is 1, so is the other, and
+ * else the other equals it or is 1. So n broadcast with min(n, 512) is n: what a table of 512 positions is sliced to. */
+static bool is_one_with(iv_dim other, iv_dim dim) {
+    const char *name = iv_dim_symbol_name(dim);
+    int64_t one = 1, value;
+    return name != NULL && iv_dim_evaluate(other, &(iv_binding){1, &name, &one}, &value) && value == 1;
+}
+
 /* One extent of the result of broadcasting `left` with `right`. Two different formulas that may both be 1 leave it open. */
 static iv_status broadcast_dim(iv_infer *infer, int output, int dimension, iv_dim left, iv_dim right,
                                iv_dim *result) {
@@ -64,6 +72,10 @@ static iv_status broadcast_dim(iv_infer *infer, int output, int dimension, iv_di
     else if (first_known || iv_dim_at_least(left, 2))
         *result = left; /* not 1, so the other must equal it or be 1 */
     else if (second_known || iv_dim_at_least(right, 2))
+        *result = right;
+    else if (is_one_with(right, left))
+        *result = left;
+    else if (is_one_with(left, right))
         *result = right;
     else
         *result = iv_infer_fresh(infer, output, dimension);

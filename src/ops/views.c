@@ -1,10 +1,31 @@
 /* New shapes over the same elements: Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze.
  *
  * All give views. A reshaped view whose elements would have to move (a transposed input, say) is a
- * copy. */
+ * copy, for which the runtime has a place from the second run on. */
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
+
+/* A contiguous output with the input's elements in their order. */
+static iv_status copy_reshaped(iv_call *call) {
+    const iv_tensor *input = iv_call_input(call, 0);
+    iv_tensor *output, *unshaped;
+    IV_TRY(iv_call_output(call, 0, &output));
+    IV_TRY(iv_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims, NULL,
+                          &unshaped, call->error));
+    iv_tensor_copy_elements(unshaped, input);
+    iv_tensor_release(unshaped);
+    return IV_OK;
+}
+
+/* The same for text, whose elements own memory. */
+static iv_status reshape_text(iv_call *call, int rank, const int64_t *dims) {
+    iv_tensor *contiguous, *output = NULL;
+    IV_TRY(iv_tensor_contiguous(iv_call_input(call, 0), &contiguous, call->error));
+    iv_status status = iv_tensor_reshape(contiguous, rank, dims, &output, call->error);
+    iv_tensor_release(contiguous);
+    return status == IV_OK ? iv_call_set_output(call, 0, output) : status;
+}
 
 /* Output 0 is input 0 with the extents that its fact says: as a view where strides allow it, else
  * as a copy. */
@@ -13,14 +34,11 @@ static iv_status eval_reshaped(iv_call *call) {
     const iv_fact *fact = &call->facts[0];
     if (!iv_fact_is_concrete(fact, dims))
         return iv_call_fail(call, IV_ERROR_INTERNAL, "the new shape was not inferred");
-    iv_tensor *input = iv_call_input(call, 0), *output = NULL, *contiguous;
+    iv_tensor *input = iv_call_input(call, 0), *output = NULL;
     iv_error refused;
     iv_status status = iv_tensor_reshape(input, fact->rank, dims, &output, &refused);
-    if (status == IV_ERROR_UNSUPPORTED) {
-        IV_TRY(iv_tensor_contiguous(input, &contiguous, call->error));
-        status = iv_tensor_reshape(contiguous, fact->rank, dims, &output, &refused);
-        iv_tensor_release(contiguous);
-    }
+    if (status == IV_ERROR_UNSUPPORTED)
+        return input->dtype == IV_STRING ? reshape_text(call, fact->rank, dims) : copy_reshaped(call);
     if (status != IV_OK)
         return iv_call_fail(call, status, "%s", refused.message);
     return iv_call_set_output(call, 0, output);

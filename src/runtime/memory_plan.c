@@ -47,21 +47,30 @@ static size_t fact_bytes(const iv_fact *fact) {
     return (size_t)elements * iv_dtype_size(fact->dtype);
 }
 
+/* Notes that step `step` sees a value: the memory that its root owns, and that of the copies that views have become on the way. */
+static void see(lifetimes *all, const iv_graph *graph, iv_value_id value, int64_t step, bool escapes) {
+    for (;;) {
+        block *seen = &all->blocks[value];
+        seen->last = step > seen->last ? step : seen->last;
+        seen->escapes = seen->escapes || escapes;
+        if (all->roots[value] == value)
+            return;
+        value = graph->nodes[graph->values[value].producer]->inputs[0];
+    }
+}
+
 static void find_lifetimes(lifetimes *all, const iv_plan *plan, const iv_program *program) {
     const iv_graph *graph = program->graph;
     for (size_t s = 0; s < graph->node_count; s++) {
         const iv_node *node = graph->nodes[s];
         for (int i = 0; i < node->input_count; i++) {
-            if (node->inputs[i] == IV_NO_VALUE)
-                continue;
-            block *used = &all->blocks[all->roots[node->inputs[i]]];
-            used->last = (int64_t)s;
-            used->escapes = used->escapes || keeps_inputs(node->op);
+            if (node->inputs[i] != IV_NO_VALUE)
+                see(all, graph, node->inputs[i], (int64_t)s, keeps_inputs(node->op));
         }
-        bool owns = plan->steps[s].mode == IV_STEP_STATIC && !keeps_inputs(node->op) &&
-                    (node->op->flags & IV_OP_VIEW) == 0;
+        bool owns = plan->steps[s].mode == IV_STEP_STATIC && !keeps_inputs(node->op);
+        bool views = (node->op->flags & IV_OP_VIEW) != 0;
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] == IV_NO_VALUE || !owns)
+            if (node->outputs[i] == IV_NO_VALUE || !owns || (views && !plan->copied[node->outputs[i]]))
                 continue;
             block *made = &all->blocks[node->outputs[i]];
             *made = (block){.value = node->outputs[i],
@@ -71,7 +80,7 @@ static void find_lifetimes(lifetimes *all, const iv_plan *plan, const iv_program
         }
     }
     for (size_t o = 0; o < graph->output_count; o++)
-        all->blocks[all->roots[graph->outputs[o]]].escapes = true;
+        see(all, graph, graph->outputs[o], 0, true);
 }
 
 /* Whether only input `input` of the step sees the memory behind it. */

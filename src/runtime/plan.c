@@ -82,8 +82,9 @@ static iv_status fill_plan(iv_plan *plan, iv_program *program, const iv_value *i
     IV_TRY(iv_scope_create(&plan->scope, error));
     plan->facts = iv_allocate_array(graph->value_count, sizeof *plan->facts);
     plan->offsets = iv_allocate_array(graph->value_count, sizeof *plan->offsets);
+    plan->copied = iv_allocate_array(graph->value_count, sizeof *plan->copied);
     plan->steps = iv_allocate_array(program->step_count, sizeof *plan->steps);
-    if (plan->facts == NULL || plan->offsets == NULL || plan->steps == NULL)
+    if (plan->facts == NULL || plan->offsets == NULL || plan->copied == NULL || plan->steps == NULL)
         return iv_fail_memory(error, graph->value_count * sizeof *plan->facts);
     IV_TRY(infer_facts(plan, program, inputs, error));
     for (size_t s = 0; s < program->step_count; s++) {
@@ -114,6 +115,7 @@ void iv_plan_destroy(iv_plan *plan, const iv_program *program) {
         iv_fact_clear(&plan->facts[v]);
     iv_free(plan->facts);
     iv_free(plan->offsets);
+    iv_free(plan->copied);
     iv_free(plan->steps);
     iv_scope_destroy(plan->scope);
     iv_free(plan);

@@ -22,6 +22,8 @@ typedef struct iv_plan {
     iv_fact *facts;          /* one per value */
     int64_t *offsets;        /* one per value: bytes into the arena, or -1 */
     iv_planned_step *steps;  /* one per step of the program */
+    bool *copied;            /* one per value: a view by its operator, but in some run a copy, which has its own place */
+    bool outdated;           /* `copied` has changed since the memory was planned */
     size_t arena_bytes;
     struct iv_plan *next;
 } iv_plan;

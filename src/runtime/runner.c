@@ -43,6 +43,11 @@ static iv_status allocate_output(iv_frame *frame, const iv_call *call, int index
         *data = (char *)runner->arena->data + offset;
         return IV_OK;
     }
+    /* A view that is a copy this time gets a place in the arena before the next run. */
+    size_t step = (size_t)(runner->step - runner->program->steps);
+    if (value != IV_NO_VALUE && (call->node->op->flags & IV_OP_VIEW) != 0 &&
+        runner->plan->steps[step].mode == IV_STEP_STATIC && !runner->plan->copied[value])
+        runner->plan->copied[value] = runner->plan->outdated = true;
     IV_TRY(iv_storage_create(bytes, storage, call->error));
     *data = (*storage)->data;
     return IV_OK;
@@ -193,6 +198,10 @@ static iv_status find_plan(iv_runner *runner, const iv_value *inputs, iv_error *
     plan->next = runner->plans;
     runner->plans = plan;
     runner->plan = plan;
+    if (plan->outdated) {
+        IV_TRY(iv_memory_plan(plan, runner->program, error));
+        plan->outdated = false;
+    }
     if (runner->arena == NULL || runner->arena->bytes < plan->arena_bytes) {
         iv_storage *larger;
         iv_status status = iv_storage_create(plan->arena_bytes, &larger, error);

@@ -236,6 +236,31 @@ static void size_of_symbols(void **unused) {
     finish(&b);
 }
 
+/* A table of 512 positions, sliced to the length of x and added to it: where the model runs, the
+ * sum is as long as x. */
+static void broadcast_with_what_follows(void **unused) {
+    builder b = start(NULL);
+    iv_value_id x = INPUT(&b, IV_F32, "batch", "time"), y = INPUT(&b, IV_F32, "other", "time");
+    iv_value_id table = INPUT(&b, IV_F32, "1", "512"), single = INPUT(&b, IV_F32, "1", "1");
+    iv_value_id none = INPUT(&b, IV_F32, "1", "0");
+    iv_value_id length = NODE(&b, "Slice", NODE(&b, "Shape", x), NUMBERS(&b, 1), NUMBERS(&b, 2));
+    iv_value_id part = NODE(&b, "Slice", table, NUMBERS(&b, 0), length, NUMBERS(&b, 1));
+    iv_value_id sum = NODE(&b, "Add", x, part), reversed = NODE(&b, "Add", part, x);
+    iv_value_id same = NODE(&b, "Add", x, x), one = NODE(&b, "Add", single, x);
+    iv_value_id never =
+        NODE(&b, "Add", NODE(&b, "Slice", none, NUMBERS(&b, 0), length, NUMBERS(&b, 1)), x);
+    iv_value_id open = NODE(&b, "Add", x, y);
+    infer(&b);
+    expect_fact(&b, part, "f32[1,min(time,512)]");
+    expect_fact(&b, sum, "f32[batch,time]");
+    expect_fact(&b, reversed, "f32[batch,time]");
+    expect_fact(&b, same, "f32[batch,time]");
+    expect_fact(&b, one, "f32[batch,time]");
+    expect_fact(&b, never, "f32[batch,0]");
+    assert_false(iv_dim_mentions(b.facts[open].dims[0], "batch")); /* either may be 1 */
+    finish(&b);
+}
+
 /* ---- graphs within graphs ---- */
 
 /* A loop over x[batch,2] with body (i, condition, x, kept) -> (condition, joined, kept, stacked x);
@@ -362,6 +387,7 @@ int main(void) {
         cmocka_unit_test_teardown(views_of_symbols, leaves_nothing),
         cmocka_unit_test_teardown(parts_and_wholes, leaves_nothing),
         cmocka_unit_test_teardown(size_of_symbols, leaves_nothing),
+        cmocka_unit_test_teardown(broadcast_with_what_follows, leaves_nothing),
         cmocka_unit_test_teardown(loop_keeps_what_stays, leaves_nothing),
         cmocka_unit_test_teardown(loop_widens_what_grows, leaves_nothing),
         cmocka_unit_test_teardown(loop_ends_when_the_data_say_so, leaves_nothing),
