@@ -1,5 +1,6 @@
 /* The loops of Cast, compiled once per instruction set. */
 #include "ops/convert_loops.h"
+#include "ops/row_pieces.h"
 
 /* Every source type is first read, without loss, as one of four: s64, u64, f32, f64. Both 64-bit
  * integer kinds are needed for the one rounding to a float; bool reads as u64. */
@@ -72,18 +73,18 @@
 #define CONVERT_LOOP(to, to_type, from, from_type, kind, load)                                     \
     static void to##_from_##from(void *opaque, int64_t count, char *const *data,                   \
                                  const int64_t *steps) {                                           \
-        if (steps[0] == sizeof(to_type) && steps[1] == sizeof(from_type)) {                        \
-            to_type *restrict out = (to_type *)(void *)data[0];                                    \
-            const from_type *restrict in = (const from_type *)(const void *)data[1];               \
-            for (int64_t i = 0; i < count; i++)                                                    \
-                out[i] = (to_type)TO_##to##_FROM_##kind(FROM_##kind(load(in[i])));                 \
+        if (steps[0] != sizeof(to_type) || steps[1] != sizeof(from_type)) {                        \
+            const iv_row_pieces how = {.dense = to##_from_##from,                                  \
+                                       .inputs = 1,                                                \
+                                       .in_size = sizeof(from_type),                               \
+                                       .out_size = sizeof(to_type)};                               \
+            iv_run_pieces(&how, count, data, steps);                                               \
             return;                                                                                \
         }                                                                                          \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            from_type value = IV_CONST_AT(from_type, data[1], steps[1], i);                        \
-            IV_AT(to_type, data[0], steps[0], i) =                                                 \
-                (to_type)TO_##to##_FROM_##kind(FROM_##kind(load(value)));                          \
-        }                                                                                          \
+        to_type *restrict out = (to_type *)(void *)data[0];                                        \
+        const from_type *restrict in = (const from_type *)(const void *)data[1];                   \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            out[i] = (to_type)TO_##to##_FROM_##kind(FROM_##kind(load(in[i])));                     \
     }
 
 /* All loops to one type. A type to itself is a copy (below), so that NaNs keep their bits and
