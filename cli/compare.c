@@ -38,12 +38,15 @@ const char *finding_state_name(finding_state state) {
 
 /* ---- one output ---- */
 
+/* Of what leads to a tensor within sequences. */
+#define PATH_BYTES 64
+
 static char *copy_text(const char *text) {
     return strdup(text != NULL ? text : "");
 }
 
-/* "[0,3,1]" for a row-major index. */
-static char *index_text(const iv_tensor *tensor, int64_t index) {
+/* "[0,3,1]" for a row-major index, behind `path`. */
+static char *index_text(const char *path, const iv_tensor *tensor, int64_t index) {
     int rank = iv_tensor_rank(tensor);
     const int64_t *dims = iv_tensor_dims(tensor);
     int64_t place[IV_MAX_RANK + 1];
@@ -51,8 +54,8 @@ static char *index_text(const iv_tensor *tensor, int64_t index) {
         place[d] = index % dims[d];
         index /= dims[d];
     }
-    char text[IV_MAX_RANK * 21 + 3];
-    size_t used = (size_t)snprintf(text, sizeof text, "[");
+    char text[PATH_BYTES + IV_MAX_RANK * 21 + 3];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s[", path);
     for (int d = 0; d < rank; d++)
         used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld",
                                  (long long)place[d]);
@@ -60,17 +63,28 @@ static char *index_text(const iv_tensor *tensor, int64_t index) {
     return strdup(text);
 }
 
-static char *type_text(iv_value value) {
-    char text[IV_MAX_RANK * 21 + 32];
-    if (value.kind != IV_KIND_TENSOR)
-        return strdup(value.kind == IV_KIND_NONE ? "nothing" : "sequence");
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
-    for (int d = 0; d < iv_tensor_rank(value.tensor); d++)
-        used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld",
+/* "f32[2,3]", "a sequence of 2", "nothing"; in `room`, of TEXT_BYTES. */
+static const char *kind_text(iv_value value, char *room) {
+    size_t used;
+    if (value.kind == IV_KIND_NONE)
+        return "nothing";
+    if (value.kind == IV_KIND_SEQUENCE) {
+        snprintf(room, TEXT_BYTES, "a sequence of %lld",
+                 (long long)iv_sequence_count(value.sequence));
+        return room;
+    }
+    used = (size_t)snprintf(room, TEXT_BYTES, "%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
+    for (int d = 0; d < iv_tensor_rank(value.tensor) && used < TEXT_BYTES; d++)
+        used += (size_t)snprintf(room + used, TEXT_BYTES - used, d > 0 ? ",%lld" : "%lld",
                                  (long long)iv_tensor_dims(value.tensor)[d]);
-    snprintf(text + used, sizeof text - used, "]");
-    return strdup(text);
+    if (used < TEXT_BYTES)
+        snprintf(room + used, TEXT_BYTES - used, "]");
+    return room;
+}
+
+static char *type_text(iv_value value) {
+    char room[TEXT_BYTES];
+    return strdup(kind_text(value, room));
 }
 
 static void free_findings(findings *findings) {
@@ -113,31 +127,70 @@ static iv_status fail_memory(iv_error *error) {
     return error->status = IV_ERROR_OUT_OF_MEMORY;
 }
 
-/* Compares one output and, unless errors are to flow on, puts the recorded one in its place. */
-static iv_status compare_output(comparing *comparing, const iv_node_event *event, int index,
-                                iv_error *error) {
-    findings *findings = comparing->findings;
-    finding *finding = add_finding(findings);
-    if (finding == NULL)
-        return fail_memory(error);
-    iv_value *value = &event->outputs[index];
-    finding->node = findings->node_count;
-    finding->node_name = copy_text(event->name);
-    finding->op = copy_text(event->op);
-    finding->output = copy_text(event->output_names[index]);
-    finding->kernel = copy_text(event->kernel);
-    finding->type = type_text(*value);
-    if (finding->node_name == NULL || finding->op == NULL || finding->output == NULL ||
-        finding->kernel == NULL || finding->type == NULL)
-        return fail_memory(error);
-    iv_tensor *recorded = find_recorded(comparing->reference, finding->output);
-    if (recorded == NULL || value->kind != IV_KIND_TENSOR) {
-        finding->why = copy_text(recorded == NULL ? "not recorded" : "not a tensor");
+/* Joins the comparison of one tensor, found at `path`, to those before it. */
+static iv_status join_comparison(finding *finding, const iv_comparison *one, const char *path,
+                                 const iv_tensor *recorded, iv_error *error) {
+    iv_comparison joined = *one;
+    const iv_comparison *before = &finding->comparison;
+    if (one->worst >= 0 && (before->worst < 0 || one->worst_error > before->worst_error)) {
+        free(finding->index);
+        finding->index = index_text(path, recorded, one->worst);
+        if (finding->index == NULL)
+            return fail_memory(error);
+    } else {
+        joined = *before;
+        joined.elements = one->elements;
+        joined.different = one->different;
+        joined.outside = one->outside;
+    }
+    joined.elements += before->elements;
+    joined.different += before->different;
+    joined.outside += before->outside;
+    joined.max_relative =
+        one->max_relative > before->max_relative ? one->max_relative : before->max_relative;
+    finding->comparison = joined;
+    return IV_OK;
+}
+
+/* Compares tensors, or sequences item by item. IV_ERROR_SHAPE when the values are not alike. */
+static iv_status compare_values(const findings *findings, finding *finding, const char *path,
+                                iv_value ours, iv_value recorded, iv_error *error) {
+    iv_comparison one;
+    char type[2][TEXT_BYTES], item[PATH_BYTES];
+    int64_t count = recorded.kind == IV_KIND_SEQUENCE ? iv_sequence_count(recorded.sequence) : 0;
+    bool alike = ours.kind == recorded.kind &&
+                 (ours.kind != IV_KIND_SEQUENCE || iv_sequence_count(ours.sequence) == count);
+    if (!alike) {
+        snprintf(error->message, sizeof error->message, "%s%s where %s is recorded", path,
+                 kind_text(ours, type[0]), kind_text(recorded, type[1]));
+        return error->status = IV_ERROR_SHAPE;
+    }
+    iv_status status = IV_OK;
+    if (ours.kind == IV_KIND_TENSOR) {
+        status = iv_tensor_compare(ours.tensor, recorded.tensor, findings->absolute,
+                                   findings->relative, &one, error);
+        return status == IV_OK ? join_comparison(finding, &one, path, recorded.tensor, error)
+                               : status;
+    }
+    for (int64_t i = 0; i < count && status == IV_OK; i++) {
+        snprintf(item, sizeof item, "%.30sitem %lld ", path, (long long)i);
+        status = compare_values(findings, finding, item, iv_sequence_item(ours.sequence, i),
+                                iv_sequence_item(recorded.sequence, i), error);
+    }
+    return status;
+}
+
+/* Fills in what the value and the recorded one of that name say; NULL: there is none. */
+static iv_status judge(const findings *findings, finding *finding, iv_value ours,
+                       const iv_value *recorded, iv_error *error) {
+    iv_error mismatch;
+    if (recorded == NULL) {
+        finding->why = copy_text("not recorded");
         return finding->why != NULL ? IV_OK : fail_memory(error);
     }
-    iv_error mismatch;
-    iv_status status = iv_tensor_compare(value->tensor, recorded, findings->absolute,
-                                         findings->relative, &finding->comparison, &mismatch);
+    iv_status status = compare_values(findings, finding, "", ours, *recorded, &mismatch);
+    if (status == IV_ERROR_OUT_OF_MEMORY)
+        return fail_memory(error);
     if (status != IV_OK) {
         finding->state = FINDING_DIFFERENT;
         finding->why = copy_text(mismatch.message);
@@ -147,16 +200,44 @@ static iv_status compare_output(comparing *comparing, const iv_node_event *event
     finding->state = found->different == 0 ? FINDING_EQUAL
                      : found->outside == 0 ? FINDING_WITHIN
                                            : FINDING_DIFFERENT;
-    if (found->worst >= 0) {
-        finding->index = index_text(recorded, found->worst);
-        if (finding->index == NULL)
-            return fail_memory(error);
-    }
-    if (!findings->cumulative) {
-        iv_value_release(value);
-        *value = iv_value_of_tensor(iv_tensor_retain(recorded));
-    }
     return IV_OK;
+}
+
+static iv_status start_finding(findings *findings, const char *node_name, const char *op,
+                               const char *output, const char *kernel, iv_value value,
+                               finding **started, iv_error *error) {
+    finding *finding = *started = add_finding(findings);
+    if (finding == NULL)
+        return fail_memory(error);
+    finding->node = findings->node_count;
+    finding->node_name = copy_text(node_name);
+    finding->op = copy_text(op);
+    finding->output = copy_text(output);
+    finding->kernel = copy_text(kernel);
+    finding->type = type_text(value);
+    bool complete = finding->node_name != NULL && finding->op != NULL && finding->output != NULL &&
+                    finding->kernel != NULL && finding->type != NULL;
+    return complete ? IV_OK : fail_memory(error);
+}
+
+/* Compares one output and, unless errors are to flow on, puts the recorded one in its place. */
+static iv_status compare_output(comparing *comparing, const iv_node_event *event, int index,
+                                iv_error *error) {
+    findings *findings = comparing->findings;
+    finding *finding;
+    iv_value *value = &event->outputs[index];
+    const char *name = event->output_names[index];
+    iv_status status = start_finding(findings, event->name, event->op, name, event->kernel, *value,
+                                     &finding, error);
+    if (status != IV_OK)
+        return status;
+    const iv_value *recorded = find_recorded(comparing->reference, name);
+    status = judge(findings, finding, *value, recorded, error);
+    if (status == IV_OK && finding->why == NULL && !findings->cumulative) {
+        iv_value_release(value);
+        *value = iv_value_retain(*recorded);
+    }
+    return status;
 }
 
 static iv_status compare_node(void *context, iv_node_event *event, iv_error *error) {
@@ -173,6 +254,34 @@ static iv_status compare_node(void *context, iv_node_event *event, iv_error *err
     }
     comparing->findings->node_count++;
     return IV_OK;
+}
+
+static bool was_found(const findings *findings, const char *output) {
+    for (int i = 0; i < findings->count; i++) {
+        if (strcmp(findings->items[i].output, output) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Compares the outputs of the model that no node makes: constants, and inputs that go through. */
+static int compare_outputs(findings *findings, const running *running, reference *reference) {
+    iv_error error;
+    for (int i = 0; i < iv_model_output_count(running->model); i++) {
+        const char *name = iv_model_output(running->model, i)->name;
+        finding *finding;
+        if (was_found(findings, name))
+            continue;
+        iv_status status = start_finding(findings, name, "(no node)", name, "none",
+                                         running->outputs[i], &finding, &error);
+        if (status == IV_OK)
+            status = judge(findings, finding, running->outputs[i], find_recorded(reference, name),
+                           &error);
+        if (status != IV_OK)
+            return report(&error);
+        findings->node_count++;
+    }
+    return EXIT_RIGHT;
 }
 
 /* A node counts once: as different if any output is, as not compared if no output was. */
@@ -230,7 +339,21 @@ static void print_finding(const finding *finding) {
     putchar('\n');
 }
 
-static void print_first(const finding *first) {
+/* Whether random numbers have gone into the finding, as far as operators up to there tell. */
+static bool is_random(const findings *findings, const finding *finding) {
+    static const char *const ops[] = {"Bernoulli",        "Multinomial",   "RandomNormal",
+                                      "RandomNormalLike", "RandomUniform", "RandomUniformLike"};
+    for (int i = 0; i < findings->count && findings->items[i].node <= finding->node; i++) {
+        for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
+            if (strcmp(findings->items[i].op, ops[k]) == 0)
+                return true;
+        }
+    }
+    return strcmp(finding->op, "Dropout") == 0; /* one that does not train is an identity */
+}
+
+static void print_first(const findings *findings) {
+    const finding *first = findings->first;
     char room[TEXT_BYTES];
     printf("the first node that differs is number %d, %s ", first->node,
            printable(first->op, room));
@@ -240,6 +363,8 @@ static void print_first(const finding *first) {
     printf("%s):\n      ", printable(first->kernel, room));
     print_worst(first);
     putchar('\n');
+    if (is_random(findings, first))
+        puts("      random numbers went into it: each implementation draws its own");
 }
 
 /* The names of what was not compared, up to a line's worth. */
@@ -268,7 +393,7 @@ static void print_findings(const findings *findings, bool verbose) {
     if (findings->unused > 0)
         printf("%d recorded arrays have the name of no value\n", findings->unused);
     if (findings->first != NULL)
-        print_first(findings->first);
+        print_first(findings);
     printf("%d node%s: %d compared (%d equal", findings->node_count,
            findings->node_count == 1 ? "" : "s", findings->compared, findings->equal);
     if (findings->within > 0)
@@ -283,9 +408,10 @@ static int read_recorded_inputs(const arguments *arguments, const running *runni
                                 reference *reference) {
     int code = read_given_inputs(arguments, running->model, running->inputs);
     for (int i = 0; i < iv_model_input_count(running->model) && code == EXIT_RIGHT; i++) {
-        iv_tensor *recorded = find_recorded(reference, iv_model_input(running->model, i)->name);
+        const iv_value *recorded =
+            find_recorded(reference, iv_model_input(running->model, i)->name);
         if (recorded != NULL && running->inputs[i].kind == IV_KIND_NONE)
-            running->inputs[i] = iv_value_of_tensor(iv_tensor_retain(recorded));
+            running->inputs[i] = iv_value_retain(*recorded);
     }
     return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs)
                               : code;
@@ -341,6 +467,8 @@ static int compare_model(const arguments *arguments, const iv_model_options *mod
         code = read_recorded_inputs(arguments, &running, &reference);
     if (code == EXIT_RIGHT)
         code = run_once(&running, NULL);
+    if (code == EXIT_RIGHT)
+        code = compare_outputs(findings, &running, &reference);
     if (code == EXIT_RIGHT) {
         count_nodes(findings);
         count_unused(findings, &reference, graph);

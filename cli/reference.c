@@ -14,14 +14,14 @@ static int compare_items(const void *left, const void *right) {
     return strcmp(first->name, second->name);
 }
 
-/* Adds a tensor, whose reference it takes. */
-static int add_item(reference *reference, const char *name, iv_tensor *tensor) {
+/* Adds a value, whose reference it takes. */
+static int add_item(reference *reference, const char *name, iv_value value) {
     if (reference->count == reference->capacity) {
         int capacity = reference->capacity > 0 ? 2 * reference->capacity : 64;
         struct reference_item *items =
             realloc(reference->items, (size_t)capacity * sizeof *reference->items);
         if (items == NULL) {
-            iv_tensor_release(tensor);
+            iv_value_release(&value);
             return out_of_memory();
         }
         reference->items = items;
@@ -29,23 +29,23 @@ static int add_item(reference *reference, const char *name, iv_tensor *tensor) {
     }
     char *copy = strdup(name);
     if (copy == NULL) {
-        iv_tensor_release(tensor);
+        iv_value_release(&value);
         return out_of_memory();
     }
-    reference->items[reference->count++] = (struct reference_item){copy, tensor, false};
+    reference->items[reference->count++] = (struct reference_item){copy, value, false};
     return EXIT_RIGHT;
 }
 
 void free_reference(reference *reference) {
     for (int i = 0; i < reference->count; i++) {
         free(reference->items[i].name);
-        iv_tensor_release(reference->items[i].tensor);
+        iv_value_release(&reference->items[i].value);
     }
     free(reference->items);
     *reference = (struct reference){0};
 }
 
-iv_tensor *find_recorded(reference *reference, const char *name) {
+const iv_value *find_recorded(reference *reference, const char *name) {
     struct reference_item key = {.name = (char *)name}, *found = NULL;
     if (reference->count > 0)
         found =
@@ -53,7 +53,7 @@ iv_tensor *find_recorded(reference *reference, const char *name) {
     if (found == NULL)
         return NULL;
     found->used = true;
-    return found->tensor;
+    return &found->value;
 }
 
 /* ---- files ---- */
@@ -66,7 +66,7 @@ static int read_archive(const char *path, reference *reference) {
     if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
         return report(&error);
     for (int i = 0; i < count && code == EXIT_RIGHT; i++)
-        code = add_item(reference, names[i], iv_tensor_retain(tensors[i]));
+        code = add_item(reference, names[i], iv_value_of_tensor(iv_tensor_retain(tensors[i])));
     iv_tensors_free(count, names, tensors);
     return code;
 }
@@ -106,13 +106,13 @@ static int read_named(const char *folder, const char *name, reference *reference
     iv_error error;
     if (exists(path))
         code = iv_tensor_load(path, NULL, &tensor, &error) == IV_OK
-                   ? add_item(reference, name, tensor)
+                   ? add_item(reference, name, iv_value_of_tensor(tensor))
                    : report(&error);
     free(path);
     return code;
 }
 
-/* Reads FOLDER/STEM_INDEX.pb if there is such a file; sequences are left out. */
+/* Reads FOLDER/STEM_INDEX.pb if there is such a file. */
 static int read_standard(const char *folder, const char *stem, int index,
                          const iv_value_description *description, reference *reference) {
     char name[64];
@@ -121,11 +121,10 @@ static int read_standard(const char *folder, const char *stem, int index,
     int code = EXIT_RIGHT;
     iv_value value = {0};
     iv_error error;
-    if (exists(path) && iv_onnx_value_load(path, description, &value, &error) != IV_OK)
-        code = report(&error);
-    if (code == EXIT_RIGHT && value.kind == IV_KIND_TENSOR)
-        code = add_item(reference, description->name, iv_tensor_retain(value.tensor));
-    iv_value_release(&value);
+    if (exists(path))
+        code = iv_onnx_value_load(path, description, &value, &error) == IV_OK
+                   ? add_item(reference, description->name, value)
+                   : report(&error);
     free(path);
     return code;
 }
@@ -156,7 +155,7 @@ int read_reference(const char *path, const iv_model *model, const iv_inspection 
     int code = S_ISDIR(found.st_mode) ? read_folder(path, model, graph, reference)
                                       : read_archive(path, reference);
     if (code == EXIT_RIGHT && reference->count == 0) {
-        fprintf(stderr, "invar: reference %s holds no tensor of a value of the model\n", path);
+        fprintf(stderr, "invar: reference %s holds no value of the model\n", path);
         code = EXIT_FAILED;
     }
     if (reference->count > 0)

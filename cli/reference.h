@@ -1,4 +1,4 @@
-/* Recorded tensors to compare with, by the names of a graph's values. */
+/* Recorded values to compare with, by the names of a graph's values. */
 #ifndef CLI_REFERENCE_H
 #define CLI_REFERENCE_H
 
@@ -8,7 +8,7 @@ typedef struct reference {
     int count, capacity;
     struct reference_item {
         char *name;
-        iv_tensor *tensor;
+        iv_value value;
         bool used; /* a value of the graph has the name */
     } * items;     /* in the order of names */
 } reference;
@@ -21,7 +21,7 @@ int read_reference(const char *path, const iv_model *model, const iv_inspection 
                    reference *reference);
 void free_reference(reference *reference);
 
-/** The tensor of that name (borrowed), which is marked as used; or NULL. */
-iv_tensor *find_recorded(reference *reference, const char *name);
+/** The value of that name (borrowed), which is marked as used; or NULL. */
+const iv_value *find_recorded(reference *reference, const char *name);
 
 #endif

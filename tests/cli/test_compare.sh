@@ -62,6 +62,17 @@ says out "2 nodes: 1 compared (1 equal, 0 different), 1 not compared"
 # The standard's own test data.
 runs 0 "$invar" compare "$standard/test_loop11/model.onnx" --reference "$standard/test_loop11/test_data_set_0"
 says out "1 node: 1 compared (1 equal, 0 different), 0 not compared"
+# Sequences, item by item; optionals that hold nothing; outputs that no node makes.
+for name in sequence_insert_at_back sequence_map_add_2_sequences if_opt identity_opt loop16_seq_none constant; do
+    runs 0 "$invar" compare "$standard/test_$name/model.onnx" --reference "$standard/test_$name/test_data_set_0"
+    says out "1 node: 1 compared (1 equal, 0 different), 0 not compared"
+done
+cp -r "$standard/test_sequence_map_identity_1_sequence" sequence
+cp "$standard/test_sequence_map_add_1_sequence_1_tensor/test_data_set_0/output_0.pb" sequence/test_data_set_0/output_0.pb
+runs 1 "$invar" compare sequence/model.onnx --reference sequence/test_data_set_0
+says out "worst at item 0 ["
+runs 1 "$invar" compare "$standard/test_bernoulli/model.onnx" --reference "$standard/test_bernoulli/test_data_set_0"
+says out "each implementation draws its own"
 
 refused "compare needs --reference FILE|DIR" "$invar" compare "$model"
 refused "compare needs --reference FILE|DIR" "$invar" compare "$model" --reference ours.npz --record again.npz
