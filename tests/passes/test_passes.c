@@ -124,6 +124,58 @@ static void test_fuse(void **state) {
     }
 }
 
+/* x -> Exp -> BatchNormalization -> Neg, with one output of the normalisation or three. */
+static builder normalised(bool trains, int outputs) {
+    random_source source = {5};
+    builder b = builder_create();
+    iv_attributes attributes = {0};
+    iv_value_id inputs[5], made[3];
+    inputs[0] = builder_unary(&b, "Exp", builder_input(&b, IV_F32, 3, (int64_t[]){-1, 6, 8}));
+    for (int i = 1; i < 5; i++)
+        inputs[i] = builder_constant(&b, random_tensor(&source, 1, (int64_t[]){6}));
+    for (int o = 0; o < outputs; o++)
+        made[o] = builder_value(&b);
+    assert_int_equal(
+        iv_attributes_add_ints(&attributes, "training_mode", true, 1, &(int64_t){trains}, NULL), IV_OK);
+    assert_int_equal(iv_graph_add_node(b.graph, iv_op_find("", "BatchNormalization"), 17, "normalise", 5, inputs, 0,
+                                       outputs, made, &attributes, NULL, NULL),
+                     IV_OK);
+    assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "Neg", made[0]), NULL), IV_OK);
+    for (int o = 1; o < outputs; o++)
+        assert_int_equal(iv_graph_add_output(b.graph, made[o], NULL), IV_OK);
+    return b;
+}
+
+/* Only a BatchNormalization that infers is element-wise: one that trains needs the whole batch, and has other outputs that
+ * a group would lose. */
+static void test_fuse_leaves_training(void **state) {
+    (void)state;
+    static const struct {
+        bool trains;
+        int outputs;
+    } cases[] = {{false, 1}, {true, 1}, {true, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        random_source source = {6};
+        iv_tensor *input = random_tensor(&source, 3, (int64_t[]){5, 6, 8}), *expected[3], *got[3];
+        builder plain = normalised(cases[i].trains, cases[i].outputs);
+        builder optimised = normalised(cases[i].trains, cases[i].outputs);
+        builder_finish(&plain);
+        run_all_passes(&optimised);
+        assert_int_equal(builder_count(&optimised, "BatchNormalization"), cases[i].trains);
+        assert_int_equal(builder_count(&optimised, "Fused"), !cases[i].trains);
+        builder_run(&plain, true, IV_ISA_SCALAR, 1, &input, expected);
+        builder_run(&optimised, false, iv_isa_detect(), 1, &input, got);
+        for (int o = 0; o < cases[i].outputs; o++) {
+            assert_true(iv_tensor_equal(got[o], expected[o]));
+            iv_tensor_release(got[o]);
+            iv_tensor_release(expected[o]);
+        }
+        iv_tensor_release(input);
+        builder_destroy(&plain);
+        builder_destroy(&optimised);
+    }
+}
+
 /* ---- random graphs ---- */
 
 #define VALUES 24
@@ -189,7 +241,8 @@ static void test_random_graphs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fold),  cmocka_unit_test(test_views), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_sweep), cmocka_unit_test(test_fuse),  cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_sweep), cmocka_unit_test(test_fuse),
+        cmocka_unit_test(test_fuse_leaves_training), cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
