@@ -106,6 +106,18 @@ static inline void node_clear(node_runner *runner) {
     *runner = (node_runner){0};
 }
 
+/* Workers, which several threads keep for as long as the program lives: fresh threads spin for a
+ * while before they sleep, which took most of the time of these tests. */
+static inline iv_status node_workers(int threads, iv_workers **workers, iv_error *error) {
+    static iv_workers *shared[16];
+    if (threads == 1 || shared[threads] == NULL)
+        IV_TRY(iv_workers_create(threads, workers, error));
+    if (threads != 1 && shared[threads] == NULL)
+        shared[threads] = *workers;
+    *workers = threads == 1 ? *workers : shared[threads];
+    return IV_OK;
+}
+
 /* Runs the node: by its definition when `isa` is IV_ISA_BEST, else by the kernel for that
  * instruction set (INTERNAL when there is none). `outputs` are the caller's. */
 static inline iv_status node_run(node_runner *runner, iv_isa isa, int threads, iv_value *outputs,
@@ -142,10 +154,11 @@ static inline iv_status node_run(node_runner *runner, iv_isa isa, int threads, i
                     .state = state,
                     .isa = isa,
                     .error = error};
-    iv_status status = iv_workers_create(threads, &call.workers, error);
+    iv_status status = node_workers(threads, &call.workers, error);
     if (status == IV_OK)
         status = iv_call_run(&call, kernel != NULL ? kernel->launch : runner->node->op->eval);
-    iv_workers_destroy(call.workers);
+    if (threads == 1)
+        iv_workers_destroy(call.workers);
     for (int i = 0; i < frame.count; i++)
         iv_free(frame.blocks[i]);
     if (kernel != NULL && kernel->release != NULL)
