@@ -3,6 +3,7 @@
 
 #include "base/allocation.h"
 #include "cpu/list.h"
+#include "cpu/reason.h"
 #include "cpu/spread.h"
 #include "cpu/tile_program.h"
 
@@ -17,16 +18,22 @@ static iv_walk_row *row_loop(const iv_node *node, const iv_dtype *dtypes, iv_isa
 static bool supports_single(const iv_kernel_query *query, char *why) {
     iv_dtype dtypes[IV_WALK_OPERANDS] = {IV_DTYPE_NONE};
     void *context;
-    if (query->node->input_count >= IV_WALK_OPERANDS)
+    int count = query->node->input_count;
+    if ((query->node->op->flags & IV_OP_ELEMENTWISE) == 0)
         return false;
-    for (int i = 0; i < query->node->input_count; i++) {
-        if (query->inputs[i] == NULL)
-            return false;
-        dtypes[i] = query->inputs[i]->dtype;
+    if (count >= IV_WALK_OPERANDS) {
+        snprintf(why, IV_WHY_BYTES, "%s has %d inputs, and row loops take %d at most", query->node->op->name,
+                 count, IV_WALK_OPERANDS - 1);
+        return false;
     }
-    if (row_loop(query->node, dtypes, query->isa, &context) != NULL)
+    bool complete = true;
+    for (int i = 0; i < count; i++) {
+        complete = complete && query->inputs[i] != NULL;
+        dtypes[i] = query->inputs[i] != NULL ? query->inputs[i]->dtype : IV_DTYPE_NONE;
+    }
+    if (complete && row_loop(query->node, dtypes, query->isa, &context) != NULL)
         return true;
-    snprintf(why, IV_WHY_BYTES, "%s has no row loop for these dtypes", query->node->op->name);
+    iv_reason_loop(why, query->node, count, dtypes, query->outputs[0].dtype);
     return false;
 }
 
@@ -50,7 +57,9 @@ static bool supports_web(const iv_kernel_query *query, char *why) {
     const iv_graph *body = iv_node_graph(query->node, "body");
     iv_tile_program *program;
     iv_error error;
-    if (iv_tile_program_create(body, 0, query->inputs, query->isa, &program, &error) != IV_OK) {
+    iv_status status = iv_tile_program_create(body, 0, query->inputs, query->isa, &program, &error);
+    if (status != IV_OK) {
+        *query->exhausted = status == IV_ERROR_OUT_OF_MEMORY;
         snprintf(why, IV_WHY_BYTES, "%.200s", error.message);
         return false;
     }

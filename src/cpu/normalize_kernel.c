@@ -36,13 +36,15 @@ static int64_t row_grain(int64_t length) {
 static bool supports_softmax(const iv_kernel_query *query, char *why) {
     const iv_fact *input = query->inputs[0];
     if (input->dtype != IV_F32 || input->rank < 1) {
-        snprintf(why, IV_WHY_BYTES, "dtype %s: only f32 has a row kernel", iv_dtype_name(input->dtype));
+        snprintf(why, IV_WHY_BYTES, "%s%s: only f32 of rank 1 or more has a row kernel", iv_dtype_name(input->dtype),
+                 input->rank < 1 ? " of rank 0" : "");
         return false;
     }
     int start = softmax_start(query->node, input->rank);
     /* Before version 13 the dimensions from the axis on are one row; since then the axis alone is. */
     if (query->node->version >= 13 && start != input->rank - 1) {
-        snprintf(why, IV_WHY_BYTES, "axis %d is not the last one", start);
+        snprintf(why, IV_WHY_BYTES, "axis %d is not the last one of %d, the only one with a row kernel", start,
+                 input->rank);
         return false;
     }
     return true;

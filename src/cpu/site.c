@@ -66,7 +66,9 @@ bool iv_site_supports_tail(const iv_site *site, const iv_kernel_query *query, iv
                  iv_dtype_name(query->outputs[0].dtype), iv_dtype_name(dtype));
         return false;
     }
-    if (iv_site_program(site, query, &program, &error) != IV_OK) {
+    iv_status status = iv_site_program(site, query, &program, &error);
+    if (status != IV_OK) {
+        *query->exhausted = status == IV_ERROR_OUT_OF_MEMORY;
         snprintf(why, IV_WHY_BYTES, "%.200s", error.message);
         return false;
     }

@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "cpu/batch_factors.h"
+#include "cpu/reason.h"
 
 /* An operand: 0 the output, 1 the base, then the inputs, then registers. */
 #define OPERAND_OUTPUT 0
@@ -153,7 +154,11 @@ static iv_status compile_elementwise(compiler *compiler, const iv_node *node,
     instruction->operand_count = node->input_count + 1;
     if (node->op->loop != NULL)
         instruction->loop = node->op->loop(node, dtypes, compiler->isa, &instruction->context);
-    return instruction->loop != NULL ? IV_OK : refuse(compiler, node, "it has no row loop");
+    if (instruction->loop != NULL)
+        return IV_OK;
+    char why[IV_WHY_BYTES];
+    iv_reason_loop(why, node, node->input_count, dtypes, compiler->graph->values[node->outputs[0]].fact.dtype);
+    return refuse(compiler, node, why);
 }
 
 static iv_status compile_node(compiler *compiler, size_t index) {

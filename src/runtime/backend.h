@@ -10,6 +10,7 @@ typedef struct iv_kernel_query {
     const iv_fact *const *inputs; /* NULL where omitted; constants carry their tensor */
     const iv_fact *outputs;
     iv_isa isa;
+    bool *exhausted; /* `supports` sets it when memory runs out before it can tell; may be NULL outside of that */
 } iv_kernel_query;
 
 #define IV_WHY_BYTES 256
@@ -33,7 +34,9 @@ typedef struct iv_kernel {
     iv_status (*launch)(iv_call *call);
 } iv_kernel;
 
-/** The CPU backend's kernel for a node, or NULL: then reference evaluation runs it. */
-const iv_kernel *iv_cpu_find_kernel(const iv_kernel_query *query, char *why);
+/** The CPU backend's kernel for a node. *kernel is NULL where reference evaluation runs it: `why` (IV_WHY_BYTES) then says why, in
+ * words for the user. Errors: OUT_OF_MEMORY. */
+iv_status iv_cpu_find_kernel(const iv_kernel_query *query, const iv_kernel **kernel, char *why,
+                             iv_error *error);
 
 #endif

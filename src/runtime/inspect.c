@@ -334,7 +334,8 @@ static iv_status choose_kernel(iv_inspection *inspection, const source *source,
         described->kernel = "reference";
         described->why = "the model was loaded with reference_only";
     } else if (concrete) {
-        const iv_kernel *kernel = iv_cpu_find_kernel(query, why);
+        const iv_kernel *kernel;
+        IV_TRY(iv_cpu_find_kernel(query, &kernel, why, error));
         described->kernel = kernel != NULL ? kernel->name : "reference";
         if (kernel == NULL)
             return keep_text(inspection, why, &described->why, error);

@@ -155,8 +155,10 @@ iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *con
                              .inputs = inputs,
                              .outputs = outputs,
                              .isa = program->isa};
-    *kernel = program->reference_only ? NULL : iv_cpu_find_kernel(&query, why);
+    *kernel = NULL;
     *state = NULL;
+    if (!program->reference_only)
+        IV_TRY(iv_cpu_find_kernel(&query, kernel, why, error));
     *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
     if (*kernel == NULL || (*kernel)->prepare == NULL)
         return IV_OK;

@@ -53,4 +53,17 @@ json nodes#=2 nodes.1.name=../../etc/passwd
 runs 3 "$invar" dump missing.onnx
 runs 3 "$invar" dump "$model" --svg no/such/folder/graph.svg
 says err "cannot write no/such/folder/graph.svg"
+# Why a node has no kernel.
+standing() {
+    runs 0 "$invar" dump --no-passes "$standard/$1/model.onnx"
+    says out "reference ($2)"
+}
+standing test_if "If itself only runs graphs, whose nodes have kernels of their own"
+standing test_transpose_default "Transpose shows its input in another way, which needs no kernel"
+standing test_gather_0 "Gather moves elements by its reference evaluation"
+standing test_dft "DFT has only its reference evaluation"
+standing test_softmax_axis_0 "axis 0 is not the last one of 3, the only one with a row kernel"
+standing test_cast_FLOAT_to_STRING "Cast has no row loop for (f32) → string"
+standing test_pow_types_float32_int64 "Pow has no row loop for (f32, s64) → f32"
+
 finish

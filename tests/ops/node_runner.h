@@ -137,7 +137,7 @@ static inline iv_status node_run(node_runner *runner, iv_isa isa, int threads, i
     char why[IV_WHY_BYTES] = "no kernel has that name";
     void *state = NULL;
     if (isa != IV_ISA_BEST) {
-        kernel = iv_cpu_find_kernel(&query, why);
+        IV_TRY(iv_cpu_find_kernel(&query, &kernel, why, error));
         if (kernel == NULL)
             return iv_fail(error, IV_ERROR_INTERNAL, "no kernel for %s: %s", runner->op, why);
         if (kernel->prepare != NULL)
