@@ -376,12 +376,30 @@ static void sequences_keep_what_all_items_share(void **unused) {
     finish(&b);
 }
 
+static void find_op(void *count, const iv_op *op) {
+    assert_ptr_equal(iv_op_find(op->domain, op->name), op);
+    ++*(int *)count;
+}
+
+/* Every operator is found by its name and domain, and nothing else is. */
+static void operators_have_names(void **unused) {
+    int count = 0;
+    iv_op_visit(find_op, &count);
+    assert_true(count > 150);
+    assert_ptr_equal(iv_op_find("ai.onnx", "Add"), iv_op_find("", "Add"));
+    assert_null(iv_op_find("", "add"));
+    assert_null(iv_op_find("", ""));
+    assert_null(iv_op_find("com.example", "Add"));
+    assert_null(iv_op_find("", "Fused")); /* of Invar's own domain */
+}
+
 static int leaves_nothing(void **unused) {
     return iv_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(operators_have_names, leaves_nothing),
         cmocka_unit_test_teardown(reshape_by_computed_shape, leaves_nothing),
         cmocka_unit_test_teardown(reshape_divides, leaves_nothing),
         cmocka_unit_test_teardown(views_of_symbols, leaves_nothing),
