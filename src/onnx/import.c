@@ -100,6 +100,45 @@ static iv_status check_outputs(const iv_graph *graph, const Onnx__GraphProto *pr
     return IV_OK;
 }
 
+static iv_status check_declared(const iv_graph *graph, const Onnx__GraphProto *proto,
+                                const iv_names *values, iv_error *error) {
+    for (size_t i = 0; i < proto->n_value_info; i++) {
+        const char *name = proto->value_info[i]->name;
+        const int32_t *value = name != NULL ? iv_names_find(values, name) : NULL;
+        iv_status status = IV_OK;
+        if (value != NULL)
+            status = iv_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact,
+                                        name, error);
+        if (status == IV_ERROR_INVALID_MODEL)
+            return iv_fail_within(error, status,
+                                  "a declaration in value_info, which the file may also leave "
+                                  "out, is wrong: ");
+        /* A type that Invar does not have cannot be that of a value that it has computed, but says
+         * nothing about the others either. */
+        if (status != IV_OK && status != IV_ERROR_UNSUPPORTED)
+            return status;
+    }
+    return IV_OK;
+}
+
+/* What the file says of values inside the graph must be what its nodes make of them. */
+static iv_status check_values(const iv_graph *graph, const Onnx__GraphProto *proto,
+                              iv_error *error) {
+    if (proto->n_value_info == 0)
+        return IV_OK;
+    iv_names values = {0};
+    iv_status status = IV_OK;
+    for (size_t v = 0; v < graph->value_count && status == IV_OK; v++) {
+        const char *name = graph->values[v].name;
+        if (iv_names_find(&values, name) == NULL && !iv_names_put(&values, name, (int32_t)v))
+            status = iv_fail_memory(error, sizeof(iv_name_entry));
+    }
+    if (status == IV_OK)
+        status = check_declared(graph, proto, &values, error);
+    iv_names_clear(&values);
+    return status;
+}
+
 /* Everything from the unpacked message to the finished graph. */
 static iv_status build(iv_importer *importer, iv_graph **graph, iv_error *error) {
     const Onnx__ModelProto *model = importer->model;
@@ -113,6 +152,8 @@ static iv_status build(iv_importer *importer, iv_graph **graph, iv_error *error)
     iv_status status = infer_facts(fresh, importer->scope, error);
     if (status == IV_OK)
         status = check_outputs(fresh, model->graph, error);
+    if (status == IV_OK)
+        status = check_values(fresh, model->graph, error);
     if (status != IV_OK) {
         iv_graph_destroy(fresh);
         return status;

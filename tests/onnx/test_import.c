@@ -331,6 +331,42 @@ static void test_nested_captures(void **state) {
         "Relu_0=Relu(x)[t]}; else_branch{x->x}]}; else_branch{x,c->t Relu_0=Relu(x)[t]}]");
 }
 
+static iv_status load_and_unload(void *context) {
+    loaded_model model;
+    iv_error error;
+    IV_TRY(load_text(context, &model, &error));
+    unload(&model);
+    return IV_OK;
+}
+
+/* What value_info says of values inside the graph: more than is known, less, the same, or something
+ * else. */
+#define INSIDE(declared)                                                                           \
+    OPSET(17)                                                                                      \
+    "graph { " X NODE("Relu", "name: \"r\" input: \"x\" output: \"h\"")                            \
+        NODE("Relu", "input: \"h\" output: \"y\"") "output " FLOATS(                               \
+            "y", SYMBOL("n") DIM(2)) "value_info " declared "}"
+
+static void test_declared_inside(void **state) {
+    static const char *const right[] = {
+        INSIDE(FLOATS("h", SYMBOL("n") DIM(2))), INSIDE(FLOATS("h", SYMBOL("m") SYMBOL("k"))),
+        INSIDE(FLOATS("h", DIM(5) DIM(2))),      INSIDE("{ name: \"h\" } "),
+        INSIDE(FLOATS("nobody", DIM(7))),        INSIDE(VALUE("h", "14", DIM(2))), /* complex */
+    };
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        loaded_model model = load_or_fail(right[i]);
+        unload(&model);
+    }
+    expect_refused(
+        INSIDE(FLOATS("h", SYMBOL("n") DIM(3))), IV_ERROR_INVALID_MODEL,
+        "a declaration in value_info, which the file may also leave out, is wrong: value 'h' is "
+        "declared as f32[n,3], but the nodes make it f32[n,2]");
+    expect_refused(INSIDE(VALUE("h", "11", SYMBOL("n") DIM(2))), IV_ERROR_INVALID_MODEL,
+                   "declared as f64[n,2]");
+    expect_refused(INSIDE(FLOATS("x", SYMBOL("n"))), IV_ERROR_INVALID_MODEL, "declared as f32[n]");
+    check_failing_allocations(load_and_unload, (void *)(uintptr_t)right[0]);
+}
+
 static void test_deep_nesting(void **state) {
     static char text[8192], inner[8192 - 512];
     snprintf(inner, sizeof inner, "output { name: \"x\" }");
@@ -345,14 +381,6 @@ static void test_deep_nesting(void **state) {
     }
     snprintf(text, sizeof text, OPSET(17) "graph { " X CONDITION "%s }", inner);
     expect_refused(text, IV_ERROR_UNSUPPORTED, "messages are nested more than 100 deep");
-}
-
-static iv_status load_and_unload(void *context) {
-    loaded_model model;
-    iv_error error;
-    IV_TRY(load_text(context, &model, &error));
-    unload(&model);
-    return IV_OK;
 }
 
 static void test_no_memory(void **state) {
@@ -372,6 +400,7 @@ int main(void) {
         cmocka_unit_test(test_constants),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_declared_outputs),
+        cmocka_unit_test(test_declared_inside),
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_missing_operators),
         cmocka_unit_test(test_versions),
