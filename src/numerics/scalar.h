@@ -146,6 +146,38 @@ static IV_HD_HOT double iv_copysign_f64(double magnitude, double sign) {
                           (iv_bits_from_f64(sign) & 0x8000000000000000u));
 }
 
+/* Exact on every machine: the largest integral value not above x, the smallest one not below it, and
+ * the remainder of the truncated quotient. */
+#if defined(__CUDACC__)
+#define IV_EXACT(name) name
+#else
+#define IV_EXACT(name) __builtin_##name
+#endif
+static IV_HD_HOT float iv_floor_f32(float x) {
+    return IV_EXACT(floorf)(x);
+}
+
+static IV_HD_HOT double iv_floor_f64(double x) {
+    return IV_EXACT(floor)(x);
+}
+
+static IV_HD_HOT float iv_ceil_f32(float x) {
+    return IV_EXACT(ceilf)(x);
+}
+
+static IV_HD_HOT double iv_ceil_f64(double x) {
+    return IV_EXACT(ceil)(x);
+}
+
+static IV_HD_HOT float iv_fmod_f32(float x, float y) {
+    return IV_EXACT(fmodf)(x, y);
+}
+
+static IV_HD_HOT double iv_fmod_f64(double x, double y) {
+    return IV_EXACT(fmod)(x, y);
+}
+#undef IV_EXACT
+
 /* 2^exponent for -126 <= exponent <= 127 (f32) or -1022 <= exponent <= 1023 (f64). */
 static IV_HD_HOT float iv_power_of_two_f32(int32_t exponent) {
     return iv_bits_to_f32((uint32_t)(exponent + 127) << 23);

@@ -6,12 +6,12 @@
 #include "numerics/power.h"
 #include "numerics/power_f64.h"
 
-static inline float iv_power_f32(float x, float y) {
+static IV_HD_HOT float iv_power_f32(float x, float y) {
     double wide = (double)x;
     return y == 2.0f ? x * x : y == 3.0f ? (float)(wide * wide * wide) : iv_pow_f32(x, y);
 }
 
-static inline double iv_power_f64(double x, double y) {
+static IV_HD_HOT double iv_power_f64(double x, double y) {
     return y == 2.0 ? x * x : iv_pow_f64(x, y);
 }
 

@@ -11,19 +11,13 @@
 #include "numerics/elementary.h"
 #include "numerics/minmax.h"
 
-/* Exact on every machine: the result is an integral value. */
-#define IV_FLOOR_f32(x) __builtin_floorf(x)
-#define IV_FLOOR_f64(x) __builtin_floor(x)
-#define IV_CEIL_f32(x) __builtin_ceilf(x)
-#define IV_CEIL_f64(x) __builtin_ceil(x)
-
 /* The sign bit cleared; the sign bit flipped. */
 #define IV_UNARY_Abs(T, S) iv_abs_##S(x)
 #define IV_UNARY_Neg(T, S) (-x)
 /* 1, -1, +0 for both zeros; NaN stays NaN. */
 #define IV_UNARY_Sign(T, S) (x > 0 ? (T)1 : x < 0 ? (T)-1 : x == 0 ? (T)0 : x)
-#define IV_UNARY_Ceil(T, S) IV_CEIL_##S(x)
-#define IV_UNARY_Floor(T, S) IV_FLOOR_##S(x)
+#define IV_UNARY_Ceil(T, S) iv_ceil_##S(x)
+#define IV_UNARY_Floor(T, S) iv_floor_##S(x)
 /* To the nearest integer, ties to even. */
 #define IV_UNARY_Round(T, S) iv_round_half_even_##S(x)
 #define IV_UNARY_Sqrt(T, S) iv_sqrt_##S(x)
