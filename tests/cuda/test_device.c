@@ -243,9 +243,9 @@ static void test_embedded(void **unused) {
         iv_cuda_device *device = open_device(NULL);
         const iv_cuda_kernel *kernel;
         iv_error error = {IV_OK, ""};
-        if (iv_cuda_kernel_find(device, "copy", "iv_copy_32", 8, &kernel, &error) != IV_OK)
+        if (iv_cuda_kernel_find(device, "copy", "iv_cuda_copy_32", 8, &kernel, &error) != IV_OK)
             fail_msg("%s", error.message);
-        assert_int_equal(iv_cuda_kernel_find(device, "copy", "iv_copy_33", 8, &kernel, &error),
+        assert_int_equal(iv_cuda_kernel_find(device, "copy", "iv_cuda_copy_33", 8, &kernel, &error),
                          IV_ERROR_INTERNAL);
         assert_says(error, places[i].name);
         iv_cuda_device_release(device);

@@ -6,11 +6,12 @@
 
 /* As many dimensions as a tensor can have. */
 #define IV_CUDA_RANK 12
+#define IV_CUDA_OPERANDS 3
 
-/* A box of elements and where they lie: operand 0 is written. Dimensions count from the slowest; what lies behind each
- * other in every operand has been merged, so packed operands come with a rank of 1. Steps are in bytes, and 0 where an
- * operand is repeated. */
-#define IV_CUDA_OPERANDS 4
+/* A box of elements and where they lie; operand 0 is written. Dimensions count from the slowest,
+ * and those that lie behind each other in every operand have been merged, so packed operands come
+ * with a rank of 1. Steps are in bytes, and 0 where an operand is repeated. Data are addresses of
+ * the device. */
 typedef struct iv_cuda_box {
     int64_t elements;
     int32_t rank; /* at least 1 */
@@ -19,5 +20,25 @@ typedef struct iv_cuda_box {
     int64_t steps[IV_CUDA_OPERANDS][IV_CUDA_RANK];
     char *data[IV_CUDA_OPERANDS];
 } iv_cuda_box;
+
+/* Element-wise operators of one and two inputs. */
+typedef struct iv_cuda_elementwise {
+    iv_cuda_box box;
+    float a, b;                /* parameters of operators of one input: unary_formulas.h */
+    uint32_t *divided_by_zero; /* set to 1 by integer divisions; other operators leave it alone */
+} iv_cuda_elementwise;
+
+/* A reduction of each row of the input to one element of the output. Outer dimensions number the
+ * rows, inner ones the elements of a row, both row-major; each list has at least one. Steps are in
+ * bytes. */
+typedef struct iv_cuda_reduction {
+    int64_t rows, length;
+    int32_t outer_rank, inner_rank;
+    int64_t outer_dims[IV_CUDA_RANK], inner_dims[IV_CUDA_RANK];
+    int64_t out_steps[IV_CUDA_RANK]; /* of the outer dimensions */
+    int64_t outer_steps[IV_CUDA_RANK], inner_steps[IV_CUDA_RANK];
+    char *out;
+    const char *in;
+} iv_cuda_reduction;
 
 #endif

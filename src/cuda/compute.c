@@ -1,0 +1,247 @@
+#include "cuda/compute.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/kernels/parameters.h"
+#include "tensor/walk.h"
+
+_Static_assert(IV_CUDA_RANK == IV_MAX_RANK, "a box has as many dimensions as a tensor");
+
+#define THREADS 256
+/* Enough blocks for every multiprocessor to be full of threads (2048 each) four times over; threads
+ * take more elements where there are more. */
+#define BLOCKS_PER_MULTIPROCESSOR 32
+
+static bool is_empty(const iv_tensor *tensor) {
+    for (int d = 0; d < tensor->rank; d++) {
+        if (tensor->dims[d] == 0)
+            return true;
+    }
+    return false;
+}
+
+iv_cuda_range iv_cuda_tensor_range(const iv_tensor *tensor, bool written) {
+    int64_t size = (int64_t)iv_dtype_size(tensor->dtype), least = 0, most = 0;
+    if (is_empty(tensor))
+        return (iv_cuda_range){0, 0, written};
+    for (int d = 0; d < tensor->rank; d++) {
+        int64_t reach = (tensor->dims[d] - 1) * tensor->strides[d] * size;
+        least += reach < 0 ? reach : 0;
+        most += reach > 0 ? reach : 0;
+    }
+    return (iv_cuda_range){.address = (CUdeviceptr)((intptr_t)tensor->data + least),
+                           .bytes = (size_t)(most - least + size),
+                           .written = written};
+}
+
+static unsigned block_count(const iv_cuda_queue *queue, int64_t wanted) {
+    int64_t most = (int64_t)queue->stream->device->multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
+    return (unsigned)(wanted < most ? wanted : most);
+}
+
+/* ---- boxes ---- */
+
+static void fill_box(iv_cuda_box *box, const iv_walk *walk) {
+    *box =
+        (iv_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
+    memcpy(box->dims, walk->dims, (size_t)walk->rank * sizeof box->dims[0]);
+    for (int i = 0; i < walk->operands; i++) {
+        memcpy(box->steps[i], walk->steps[i], (size_t)walk->rank * sizeof box->steps[i][0]);
+        box->data[i] = walk->data[i];
+    }
+}
+
+static iv_status launch_over_elements(const iv_cuda_queue *queue, int step,
+                                      const iv_cuda_kernel *kernel, const void *parameters,
+                                      int64_t elements, int range_count,
+                                      const iv_cuda_range *ranges, iv_error *error) {
+    iv_cuda_task task = {
+        .kind = IV_CUDA_KERNEL,
+        .step = step,
+        .kernel = {.kernel = kernel,
+                   .grid = {block_count(queue, (elements + THREADS - 1) / THREADS), 1, 1},
+                   .block = {THREADS, 1, 1},
+                   .parameters = parameters,
+                   .range_count = range_count,
+                   .ranges = ranges},
+    };
+    return iv_cuda_launch(queue, &task, error);
+}
+
+/* ---- copies ---- */
+
+iv_status iv_cuda_find_copy(iv_cuda_device *device, iv_dtype dtype, const iv_cuda_kernel **kernel,
+                            iv_error *error) {
+    char name[32];
+    if (dtype == IV_STRING)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED, "text is not kept on devices");
+    snprintf(name, sizeof name, "iv_cuda_copy_%d", 8 * (int)iv_dtype_size(dtype));
+    return iv_cuda_kernel_find(device, "copy", name, sizeof(iv_cuda_box), kernel, error);
+}
+
+/* Whether both operands are one packed run. */
+static bool is_one_run(const iv_walk *walk, size_t size) {
+    return walk->rank == 1 && walk->steps[0][0] == (int64_t)size &&
+           walk->steps[1][0] == (int64_t)size;
+}
+
+iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cuda_kernel *kernel,
+                              const iv_tensor *to, const iv_tensor *from, iv_error *error) {
+    if (is_empty(to))
+        return IV_OK;
+    iv_walk walk;
+    size_t size = iv_dtype_size(to->dtype);
+    iv_walk_start(&walk, to->rank, to->dims, 2, (const iv_tensor *const[]){to, from});
+    if (is_one_run(&walk, size)) {
+        iv_cuda_task task = {.kind = IV_CUDA_COPY_ON_DEVICE,
+                             .step = step,
+                             .copy = {.to = (CUdeviceptr)(uintptr_t)to->data,
+                                      .from = (CUdeviceptr)(uintptr_t)from->data,
+                                      .bytes = (size_t)walk.elements * size}};
+        return iv_cuda_launch(queue, &task, error);
+    }
+    iv_cuda_box box;
+    fill_box(&box, &walk);
+    iv_cuda_range ranges[] = {iv_cuda_tensor_range(to, true), iv_cuda_tensor_range(from, false)};
+    return launch_over_elements(queue, step, kernel, &box, box.elements, 2, ranges, error);
+}
+
+/* ---- element-wise operators ---- */
+
+/* Which source has the kernels for a dtype. */
+static const char *elementwise_module(int inputs, iv_dtype dtype) {
+    switch (dtype) {
+    case IV_F16:
+        return inputs == 1 ? "unary_f16" : "binary_float";
+    case IV_BF16:
+        return inputs == 1 ? "unary_bf16" : "binary_float";
+    case IV_F32:
+        return inputs == 1 ? "unary_f32" : "binary_float";
+    case IV_F64:
+        return inputs == 1 ? "unary_f64" : "binary_float";
+    default:
+        return "elementwise_integer";
+    }
+}
+
+/* A module without the kernel means that the operator does not exist for the type. */
+static iv_status find_or_refuse(iv_cuda_device *device, const char *module, const char *name,
+                                size_t parameter_bytes, const char *what, iv_dtype dtype,
+                                const iv_cuda_kernel **kernel, iv_error *error) {
+    iv_status status = iv_cuda_kernel_find(device, module, name, parameter_bytes, kernel, error);
+    if (status != IV_ERROR_INTERNAL)
+        return status;
+    return iv_fail(error, IV_ERROR_UNSUPPORTED, "no GPU kernel for %s of %s", what,
+                   iv_dtype_name(dtype));
+}
+
+iv_status iv_cuda_find_elementwise(iv_cuda_device *device, const char *op, int inputs,
+                                   iv_dtype dtype, const iv_cuda_kernel **kernel, iv_error *error) {
+    char name[64];
+    snprintf(name, sizeof name, "iv_cuda_%s_%s_%s", inputs == 1 ? "unary" : "binary", op,
+             iv_dtype_name(dtype));
+    return find_or_refuse(device, elementwise_module(inputs, dtype), name,
+                          sizeof(iv_cuda_elementwise), op, dtype, kernel, error);
+}
+
+iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
+                                     const iv_cuda_kernel *kernel,
+                                     const iv_cuda_elementwise_options *options,
+                                     const iv_tensor *out, int inputs,
+                                     const iv_tensor *const *tensors, iv_error *error) {
+    if (is_empty(out))
+        return IV_OK;
+    const iv_tensor *operands[IV_CUDA_OPERANDS] = {out};
+    iv_cuda_range ranges[IV_CUDA_OPERANDS + 1] = {iv_cuda_tensor_range(out, true)};
+    int range_count = 1 + inputs;
+    for (int i = 0; i < inputs; i++) {
+        operands[1 + i] = tensors[i];
+        ranges[1 + i] = iv_cuda_tensor_range(tensors[i], false);
+    }
+    if (options->divided_by_zero != 0)
+        ranges[range_count++] = (iv_cuda_range){options->divided_by_zero, sizeof(uint32_t), true};
+    iv_walk walk;
+    iv_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
+    iv_cuda_elementwise parameters = {
+        .a = options->a,
+        .b = options->b,
+        .divided_by_zero = (uint32_t *)(uintptr_t)options->divided_by_zero,
+    };
+    fill_box(&parameters.box, &walk);
+    return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count,
+                                ranges, error);
+}
+
+/* ---- reductions ---- */
+
+iv_status iv_cuda_find_reduction(iv_cuda_device *device, const char *kind, iv_dtype dtype,
+                                 const iv_cuda_kernel **kernel, iv_error *error) {
+    char name[64];
+    snprintf(name, sizeof name, "iv_cuda_%s_%s", kind, iv_dtype_name(dtype));
+    return find_or_refuse(device, "sum", name, sizeof(iv_cuda_reduction), kind, dtype, kernel,
+                          error);
+}
+
+/* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
+ * before it is one with it. A list of none is one dimension of extent 1. */
+static void add_dimension(int32_t *rank, int64_t *dims, int64_t *in_steps, int64_t *out_steps,
+                          int64_t dim, int64_t in_step, int64_t out_step) {
+    int last = *rank - 1;
+    if (dim == 1)
+        return;
+    if (dims[last] == 1) {
+        dims[last] = dim;
+    } else if (in_steps[last] == in_step * dim && out_steps[last] == out_step * dim) {
+        dims[last] *= dim;
+    } else {
+        dims[++last] = dim;
+        ++*rank;
+    }
+    in_steps[last] = in_step;
+    out_steps[last] = out_step;
+}
+
+static void fill_reduction(iv_cuda_reduction *reduction, const iv_tensor *out, const iv_tensor *in,
+                           uint32_t axes) {
+    int64_t size = (int64_t)iv_dtype_size(in->dtype), unused[IV_CUDA_RANK] = {0};
+    *reduction = (iv_cuda_reduction){.rows = 1,
+                                     .length = 1,
+                                     .outer_rank = 1,
+                                     .inner_rank = 1,
+                                     .outer_dims = {1},
+                                     .inner_dims = {1},
+                                     .out = out->data,
+                                     .in = in->data};
+    for (int d = 0; d < in->rank; d++) {
+        int64_t dim = in->dims[d], step = in->strides[d] * size;
+        if ((axes >> d & 1) != 0) {
+            reduction->length *= dim;
+            add_dimension(&reduction->inner_rank, reduction->inner_dims, reduction->inner_steps,
+                          unused, dim, step, 0);
+        } else {
+            reduction->rows *= dim;
+            add_dimension(&reduction->outer_rank, reduction->outer_dims, reduction->outer_steps,
+                          reduction->out_steps, dim, step, out->strides[d] * size);
+        }
+    }
+}
+
+iv_status iv_cuda_launch_reduction(const iv_cuda_queue *queue, int step,
+                                   const iv_cuda_kernel *kernel, const iv_tensor *out,
+                                   const iv_tensor *in, uint32_t axes, iv_error *error) {
+    if (is_empty(out))
+        return IV_OK;
+    iv_cuda_reduction parameters;
+    fill_reduction(&parameters, out, in, axes);
+    iv_cuda_range ranges[] = {iv_cuda_tensor_range(out, true), iv_cuda_tensor_range(in, false)};
+    iv_cuda_task task = {.kind = IV_CUDA_KERNEL,
+                         .step = step,
+                         .kernel = {.kernel = kernel,
+                                    .grid = {block_count(queue, parameters.rows), 1, 1},
+                                    .block = {THREADS, 1, 1},
+                                    .parameters = &parameters,
+                                    .range_count = 2,
+                                    .ranges = ranges}};
+    return iv_cuda_launch(queue, &task, error);
+}

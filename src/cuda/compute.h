@@ -1,0 +1,56 @@
+/* Computing on tensors whose data lie on a device: from operators, types and strides to kernels and
+ * their tasks.
+ *
+ * A tensor here has an address of the device as its data, and any strides; nothing on the host
+ * follows it. Finding a kernel belongs to the preparation of a run, since it may load a module;
+ * launching allocates nothing. */
+#ifndef IV_CUDA_COMPUTE_H
+#define IV_CUDA_COMPUTE_H
+
+#include "cuda/task.h"
+#include "tensor/tensor.h"
+
+/** The bytes that a tensor's elements lie in, from the first to the last; none for an empty tensor.
+ */
+iv_cuda_range iv_cuda_tensor_range(const iv_tensor *tensor, bool written);
+
+/** The kernel that copies elements of `dtype`, whatever the strides. UNSUPPORTED for text. */
+iv_status iv_cuda_find_copy(iv_cuda_device *device, iv_dtype dtype, const iv_cuda_kernel **kernel,
+                            iv_error *error);
+/** Copies `from`, broadcast by numpy's rule, to `to`: packed tensors by the device's own copying,
+ * others by `kernel`. The dtypes are equal, and elements of `to` do not overlap. `step` is the
+ * task's. */
+iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cuda_kernel *kernel,
+                              const iv_tensor *to, const iv_tensor *from, iv_error *error);
+
+/** The kernel of the element-wise operator `op` ("Exp", "Add", …; GeluTanh, Fmod, ShiftLeft and
+ * ShiftRight by those names) for inputs of `dtype`. UNSUPPORTED when there is none. */
+iv_status iv_cuda_find_elementwise(iv_cuda_device *device, const char *op, int inputs,
+                                   iv_dtype dtype, const iv_cuda_kernel **kernel, iv_error *error);
+
+/* What an element-wise kernel takes beside tensors. */
+typedef struct iv_cuda_elementwise_options {
+    float a, b;                  /* of operators of one input: ops/unary_formulas.h */
+    CUdeviceptr divided_by_zero; /* a 32-bit word on the device that integer divisions by zero set
+                                    to 1; only those need it */
+} iv_cuda_elementwise_options;
+
+/** Computes `out` from `inputs` (1 or 2, as the kernel was found for), which are broadcast to it.
+ */
+iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
+                                     const iv_cuda_kernel *kernel,
+                                     const iv_cuda_elementwise_options *options,
+                                     const iv_tensor *out, int inputs,
+                                     const iv_tensor *const *tensors, iv_error *error);
+
+/** The kernel of a reduction ("sum", "mean", "sum_of_squares", "l2_norm") of f16, bf16, f32 or f64
+ * in the order of the contract. UNSUPPORTED when there is none. */
+iv_status iv_cuda_find_reduction(iv_cuda_device *device, const char *kind, iv_dtype dtype,
+                                 const iv_cuda_kernel **kernel, iv_error *error);
+/** Reduces the dimensions in the bit set `axes` of `in` to `out`, which has the same rank, and
+ * extents of 1 there. */
+iv_status iv_cuda_launch_reduction(const iv_cuda_queue *queue, int step,
+                                   const iv_cuda_kernel *kernel, const iv_tensor *out,
+                                   const iv_tensor *in, uint32_t axes, iv_error *error);
+
+#endif

@@ -1,0 +1,21 @@
+/* Element-wise operators of two f16, bf16, f32 or f64 inputs. */
+#include "cuda/kernels/elementwise.cuh"
+#include "ops/binary_values.h"
+
+#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
+    IV_CUDA_BINARY(Add, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Sub, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Mul, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Div, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(PRelu, suffix, type, type)                                                      \
+    IV_CUDA_BINARY(Mod, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Fmod, suffix, type, type)                                                       \
+    IV_CUDA_BINARY(Max, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Min, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Pow, suffix, type, type)                                                        \
+    IV_CUDA_BINARY(Equal, suffix, uint8_t, type)                                                   \
+    IV_CUDA_BINARY(Greater, suffix, uint8_t, type)                                                 \
+    IV_CUDA_BINARY(Less, suffix, uint8_t, type)                                                    \
+    IV_CUDA_BINARY(GreaterOrEqual, suffix, uint8_t, type)                                          \
+    IV_CUDA_BINARY(LessOrEqual, suffix, uint8_t, type)
+IV_FLOAT_TYPES(KERNELS, )

@@ -1,0 +1,41 @@
+/* How kernels are written.
+ *
+ *     IV_CUDA_KERNEL(iv_name, iv_struct_of_parameters, p) { … p->member … }
+ *
+ * makes a kernel that takes one struct by value, which is all that launching, recording and
+ * replaying it need to know. The body is the common part of C and CUDA C++: tests compile the same
+ * sources with the host's compiler and hold them to the CPU's loops without a GPU
+ * (tests/cuda/host_kernels.c). So there are no templates, no references, and no warp instructions
+ * outside of what this header names.
+ *
+ * The parameters stay where the driver puts them (constant memory), and are never copied to a
+ * thread's own. */
+#ifndef IV_CUDA_KERNELS_KERNEL_CUH
+#define IV_CUDA_KERNELS_KERNEL_CUH
+
+#include <stdint.h>
+
+#if defined(__CUDACC__)
+#define IV_CUDA_KERNEL(name, type, parameters)                                                     \
+    static __device__ __forceinline__ void name##_body(const type *parameters);                    \
+    extern "C" __global__ void name(const __grid_constant__ type given) {                          \
+        name##_body(&given);                                                                       \
+    }                                                                                              \
+    static __device__ __forceinline__ void name##_body(const type *parameters)
+#define IV_CUDA_FUNCTION static __device__ __forceinline__
+#define IV_CUDA_SHARED __shared__
+#define IV_CUDA_BARRIER() __syncthreads()
+#define IV_CUDA_KEEP_LOOP _Pragma("unroll 1")
+#endif
+
+/* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */
+#define IV_CUDA_EACH(index, count)                                                                 \
+    for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);          \
+         index += (int64_t)gridDim.x * blockDim.x)
+
+/* The element `offset` bytes behind the first one of an operand. */
+#define IV_CUDA_ELEMENT(type, first, offset) (*(type *)(void *)((first) + (offset)))
+#define IV_CUDA_CONST_ELEMENT(type, first, offset)                                                 \
+    (*(const type *)(const void *)((first) + (offset)))
+
+#endif

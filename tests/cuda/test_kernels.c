@@ -1,0 +1,631 @@
+/* Kernels against the CPU's loops, bit for bit: without arguments over the fake driver, which runs
+ * the kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its
+ * first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "cuda/compute.h"
+#include "cuda/staging.h"
+#include "host_kernels.h"
+#include "numerics/reduce.h"
+#include "ops/binary.h"
+#include "ops/unary.h"
+#include "support/random.h"
+#include "tensor/walk.h"
+#include "with_fake.h"
+
+static const char *library = FAKE_CUDA;
+
+static bool is_fake(void) {
+    return strcmp(library, FAKE_CUDA) == 0;
+}
+
+/* Modules that have whatever kernel the host has. */
+#define ANY(name)                                                                                  \
+    {name, "sm_80", IV_CUDA_CUBIN, 80, "ANY", NULL}, {                                             \
+        name, "sm_90a", IV_CUDA_CUBIN_EXACT, 90, "ANY", NULL                                       \
+    }
+static const iv_cuda_image any_table[] = {
+    ANY("copy"),      ANY("unary_f16"),    ANY("unary_bf16"),          ANY("unary_f32"),
+    ANY("unary_f64"), ANY("binary_float"), ANY("elementwise_integer"), ANY("sum"),
+};
+static const iv_cuda_images any_images = {13000, 16, any_table};
+
+/* ---- a device and tensors on it ---- */
+
+typedef struct setting {
+    const fake_cuda_control *fake;
+    iv_cuda_device *device;
+    iv_cuda_queue queue;
+    iv_cuda_staging *staging;
+    random_source random;
+} setting;
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
+        if ((call) != IV_OK)                                                                       \
+            fail_msg("%s", error_.message);                                                        \
+    } while (0)
+
+static setting set_up(const iv_cuda_images *images) {
+    setting setting = {.random = {42}};
+    const iv_cuda_driver *driver = NULL;
+    if (is_fake()) {
+        setting.fake = fresh_fake();
+        define_host_kernels(setting.fake);
+    }
+    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(iv_cuda_device_open(driver, 0, is_fake() ? images : NULL, &setting.device, error));
+    MUST(iv_cuda_stream_create(setting.device, &setting.queue.stream, error));
+    MUST(iv_cuda_staging_create(setting.device, 1 << 16, &setting.staging, error));
+    return setting;
+}
+
+static void tear_down(setting *setting) {
+    iv_cuda_staging_destroy(setting->staging);
+    iv_cuda_stream_destroy(setting->queue.stream);
+    iv_cuda_device_release(setting->device);
+    if (setting->fake != NULL)
+        check_nothing_lives(setting->fake);
+}
+
+/* A tensor on the host and one on the device with the same strides. */
+typedef struct pair {
+    iv_tensor *host, *device;
+    size_t bytes; /* of the storage */
+} pair;
+
+static void release_memory(void *memory) {
+    iv_cuda_memory_release(memory);
+}
+
+/* Strides such that dimension order[0] is the slowest, with a gap of one element in each row. */
+static void fill_strides(int rank, const int64_t *dims, const int *order, int64_t *strides,
+                         size_t *elements) {
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        int d = order != NULL ? order[i] : i;
+        strides[d] = stride;
+        stride *= dims[d] > 0 ? dims[d] : 1;
+        stride += order != NULL && i == rank - 1;
+    }
+    *elements = (size_t)stride;
+}
+
+static pair make_pair(setting *setting, iv_dtype dtype, int rank, const int64_t *dims,
+                      const int *order) {
+    pair pair = {0};
+    int64_t strides[IV_MAX_RANK];
+    size_t elements;
+    iv_cuda_memory *memory = NULL;
+    fill_strides(rank, dims, order, strides, &elements);
+    pair.bytes = elements * iv_dtype_size(dtype);
+    void *data = calloc(elements, iv_dtype_size(dtype));
+    assert_non_null(data);
+    MUST(iv_tensor_wrap(dtype, rank, dims, strides, data, free, data, &pair.host, error));
+    MUST(iv_cuda_memory_create(setting->device, pair.bytes, &memory, error));
+    MUST(iv_tensor_wrap(dtype, rank, dims, strides, (void *)(uintptr_t)memory->address,
+                        release_memory, memory, &pair.device, error));
+    return pair;
+}
+
+static void release_pair(pair *pair) {
+    iv_tensor_release(pair->host);
+    iv_tensor_release(pair->device);
+}
+
+static void upload(const setting *setting, const pair *pair) {
+    MUST(iv_cuda_upload(setting->staging, &setting->queue,
+                        (CUdeviceptr)(uintptr_t)pair->device->data, pair->host->data, pair->bytes,
+                        error));
+}
+
+/* The device's storage as a tensor on the host. */
+static iv_tensor *download(const setting *setting, const pair *pair) {
+    iv_tensor *tensor = NULL;
+    void *data = malloc(pair->bytes);
+    assert_non_null(data);
+    MUST(iv_cuda_download(setting->staging, &setting->queue, data,
+                          (CUdeviceptr)(uintptr_t)pair->device->data, pair->bytes, error));
+    MUST(iv_tensor_wrap(pair->host->dtype, pair->host->rank, pair->host->dims, pair->host->strides,
+                        data, free, data, &tensor, error));
+    return tensor;
+}
+
+static void check_equal(const setting *setting, const pair *pair, const char *what) {
+    iv_tensor *found = download(setting, pair);
+    if (!iv_tensor_equal(found, pair->host))
+        fail_msg("%s of %s: the device has other bits", what, iv_dtype_name(pair->host->dtype));
+    iv_tensor_release(found);
+}
+
+/* Awkward values of any type: few different ones, every magnitude, infinities, NaN, zeros of both
+ * signs, subnormals. */
+static void fill(setting *setting, const pair *pair) {
+    size_t size = iv_dtype_size(pair->host->dtype), count = pair->bytes / size;
+    static const double special[] = {0.0, -0.0, 1.0,   -1.0, 2.0,   3.0,
+                                     0.5, -2.5, 1e-30, 7.0,  100.0, -0.75};
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bits = random_bits(&setting->random);
+        double value = special[bits >> 32 & 7];
+        bool plain = (bits >> 40 & 1) != 0;
+        char *at = pair->host->data + i * size;
+        switch (pair->host->dtype) {
+        case IV_BOOL:
+            *at = (char)(bits & 1);
+            break;
+        case IV_F64:
+            memcpy(at, plain ? (const void *)&value : &bits, size);
+            break;
+        case IV_F32: {
+            float narrow = (float)value;
+            memcpy(at, plain ? (const void *)&narrow : &bits, size);
+            break;
+        }
+        default:
+            bits = plain ? bits >> 60 : bits;
+            memcpy(at, &bits, size);
+        }
+    }
+}
+
+/* ---- shapes ---- */
+
+typedef struct shape {
+    const char *name;
+    int rank;
+    int64_t dims[4];
+    bool permuted[3];      /* operand 0 is the output: strides in another order, with gaps */
+    unsigned broadcast[3]; /* dimensions in which the operand has extent 1 */
+} shape;
+
+static const shape shapes[] = {
+    {"packed", 1, {1031}, {false, false, false}, {0, 0, 0}},
+    {"scalar", 0, {0}, {false, false, false}, {0, 0, 0}},
+    {"empty", 2, {3, 0}, {false, false, false}, {0, 0, 0}},
+    {"transposed inputs", 3, {5, 7, 11}, {false, true, true}, {0, 0, 0}},
+    {"transposed output", 4, {3, 4, 5, 6}, {true, false, true}, {0, 0, 0}},
+    {"broadcast right", 3, {6, 10, 9}, {false, false, false}, {0, 0, 3}},
+    {"broadcast both", 3, {6, 10, 9}, {false, false, false}, {0, 1, 4}},
+    {"broadcast scalar", 2, {40, 9}, {false, true, false}, {0, 0, 3}},
+};
+#define SHAPES (sizeof shapes / sizeof shapes[0])
+
+static pair make_operand(setting *setting, const shape *shape, int operand, iv_dtype dtype) {
+    static const int orders[5][4] = {{0}, {0}, {1, 0}, {1, 2, 0}, {2, 0, 3, 1}};
+    int64_t dims[IV_MAX_RANK];
+    for (int d = 0; d < shape->rank; d++)
+        dims[d] = (shape->broadcast[operand] >> d & 1) != 0 ? 1 : shape->dims[d];
+    bool permuted = shape->permuted[operand] && shape->rank > 1;
+    pair pair = make_pair(setting, dtype, shape->rank, dims, permuted ? orders[shape->rank] : NULL);
+    fill(setting, &pair);
+    upload(setting, &pair);
+    return pair;
+}
+
+/* The CPU's loop over the host's tensors. */
+static void run_loop(iv_walk_row *loop, void *context, int operands, const pair *pairs) {
+    const iv_tensor *tensors[3];
+    for (int i = 0; i < operands; i++)
+        tensors[i] = pairs[i].host;
+    iv_walk walk;
+    iv_walk_start(&walk, pairs[0].host->rank, pairs[0].host->dims, operands, tensors);
+    iv_walk_run(&walk, loop, context);
+}
+
+static iv_status launch(const setting *setting, const iv_cuda_kernel *kernel,
+                        const iv_cuda_elementwise_options *options, int inputs, const pair *pairs,
+                        iv_error *error) {
+    const iv_tensor *tensors[2] = {pairs[1].device, inputs > 1 ? pairs[2].device : NULL};
+    IV_TRY(iv_cuda_enter(setting->device, error));
+    iv_status status = iv_cuda_launch_elementwise(&setting->queue, 0, kernel, options,
+                                                  pairs[0].device, inputs, tensors, error);
+    return iv_cuda_leave(setting->device, status, error);
+}
+
+static bool gives_truth(const char *op) {
+    static const char *const questions[] = {
+        "IsNaN", "IsInf",          "Not",        "And", "Or", "Xor", "Equal", "Greater",
+        "Less",  "GreaterOrEqual", "LessOrEqual"};
+    for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
+        if (strcmp(op, questions[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- operators of one input ---- */
+
+#define NAME(op) #op,
+static const char *const unary_names[] = {IV_UNARY_PLAIN_OPS(NAME)
+                                              IV_UNARY_OTHER_OPS(NAME) "GeluTanh"};
+
+static void check_unary(setting *setting, int row, iv_dtype dtype, const iv_cuda_kernel *kernel,
+                        const shape *shape, const iv_unary_params *params) {
+    const char *op = unary_names[row];
+    pair pairs[2] = {make_operand(setting, shape, 0, gives_truth(op) ? IV_BOOL : dtype),
+                     make_operand(setting, shape, 1, dtype)};
+    iv_cuda_elementwise_options options = {.a = params->a, .b = params->b};
+    iv_unary_params copy = *params;
+    run_loop(iv_unary_loops_scalar[row][dtype], &copy, 2, pairs);
+    MUST(launch(setting, kernel, &options, 1, pairs, error));
+    char what[128];
+    snprintf(what, sizeof what, "%s, %s", op, shape->name);
+    check_equal(setting, &pairs[0], what);
+    release_pair(&pairs[0]);
+    release_pair(&pairs[1]);
+}
+
+static void test_unary(void **unused) {
+    static const iv_unary_params params[] = {
+        {0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
+    setting setting = set_up(&any_images);
+    int found = 0;
+    for (int row = 0; row < IV_UNARY_ROWS; row++) {
+        for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++) {
+            const iv_cuda_kernel *kernel = NULL;
+            iv_error error;
+            iv_status status = iv_cuda_find_elementwise(setting.device, unary_names[row], 1,
+                                                        (iv_dtype)dtype, &kernel, &error);
+            if (iv_unary_loops_scalar[row][dtype] == NULL) {
+                assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+                assert_says(error, "no GPU kernel for");
+                continue;
+            }
+            if (status != IV_OK)
+                fail_msg("%s", error.message);
+            found++;
+            for (size_t s = 0; s < SHAPES; s++)
+                check_unary(&setting, row, (iv_dtype)dtype, kernel, &shapes[s], &params[s % 3]);
+        }
+    }
+    assert_int_equal(found, 209);
+    tear_down(&setting);
+}
+
+/* Every f16 and bf16 there is. */
+static void test_unary_halves(void **unused) {
+    static const shape all = {"all", 1, {65536}, {false}, {0}};
+    static const iv_unary_params params = {0.25f, 1.5f, false};
+    setting setting = set_up(&any_images);
+    for (int row = 0; row < IV_UNARY_ROWS; row++) {
+        for (int dtype = IV_F16; dtype <= IV_BF16; dtype++) {
+            const iv_cuda_kernel *kernel = NULL;
+            if (iv_unary_loops_scalar[row][dtype] == NULL)
+                continue;
+            MUST(iv_cuda_find_elementwise(setting.device, unary_names[row], 1, (iv_dtype)dtype,
+                                          &kernel, error));
+            bool truth = gives_truth(unary_names[row]);
+            pair pairs[2] = {make_operand(&setting, &all, 0, truth ? IV_BOOL : (iv_dtype)dtype),
+                             make_operand(&setting, &all, 1, (iv_dtype)dtype)};
+            for (int i = 0; i < 65536; i++)
+                ((uint16_t *)(void *)pairs[1].host->data)[i] = (uint16_t)i;
+            upload(&setting, &pairs[1]);
+            iv_cuda_elementwise_options options = {.a = params.a, .b = params.b};
+            iv_unary_params copy = params;
+            run_loop(iv_unary_loops_scalar[row][dtype], &copy, 2, pairs);
+            MUST(launch(&setting, kernel, &options, 1, pairs, error));
+            check_equal(&setting, &pairs[0], unary_names[row]);
+            release_pair(&pairs[0]);
+            release_pair(&pairs[1]);
+        }
+    }
+    tear_down(&setting);
+}
+
+/* ---- operators of two inputs ---- */
+
+static const char *const binary_names[] = {IV_BINARY_OPS(NAME) "Fmod", "ShiftRight", "Max", "Min",
+                                           "Pow"};
+
+/* The kernels' name of a row: BitShift is two operators. */
+static const char *binary_name(int row) {
+    return row == IV_BINARY_ROW_BitShift ? "ShiftLeft" : binary_names[row];
+}
+
+static void check_binary(setting *setting, int row, iv_dtype dtype, const iv_cuda_kernel *kernel,
+                         const shape *shape, const pair *flag) {
+    const char *op = binary_name(row);
+    pair pairs[3] = {make_operand(setting, shape, 0, gives_truth(op) ? IV_BOOL : dtype),
+                     make_operand(setting, shape, 1, dtype),
+                     make_operand(setting, shape, 2, dtype)};
+    iv_binary_context context = {false};
+    run_loop(iv_binary_loops_scalar[row][dtype], &context, 3, pairs);
+    upload(setting, flag);
+    iv_cuda_elementwise_options options = {.divided_by_zero =
+                                               (CUdeviceptr)(uintptr_t)flag->device->data};
+    MUST(launch(setting, kernel, &options, 2, pairs, error));
+    char what[128];
+    snprintf(what, sizeof what, "%s, %s", op, shape->name);
+    check_equal(setting, &pairs[0], what);
+    iv_tensor *noted = download(setting, flag);
+    assert_int_equal(*(const uint32_t *)(const void *)noted->data, context.divided_by_zero);
+    iv_tensor_release(noted);
+    for (int i = 0; i < 3; i++)
+        release_pair(&pairs[i]);
+}
+
+static void test_binary(void **unused) {
+    setting setting = set_up(&any_images);
+    pair flag = make_pair(&setting, IV_U32, 0, NULL, NULL);
+    int found = 0;
+    for (int row = 0; row < IV_BINARY_ROWS; row++) {
+        for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++) {
+            const iv_cuda_kernel *kernel = NULL;
+            iv_error error;
+            iv_status status = iv_cuda_find_elementwise(setting.device, binary_name(row), 2,
+                                                        (iv_dtype)dtype, &kernel, &error);
+            if (iv_binary_loops_scalar[row][dtype] == NULL) {
+                assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+                continue;
+            }
+            if (status != IV_OK)
+                fail_msg("%s", error.message);
+            found++;
+            for (size_t s = 0; s < SHAPES; s++)
+                check_binary(&setting, row, (iv_dtype)dtype, kernel, &shapes[s], &flag);
+        }
+    }
+    assert_int_equal(found, 208);
+    release_pair(&flag);
+    tear_down(&setting);
+}
+
+/* ---- copies ---- */
+
+static void test_copy(void **unused) {
+    setting setting = set_up(&any_images);
+    const iv_cuda_kernel *kernel = NULL;
+    iv_error error;
+    assert_int_equal(iv_cuda_find_copy(setting.device, IV_STRING, &kernel, &error),
+                     IV_ERROR_UNSUPPORTED);
+    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+        MUST(iv_cuda_find_copy(setting.device, (iv_dtype)dtype, &kernel, error));
+        for (size_t s = 0; s < SHAPES; s++) {
+            pair to = make_operand(&setting, &shapes[s], 0, (iv_dtype)dtype);
+            pair from = make_operand(&setting, &shapes[s], 1, (iv_dtype)dtype);
+            iv_tensor *source = NULL;
+            MUST(iv_tensor_broadcast(from.host, to.host->rank, to.host->dims, &source, error));
+            iv_tensor_copy_elements(to.host, source);
+            iv_tensor_release(source);
+            int64_t kernels = iv_cuda_device_counters(setting.device).kernels;
+            MUST(iv_cuda_enter(setting.device, error));
+            MUST(iv_cuda_launch_copy(&setting.queue, 0, kernel, to.device, from.device, error));
+            MUST(iv_cuda_leave(setting.device, IV_OK, error));
+            check_equal(&setting, &to, shapes[s].name);
+            /* Packed tensors need no kernel. */
+            if (s == 0)
+                assert_int_equal(iv_cuda_device_counters(setting.device).kernels, kernels);
+            release_pair(&to);
+            release_pair(&from);
+        }
+    }
+    assert_true(iv_cuda_device_counters(setting.device).kernels > 0);
+    tear_down(&setting);
+}
+
+static void test_ranges(void **unused) {
+    char data[1000];
+    iv_tensor *tensor = NULL, *reversed = NULL, *empty = NULL;
+    int64_t dims[] = {3, 5}, strides[] = {10, 1};
+    MUST(iv_tensor_wrap(IV_F32, 2, dims, strides, data + 100, NULL, NULL, &tensor, error));
+    iv_cuda_range range = iv_cuda_tensor_range(tensor, true);
+    assert_int_equal(range.address, (uintptr_t)(data + 100));
+    assert_int_equal(range.bytes, (2 * 10 + 4 + 1) * 4);
+    assert_true(range.written);
+    MUST(iv_tensor_slice(tensor, 0, 2, 3, -1, &reversed, error));
+    range = iv_cuda_tensor_range(reversed, false);
+    assert_int_equal(range.address, (uintptr_t)(data + 100));
+    assert_int_equal(range.bytes, (2 * 10 + 4 + 1) * 4);
+    MUST(iv_tensor_slice(tensor, 1, 0, 0, 1, &empty, error));
+    assert_int_equal(iv_cuda_tensor_range(empty, true).bytes, 0);
+    iv_tensor_release(empty);
+    iv_tensor_release(reversed);
+    iv_tensor_release(tensor);
+}
+
+/* ---- reductions ---- */
+
+typedef struct reduction_shape {
+    int rank;
+    int64_t dims[4];
+    uint32_t axes;
+    bool permuted_in, permuted_out;
+} reduction_shape;
+
+static const reduction_shape reductions[] = {
+    {1, {0}, 1, false, false},
+    {1, {1}, 1, false, false},
+    {1, {255}, 1, false, false},
+    {1, {257}, 1, false, false},
+    {1, {4096}, 1, false, false},
+    {1, {4097}, 1, false, false},
+    {1, {4096 + 300}, 1, false, false},
+    {1, {10000}, 1, false, false},
+    {2, {300, 3}, 1, false, false},
+    {2, {3, 300}, 2, true, false},
+    {3, {4, 70, 5}, 2, false, true},
+    {3, {4, 70, 5}, 5, true, true},
+    {4, {2, 20, 3, 21}, 10, true, false},
+    {2, {7, 9}, 0, false, false},
+    {2, {0, 9}, 2, false, false},
+    {2, {9, 0}, 2, false, true},
+};
+
+static double load_real(iv_dtype dtype, const char *at) {
+    switch (dtype) {
+    case IV_F16:
+        return iv_f16_to_f32(*(const uint16_t *)(const void *)at);
+    case IV_BF16:
+        return iv_bf16_to_f32(*(const uint16_t *)(const void *)at);
+    case IV_F32:
+        return *(const float *)(const void *)at;
+    default:
+        return *(const double *)(const void *)at;
+    }
+}
+
+static void store_real(iv_dtype dtype, char *at, double value) {
+    if (dtype == IV_F16)
+        *(uint16_t *)(void *)at = iv_f16_from_f32((float)value);
+    else if (dtype == IV_BF16)
+        *(uint16_t *)(void *)at = iv_bf16_from_f32((float)value);
+    else if (dtype == IV_F32)
+        *(float *)(void *)at = (float)value;
+    else
+        *(double *)(void *)at = value;
+}
+
+static double reduce(iv_dtype dtype, const char *kind, const double *values, int64_t count) {
+    bool squares = strcmp(kind, "sum_of_squares") == 0 || strcmp(kind, "l2_norm") == 0;
+    bool mean = strcmp(kind, "mean") == 0, root = strcmp(kind, "l2_norm") == 0;
+    if (dtype == IV_F64) {
+        double sum =
+            squares ? iv_sum_of_squares_f64(values, 1, count) : iv_sum_f64(values, 1, count);
+        return mean ? sum / (double)count : root ? iv_sqrt_f64(sum) : sum;
+    }
+    float *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
+    assert_non_null(narrow);
+    for (int64_t i = 0; i < count; i++)
+        narrow[i] = (float)values[i];
+    float sum = squares ? iv_sum_of_squares_f32(narrow, 1, count) : iv_sum_f32(narrow, 1, count);
+    free(narrow);
+    return mean ? sum / (float)count : root ? iv_sqrt_f32(sum) : sum;
+}
+
+/* Index by index, in row-major order of the kept and then of the reduced dimensions. */
+static void reduce_host(const char *kind, const pair *out, const pair *in, uint32_t axes) {
+    const iv_tensor *from = in->host, *to = out->host;
+    int64_t index[4], length = 1, rows = 1;
+    for (int d = 0; d < from->rank; d++)
+        *((axes >> d & 1) != 0 ? &length : &rows) *= from->dims[d];
+    double *values = malloc((size_t)(length + 1) * sizeof *values);
+    assert_non_null(values);
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t to_at = 0;
+        for (int64_t i = 0; i < length; i++) {
+            int64_t rest = i, at = 0;
+            for (int d = from->rank - 1; d >= 0; d--) {
+                if ((axes >> d & 1) != 0) {
+                    index[d] = rest % from->dims[d];
+                    rest /= from->dims[d];
+                    at += index[d] * from->strides[d];
+                }
+            }
+            rest = row;
+            for (int d = from->rank - 1; d >= 0; d--) {
+                if ((axes >> d & 1) == 0) {
+                    at += rest % from->dims[d] * from->strides[d];
+                    rest /= from->dims[d];
+                }
+            }
+            values[i] =
+                load_real(from->dtype, from->data + at * (int64_t)iv_dtype_size(from->dtype));
+        }
+        int64_t rest = row;
+        for (int d = from->rank - 1; d >= 0; d--) {
+            if ((axes >> d & 1) == 0) {
+                to_at += rest % from->dims[d] * to->strides[d];
+                rest /= from->dims[d];
+            }
+        }
+        store_real(to->dtype, to->data + to_at * (int64_t)iv_dtype_size(to->dtype),
+                   reduce(from->dtype, kind, values, length));
+    }
+    free(values);
+}
+
+static void check_reduction(setting *setting, const char *kind, iv_dtype dtype,
+                            const iv_cuda_kernel *kernel, const reduction_shape *shape) {
+    static const int orders[5][4] = {{0}, {0}, {1, 0}, {1, 2, 0}, {2, 0, 3, 1}};
+    int64_t dims[4];
+    for (int d = 0; d < shape->rank; d++)
+        dims[d] = (shape->axes >> d & 1) != 0 ? 1 : shape->dims[d];
+    pair in = make_pair(setting, dtype, shape->rank, shape->dims,
+                        shape->permuted_in ? orders[shape->rank] : NULL);
+    pair out = make_pair(setting, dtype, shape->rank, dims,
+                         shape->permuted_out ? orders[shape->rank] : NULL);
+    /* Ordinary numbers, so that every addition rounds. */
+    size_t size = iv_dtype_size(dtype);
+    for (size_t i = 0; i < in.bytes / size; i++)
+        store_real(dtype, in.host->data + i * size,
+                   (double)(int32_t)random_bits(&setting->random) * 0x1p-29);
+    upload(setting, &in);
+    upload(setting, &out);
+    reduce_host(kind, &out, &in, shape->axes);
+    MUST(iv_cuda_enter(setting->device, error));
+    MUST(iv_cuda_launch_reduction(&setting->queue, 0, kernel, out.device, in.device, shape->axes,
+                                  error));
+    MUST(iv_cuda_leave(setting->device, IV_OK, error));
+    char what[128];
+    snprintf(what, sizeof what, "%s, shape %d", kind, (int)(shape - reductions));
+    check_equal(setting, &out, what);
+    release_pair(&in);
+    release_pair(&out);
+}
+
+static void test_reductions(void **unused) {
+    static const char *const kinds[] = {"sum", "mean", "sum_of_squares", "l2_norm"};
+    static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F32, IV_F64};
+    setting setting = set_up(&any_images);
+    const iv_cuda_kernel *kernel = NULL;
+    iv_error error;
+    assert_int_equal(iv_cuda_find_reduction(setting.device, "sum", IV_S32, &kernel, &error),
+                     IV_ERROR_UNSUPPORTED);
+    for (int k = 0; k < 4; k++) {
+        for (int t = 0; t < 4; t++) {
+            MUST(iv_cuda_find_reduction(setting.device, kinds[k], dtypes[t], &kernel, error));
+            for (size_t s = 0; s < sizeof reductions / sizeof reductions[0]; s++)
+                check_reduction(&setting, kinds[k], dtypes[t], kernel, &reductions[s]);
+        }
+    }
+    tear_down(&setting);
+}
+
+/* The embedded images have every kernel, in machine code and in PTX. */
+static void test_embedded(void **unused) {
+    static const int computes[] = {80, 90, 120};
+    if (iv_cuda_embedded_images.count == 0 || !is_fake())
+        skip();
+    for (int c = 0; c < 3; c++) {
+        const fake_cuda_control *fake = fresh_fake();
+        fake_device described = {"Fake", computes[c], 4, 1 << 24};
+        fake->set_devices(1, &described);
+        iv_cuda_device *device = NULL;
+        const iv_cuda_kernel *kernel;
+        MUST(iv_cuda_device_open(open_fake(), 0, NULL, &device, error));
+        for (int dtype = 1; dtype < IV_STRING; dtype++) {
+            MUST(iv_cuda_find_copy(device, (iv_dtype)dtype, &kernel, error));
+            for (int row = 0; row < IV_UNARY_ROWS; row++) {
+                if (iv_unary_loops_scalar[row][dtype] != NULL)
+                    MUST(iv_cuda_find_elementwise(device, unary_names[row], 1, (iv_dtype)dtype,
+                                                  &kernel, error));
+            }
+            for (int row = 0; row < IV_BINARY_ROWS; row++) {
+                if (iv_binary_loops_scalar[row][dtype] != NULL)
+                    MUST(iv_cuda_find_elementwise(device, binary_name(row), 2, (iv_dtype)dtype,
+                                                  &kernel, error));
+            }
+        }
+        MUST(iv_cuda_find_reduction(device, "l2_norm", IV_BF16, &kernel, error));
+        iv_cuda_device_release(device);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        library = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copy),     cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_unary),    cmocka_unit_test(test_unary_halves),
+        cmocka_unit_test(test_binary),   cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_embedded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
