@@ -22,22 +22,15 @@
 #define ROW_VECTORS 1
 #endif
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 32")
-#endif
+#define UNROLL IV_UNROLL
 
 /* The epilogue's steps in registers, and the store of those pixels that exist. */
 IV_VF_INLINE void finish(const iv_depthwise_tile *tile, vf (*acc)[VECTORS], int64_t channel,
                          int64_t lanes, const int pixels, const int vectors, const bool whole) {
+    const iv_epilogue_block block = {
+        .m = tile->m, .n = channel, .columns = lanes, .last_row = tile->pixels - 1};
     for (int s = 0; s < tile->steps; s++)
-        UNROLL for (int p = 0; p < pixels; p++) {
-            /* Pixels past the last are computed like it, and dropped. */
-            int64_t m = tile->m + (p < tile->pixels ? p : tile->pixels - 1);
-            UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = iv_epilogue_apply(
-                tile->step + s, acc[p][v], m, channel + v * IV_VF_LANES, lanes, whole);
-        }
+        iv_epilogue_apply(tile->step + s, &block, acc[0], VECTORS, pixels, vectors, whole);
     UNROLL for (int p = 0; p < pixels; p++) {
         if (p >= tile->pixels)
             return;

@@ -95,27 +95,27 @@ static void fetch_rows(const iv_gemm_block *block, int64_t row, int64_t count, i
             __builtin_prefetch(block->c[r] + c_offset + j, 1);
 }
 
-/* Has the tile fetch what the next one reads of A, spread over its steps: a burst would block its
- * own loads. Only where rows lie behind each other is it known where the next lines are. */
-static bool fetch_next_a(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
-                         int64_t next_row) {
-    if (source->runs != 1 || next_row >= block->rows)
-        return false;
-    const int64_t rows = next_row - (tile->m - block->m);
-    const uintptr_t distance = (uintptr_t)source->a[next_row] - (uintptr_t)tile->a[0];
-    if (distance != (uintptr_t)(rows * source->length) * sizeof(float))
-        return false;
-    tile->prefetch = (const char *)(source->a[next_row] + source->offset);
-    tile->prefetch_step = rows * (int64_t)sizeof(float);
-    return true;
-}
-
-/* Has tile `t` of `tiles` fetch its share of the panel of B at `next`, which comes from memory where
- * the weights of a whole network do not fit a cache. */
-static void fetch_next_b(iv_gemm_tile *tile, const float *next, int64_t t, int64_t tiles) {
-    const int64_t steps = tile->runs * tile->length;
-    tile->prefetch_step = divide_up(tile->b_step * (int64_t)sizeof(float), tiles);
-    tile->prefetch = (const char *)next + t * steps * tile->prefetch_step;
+/* Has tile `t`, of `rows` rows, fetch some of what the next ones read, spread over its steps: a burst
+ * would block its own loads.
+ *
+ * Of A the first share of the next block's tile `t` in the last panel, and in the first panel the
+ * last share of the next tile: other panels find A near. Where the next rows are is only known where
+ * rows lie behind each other. In other panels, of the panel of B at `next` (NULL: unknown), which
+ * comes from memory where the weights of a whole network do not fit a cache; four tiles fetch all of
+ * a panel of 32 columns. */
+static void fetch_ahead(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
+                        int64_t rows, const float *next, int64_t t) {
+    const int64_t row_bytes = source->length * (int64_t)sizeof(float);
+    const int64_t share = source->runs * source->length * IV_GEMM_PREFETCH;
+    const char *a = (const char *)(tile->a[0] + source->offset);
+    tile->prefetch = (const char *)tile->b;
+    if ((next == NULL || tile->n == block->n0) && source->runs == 1 && rows > 1 &&
+        (uintptr_t)tile->a[rows - 1] - (uintptr_t)tile->a[0] ==
+            (uintptr_t)((rows - 1) * row_bytes))
+        tile->prefetch = next == NULL ? a + block->rows * row_bytes
+                                      : a + 2 * rows * row_bytes - minimum(share, rows * row_bytes);
+    else if (next != NULL && (t + 1) * IV_GEMM_PREFETCH <= tile->b_step * (int64_t)sizeof(float))
+        tile->prefetch = (const char *)next + t * share;
 }
 
 /* All rows of the block in one panel (or, with `wide`, several). The panel after it is at `next`, NULL: unknown. */
@@ -129,12 +129,12 @@ static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *b
         tile->c = block->c + row;
         tile->m = block->m + row;
         row += rows;
-        tile->prefetch = (const char *)tile->b;
-        tile->prefetch_step = 0;
-        if ((tile->n != block->n0 || !fetch_next_a(block, source, tile, row)) && next != NULL)
-            fetch_next_b(tile, next, t, tiles);
+        fetch_ahead(block, source, tile, rows, next, t);
         if (block->far && t + 1 < tiles)
             fetch_rows(block, row, (block->rows - row) / (tiles - t - 1), tile->c_offset,
+                       kernels->panel);
+        else if (block->far && tile->n + tile->columns < block->n1)
+            fetch_rows(block, 0, block->rows / tiles, tile->c_offset + tile->columns,
                        kernels->panel);
         (wide ? kernels->wide : kernels->tile)[rows - 1](tile);
     }

@@ -10,33 +10,52 @@ IV_VF_INLINE vf iv_epilogue_load(const float *p, int64_t lanes, const bool whole
     return whole ? vf_load(p) : vf_load_first(p, lanes);
 }
 
-/* `v` after one step; (m, n) is the first lane's element. */
-IV_VF_INLINE vf iv_epilogue_apply(const iv_epilogue_step *step, vf v, int64_t m, int64_t n,
-                                  int64_t lanes, const bool whole) {
+/* A block of finished chains in registers: rows from m, and from n either whole vectors of columns or `columns` of them.
+ * Rows behind `last_row` (counted in the block) are computed like it. */
+typedef struct iv_epilogue_block {
+    int64_t m, n, columns;
+    int64_t last_row;
+} iv_epilogue_block;
+
+/* One step on `rows` × `vectors` accumulators, of which a row's begin `stride` behind the last row's. The kind of step is
+ * looked at once: inside the loops it had cost as much as 14 steps of k. */
+IV_VF_INLINE void iv_epilogue_apply(const iv_epilogue_step *step, const iv_epilogue_block *block, vf *acc,
+                                    const int stride, const int rows, const int vectors, const bool whole) {
+#define EACH(result)                                                                               \
+    IV_UNROLL for (int r = 0; r < rows; r++) IV_UNROLL for (int v = 0; v < vectors; v++) {         \
+        const int64_t n = block->n + v * IV_VF_LANES, left = block->columns - v * IV_VF_LANES;     \
+        const int64_t lanes = left < 0 ? 0 : left > IV_VF_LANES ? IV_VF_LANES : left;              \
+        const int64_t m = block->m + (r < block->last_row ? r : block->last_row);                  \
+        const vf y = acc[r * stride + v];                                                          \
+        (void)m, (void)n, (void)lanes;                                                             \
+        acc[r * stride + v] = result;                                                              \
+    }                                                                                              \
+    break
+#define LOAD(p) iv_epilogue_load(p, lanes, whole)
     switch (step->kind) {
     case IV_EPILOGUE_SCALE_SHIFT_COLUMNS:
-        return vf_fma(v, iv_epilogue_load(step->vector + n, lanes, whole),
-                      iv_epilogue_load(step->shift + n, lanes, whole));
+        EACH(vf_fma(y, LOAD(step->vector + n), LOAD(step->shift + n)));
     case IV_EPILOGUE_ADD_COLUMNS:
-        return vf_add(v, iv_epilogue_load(step->vector + n, lanes, whole));
+        EACH(vf_add(y, LOAD(step->vector + n)));
     case IV_EPILOGUE_MUL_COLUMNS:
-        return vf_mul(v, iv_epilogue_load(step->vector + n, lanes, whole));
+        EACH(vf_mul(y, LOAD(step->vector + n)));
     case IV_EPILOGUE_ADD_ROWS:
-        return vf_add(v, vf_set(step->vector[m]));
+        EACH(vf_add(y, vf_set(step->vector[m])));
     case IV_EPILOGUE_ADD_MATRIX:
-        return vf_add(v, iv_epilogue_load(step->vector + m * step->row_stride + n, lanes, whole));
+        EACH(vf_add(y, LOAD(step->vector + m * step->row_stride + n)));
     case IV_EPILOGUE_ADD_SCALAR:
-        return vf_add(v, vf_set(step->scalar));
+        EACH(vf_add(y, vf_set(step->scalar)));
     case IV_EPILOGUE_MUL_SCALAR:
-        return vf_mul(v, vf_set(step->scalar));
+        EACH(vf_mul(y, vf_set(step->scalar)));
     case IV_EPILOGUE_RELU:
-        return vf_at_least(vf_zero(), v);
+        EACH(vf_at_least(vf_zero(), y));
     case IV_EPILOGUE_CLIP:
-        return vf_at_most(vf_set(step->high), vf_at_least(vf_set(step->scalar), v));
+        EACH(vf_at_most(vf_set(step->high), vf_at_least(vf_set(step->scalar), y)));
     case IV_EPILOGUE_CALL:
         break;
     }
-    return v;
+#undef LOAD
+#undef EACH
 }
 
 #endif

@@ -25,12 +25,7 @@
 #define ROWS 6
 #endif
 
-/* Accumulators only live in registers when every loop over them disappears. */
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#define UNROLL IV_UNROLL
 #define ALWAYS IV_VF_INLINE
 
 #define TEXT2(x) #x
@@ -54,14 +49,16 @@ static void finish_row(const iv_epilogue_step *step, int steps, float *row, int6
         } else if (!iv_epilogue_in_registers(step)) {
             add_strided(step, row, m, n, count);
         } else {
-            int64_t i = 0;
-            for (; i + IV_VF_LANES <= count; i += IV_VF_LANES)
-                vf_store(row + i, iv_epilogue_apply(step, vf_load(row + i), m, n + i, 0, true));
-            if (i < count)
-                vf_store_first(row + i,
-                               iv_epilogue_apply(step, vf_load_first(row + i, count - i), m, n + i,
-                                                 count - i, false),
-                               count - i);
+            for (int64_t i = 0; i < count; i += IV_VF_LANES) {
+                const bool whole = i + IV_VF_LANES <= count;
+                const iv_epilogue_block block = {.m = m, .n = n + i, .columns = count - i};
+                vf y = iv_epilogue_load(row + i, count - i, whole);
+                iv_epilogue_apply(step, &block, &y, 1, 1, 1, whole);
+                if (whole)
+                    vf_store(row + i, y);
+                else
+                    vf_store_first(row + i, y, count - i);
+            }
         }
     }
 }
@@ -78,16 +75,10 @@ ALWAYS int64_t lanes_within(int64_t columns, int v) {
 /* Epilogue in registers and store. */
 ALWAYS void finish(const iv_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows,
                    const int vectors, const bool whole) {
-    for (int s = 0; s < tile->steps; s++) {
-        const iv_epilogue_step *step = tile->step + s;
-        UNROLL for (int r = 0; r < rows; r++) {
-            UNROLL for (int v = 0; v < vectors; v++) {
-                int64_t lanes = whole ? IV_VF_LANES : lanes_within(tile->columns, v);
-                acc[r][v] = iv_epilogue_apply(step, acc[r][v], tile->m + r,
-                                              tile->n + (int64_t)v * IV_VF_LANES, lanes, whole);
-            }
-        }
-    }
+    const iv_epilogue_block block = {
+        .m = tile->m, .n = tile->n, .columns = tile->columns, .last_row = rows};
+    for (int s = 0; s < tile->steps; s++)
+        iv_epilogue_apply(tile->step + s, &block, acc[0], VECTORS * 4, rows, vectors, whole);
     UNROLL for (int r = 0; r < rows; r++) {
         UNROLL for (int v = 0; v < vectors; v++) {
             if (whole)
@@ -120,23 +111,25 @@ ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors,
     const float *b = tile->b;
     const int64_t b_step = tile->b_step;
     const int64_t b_panel_step = tile->b_panel_step;
-    const int64_t length = tile->length;
+    const int64_t bytes = tile->length * (int64_t)sizeof(float);
     const char *prefetch = tile->prefetch;
-    const int64_t prefetch_step = tile->prefetch_step;
     for (int64_t run = 0; run < tile->runs; run++, pointers += tile->a_run_step) {
-        const float *a[ROWS];
-        UNROLL for (int r = 0; r < rows; r++) a[r] = pointers[r] + tile->a_offset;
-        for (int64_t k = 0; k < length; k++, b += b_step, prefetch += prefetch_step) {
-            __builtin_prefetch(prefetch, 0, 2);
+        const char *a[ROWS];
+        UNROLL for (int r = 0; r < rows; r++) a[r] =
+            (const char *)(pointers[r] + tile->a_offset);
+        /* One index for the rows and what is fetched: there are more pointers than registers. */
+        for (int64_t i = 0; i < bytes; i += (int64_t)sizeof(float), b += b_step) {
+            __builtin_prefetch(prefetch + 8 * i, 0, 2);
             vf column[VECTORS * 4];
             UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++)
                 column[p * vectors + v] = vf_load(b + p * b_panel_step + v * IV_VF_LANES);
             UNROLL for (int r = 0; r < rows; r++) {
-                vf value = vf_set(a[r][k]);
+                vf value = vf_set(*(const float *)(const void *)(a[r] + i));
                 UNROLL for (int v = 0; v < all; v++) acc[r][v] =
                     vf_fma(value, column[v], acc[r][v]);
             }
         }
+        prefetch += 8 * bytes;
     }
     if (whole)
         finish(tile, acc, rows, all, true);

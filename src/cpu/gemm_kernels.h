@@ -11,6 +11,9 @@
 /* Wide tiles are for up to this many rows. */
 #define IV_GEMM_WIDE_ROWS 3
 
+/* Bytes that a tile brings nearer for each k. */
+#define IV_GEMM_PREFETCH ((int64_t)(8 * sizeof(float)))
+
 /* One register tile: `rows` × (at most one panel of columns), over a part of k.
  *
  * Row r's values for ascending k are `runs` runs of `length` values; run i starts at
@@ -24,10 +27,9 @@ typedef struct iv_gemm_tile {
         *b; /* row k of the panel is at b + k * b_step and has a whole panel's columns to read */
     int64_t b_step;
     int64_t b_panel_step; /* from one panel to the next */
-    /* What to bring nearer meanwhile: for each k the cache line at prefetch, which then moves on by
-     * prefetch_step bytes. Need not be readable. */
+    /* What to bring nearer meanwhile: IV_GEMM_PREFETCH bytes from here for each k. Need not be
+     * readable. */
     const char *prefetch;
-    int64_t prefetch_step;
     float *const *c; /* row r's `columns` contiguous elements start at c[r] + c_offset */
     int64_t c_offset;
     int64_t columns; /* at most `panel`; for `wide` tiles exactly wide_panels times that */

@@ -18,6 +18,13 @@
 
 #define IV_VF_INLINE static inline __attribute__((always_inline, unused))
 
+/* Values only live in registers when every loop over them disappears. */
+#if defined(__clang__)
+#define IV_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define IV_UNROLL _Pragma("GCC unroll 32")
+#endif
+
 #if defined(IV_ISA_avx512)
 #include <immintrin.h>
 
