@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
 
-.PHONY: all demo test test-bits test-exhaustive sanitize fuzz install clean
+.PHONY: all demo test test-bits test-exhaustive sanitize fuzz bench-cpu install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -52,6 +52,18 @@ test-exhaustive:
 	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -C exhaustive -L exhaustive
+
+# Whole networks against ONNX Runtime, and the kernels against the machine's peak; the peer lives in .venv-bench.
+bench-cpu: all .venv-bench/bin/onnx-is-there
+	.venv-bench/bin/python bench/models/make_models.py .cache/models
+	$(BUILD)/bench/gemm_bench --only 2048
+	$(BUILD)/bench/chain16_bench
+	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)/src/libinvar.so --models .cache/models $(BENCH_OPTIONS)
+
+.venv-bench/bin/onnx-is-there: bench/requirements.txt
+	python3 -m venv .venv-bench
+	.venv-bench/bin/pip install -q --no-deps -r bench/requirements.txt
+	touch $@
 
 clean:
 	rm -rf build build-*
