@@ -123,6 +123,14 @@ void iv_cuda_device_release(iv_cuda_device *device) {
     iv_free(device);
 }
 
+void iv_cuda_device_count(iv_cuda_device *device, const iv_cuda_counters *more) {
+#define ADD(name)                                                                                  \
+    if (more->name != 0)                                                                           \
+        IV_CUDA_COUNT(device, name, (long long)more->name);
+    IV_CUDA_COUNTERS(ADD)
+#undef ADD
+}
+
 iv_cuda_counters iv_cuda_device_counters(iv_cuda_device *device) {
 #define COUNTER(name) .name = atomic_load(&device->counters.name),
     return (iv_cuda_counters){IV_CUDA_COUNTERS(COUNTER)};

@@ -20,13 +20,14 @@
     X(host_allocations)   /* blocks of pinned host memory ever made */                             \
     X(host_blocks)                                                                                 \
     X(host_bytes)                                                                                  \
-    X(copies_to_device) /* tasks given to streams, while capturing as well */                      \
+    X(copies_to_device) /* tasks given to streams, by themselves or in graphs */                   \
     X(bytes_to_device)                                                                             \
     X(copies_to_host)                                                                              \
     X(bytes_to_host)                                                                               \
     X(copies_on_device)                                                                            \
     X(fills)                                                                                       \
-    X(kernels)
+    X(kernels)                                                                                     \
+    X(graph_launches)
 
 typedef struct iv_cuda_counters {
 #define IV_CUDA_COUNTER(name) int64_t name;
@@ -109,6 +110,8 @@ iv_status iv_cuda_check(iv_cuda_device *device, CUresult result, const char *cal
 #define IV_CUDA_DO(device, error, call, ...)                                                       \
     iv_cuda_check((device), (device)->driver->call(__VA_ARGS__), #call, (error))
 
+/** Adds to the counters. */
+void iv_cuda_device_count(iv_cuda_device *device, const iv_cuda_counters *more);
 /** The counters so far. */
 iv_cuda_counters iv_cuda_device_counters(iv_cuda_device *device);
 

@@ -131,24 +131,24 @@ static iv_status execute(iv_cuda_stream *stream, const iv_cuda_task *task, iv_er
     return iv_fail(error, IV_ERROR_INTERNAL, "a task of unknown kind %d", (int)task->kind);
 }
 
-static void count(iv_cuda_device *device, const iv_cuda_task *task) {
+void iv_cuda_task_count(const iv_cuda_task *task, iv_cuda_counters *counters) {
     switch (task->kind) {
     case IV_CUDA_KERNEL:
-        IV_CUDA_COUNT(device, kernels, 1);
+        counters->kernels++;
         break;
     case IV_CUDA_COPY_TO_DEVICE:
-        IV_CUDA_COUNT(device, copies_to_device, 1);
-        IV_CUDA_COUNT(device, bytes_to_device, (long long)task->copy.bytes);
+        counters->copies_to_device++;
+        counters->bytes_to_device += (int64_t)task->copy.bytes;
         break;
     case IV_CUDA_COPY_TO_HOST:
-        IV_CUDA_COUNT(device, copies_to_host, 1);
-        IV_CUDA_COUNT(device, bytes_to_host, (long long)task->copy.bytes);
+        counters->copies_to_host++;
+        counters->bytes_to_host += (int64_t)task->copy.bytes;
         break;
     case IV_CUDA_COPY_ON_DEVICE:
-        IV_CUDA_COUNT(device, copies_on_device, 1);
+        counters->copies_on_device++;
         break;
     case IV_CUDA_FILL:
-        IV_CUDA_COUNT(device, fills, 1);
+        counters->fills++;
         break;
     }
 }
@@ -175,6 +175,11 @@ iv_status iv_cuda_launch(const iv_cuda_queue *queue, const iv_cuda_task *task, i
             iv_cuda_task_list_drop_last(queue->record);
         return status;
     }
-    count(queue->stream->device, task);
+    /* What is captured is counted when it is launched. */
+    if (!queue->stream->capturing) {
+        iv_cuda_counters counters = {0};
+        iv_cuda_task_count(task, &counters);
+        iv_cuda_device_count(queue->stream->device, &counters);
+    }
     return queue->trace != NULL ? iv_cuda_trace_end(queue->trace, queue->stream, error) : IV_OK;
 }

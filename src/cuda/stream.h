@@ -8,7 +8,8 @@
 typedef struct iv_cuda_stream {
     iv_cuda_device *device;
     CUstream handle;
-    bool owned; /* whether Invar made it */
+    bool owned;     /* whether Invar made it */
+    bool capturing; /* between iv_cuda_capture_begin and _end: tasks are not carried out */
 } iv_cuda_stream;
 
 /** Makes a stream that does not wait for the legacy stream, nor lets it wait. */

@@ -79,6 +79,9 @@ int iv_cuda_task_ranges(const iv_cuda_task *task, iv_cuda_range room[2],
  * matters. */
 bool iv_cuda_tasks_conflict(const iv_cuda_task *one, const iv_cuda_task *other);
 
+/** Adds the task to the counters. */
+void iv_cuda_task_count(const iv_cuda_task *task, iv_cuda_counters *counters);
+
 /** "copy to device", or the kernel's name. Never NULL. */
 const char *iv_cuda_task_name(const iv_cuda_task *task);
 

@@ -62,7 +62,7 @@ typedef struct operation {
     int ticket;
 } operation;
 
-#define MOST_EDGES 64
+#define MOST_EDGES 256
 typedef struct CUgraphNode_st {
     operation operation; /* a COPY of no bytes where the node is empty */
     int edge_count;

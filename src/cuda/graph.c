@@ -1,0 +1,261 @@
+#include "cuda/graph.h"
+
+#include <string.h>
+
+#include "base/allocation.h"
+
+/* ---- what both ways share ---- */
+
+static void add_list(iv_cuda_counters *counters, const iv_cuda_task_list *list) {
+    for (int i = 0; i < iv_cuda_task_list_count(list); i++) {
+        iv_cuda_task task = iv_cuda_task_list_at(list, i);
+        iv_cuda_task_count(&task, counters);
+    }
+}
+
+/* Makes `captured` executable, and destroys it in any case. */
+static iv_status instantiate(iv_cuda_device *device, CUgraph captured,
+                             const iv_cuda_task_list *list, iv_cuda_graph **graph,
+                             iv_error *error) {
+    iv_cuda_graph *made = iv_allocate_array(1, sizeof *made);
+    iv_status status = made != NULL ? IV_OK : iv_fail_memory(error, sizeof *made);
+    if (status == IV_OK)
+        status =
+            IV_CUDA_DO(device, error, cuGraphInstantiateWithFlags, &made->executable, captured, 0);
+    device->driver->cuGraphDestroy(captured);
+    if (status != IV_OK) {
+        iv_free(made);
+        return status;
+    }
+    made->device = iv_cuda_device_retain(device);
+    made->task_count = iv_cuda_task_list_count(list);
+    add_list(&made->tasks, list);
+    *graph = made;
+    return IV_OK;
+}
+
+void iv_cuda_graph_destroy(iv_cuda_graph *graph) {
+    if (graph == NULL)
+        return;
+    iv_cuda_device *device = graph->device;
+    IV_CUDA_GIVE_BACK(device, cuGraphExecDestroy, graph->executable);
+    iv_free(graph);
+    iv_cuda_device_release(device);
+}
+
+iv_status iv_cuda_graph_launch(const iv_cuda_graph *graph, iv_cuda_stream *stream,
+                               iv_error *error) {
+    iv_cuda_device *device = graph->device;
+    IV_TRY(IV_CUDA_DO(device, error, cuGraphLaunch, graph->executable, stream->handle));
+    iv_cuda_device_count(device, &graph->tasks);
+    IV_CUDA_COUNT(device, graph_launches, 1);
+    return IV_OK;
+}
+
+/* ---- capturing ---- */
+
+iv_status iv_cuda_capture_begin(const iv_cuda_queue *queue, iv_error *error) {
+    iv_cuda_stream *stream = queue->stream;
+    if (queue->record == NULL || queue->trace != NULL || stream->capturing)
+        return iv_fail(error, IV_ERROR_INTERNAL,
+                       "a captured queue has a list, no trace, and is not captured already");
+    iv_cuda_task_list_clear(queue->record);
+    IV_TRY(IV_CUDA_DO(stream->device, error, cuStreamBeginCapture, stream->handle,
+                      CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    stream->capturing = true;
+    return IV_OK;
+}
+
+static iv_status check_captured(const iv_cuda_queue *queue, CUgraph captured, iv_error *error) {
+    iv_cuda_device *device = queue->stream->device;
+    int recorded = iv_cuda_task_list_count(queue->record);
+    size_t nodes = 0;
+    IV_TRY(IV_CUDA_DO(device, error, cuGraphGetNodes, captured, NULL, &nodes));
+    if (nodes != (size_t)recorded)
+        return iv_fail(error, IV_ERROR_INTERNAL,
+                       "%zu tasks were captured and %d recorded: something bypasses iv_cuda_launch",
+                       nodes, recorded);
+    return IV_OK;
+}
+
+iv_status iv_cuda_capture_end(const iv_cuda_queue *queue, iv_status status, iv_cuda_graph **graph,
+                              iv_error *error) {
+    iv_cuda_device *device = queue->stream->device;
+    CUgraph captured = NULL;
+    /* In any case: only this makes the stream usable again. */
+    CUresult ended = device->driver->cuStreamEndCapture(queue->stream->handle, &captured);
+    queue->stream->capturing = false;
+    if (status == IV_OK)
+        status = iv_cuda_check(device, ended, "cuStreamEndCapture", error);
+    if (status == IV_OK)
+        status = check_captured(queue, captured, error);
+    if (status != IV_OK) {
+        if (captured != NULL)
+            device->driver->cuGraphDestroy(captured);
+        return status;
+    }
+    return instantiate(device, captured, queue->record, graph, error);
+}
+
+/* ---- building ---- */
+
+typedef struct builder {
+    iv_cuda_device *device;
+    const iv_cuda_task_list *list;
+    int count;
+    CUgraph graph;
+    CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making */
+    uint64_t *before;           /* bit sets: what comes before each node, by any way */
+    size_t words;               /* of a set */
+    int edge_count;             /* of all nodes */
+} builder;
+
+static bool is_before(const builder *builder, int node, int other) {
+    return (builder->before[(size_t)node * builder->words + (size_t)other / 64] >> other % 64 &
+            1) != 0;
+}
+
+static void put_before(builder *builder, int node, int other) {
+    uint64_t *set = &builder->before[(size_t)node * builder->words];
+    const uint64_t *others = &builder->before[(size_t)other * builder->words];
+    for (size_t i = 0; i < builder->words; i++)
+        set[i] |= others[i];
+    set[other / 64] |= (uint64_t)1 << other % 64;
+}
+
+/* From the latest conflict back: whatever that one waits for needs no edge. */
+static size_t find_edges(builder *builder, int node, const iv_cuda_task *task) {
+    size_t count = 0;
+    for (int other = node - 1; other >= 0; other--) {
+        if (is_before(builder, node, other))
+            continue;
+        iv_cuda_task earlier = iv_cuda_task_list_at(builder->list, other);
+        if (!iv_cuda_tasks_conflict(task, &earlier))
+            continue;
+        builder->edges[count++] = builder->nodes[other];
+        put_before(builder, node, other);
+    }
+    return count;
+}
+
+static iv_status add_kernel(builder *builder, CUgraphNode *node, size_t edges,
+                            const iv_cuda_kernel_task *task, iv_error *error) {
+    void *parameters[] = {(void *)(uintptr_t)task->parameters};
+    CUDA_KERNEL_NODE_PARAMS given = {
+        .func = task->kernel->function,
+        .gridDimX = task->grid[0],
+        .gridDimY = task->grid[1],
+        .gridDimZ = task->grid[2],
+        .blockDimX = task->block[0],
+        .blockDimY = task->block[1],
+        .blockDimZ = task->block[2],
+        .sharedMemBytes = task->shared_bytes,
+        .kernelParams = parameters,
+    };
+    return IV_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph,
+                      builder->edges, edges, &given);
+}
+
+static iv_status add_copy(builder *builder, CUgraphNode *node, size_t edges,
+                          const iv_cuda_task *task, iv_error *error) {
+    bool from_host = task->kind == IV_CUDA_COPY_TO_DEVICE,
+         to_host = task->kind == IV_CUDA_COPY_TO_HOST;
+    const iv_cuda_copy_task *copy = &task->copy;
+    CUDA_MEMCPY3D given = {
+        .srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+        .srcHost = from_host ? (const void *)(uintptr_t)copy->from : NULL,
+        .srcDevice = from_host ? 0 : copy->from,
+        .srcPitch = copy->bytes,
+        .srcHeight = 1,
+        .dstMemoryType = to_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
+        .dstHost = to_host ? (void *)(uintptr_t)copy->to : NULL,
+        .dstDevice = to_host ? 0 : copy->to,
+        .dstPitch = copy->bytes,
+        .dstHeight = 1,
+        .WidthInBytes = copy->bytes,
+        .Height = 1,
+        .Depth = 1,
+    };
+    return IV_CUDA_DO(builder->device, error, cuGraphAddMemcpyNode, node, builder->graph,
+                      builder->edges, edges, &given, builder->device->context);
+}
+
+static iv_status add_fill(builder *builder, CUgraphNode *node, size_t edges,
+                          const iv_cuda_fill_task *fill, iv_error *error) {
+    CUDA_MEMSET_NODE_PARAMS given = {.dst = fill->to,
+                                     .pitch = fill->bytes,
+                                     .value = fill->value,
+                                     .elementSize = 1,
+                                     .width = fill->bytes,
+                                     .height = 1};
+    return IV_CUDA_DO(builder->device, error, cuGraphAddMemsetNode, node, builder->graph,
+                      builder->edges, edges, &given, builder->device->context);
+}
+
+static iv_status add_node(builder *builder, int index, iv_error *error) {
+    iv_cuda_task task = iv_cuda_task_list_at(builder->list, index);
+    CUgraphNode *node = &builder->nodes[index];
+    size_t edges = find_edges(builder, index, &task);
+    builder->edge_count += (int)edges;
+    switch (task.kind) {
+    case IV_CUDA_KERNEL:
+        return add_kernel(builder, node, edges, &task.kernel, error);
+    case IV_CUDA_COPY_TO_DEVICE:
+    case IV_CUDA_COPY_TO_HOST:
+    case IV_CUDA_COPY_ON_DEVICE:
+        return add_copy(builder, node, edges, &task, error);
+    case IV_CUDA_FILL:
+        return add_fill(builder, node, edges, &task.fill, error);
+    }
+    return iv_fail(error, IV_ERROR_INTERNAL, "a task of unknown kind %d", (int)task.kind);
+}
+
+/* With the device's context current. */
+static iv_status build_entered(builder *builder, iv_cuda_graph **graph, iv_error *error) {
+    iv_cuda_device *device = builder->device;
+    IV_TRY(IV_CUDA_DO(device, error, cuGraphCreate, &builder->graph, 0));
+    for (int i = 0; i < builder->count; i++) {
+        iv_status status = add_node(builder, i, error);
+        if (status != IV_OK) {
+            device->driver->cuGraphDestroy(builder->graph);
+            return status;
+        }
+    }
+    IV_TRY(instantiate(device, builder->graph, builder->list, graph, error));
+    (*graph)->edge_count = builder->edge_count;
+    return IV_OK;
+}
+
+static iv_status allocate(builder *builder, iv_error *error) {
+    size_t count = (size_t)builder->count, set_words = 0;
+    builder->words = (count + 63) / 64;
+    builder->nodes = iv_allocate_array(count, sizeof *builder->nodes);
+    builder->edges = iv_allocate_array(count, sizeof *builder->edges);
+    if (!__builtin_mul_overflow(count, builder->words, &set_words))
+        builder->before = iv_allocate_array(set_words, sizeof *builder->before);
+    if (builder->nodes == NULL || builder->edges == NULL || builder->before == NULL)
+        return iv_fail_memory(error, set_words * sizeof *builder->before);
+    return IV_OK;
+}
+
+iv_status iv_cuda_graph_build(iv_cuda_device *device, const iv_cuda_task_list *list,
+                              iv_cuda_graph **graph, iv_error *error) {
+    builder builder = {.device = device, .list = list, .count = iv_cuda_task_list_count(list)};
+    iv_cuda_graph *built = NULL;
+    iv_status status = allocate(&builder, error);
+    if (status == IV_OK)
+        status = iv_cuda_enter(device, error);
+    if (status == IV_OK) {
+        status = build_entered(&builder, &built, error);
+        status = iv_cuda_leave(device, status, error);
+    }
+    iv_free(builder.nodes);
+    iv_free(builder.edges);
+    iv_free(builder.before);
+    if (status != IV_OK) {
+        iv_cuda_graph_destroy(built);
+        return status;
+    }
+    *graph = built;
+    return IV_OK;
+}
