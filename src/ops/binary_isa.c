@@ -1,7 +1,8 @@
-/* The loops of the element-wise operators of two inputs, compiled once per instruction set. Formulas:
- * binary_values.h. */
+/* The loops of the element-wise operators of two inputs, compiled once per instruction set.
+ * Formulas: binary_values.h. */
 #include "ops/binary.h"
 #include "ops/binary_values.h"
+#include "ops/half_loops.h"
 
 #define LOOP(op, suffix, out_type, type)                                                           \
     IV_BINARY_LOOP(op##_##suffix, iv_binary_context, out_type, type, type,                         \
@@ -13,19 +14,58 @@
     LOOP(GreaterOrEqual, suffix, uint8_t, type)                                                    \
     LOOP(LessOrEqual, suffix, uint8_t, type)
 
-#define FLOAT_LOOPS(dtype, suffix, type, real, real_suffix, load, store, unused)                   \
+/* Powers and remainders are long: once each, so rows of other steps go by pieces. */
+#define LONG_LOOP(op, suffix, type)                                                                \
+    static void op##_##suffix(void *opaque, int64_t count, char *const *data,                      \
+                              const int64_t *steps) {                                              \
+        if (steps[0] != sizeof(type) || steps[1] != sizeof(type) || steps[2] != sizeof(type)) {    \
+            const iv_row_pieces how = {.dense = op##_##suffix,                                     \
+                                       .context = opaque,                                          \
+                                       .inputs = 2,                                                \
+                                       .in_size = sizeof(type),                                    \
+                                       .out_size = sizeof(type)};                                  \
+            iv_run_pieces(&how, count, data, steps);                                               \
+            return;                                                                                \
+        }                                                                                          \
+        type *restrict out = (type *)(void *)data[0];                                              \
+        const type *restrict left = (const type *)(const void *)data[1];                           \
+        const type *restrict right = (const type *)(const void *)data[2];                          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            out[i] = iv_binary_value_##op##_##suffix(left[i], right[i]);                           \
+    }
+#define REAL_LOOPS(suffix, type)                                                                   \
     LOOP(Add, suffix, type, type)                                                                  \
     LOOP(Sub, suffix, type, type)                                                                  \
     LOOP(Mul, suffix, type, type)                                                                  \
     LOOP(Div, suffix, type, type)                                                                  \
     LOOP(PRelu, suffix, type, type)                                                                \
-    LOOP(Mod, suffix, type, type)                                                                  \
-    LOOP(Fmod, suffix, type, type)                                                                 \
     LOOP(Max, suffix, type, type)                                                                  \
     LOOP(Min, suffix, type, type)                                                                  \
-    LOOP(Pow, suffix, type, type)                                                                  \
+    LONG_LOOP(Mod, suffix, type)                                                                   \
+    LONG_LOOP(Fmod, suffix, type)                                                                  \
+    LONG_LOOP(Pow, suffix, type)                                                                   \
     COMPARISON_LOOPS(suffix, type)
-IV_FLOAT_TYPES(FLOAT_LOOPS, )
+REAL_LOOPS(f32, float)
+REAL_LOOPS(f64, double)
+
+#define HALF_LOOPS(suffix, dtype)                                                                  \
+    IV_HALF_LOOP(Add, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Sub, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Mul, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Div, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(PRelu, suffix, dtype, 2)                                                          \
+    IV_HALF_LOOP(Max, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Min, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Mod, suffix, dtype, 2)                                                            \
+    IV_HALF_LOOP(Fmod, suffix, dtype, 2)                                                           \
+    IV_HALF_LOOP(Pow, suffix, dtype, 2)                                                            \
+    IV_HALF_QUESTION(Equal, suffix, dtype, 2)                                                      \
+    IV_HALF_QUESTION(Greater, suffix, dtype, 2)                                                    \
+    IV_HALF_QUESTION(Less, suffix, dtype, 2)                                                       \
+    IV_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                             \
+    IV_HALF_QUESTION(LessOrEqual, suffix, dtype, 2)
+HALF_LOOPS(f16, IV_F16)
+HALF_LOOPS(bf16, IV_BF16)
 
 /* A divisor of 0 is noted, and reported once the walk is over. */
 #define DIVISION_LOOP(op, suffix, type)                                                            \

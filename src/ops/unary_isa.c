@@ -1,29 +1,35 @@
 /* The loops of the element-wise operators of one input, compiled once per instruction set.
  * Formulas: unary_formulas.h and unary_values.h. */
+#include "ops/half_loops.h"
 #include "ops/unary.h"
 #include "ops/unary_values.h"
 
-/* Values are always inlined: in a file this large the compiler would otherwise call some of them (Erf: 10.8 ns an element instead
- * of 0.8). `parameters` is a copy, so that the compiler knows that no store changes it. */
+/* Values are always inlined: in a file this large the compiler would otherwise call some of them
+ * (Erf: 10.8 ns an element instead of 0.8). `parameters` is a copy, so that the compiler knows that
+ * no store changes it. */
 #define UNARY_LOOP(name, out_type, in_type, function)                                              \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
         const iv_unary_params parameters = *(const iv_unary_params *)opaque;                       \
-        if (steps[0] == sizeof(out_type) && steps[1] == sizeof(in_type)) {                         \
-            out_type *restrict out = (out_type *)(void *)data[0];                                  \
-            const in_type *restrict in = (const in_type *)(const void *)data[1];                   \
-            for (int64_t i = 0; i < count; i++)                                                    \
-                out[i] = function(in[i], parameters.a, parameters.b);                                              \
+        if (steps[0] != sizeof(out_type) || steps[1] != sizeof(in_type)) {                         \
+            const iv_row_pieces how = {.dense = name,                                              \
+                                       .context = opaque,                                          \
+                                       .inputs = 1,                                                \
+                                       .in_size = sizeof(in_type),                                 \
+                                       .out_size = sizeof(out_type)};                              \
+            iv_run_pieces(&how, count, data, steps);                                               \
             return;                                                                                \
         }                                                                                          \
+        out_type *restrict out = (out_type *)(void *)data[0];                                      \
+        const in_type *restrict in = (const in_type *)(const void *)data[1];                       \
         for (int64_t i = 0; i < count; i++)                                                        \
-            IV_AT(out_type, data[0], steps[0], i) =                                                \
-                function(IV_CONST_AT(in_type, data[1], steps[1], i), parameters.a,        \
-                         parameters.b);                  \
+            out[i] = function(in[i], parameters.a, parameters.b);                                  \
     }
 
-#define FLOAT_LOOP(dtype, suffix, type, real, real_suffix, load, store, op)                        \
-    UNARY_LOOP(op##_##suffix, type, type, iv_unary_value_##op##_##suffix)
-#define FLOAT_LOOPS_OF(op) IV_FLOAT_TYPES(FLOAT_LOOP, op)
+#define FLOAT_LOOPS_OF(op)                                                                         \
+    UNARY_LOOP(op##_f32, float, float, iv_unary_value_##op##_f32)                                  \
+    UNARY_LOOP(op##_f64, double, double, iv_unary_value_##op##_f64)                                \
+    IV_HALF_LOOP(op, f16, IV_F16, 1)                                                               \
+    IV_HALF_LOOP(op, bf16, IV_BF16, 1)
 IV_UNARY_FORMULAS(FLOAT_LOOPS_OF)
 
 #define INTEGER_LOOP(suffix, type, op)                                                             \
@@ -39,10 +45,13 @@ IV_SIGNED_TYPES(SIGNED_LOOPS, )
 IV_SIGNED_TYPES(INTEGER_LOOPS, )
 IV_UNSIGNED_TYPES(INTEGER_LOOPS, )
 
-#define QUESTION_LOOPS(dtype, suffix, type, real, real_suffix, load, store, unused)                \
-    UNARY_LOOP(IsNaN_##suffix, uint8_t, type, iv_unary_value_IsNaN_##suffix)                       \
-    UNARY_LOOP(IsInf_##suffix, uint8_t, type, iv_unary_value_IsInf_##suffix)
-IV_FLOAT_TYPES(QUESTION_LOOPS, )
+#define QUESTION_LOOPS(op)                                                                         \
+    UNARY_LOOP(op##_f32, uint8_t, float, iv_unary_value_##op##_f32)                                \
+    UNARY_LOOP(op##_f64, uint8_t, double, iv_unary_value_##op##_f64)                               \
+    IV_HALF_QUESTION(op, f16, IV_F16, 1)                                                           \
+    IV_HALF_QUESTION(op, bf16, IV_BF16, 1)
+QUESTION_LOOPS(IsNaN)
+QUESTION_LOOPS(IsInf)
 
 UNARY_LOOP(Not_bool, uint8_t, uint8_t, iv_unary_value_Not_bool)
 
