@@ -1,5 +1,7 @@
 #include "ops/axes.h"
 
+#include <string.h>
+
 #include "ops/convert_loops.h"
 
 iv_status iv_axes_prepare(const iv_node *node, int input_since, iv_axes *axes, iv_error *error) {
@@ -77,5 +79,19 @@ iv_status iv_axes_of_call(const iv_call *call, const iv_axes *axes, int rank, ui
     int64_t wrong = collect(axes, count, values, rank, set);
     if (wrong >= 0)
         return iv_call_fail(call, IV_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank, rank);
+    return IV_OK;
+}
+
+iv_status iv_axis_list_read(const iv_node *node, iv_axis_list *list, iv_error *error) {
+    int64_t count;
+    const int64_t *axes;
+    IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
+    if (count > IV_MAX_RANK)
+        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): %lld axes are more than %d",
+                       node->name, node->op->name, (long long)count, IV_MAX_RANK);
+    list->given = iv_node_has(node, "axes");
+    list->count = (int)count;
+    if (count != 0)
+        memcpy(list->axes, axes, (size_t)count * sizeof *axes);
     return IV_OK;
 }

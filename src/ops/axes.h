@@ -23,4 +23,14 @@ iv_status iv_axes_of_infer(const iv_infer *infer, const iv_axes *axes, int rank,
 /** The axes as a bit set, at run time. */
 iv_status iv_axes_of_call(const iv_call *call, const iv_axes *axes, int rank, uint32_t *set);
 
+/* The attribute `axes` where its absence is not the same as an empty list. */
+typedef struct iv_axis_list {
+    bool given;
+    int count;
+    int64_t axes[IV_MAX_RANK];
+} iv_axis_list;
+
+/** Reads it; fails for more axes than any tensor has. */
+iv_status iv_axis_list_read(const iv_node *node, iv_axis_list *list, iv_error *error);
+
 #endif

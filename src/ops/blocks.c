@@ -1,6 +1,7 @@
 /* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth,
  * Trilu. */
 #include "base/allocation.h"
+#include "ops/axes.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 
@@ -253,29 +254,12 @@ static iv_status eval_reverse(iv_call *call) {
 
 /* ---- CenterCropPad ---- */
 
-typedef struct crop_params {
-    bool has_axes;
-    int count;
-    int64_t axes[IV_MAX_RANK];
-} crop_params;
-
 static iv_status prepare_crop(iv_node *node, iv_error *error) {
-    crop_params *params = node->params;
-    int64_t count;
-    const int64_t *axes;
-    IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
-    if (count > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d",
-                       node->name, (long long)count, IV_MAX_RANK);
-    params->has_axes = iv_node_has(node, "axes");
-    params->count = (int)count;
-    if (count != 0)
-        memcpy(params->axes, axes, (size_t)count * sizeof *axes);
-    return IV_OK;
+    return iv_axis_list_read(node, node->params, error);
 }
 
 static iv_status infer_crop(iv_infer *infer) {
-    const crop_params *params = infer->node->params;
+    const iv_axis_list *params = infer->node->params;
     const iv_fact *input;
     iv_dim wanted[IV_MAX_RANK], dims[IV_MAX_RANK];
     int count;
@@ -286,14 +270,14 @@ static iv_status infer_crop(iv_infer *infer) {
         iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
         return IV_OK;
     }
-    int axes = params->has_axes ? params->count : input->rank;
+    int axes = params->given ? params->count : input->rank;
     if (count >= 0 && count != axes)
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "%d extents for %d axes", count, axes);
     memcpy(dims, input->dims, sizeof dims);
     for (int i = 0; i < axes; i++) {
         int axis;
         int64_t extent;
-        IV_TRY(iv_infer_axis(infer, params->has_axes ? params->axes[i] : i, input->rank, &axis));
+        IV_TRY(iv_infer_axis(infer, params->given ? params->axes[i] : i, input->rank, &axis));
         dims[axis] = known ? wanted[i] : iv_infer_fresh(infer, 0, axis);
         if (iv_dim_is_constant(dims[axis], &extent) && extent < 0)
             return iv_infer_fail(infer, IV_ERROR_SHAPE, "extent %lld of axis %d is negative",
@@ -340,7 +324,7 @@ static iv_status eval_crop(iv_call *call) {
     }
 
 const iv_op iv_ops_blocks[] = {
-    BLOCK_OP("CenterCropPad", 2, 2, 0, sizeof(crop_params), prepare_crop, infer_crop, eval_crop),
+    BLOCK_OP("CenterCropPad", 2, 2, 0, sizeof(iv_axis_list), prepare_crop, infer_crop, eval_crop),
     BLOCK_OP("DepthToSpace", 1, 1, 1, sizeof(block_params), prepare_block, infer_depth_to_space,
              eval_depth_to_space),
     BLOCK_OP("ReverseSequence", 2, 2, 1, sizeof(reverse_params), prepare_reverse, infer_reverse,

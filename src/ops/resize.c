@@ -8,6 +8,7 @@
 #include "ops/resize.h"
 
 #include "base/allocation.h"
+#include "ops/axes.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
@@ -19,9 +20,7 @@ typedef struct resize_params {
     size_policy policy;
     float extrapolation;
     int roi_input, scales_input, sizes_input; /* -1: none */
-    bool has_axes;
-    int axis_count;
-    int64_t axes[IV_MAX_RANK];
+    iv_axis_list axes;
     int64_t scale_count; /* of the attribute (Upsample before opset 9) */
     const float *scales;
 } resize_params;
@@ -66,8 +65,7 @@ static iv_status choose_rule(iv_node *node, iv_error *error) {
 static iv_status prepare_common(iv_node *node, iv_error *error) {
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
     resize_params *params = node->params;
-    int64_t exclude, antialias, axes;
-    const int64_t *axis;
+    int64_t exclude, antialias;
     int policy;
     IV_TRY(choose_rule(node, error));
     IV_TRY(choose(node, "keep_aspect_ratio_policy", "stretch", policies, 3, &policy, error));
@@ -76,21 +74,13 @@ static iv_status prepare_common(iv_node *node, iv_error *error) {
     IV_TRY(iv_node_float(node, "extrapolation_value", 0.0f, &params->extrapolation, error));
     IV_TRY(iv_node_int(node, "exclude_outside", 0, &exclude, error));
     IV_TRY(iv_node_int(node, "antialias", 0, &antialias, error));
-    IV_TRY(iv_node_ints(node, "axes", &axes, &axis, error));
     params->rule.exclude_outside = exclude != 0;
     params->rule.antialias = antialias != 0;
     if (params->rule.antialias && params->rule.mode == IV_RESIZE_NEAREST)
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
                        "node %s: antialias needs the mode linear or cubic, not nearest",
                        node->name);
-    if (axes > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes", node->name,
-                       (long long)axes);
-    params->has_axes = iv_node_has(node, "axes");
-    params->axis_count = (int)axes;
-    if (axes != 0)
-        memcpy(params->axes, axis, (size_t)axes * sizeof *axis);
-    return IV_OK;
+    return iv_axis_list_read(node, &params->axes, error);
 }
 
 static iv_status prepare_resize(iv_node *node, iv_error *error) {
@@ -168,10 +158,10 @@ static bool resolve(const resize_params *params, const resize_request *request, 
 
 /* The axes that are resized; all of them without the attribute. */
 static bool request_axes(const resize_params *params, int rank, resize_request *request) {
-    request->count = params->has_axes ? params->axis_count : rank;
+    request->count = params->axes.given ? params->axes.count : rank;
     unsigned seen = 0;
     for (int i = 0; i < request->count; i++) {
-        int64_t axis = params->has_axes ? params->axes[i] : i;
+        int64_t axis = params->axes.given ? params->axes.axes[i] : i;
         axis = axis < 0 ? axis + rank : axis;
         if (axis < 0 || axis >= rank || (seen >> axis & 1) != 0)
             return false;

@@ -3,6 +3,7 @@
  * All give views. A reshaped view whose elements would have to move (a transposed input, say) is a
  * copy, for which the runtime has a place from the second run on. */
 #include "base/allocation.h"
+#include "ops/axes.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 
@@ -11,8 +12,8 @@ static iv_status copy_reshaped(iv_call *call) {
     const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *output, *unshaped;
     IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims, NULL,
-                          &unshaped, call->error));
+    IV_TRY(iv_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims,
+                          NULL, &unshaped, call->error));
     iv_tensor_copy_elements(unshaped, input);
     iv_tensor_release(unshaped);
     return IV_OK;
@@ -38,7 +39,8 @@ static iv_status eval_reshaped(iv_call *call) {
     iv_error refused;
     iv_status status = iv_tensor_reshape(input, fact->rank, dims, &output, &refused);
     if (status == IV_ERROR_UNSUPPORTED)
-        return input->dtype == IV_STRING ? reshape_text(call, fact->rank, dims) : copy_reshaped(call);
+        return input->dtype == IV_STRING ? reshape_text(call, fact->rank, dims)
+                                         : copy_reshaped(call);
     if (status != IV_OK)
         return iv_call_fail(call, status, "%s", refused.message);
     return iv_call_set_output(call, 0, output);
@@ -209,35 +211,19 @@ static iv_status infer_flatten(iv_infer *infer) {
 
 /* ---- Squeeze and Unsqueeze ---- */
 
-typedef struct axes_params {
-    bool has_axes; /* axes are an attribute (before opset 13) */
-    int count;
-    int64_t axes[IV_MAX_RANK];
-} axes_params;
-
+/* node->params is an iv_axis_list: axes are an attribute before operator set 13. */
 static iv_status prepare_axes(iv_node *node, iv_error *error) {
-    axes_params *params = node->params;
-    int64_t count;
-    const int64_t *axes;
-    IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
-    if (count > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld axes are more than %d",
-                       node->name, (long long)count, IV_MAX_RANK);
-    params->has_axes = iv_node_has(node, "axes");
-    params->count = (int)count;
-    if (count != 0)
-        memcpy(params->axes, axes, (size_t)count * sizeof *axes);
-    return IV_OK;
+    return iv_axis_list_read(node, node->params, error);
 }
 
 /* The axes from the attribute or from input 1. *given: whether there are any; *count: how many, -1
  * if unknown; *known: whether `axes` is filled. */
 static iv_status find_axes(iv_infer *infer, bool *given, int *count, bool *known, int64_t *axes) {
-    const axes_params *params = infer->node->params;
-    *given = params->has_axes || iv_infer_input(infer, 1) != NULL;
+    const iv_axis_list *params = infer->node->params;
+    *given = params->given || iv_infer_input(infer, 1) != NULL;
     *known = true;
     *count = params->count;
-    if (params->has_axes)
+    if (params->given)
         memcpy(axes, params->axes, sizeof params->axes);
     else if (*given)
         IV_TRY(iv_infer_numbers(infer, 1, IV_MAX_RANK, axes, count, known));
@@ -455,9 +441,9 @@ const iv_op iv_ops_views[] = {
     VIEW_OP("Expand", 2, 0, NULL, infer_expand, eval_expand),
     VIEW_OP("Flatten", 1, sizeof(axis_params), prepare_flatten, infer_flatten, eval_reshaped),
     VIEW_OP("Reshape", 2, sizeof(reshape_params), prepare_reshape, infer_reshape, eval_reshaped),
-    VIEW_OP("Squeeze", 2, sizeof(axes_params), prepare_axes, infer_squeeze, eval_reshaped),
+    VIEW_OP("Squeeze", 2, sizeof(iv_axis_list), prepare_axes, infer_squeeze, eval_reshaped),
     VIEW_OP("Transpose", 1, sizeof(transpose_params), prepare_transpose, infer_transpose,
             eval_transpose),
-    VIEW_OP("Unsqueeze", 2, sizeof(axes_params), prepare_axes, infer_unsqueeze, eval_reshaped),
+    VIEW_OP("Unsqueeze", 2, sizeof(iv_axis_list), prepare_axes, infer_unsqueeze, eval_reshaped),
     {0},
 };
