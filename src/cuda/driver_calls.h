@@ -39,11 +39,9 @@ IV_CUDA_CALL(cuStreamWaitEvent, 3020, (CUstream stream, CUevent event, unsigned 
 IV_CUDA_CALL(cuStreamGetCtx, 9020, (CUstream stream, CUcontext *context))
 IV_CUDA_CALL(cuStreamBeginCapture, 10010, (CUstream stream, CUstreamCaptureMode mode))
 IV_CUDA_CALL(cuStreamEndCapture, 10000, (CUstream stream, CUgraph *graph))
-IV_CUDA_CALL(cuStreamIsCapturing, 10000, (CUstream stream, CUstreamCaptureStatus *status))
 
 IV_CUDA_CALL(cuEventCreate, 2000, (CUevent * event, unsigned int flags))
 IV_CUDA_CALL(cuEventRecord, 2000, (CUevent event, CUstream stream))
-IV_CUDA_CALL(cuEventQuery, 2000, (CUevent event))
 IV_CUDA_CALL(cuEventSynchronize, 2000, (CUevent event))
 IV_CUDA_CALL(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end))
 IV_CUDA_CALL(cuEventDestroy, 4000, (CUevent event))
@@ -71,9 +69,6 @@ IV_CUDA_CALL(cuGraphAddMemcpyNode, 10000,
 IV_CUDA_CALL(cuGraphAddMemsetNode, 10000,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
               const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context))
-IV_CUDA_CALL(cuGraphAddDependencies, 12030,
-             (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-              const CUgraphEdgeData *edges, size_t count))
 IV_CUDA_CALL(cuGraphGetNodes, 10000, (CUgraph graph, CUgraphNode *nodes, size_t *count))
 IV_CUDA_CALL(cuGraphInstantiateWithFlags, 11040,
              (CUgraphExec * executable, CUgraph graph, unsigned long long flags))

@@ -2,8 +2,6 @@
  * for the last member of each, which moves when anything before it does, and IV_CUDA_SIZE(struct,
  * bytes). Checked against Invar's declarations and against NVIDIA's. Included more than once, so
  * without a guard. */
-IV_CUDA_SIZE(CUlaunchAttribute, 72)
-IV_CUDA_LAYOUT(CUlaunchAttribute, value, 8)
 IV_CUDA_SIZE(CUlaunchConfig, 56)
 IV_CUDA_LAYOUT(CUlaunchConfig, hStream, 32)
 IV_CUDA_LAYOUT(CUlaunchConfig, numAttrs, 48)
@@ -17,5 +15,3 @@ IV_CUDA_SIZE(CUDA_MEMCPY3D, 200)
 IV_CUDA_LAYOUT(CUDA_MEMCPY3D, srcHeight, 80)
 IV_CUDA_LAYOUT(CUDA_MEMCPY3D, dstDevice, 136)
 IV_CUDA_LAYOUT(CUDA_MEMCPY3D, Depth, 192)
-IV_CUDA_SIZE(CUgraphEdgeData, 8)
-IV_CUDA_LAYOUT(CUgraphEdgeData, type, 2)

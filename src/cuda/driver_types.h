@@ -27,27 +27,10 @@ typedef int CUfunction_attribute;
 typedef int CUjit_option;
 typedef int CUmemorytype;
 typedef int CUstreamCaptureMode;
-typedef int CUstreamCaptureStatus;
-typedef int CUgraphNodeType;
 typedef int CUdriverProcAddressQueryResult;
-typedef int CUlaunchAttributeID;
 typedef unsigned long long cuuint64_t;
 
-/* 64 bytes, of which the driver reads what the attribute's kind says. */
-typedef union CUlaunchAttributeValue {
-    char pad[64];
-    int cooperative;
-    int programmaticStreamSerializationAllowed;
-    struct {
-        unsigned int x, y, z;
-    } clusterDim;
-} CUlaunchAttributeValue;
-
-typedef struct CUlaunchAttribute {
-    CUlaunchAttributeID id;
-    char pad[8 - sizeof(CUlaunchAttributeID)];
-    CUlaunchAttributeValue value;
-} CUlaunchAttribute;
+typedef struct CUlaunchAttribute CUlaunchAttribute;
 
 typedef struct CUlaunchConfig {
     unsigned int gridDimX, gridDimY, gridDimZ;
@@ -95,10 +78,6 @@ typedef struct CUDA_MEMCPY3D {
     size_t dstPitch, dstHeight;
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
-
-typedef struct CUgraphEdgeData {
-    unsigned char from_port, to_port, type, reserved[5];
-} CUgraphEdgeData;
 
 #define IV_CUDA_CONSTANT(name, value) name = (value),
 enum {

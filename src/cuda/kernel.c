@@ -63,6 +63,12 @@ static iv_status load_kernel(iv_cuda_device *device, const iv_cuda_module *modul
     if (status == IV_OK)
         status = IV_CUDA_DO(device, error, cuFuncGetAttribute, &found->static_shared_bytes,
                             CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, found->function);
+    /* Without this a launch gets 48 KiB at most. It is a bound: what a launch does not ask for, it
+     * does not take. */
+    if (status == IV_OK)
+        status = IV_CUDA_DO(device, error, cuFuncSetAttribute, found->function,
+                            CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                            device->shared_bytes - found->static_shared_bytes);
     if (status != IV_OK) {
         free_kernel(found);
         return status;

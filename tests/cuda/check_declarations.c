@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#if CUDA_VERSION >= 12030
+#if CUDA_VERSION >= 12000
 #include <cudaTypedefs.h>
 
 #define IV_CUDA_CONSTANT(name, value) _Static_assert((int)(name) == (value), #name);

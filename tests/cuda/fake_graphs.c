@@ -113,21 +113,6 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
     return finish(add_checked(made, graph, edges, count, &fill));
 }
 
-CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
-                                const CUgraphEdgeData *edges, size_t count) {
-    START("%zu", count);
-    if (!is_live(GRAPH, graph))
-        return finish(CUDA_ERROR_INVALID_HANDLE);
-    for (size_t i = 0; i < count; i++) {
-        if (!has_node(graph, from[i]) || !has_node(graph, to[i]) || from[i] == to[i])
-            return finish(CUDA_ERROR_INVALID_VALUE);
-        if (to[i]->edge_count == MOST_EDGES)
-            abort();
-        to[i]->edges[to[i]->edge_count++] = from[i];
-    }
-    return finish(CUDA_SUCCESS);
-}
-
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
     START("%p", (void *)graph);
     if (!is_live(GRAPH, graph))

@@ -262,17 +262,6 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
     return finish(result);
 }
 
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-    START("%p", (void *)handle);
-    const struct CUstream_st *stream = find_stream(handle);
-    if (stream == NULL)
-        return finish(CUDA_ERROR_INVALID_HANDLE);
-    *status = stream->capture == NULL    ? CU_STREAM_CAPTURE_STATUS_NONE
-              : stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                         : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return finish(check_legacy(stream));
-}
-
 /* ---- giving work to streams ---- */
 
 /* The legacy stream, for the handle NULL, is made when it is first wanted. */
@@ -554,14 +543,6 @@ static CUresult check_event(CUevent event) {
     if (event->capture != NULL)
         return invalidate(event->capture, CUDA_ERROR_CAPTURED_EVENT);
     return forbid_while_capturing();
-}
-
-CUresult cuEventQuery(CUevent event) {
-    START("%p", (void *)event);
-    result = check_event(event);
-    if (result == CUDA_SUCCESS && event->done < event->ticket)
-        result = CUDA_ERROR_NOT_READY;
-    return finish(result);
 }
 
 CUresult cuEventSynchronize(CUevent event) {

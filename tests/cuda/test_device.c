@@ -1,6 +1,8 @@
 /* Devices in use: contexts, kernels, losing a device. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -86,6 +88,7 @@ static void test_kernels(void **unused) {
     assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
     assert_int_equal(fake->calls("cuModuleGetFunction"), 2);
     assert_true(logged(fake, "cuModuleLoadDataEx(FAKE sm_90a"));
+    assert_true(logged(fake, "cuFuncSetAttribute(first, 8, 232448)"));
 
     assert_int_equal(iv_cuda_kernel_find(device, "test", "first", 9, &again, &error),
                      IV_ERROR_INTERNAL);
@@ -177,6 +180,59 @@ static void test_callers_stream(void **unused) {
     check_nothing_lives(fake);
 }
 
+/* ---- several threads ---- */
+
+#define THREADS 8
+
+typedef struct shared_work {
+    iv_cuda_device *device;
+    const iv_cuda_driver *drivers[THREADS];
+    const iv_cuda_kernel *kernels[THREADS][2];
+    atomic_int next, failures;
+} shared_work;
+
+static void *work_beside_others(void *given) {
+    shared_work *work = given;
+    int index = atomic_fetch_add(&work->next, 1);
+    static const char *const names[] = {"first", "second"};
+    for (int i = 0; i < 50; i++) {
+        iv_cuda_memory *memory = NULL;
+        bool right =
+            iv_cuda_driver_open(FAKE_CUDA, &work->drivers[index], NULL, NULL, NULL) == IV_OK &&
+            iv_cuda_memory_create(work->device, 64, &memory, NULL) == IV_OK;
+        for (int k = 0; k < 2; k++) {
+            int which = (index + k) % 2;
+            right = right && iv_cuda_kernel_find(work->device, "test", names[which], 8,
+                                                 &work->kernels[index][which], NULL) == IV_OK;
+        }
+        iv_cuda_memory_release(memory);
+        atomic_fetch_add(&work->failures, !right);
+    }
+    return NULL;
+}
+
+static void test_threads(void **unused) {
+    const fake_cuda_control *fake = fresh_fake();
+    shared_work work = {.device = open_device(&test_images)};
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work_beside_others, &work), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(atomic_load(&work.failures), 0);
+    for (int i = 1; i < THREADS; i++) {
+        assert_ptr_equal(work.drivers[i], work.drivers[0]);
+        assert_memory_equal(work.kernels[i], work.kernels[0], sizeof work.kernels[0]);
+    }
+    iv_cuda_counters counters = iv_cuda_device_counters(work.device);
+    assert_int_equal(counters.device_allocations, THREADS * 50);
+    assert_int_equal(counters.device_blocks, 0);
+    assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
+    assert_int_equal(fake->calls("cuModuleGetFunction"), 2);
+    iv_cuda_device_release(work.device);
+    check_nothing_lives(fake);
+}
+
 /* ---- every failure ---- */
 
 static iv_status use_device(void *context) {
@@ -254,10 +310,15 @@ static void test_embedded(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening),       cmocka_unit_test(test_callers_context),
-        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_damaged_module),
-        cmocka_unit_test(test_lost),          cmocka_unit_test(test_callers_stream),
-        cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_callers_context),
+        cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_damaged_module),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_callers_stream),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_failing_allocations),
         cmocka_unit_test(test_embedded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,9 +26,9 @@ json "driver.state=no device" devices#=0
 INVAR_CUDA_DRIVER=/no/such/driver runs 0 "$invar" devices
 says out "CUDA driver: missing: "
 says out "/no/such/driver"
-FAKE_CUDA_VERSION=12020 runs 3 "$invar" devices
+FAKE_CUDA_VERSION=11080 runs 3 "$invar" devices
 says out "CUDA driver: too old: "
-says out "for CUDA 12.2"
+says out "for CUDA 11.8"
 FAKE_CUDA_FAIL=cuInit:0:803 runs 3 "$invar" devices
 says out "CUDA driver: failed: "
 says out "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
