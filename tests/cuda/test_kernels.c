@@ -377,6 +377,45 @@ static void test_binary(void **unused) {
     tear_down(&setting);
 }
 
+/* Remainders come from the device's own fmod, which has to be exact: every distance of exponents,
+ * subnormals among them. */
+static void test_remainders(void **unused) {
+    static const shape many = {"many", 1, {1 << 17}, {false}, {0}};
+    static const int rows[] = {IV_BINARY_ROW_Mod, IV_BINARY_ROW_Fmod};
+    setting setting = set_up(&any_images);
+    iv_cuda_elementwise_options options = {0};
+    for (int i = 0; i < 4; i++) {
+        iv_dtype dtype = i < 2 ? IV_F32 : IV_F64;
+        const iv_cuda_kernel *kernel = NULL;
+        MUST(iv_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel,
+                                      error));
+        pair pairs[3] = {make_operand(&setting, &many, 0, dtype),
+                         make_operand(&setting, &many, 1, dtype),
+                         make_operand(&setting, &many, 2, dtype)};
+        for (int64_t at = 0; at < many.dims[0]; at++) {
+            for (int operand = 1; operand < 3; operand++) {
+                uint64_t bits = random_bits(&setting.random);
+                char *data = pairs[operand].host->data;
+                /* Half of them with few different exponents, the least ones. */
+                bits = (at & 1) != 0 ? bits & 0x803fffffffffffff : bits;
+                uint32_t narrow =
+                    (uint32_t)(bits >> 32) & ((at & 1) != 0 ? 0x83ffffffu : UINT32_MAX);
+                memcpy(data + at * (dtype == IV_F32 ? 4 : 8),
+                       dtype == IV_F32 ? (void *)&narrow : (void *)&bits, dtype == IV_F32 ? 4 : 8);
+            }
+        }
+        upload(&setting, &pairs[1]);
+        upload(&setting, &pairs[2]);
+        iv_binary_context context = {false};
+        run_loop(iv_binary_loops_scalar[rows[i % 2]][dtype], &context, 3, pairs);
+        MUST(launch(&setting, kernel, &options, 2, pairs, error));
+        check_equal(&setting, &pairs[0], binary_names[rows[i % 2]]);
+        for (int operand = 0; operand < 3; operand++)
+            release_pair(&pairs[operand]);
+    }
+    tear_down(&setting);
+}
+
 /* ---- copies ---- */
 
 static void test_copy(void **unused) {
@@ -622,10 +661,10 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),     cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_unary),    cmocka_unit_test(test_unary_halves),
-        cmocka_unit_test(test_binary),   cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_copy),       cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_unary),      cmocka_unit_test(test_unary_halves),
+        cmocka_unit_test(test_binary),     cmocka_unit_test(test_remainders),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_embedded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
