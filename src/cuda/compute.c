@@ -159,14 +159,14 @@ iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
         operands[1 + i] = tensors[i];
         ranges[1 + i] = iv_cuda_tensor_range(tensors[i], false);
     }
-    if (options->divided_by_zero != 0)
-        ranges[range_count++] = (iv_cuda_range){options->divided_by_zero, sizeof(uint32_t), true};
+    if (options->fault != 0)
+        ranges[range_count++] = (iv_cuda_range){options->fault, sizeof(uint32_t), true};
     iv_walk walk;
     iv_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
     iv_cuda_elementwise parameters = {
         .a = options->a,
         .b = options->b,
-        .divided_by_zero = (uint32_t *)(uintptr_t)options->divided_by_zero,
+        .fault = (uint32_t *)(uintptr_t)options->fault,
     };
     fill_box(&parameters.box, &walk);
     return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count,

@@ -31,7 +31,7 @@ iv_status iv_cuda_find_elementwise(iv_cuda_device *device, const char *op, int i
 /* What an element-wise kernel takes beside tensors. */
 typedef struct iv_cuda_elementwise_options {
     float a, b;                  /* of operators of one input: ops/unary_formulas.h */
-    CUdeviceptr divided_by_zero; /* a 32-bit word on the device that integer divisions by zero set
+    CUdeviceptr fault; /* a 32-bit word on the device that integer divisions by zero set
                                     to 1; only those need it */
 } iv_cuda_elementwise_options;
 

@@ -95,8 +95,30 @@ iv_status iv_call_set_output(iv_call *call, int index, iv_tensor *tensor) {
     return IV_OK;
 }
 
+iv_status iv_call_copy(iv_call *call, iv_tensor *to, const iv_tensor *from) {
+    if (call->target != NULL)
+        return call->frame->copy(call->frame, call, to, from);
+    iv_tensor_copy_elements(to, from);
+    return IV_OK;
+}
+
+/* A contiguous copy in scratch memory of the call's device. */
+static iv_status contiguous_on_device(iv_call *call, const iv_tensor *input, iv_tensor **tensor) {
+    void *memory;
+    IV_TRY(iv_call_scratch(call, (size_t)iv_tensor_elements(input) * iv_dtype_size(input->dtype), &memory));
+    IV_TRY(iv_tensor_over(input->storage, memory, input->dtype, input->rank, input->dims, NULL, tensor,
+                          call->error));
+    iv_status status = iv_call_copy(call, *tensor, input);
+    if (status != IV_OK)
+        iv_tensor_release(*tensor);
+    return status;
+}
+
 iv_status iv_call_contiguous(iv_call *call, int index, iv_tensor **tensor) {
-    return iv_tensor_contiguous(call->inputs[index].tensor, tensor, call->error);
+    iv_tensor *input = call->inputs[index].tensor;
+    if (call->target != NULL && !iv_tensor_is_contiguous(input))
+        return contiguous_on_device(call, input, tensor);
+    return iv_tensor_contiguous(input, tensor, call->error);
 }
 
 iv_status iv_call_scratch(iv_call *call, size_t bytes, void **memory) {

@@ -123,6 +123,8 @@ typedef struct iv_frame {
     iv_status (*scratch)(struct iv_frame *frame, const iv_call *call, size_t bytes, void **memory);
     iv_status (*run_graph)(struct iv_frame *frame, const iv_call *call, const iv_graph *graph,
                            int input_count, const iv_value *inputs, iv_value *outputs);
+    /* Copies the elements of `from` to `to` where they lie, in the order of the call's other work: for calls on a device. */
+    iv_status (*copy)(struct iv_frame *frame, const iv_call *call, iv_tensor *to, const iv_tensor *from);
     /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not. NULL: it always may. */
     iv_status (*iterate)(struct iv_frame *frame, const iv_call *call, int64_t iteration);
 } iv_frame;
@@ -138,6 +140,7 @@ struct iv_call {
     iv_frame *frame;
     void *state; /* what the kernel prepared for this node; NULL for reference evaluation */
     iv_isa isa;  /* the instruction set that kernels may use */
+    const struct iv_cuda_target *target; /* the device that the call gives its work to (cuda/call.h); NULL on the CPU */
     iv_error *error;
 };
 
@@ -157,9 +160,13 @@ iv_status iv_call_output_shape(iv_call *call, int index, iv_dtype dtype, int ran
 iv_status iv_call_output_ordered(iv_call *call, int index, const int *order, iv_tensor **tensor);
 /** Hands over a finished tensor (a view, usually) as output `index`: takes the reference, also on failure. */
 iv_status iv_call_set_output(iv_call *call, int index, iv_tensor *tensor);
-/** Input `index` as a contiguous tensor: the caller releases it. */
+/** Input `index` as a contiguous tensor, valid until the call returns: the caller releases it. */
 iv_status iv_call_contiguous(iv_call *call, int index, iv_tensor **tensor);
-/** Scratch memory of at least `bytes`, aligned to 64, valid until the call returns; not initialised. */
+/** Copies all elements of `from` to `to`, where both lie: in the host's memory, or on the call's device. Same dtype, same
+ * extents or broadcast ones of `from`, any strides; not for text. */
+iv_status iv_call_copy(iv_call *call, iv_tensor *to, const iv_tensor *from);
+/** Scratch memory of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory of
+ * the device, which the call's later tasks may use. */
 iv_status iv_call_scratch(iv_call *call, size_t bytes, void **memory);
 /** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function), `outputs` owned by the caller. */
 iv_status iv_call_run_graph(iv_call *call, const iv_graph *graph, int input_count,

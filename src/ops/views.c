@@ -14,9 +14,9 @@ static iv_status copy_reshaped(iv_call *call) {
     IV_TRY(iv_call_output(call, 0, &output));
     IV_TRY(iv_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims,
                           NULL, &unshaped, call->error));
-    iv_tensor_copy_elements(unshaped, input);
+    iv_status status = iv_call_copy(call, unshaped, input);
     iv_tensor_release(unshaped);
-    return IV_OK;
+    return status;
 }
 
 /* The same for text, whose elements own memory. */

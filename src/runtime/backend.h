@@ -30,6 +30,9 @@ typedef struct iv_kernel {
     /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
      * more; `launch` may then find output 0 at that input's address, if not with its strides. NULL: never. */
     int (*in_place)(const iv_kernel_query *query);
+    /* Kernels of a device: the inputs that `launch` reads on the host (shapes, axes and the like), a bit for each; all the
+     * others, and all outputs, are tensors on the device. */
+    uint64_t host_inputs;
     /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
     iv_status (*launch)(iv_call *call);
 } iv_kernel;
@@ -38,5 +41,8 @@ typedef struct iv_kernel {
  * words for the user. Errors: OUT_OF_MEMORY. */
 iv_status iv_cpu_find_kernel(const iv_kernel_query *query, const iv_kernel **kernel, char *why,
                              iv_error *error);
+
+/** The CUDA back end's kernel for a node, likewise: its `launch` gives tasks to call->target. */
+iv_status iv_cuda_find_op(const iv_kernel_query *query, const iv_kernel **kernel, char *why, iv_error *error);
 
 #endif

@@ -145,7 +145,7 @@ iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings,
     iv_runner *fresh = iv_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
-    fresh->frame = (iv_frame){allocate_output, take_scratch, run_graph, begin_iteration};
+    fresh->frame = (iv_frame){allocate_output, take_scratch, run_graph, NULL, begin_iteration};
     fresh->program = program;
     fresh->settings = settings;
     fresh->depth = depth;

@@ -227,7 +227,7 @@ static struct {
     char name[64];
     size_t parameter_bytes;
     fake_kernel *run;
-} kernels[2048];
+} kernels[8192];
 static int kernel_count;
 
 static void read_devices(const char *text) {

@@ -3,7 +3,11 @@
 #ifndef HOST_KERNELS_H
 #define HOST_KERNELS_H
 
+#include "cuda/image.h"
 #include "fake_cuda.h"
+
+/* All modules of src/cuda/kernels, with whatever kernels the host has. */
+extern const iv_cuda_images host_images;
 
 /** Tells the fake about all kernels of src/cuda/kernels. */
 void define_host_kernels(const fake_cuda_control *fake);

@@ -25,17 +25,6 @@ static bool is_fake(void) {
     return strcmp(library, FAKE_CUDA) == 0;
 }
 
-/* Modules that have whatever kernel the host has. */
-#define ANY(name)                                                                                  \
-    {name, "sm_80", IV_CUDA_CUBIN, 80, "ANY", NULL}, {                                             \
-        name, "sm_90a", IV_CUDA_CUBIN_EXACT, 90, "ANY", NULL                                       \
-    }
-static const iv_cuda_image any_table[] = {
-    ANY("copy"),      ANY("unary_f16"),    ANY("unary_bf16"),          ANY("unary_f32"),
-    ANY("unary_f64"), ANY("binary_float"), ANY("elementwise_integer"), ANY("sum"),
-};
-static const iv_cuda_images any_images = {13000, 16, any_table};
-
 /* ---- a device and tensors on it ---- */
 
 typedef struct setting {
@@ -265,7 +254,7 @@ static void check_unary(setting *setting, int row, iv_dtype dtype, const iv_cuda
 static void test_unary(void **unused) {
     static const iv_unary_params params[] = {
         {0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     int found = 0;
     for (int row = 0; row < IV_UNARY_ROWS; row++) {
         for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++) {
@@ -293,7 +282,7 @@ static void test_unary(void **unused) {
 static void test_unary_halves(void **unused) {
     static const shape all = {"all", 1, {65536}, {false}, {0}};
     static const iv_unary_params params = {0.25f, 1.5f, false};
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     for (int row = 0; row < IV_UNARY_ROWS; row++) {
         for (int dtype = IV_F16; dtype <= IV_BF16; dtype++) {
             const iv_cuda_kernel *kernel = NULL;
@@ -338,7 +327,7 @@ static void check_binary(setting *setting, int row, iv_dtype dtype, const iv_cud
     iv_binary_context context = {false};
     run_loop(iv_binary_loops_scalar[row][dtype], &context, 3, pairs);
     upload(setting, flag);
-    iv_cuda_elementwise_options options = {.divided_by_zero =
+    iv_cuda_elementwise_options options = {.fault =
                                                (CUdeviceptr)(uintptr_t)flag->device->data};
     MUST(launch(setting, kernel, &options, 2, pairs, error));
     char what[128];
@@ -352,7 +341,7 @@ static void check_binary(setting *setting, int row, iv_dtype dtype, const iv_cud
 }
 
 static void test_binary(void **unused) {
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     pair flag = make_pair(&setting, IV_U32, 0, NULL, NULL);
     int found = 0;
     for (int row = 0; row < IV_BINARY_ROWS; row++) {
@@ -382,7 +371,7 @@ static void test_binary(void **unused) {
 static void test_remainders(void **unused) {
     static const shape many = {"many", 1, {1 << 17}, {false}, {0}};
     static const int rows[] = {IV_BINARY_ROW_Mod, IV_BINARY_ROW_Fmod};
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     iv_cuda_elementwise_options options = {0};
     for (int i = 0; i < 4; i++) {
         iv_dtype dtype = i < 2 ? IV_F32 : IV_F64;
@@ -419,7 +408,7 @@ static void test_remainders(void **unused) {
 /* ---- copies ---- */
 
 static void test_copy(void **unused) {
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     const iv_cuda_kernel *kernel = NULL;
     iv_error error;
     assert_int_equal(iv_cuda_find_copy(setting.device, IV_STRING, &kernel, &error),
@@ -612,7 +601,7 @@ static void check_reduction(setting *setting, const char *kind, iv_dtype dtype,
 static void test_reductions(void **unused) {
     static const char *const kinds[] = {"sum", "mean", "sum_of_squares", "l2_norm"};
     static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F32, IV_F64};
-    setting setting = set_up(&any_images);
+    setting setting = set_up(&host_images);
     const iv_cuda_kernel *kernel = NULL;
     iv_error error;
     assert_int_equal(iv_cuda_find_reduction(setting.device, "sum", IV_S32, &kernel, &error),

@@ -18,12 +18,6 @@
 
 static const char *library = FAKE_CUDA;
 
-static const iv_cuda_image any_table[] = {
-    {"copy", "sm_90a", IV_CUDA_CUBIN_EXACT, 90, "ANY", NULL},
-    {"elementwise_integer", "sm_90a", IV_CUDA_CUBIN_EXACT, 90, "ANY", NULL},
-};
-static const iv_cuda_images any_images = {13000, 2, any_table};
-
 #define BUFFERS 8
 #define ROWS 37
 #define COLUMNS 53
@@ -60,7 +54,7 @@ static void set_up(setting *setting) {
         define_host_kernels(setting->fake);
     }
     MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake ? &any_images : NULL, &setting->device, error));
+    MUST(iv_cuda_device_open(driver, 0, is_fake ? &host_images : NULL, &setting->device, error));
     MUST(iv_cuda_stream_create(setting->device, &setting->queue.stream, error));
     MUST(iv_cuda_task_list_create(&setting->queue.record, error));
     MUST(iv_cuda_pinned_create(setting->device, BUFFERS * BYTES, &setting->host, error));

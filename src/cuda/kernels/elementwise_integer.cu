@@ -6,7 +6,7 @@
 /* Threads that divide by zero all write the same. */
 #define NOTE_ZERO                                                                                  \
     if (y == 0)                                                                                    \
-    *p->divided_by_zero = 1
+    *p->fault = IV_CUDA_FAULT_DIVISION
 
 #define KERNELS(dtype, suffix, type, wide, unused)                                                 \
     IV_CUDA_UNARY(Abs, suffix, type, type)                                                         \

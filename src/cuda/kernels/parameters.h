@@ -8,6 +8,14 @@
 #define IV_CUDA_RANK 12
 #define IV_CUDA_OPERANDS 3
 
+/* What a kernel may find wrong with its data. It writes the kind to the word that it is given, in
+ * pinned memory of the host, and computes something harmless; who waits for the results looks. */
+typedef enum iv_cuda_fault {
+    IV_CUDA_FAULT_NONE = 0,
+    IV_CUDA_FAULT_DIVISION = 1, /* an integer is divided by zero */
+    IV_CUDA_FAULT_INDEX = 2     /* an index is outside its dimension */
+} iv_cuda_fault;
+
 /* A box of elements and where they lie; operand 0 is written. Dimensions count from the slowest,
  * and those that lie behind each other in every operand have been merged, so packed operands come
  * with a rank of 1. Steps are in bytes, and 0 where an operand is repeated. Data are addresses of
@@ -25,7 +33,7 @@ typedef struct iv_cuda_box {
 typedef struct iv_cuda_elementwise {
     iv_cuda_box box;
     float a, b;                /* parameters of operators of one input: unary_formulas.h */
-    uint32_t *divided_by_zero; /* set to 1 by integer divisions; other operators leave it alone */
+    uint32_t *fault;           /* set by integer divisions; other operators leave it alone */
 } iv_cuda_elementwise;
 
 /* A reduction of each row of the input to one element of the output. Outer dimensions number the

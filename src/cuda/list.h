@@ -1,0 +1,19 @@
+/* The families of GPU kernels for operators: one source file in ops/ and one table each. */
+#ifndef IV_CUDA_LIST_H
+#define IV_CUDA_LIST_H
+
+#include "runtime/backend.h"
+
+/* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
+/* clang-format off */
+#define IV_CUDA_FAMILIES(family) \
+    family(views) \
+    family(elementwise) \
+
+/* clang-format on */
+
+#define IV_DECLARE_FAMILY(name) extern const iv_kernel iv_cuda_kernels_##name[];
+IV_CUDA_FAMILIES(IV_DECLARE_FAMILY)
+#undef IV_DECLARE_FAMILY
+
+#endif

@@ -1,0 +1,22 @@
+/* Operators that show their input in another way, or only move elements by copies: their own
+ * evaluation, whose copies go to the device (iv_call_copy). Views launch nothing. */
+#include "cuda/call.h"
+#include "cuda/list.h"
+
+static bool supports_view(const iv_kernel_query *query, char *why) {
+    return (query->node->op->flags & IV_OP_VIEW) != 0;
+}
+
+static iv_status launch_evaluation(iv_call *call) {
+    return call->node->op->eval(call);
+}
+
+/* Input 0 is shown; the others say how. */
+const iv_kernel iv_cuda_kernels_views[] = {
+    {.op = IV_ANY_OP,
+     .name = "view",
+     .supports = supports_view,
+     .host_inputs = ~UINT64_C(1),
+     .launch = launch_evaluation},
+    {0},
+};
