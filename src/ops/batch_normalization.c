@@ -151,9 +151,9 @@ static void fold_factors(channels *all, float epsilon) {
     }
     for (int64_t c = 0; c < all->count && all->computed == IV_F64; c++) {
         double *scale = all->scale, *bias = all->bias;
-        scale[c] =
-            iv_div_f64(scale[c], iv_sqrt_f64(((double *)all->variance)[c] + (double)epsilon));
-        bias[c] = bias[c] - ((double *)all->mean)[c] * scale[c];
+        iv_batch_normalization_factors_f64(scale[c], bias[c], ((double *)all->mean)[c],
+                                           ((double *)all->variance)[c], (double)epsilon, &scale[c],
+                                           &bias[c]);
     }
 }
 

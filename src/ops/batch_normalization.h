@@ -3,15 +3,7 @@
 #define IV_OPS_BATCH_NORMALIZATION_H
 
 #include "graph/graph.h"
-#include "numerics/scalar.h"
-
-/* The factors of y = fma(x, a, b): a = scale / sqrt(variance + epsilon), b = bias - mean a; every operation rounds once. */
-static inline void iv_batch_normalization_factors(float scale, float bias, float mean,
-                                                  float variance, float epsilon, float *a,
-                                                  float *b) {
-    *a = iv_div_f32(scale, iv_sqrt_f32(variance + epsilon));
-    *b = bias - mean * *a;
-}
+#include "ops/batch_factors_formula.h"
 
 /* The node's epsilon; its attributes were checked when the node was made. */
 static inline float iv_batch_normalization_epsilon(const iv_node *node) {

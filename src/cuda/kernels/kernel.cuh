@@ -26,6 +26,9 @@
 #define IV_CUDA_SHARED __shared__
 #define IV_CUDA_BARRIER() __syncthreads()
 #define IV_CUDA_KEEP_LOOP _Pragma("unroll 1")
+#define IV_CUDA_UNROLL _Pragma("unroll")
+#else
+#define IV_CUDA_UNROLL
 #endif
 
 /* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */
