@@ -130,7 +130,7 @@ static int bench_model(const arguments *arguments, const iv_model_options *model
     running running;
     iv_inspection *graph = NULL;
     iv_isa isa = IV_ISA_BEST;
-    int code = open_running(arguments->positional[0], model_options, session_options, &running);
+    int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, true, running.inputs);
     if (code == EXIT_RIGHT)

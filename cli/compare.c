@@ -457,7 +457,7 @@ static int compare_model(const arguments *arguments, const iv_model_options *mod
     iv_inspection *graph = NULL;
     session_options->observer = compare_node;
     session_options->observer_context = &comparing;
-    int code = open_running(arguments->positional[0], model_options, session_options, &running);
+    int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = inspect_with_inputs(running.model, running.inputs, &graph);
     if (code == EXIT_RIGHT)
@@ -560,7 +560,7 @@ static int record_model(const arguments *arguments, const iv_model_options *mode
     iv_error error;
     session_options->observer = record_node;
     session_options->observer_context = &recording;
-    int code = open_running(arguments->positional[0], model_options, session_options, &running);
+    int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, true, running.inputs);
     if (code == EXIT_RIGHT)

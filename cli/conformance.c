@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "commands.h"
-#include "manifest.h"
+#include "placement.h"
 #include "progress.h"
 #include "strided.h"
 #include "support.h"
@@ -25,6 +25,8 @@ const option conformance_options[] = {
     {"digests", "FILE", false,
      "Write a line with the digest of the outputs for each case that ran"},
     {"strided", NULL, false, "Hand every input over as a strided view"},
+    {"left-on-cpu", "FILE", false,
+     "Write a line for each passed case with nodes on the CPU: its name, their operators and why"},
     {0},
 };
 
@@ -38,6 +40,10 @@ typedef struct settings {
     whole_file digests; /* without a stream: not wanted */
     const arguments *arguments;
     int passed, failed, skipped;
+    iv_device *device;
+    int placed;              /* passed cases without a node on the CPU */
+    cpu_operators operators; /* of passed cases */
+    whole_file left;         /* without a stream: not wanted */
 } settings;
 
 /* ---- one data set ---- */
@@ -159,7 +165,20 @@ static iv_status run_loaded(const settings *settings, const iv_model *model, iv_
     }
 }
 
-static iv_status run_case(const settings *settings, const char *folder, const char *name,
+/* Notes what a passed case has left on the CPU. */
+static iv_status note_placement(settings *settings, iv_session *session, const char *name, iv_error *error) {
+    cpu_operators own = {0};
+    int nodes = 0;
+    bool complete = add_cpu_operators(&own, session, &nodes) &&
+                    add_cpu_operators(&settings->operators, session, NULL);
+    settings->placed += nodes == 0;
+    for (size_t i = 0; i < own.seen.count && settings->left.stream != NULL; i++)
+        fprintf(settings->left.stream, "%s\t%s\t%s\n", name, own.seen.lines[i].name, own.seen.lines[i].reason);
+    free_cpu_operators(&own);
+    return complete ? IV_OK : (error->status = IV_ERROR_OUT_OF_MEMORY);
+}
+
+static iv_status run_case(settings *settings, const char *folder, const char *name,
                           iv_error *error) {
     iv_model *model = NULL;
     iv_session *session = NULL;
@@ -170,6 +189,8 @@ static iv_status run_case(const settings *settings, const char *folder, const ch
         status = iv_session_create(model, &settings->session, &session, error);
     if (status == IV_OK)
         status = run_loaded(settings, model, session, folder, name, error);
+    if (status == IV_OK && settings->device != NULL)
+        status = note_placement(settings, session, name, error);
     iv_session_destroy(session);
     iv_model_release(model);
     free(path);
@@ -284,6 +305,9 @@ static bool read_settings(const arguments *arguments, settings *settings) {
         out_of_memory();
         return false;
     }
+    file = option_value(arguments, "left-on-cpu");
+    if (file != NULL && !begin_file(file, &settings->left))
+        return false;
     file = option_value(arguments, "digests");
     return file == NULL || begin_file(file, &settings->digests);
 }
@@ -292,11 +316,14 @@ static bool print_counts(settings *settings) {
     if (settings->cases == NULL) {
         printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed,
                settings->skipped);
+        if (settings->device != NULL)
+            printf("%d of %d passed cases have no node on the CPU\n", settings->placed, settings->passed);
         return true;
     }
     json_t *all =
-        json_pack("{s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
-                  "skipped", settings->skipped, "cases", settings->cases);
+        json_pack("{s:i, s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
+                  "skipped", settings->skipped, "placed", settings->device != NULL ? settings->placed : 0,
+                  "cases", settings->cases);
     settings->cases = NULL;
     return print_json_value(stdout, all);
 }
@@ -304,7 +331,8 @@ static bool print_counts(settings *settings) {
 int run_conformance(const arguments *arguments) {
     settings settings = {0};
     bool complete = read_settings(arguments, &settings);
-    int code = complete ? EXIT_RIGHT : EXIT_USAGE;
+    int code = complete ? open_device(arguments, &settings.session, &settings.device) : EXIT_USAGE;
+    complete = code == EXIT_RIGHT;
     for (int i = 0; i < arguments->positional_count && complete; i++) {
         if (!visit_folder(&settings, arguments->positional[i], 0))
             code = EXIT_FAILED;
@@ -312,7 +340,11 @@ int run_conformance(const arguments *arguments) {
     clear_progress();
     if (settings.digests.stream != NULL && !end_file(&settings.digests, complete))
         code = EXIT_FAILED;
+    if (settings.left.stream != NULL && !end_file(&settings.left, complete))
+        code = EXIT_FAILED;
     if (complete) {
+        if (code == EXIT_RIGHT)
+            code = check_allowed(arguments, &settings.operators);
         if (!print_counts(&settings))
             code = EXIT_FAILED;
         if (code == EXIT_RIGHT && settings.failed != 0)
@@ -323,6 +355,8 @@ int run_conformance(const arguments *arguments) {
         }
     }
     json_decref(settings.cases);
+    free_cpu_operators(&settings.operators);
+    iv_device_release(settings.device);
     free_manifest(&settings.manifest);
     return code;
 }

@@ -5,17 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_line(manifest *manifest, char *text) {
-    char *tab = strchr(text, '\t');
-    if (tab == NULL || tab == text || tab[1] == '\0')
-        return false;
+bool manifest_add(manifest *manifest, const char *name, const char *reason) {
     struct manifest_line *lines =
         realloc(manifest->lines, (manifest->count + 1) * sizeof *manifest->lines);
     if (lines == NULL)
         return false;
     manifest->lines = lines;
-    *tab = '\0';
-    struct manifest_line line = {strdup(text), strdup(tab + 1)};
+    struct manifest_line line = {strdup(name), strdup(reason)};
     if (line.name == NULL || line.reason == NULL) {
         free(line.name);
         free(line.reason);
@@ -23,6 +19,14 @@ static bool add_line(manifest *manifest, char *text) {
     }
     lines[manifest->count++] = line;
     return true;
+}
+
+static bool add_line(manifest *manifest, char *text) {
+    char *tab = strchr(text, '\t');
+    if (tab == NULL || tab == text || tab[1] == '\0')
+        return false;
+    *tab = '\0';
+    return manifest_add(manifest, text, tab + 1);
 }
 
 bool read_manifest(const char *path, manifest *manifest) {

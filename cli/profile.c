@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "placement.h"
 #include "progress.h"
 #include "running.h"
 #include "whole_file.h"
@@ -260,13 +261,15 @@ static int profile_model(const arguments *arguments, const iv_model_options *mod
     running running;
     session_options->observer = note_event;
     session_options->observer_context = profile;
-    int code = open_running(arguments->positional[0], model_options, session_options, &running);
+    int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, true, running.inputs);
     if (code == EXIT_RIGHT)
         code = measure(profile, &running, warmup);
     if (code == EXIT_RIGHT)
         code = report_profile(arguments, profile);
+    if (code == EXIT_RIGHT)
+        code = report_placement(arguments, running.session);
     close_running(&running);
     return code;
 }

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "placement.h"
 #include "running.h"
 #include "text.h"
 
@@ -105,7 +106,7 @@ int run_run(const arguments *arguments) {
         return EXIT_USAGE;
     running running;
     double nanoseconds = 0;
-    int code = open_running(arguments->positional[0], &model_options, &session_options, &running);
+    int code = open_running(arguments, &model_options, &session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, false, running.inputs);
     if (code == EXIT_RIGHT)
@@ -115,6 +116,8 @@ int run_run(const arguments *arguments) {
         code = save_outputs(&running, path);
     if (code == EXIT_RIGHT)
         code = print_outputs(arguments, &running, nanoseconds);
+    if (code == EXIT_RIGHT)
+        code = report_placement(arguments, running.session);
     close_running(&running);
     return code;
 }

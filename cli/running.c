@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "inputs.h"
+#include "placement.h"
 
 double now_ns(void) {
     struct timespec time;
@@ -39,13 +40,17 @@ static void leave_interrupts(void) {
 
 /* ---- models and sessions ---- */
 
-int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
-                 running *running) {
+int open_running(const arguments *arguments, const iv_model_options *model,
+                 const iv_session_options *session, running *running) {
     iv_error error;
+    iv_session_options options = *session;
     *running = (struct running){0};
+    int code = open_device(arguments, &options, &running->device);
+    if (code != EXIT_RIGHT)
+        return code;
     double start = now_ns();
-    if (iv_model_load(path, model, &running->model, &error) != IV_OK ||
-        iv_session_create(running->model, session, &running->session, &error) != IV_OK)
+    if (iv_model_load(arguments->positional[0], model, &running->model, &error) != IV_OK ||
+        iv_session_create(running->model, &options, &running->session, &error) != IV_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
     catch_interrupts(running->session);
@@ -70,6 +75,7 @@ void close_running(running *running) {
     leave_interrupts();
     iv_session_destroy(running->session);
     iv_model_release(running->model);
+    iv_device_release(running->device);
     *running = (struct running){0};
 }
 

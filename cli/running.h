@@ -5,17 +5,18 @@
 #include "support.h"
 
 typedef struct running {
+    iv_device *device; /* NULL: the CPU */
     iv_model *model;
     iv_session *session;
     iv_value *inputs, *outputs; /* one per input and output of the model */
     double load_ms;
 } running;
 
-/** Loads the model and creates a session. Until `close_running`, Ctrl-C interrupts its runs; a
+/** Opens the device, loads the model, the first operand, and creates a session. Until `close_running`, Ctrl-C interrupts its runs; a
  * second one ends the process. Returns EXIT_RIGHT, or prints what is wrong and returns another exit
  * code; `close_running` in both cases. */
-int open_running(const char *path, const iv_model_options *model, const iv_session_options *session,
-                 running *running);
+int open_running(const arguments *arguments, const iv_model_options *model,
+                 const iv_session_options *session, running *running);
 void close_running(running *running);
 
 /** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes

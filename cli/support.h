@@ -24,10 +24,20 @@ int out_of_memory(void);
     {"threads", "N", false, "Worker threads; 0 means one per processor"},                          \
         {"iteration-limit", "N", false,                                                            \
          "The most iterations that all loops of a run may do together; none by default"},          \
+        {"memory-limit", "BYTES", false,                                                           \
+         "The most memory for the model, and for a run, such as 500M or 2G; by default what the "  \
+         "machine has"},                                                                           \
+        {"device", "NAME", false,                                                                  \
+         "Where to run: cpu, cuda, cuda:N, or auto for a GPU where there is one"},                 \
+        {"force-cpu", "PARTS", false,                                                              \
+         "Keep nodes on the CPU whose name or operator contains one of PARTS, comma-separated"},   \
+        {"require-device", NULL, false,                                                            \
+         "Fail when a node cannot run on the device, and list all such nodes"},                    \
+        {"allow-cpu", "FILE", false,                                                               \
+         "Fail when an operator stays on the CPU that has no line in FILE: its name, a tab, why"}, \
     {                                                                                              \
-        "memory-limit", "BYTES", false,                                                            \
-            "The most memory for the model, and for a run, such as 500M or 2G; by default what "   \
-            "the machine has"                                                                      \
+        "explain-placement", NULL, false,                                                          \
+            "Print where each node runs, why it does not run on the device, and the copies"        \
     }
 
 /** Reads --isa, --no-passes and --reference-evaluation, and --memory-limit where the command has

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <invar/error.h>
+#include <invar/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -78,6 +79,49 @@ IV_API void iv_device_list_release(iv_device_list *list);
 IV_API const iv_driver_description *iv_device_list_driver(const iv_device_list *list);
 IV_API int iv_device_list_count(const iv_device_list *list);
 IV_API const iv_device_description *iv_device_list_at(const iv_device_list *list, int index);
+
+/* ---- a device in use ---- */
+
+/** A device that sessions run on and tensors lie on. Shared: any thread may use it. */
+typedef struct iv_device iv_device;
+
+/** Opens device `index`: the caller releases it.
+ *
+ * Works in the device's primary context, which the CUDA runtime and PyTorch use too, and leaves the thread's current context
+ * as it was. `options` may be NULL. Errors: UNSUPPORTED when there is no driver, it is too old, or Invar has no kernels for the
+ * device; DEVICE when there is no such device or it fails; OUT_OF_MEMORY. The message says what to do. */
+IV_API IV_MUST_CHECK iv_status iv_device_open(const iv_device_options *options, int index, iv_device **device,
+                                              iv_error *error);
+/** Lets go of a device. Sessions and tensors on it keep it in use. NULL is allowed. */
+IV_API void iv_device_release(iv_device *device);
+/** What it is called: "NVIDIA H200". Lives as long as the device. */
+IV_API const char *iv_device_name(const iv_device *device);
+IV_API int iv_device_index(const iv_device *device);
+
+/** A contiguous copy of a tensor on a device; it has been made when this returns. The caller releases it. Errors: UNSUPPORTED for
+ * text; INVALID_ARGUMENT for a tensor that already lies on a device; OUT_OF_MEMORY, DEVICE. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_to_device(iv_device *device, iv_tensor *tensor, iv_tensor **copy,
+                                                   iv_error *error);
+/** A contiguous copy on the host of a tensor, wherever it lies. The caller releases it. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_to_host(iv_device *device, iv_tensor *tensor, iv_tensor **copy,
+                                                 iv_error *error);
+/** Whether the tensor's elements lie on a device: its data are then an address there, which the host must not follow. */
+IV_API bool iv_tensor_is_on_device(const iv_tensor *tensor);
+
+/** What has been done on a device since it was opened, by everybody who uses this iv_device. */
+typedef struct iv_device_counters {
+    int64_t device_allocations; /**< blocks of device memory ever allocated */
+    int64_t device_bytes;       /**< in those that live */
+    int64_t copies_to_device;   /**< host to device, in graphs too */
+    int64_t bytes_to_device;
+    int64_t copies_to_host;
+    int64_t bytes_to_host;
+    int64_t copies_on_device;
+    int64_t kernels;
+    int64_t graph_launches;
+} iv_device_counters;
+
+IV_API void iv_device_count(const iv_device *device, iv_device_counters *counters);
 
 #ifdef __cplusplus
 }

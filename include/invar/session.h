@@ -5,6 +5,7 @@
 #ifndef INVAR_SESSION_H
 #define INVAR_SESSION_H
 
+#include <invar/device.h>
 #include <invar/model.h>
 
 #ifdef __cplusplus
@@ -25,8 +26,14 @@ typedef struct iv_node_event {
     const char *const *output_names; /**< NULL for an output that nobody wants */
     iv_value *outputs;    /**< the observer may replace a value by one of the same type and extents (release the old
                                one first). Tensors are valid until the observer returns: their memory is used again */
-    int64_t output_bytes; /**< of all its outputs */
+    int64_t output_bytes; /**< of all its outputs, or of a transfer */
+    bool on_device;       /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
+                               the host all the same */
 } iv_node_event;
+
+/** The `op` of events that are no node's: a value was copied between the host and a device. `name` is the value's, `kernel` is
+ * "to device" or "to host", and there are no outputs. */
+#define IV_TRANSFER "Transfer"
 
 /** Called after every node. A status other than IV_OK ends the run with that status (the observer fills the error). */
 typedef iv_status iv_observer(void *context, iv_node_event *event, iv_error *error);
@@ -47,10 +54,22 @@ typedef struct iv_session_options {
      * IV_ERROR_OUT_OF_MEMORY. 0, the default: the memory of the machine, or of the process's control group where that is
      * less, so that no single tensor can call for the system's out-of-memory killer. */
     int64_t memory_limit;
+    /** The device to run on, which the session keeps in use; NULL: the CPU. What has no kernel there runs on the CPU all the
+     * same, and iv_session_visit_placement says why. The bits are those of the CPU. */
+    iv_device *device;
+    /** A CUstream of the device's primary context to work in; NULL: a stream of the session's own. */
+    void *stream;
+    /** Names, or parts of names, of nodes or operators that stay on the CPU, separated by commas; NULL: none. */
+    const char *force_cpu;
+    /** Nodes that would run on the CPU are an error (IV_ERROR_UNSUPPORTED) that lists them. */
+    bool require_device;
+    /** Outputs that are made on the device stay there, and may be inputs of a later run without a copy; otherwise they are
+     * copied to the host. */
+    bool device_outputs;
 } iv_session_options;
 
 #define IV_SESSION_OPTIONS_DEFAULT                                                                 \
-    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0 }
+    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 IV_API IV_MUST_CHECK iv_status iv_session_create(iv_model *model, const iv_session_options *options,
@@ -71,6 +90,25 @@ IV_API IV_MUST_CHECK iv_status iv_session_run(iv_session *session, const iv_valu
 IV_API IV_MUST_CHECK iv_status iv_session_run_tensors(iv_session *session,
                                                       iv_tensor *const *inputs,
                                                       iv_tensor **outputs, iv_error *error);
+
+/** Where a node of the session's most recent run was computed. */
+typedef struct iv_placed_node {
+    const char *name;   /**< the node's, or of a transfer the value's */
+    const char *op;     /**< its operator, or IV_TRANSFER */
+    int depth;          /**< 0 in the model's own graph, more inside If, Loop and Scan */
+    bool on_device;     /**< of a transfer: whether it goes there */
+    bool by_data;       /**< where it runs was settled in the run, since only the data say what shapes it has */
+    const char *kernel; /**< what computes it; "reference" for its definition */
+    const char *why;    /**< why it does not run on the device; NULL where it does */
+} iv_placed_node;
+
+/** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them, and for the
+ * transfers that the plan needs, in the order of the run. Nodes whose results are known before the run are left out. Strings are
+ * valid until `visit` returns. Returns the number of nodes that did not run on the device; 0 as well when there was no run, or no
+ * device. */
+IV_API int iv_session_visit_placement(iv_session *session,
+                                      void (*visit)(void *context, const iv_placed_node *node),
+                                      void *context);
 
 /** Ends the run in progress, or else the next one, with IV_ERROR_INTERRUPTED and a message that names the node.
  *

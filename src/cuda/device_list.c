@@ -6,6 +6,7 @@
 #include "base/allocation.h"
 #include "base/configuration.h"
 #include "cuda/device.h"
+#include "cuda/device_open.h"
 
 typedef struct entry {
     iv_device_description description;
@@ -132,18 +133,23 @@ static iv_status describe_all(const iv_cuda_driver *driver, iv_device_list *list
     return IV_OK;
 }
 
+iv_status iv_device_read_options(const iv_device_options *given, iv_device_options *options,
+                                 iv_error *error) {
+    if (given == NULL)
+        return IV_OK;
+    if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "iv_device_options has %zu bytes where this library knows %zu: start from "
+                       "IV_DEVICE_OPTIONS_DEFAULT",
+                       given->struct_bytes, sizeof *given);
+    memcpy(options, given, given->struct_bytes);
+    return IV_OK;
+}
+
 iv_status iv_device_list_create(const iv_device_options *given, iv_device_list **list,
                                 iv_error *error) {
     iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
-    if (given != NULL) {
-        if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
-            return iv_fail(
-                error, IV_ERROR_INVALID_ARGUMENT,
-                "iv_device_options has %zu bytes where this library knows %zu: start from "
-                "IV_DEVICE_OPTIONS_DEFAULT",
-                given->struct_bytes, sizeof *given);
-        memcpy(&options, given, given->struct_bytes);
-    }
+    IV_TRY(iv_device_read_options(given, &options, error));
     const char *library = options.cuda_driver != NULL
                               ? options.cuda_driver
                               : iv_configuration_from_environment().cuda_driver;

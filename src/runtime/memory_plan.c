@@ -4,37 +4,57 @@
 
 #include "base/allocation.h"
 
-/* A block of memory: the value that owns it, and the steps between which somebody can see it through any view. */
+/* A block of memory: the copy of a value that owns it (iv_copy_index), and the steps between which somebody can see it through
+ * any view. */
 typedef struct block {
-    iv_value_id value;
+    size_t copy;
     size_t bytes;
     size_t offset;
     int64_t first, last;
     bool escapes; /* may be seen after the run: lies outside the arena */
-    bool merged;  /* lies in another value's block, and is part of its lifetime */
+    bool merged;  /* lies in another copy's block, and is part of its lifetime */
 } block;
 
+/* Everything is by copy. */
 typedef struct lifetimes {
-    block *blocks; /* one per value; bytes 0: nothing to place */
-    iv_value_id *roots; /* the value whose memory a value shares */
-    iv_value_id *homes; /* of a value that owns memory: the one whose place it takes over, or itself */
+    const iv_plan *plan;
+    const iv_program *program;
+    const iv_graph *graph;
+    size_t copies;
+    block *blocks; /* bytes 0: nothing to place */
+    size_t *roots; /* the copy whose memory a copy shares */
+    size_t *homes; /* of a copy that owns memory: the one whose place it takes over, or itself */
 } lifetimes;
 
 static bool keeps_inputs(const iv_op *op) {
     return (op->flags & (IV_OP_KEEPS | IV_OP_CONTROL)) != 0;
 }
 
-static void find_roots(lifetimes *all, const iv_graph *graph) {
-    for (size_t v = 0; v < graph->value_count; v++)
-        all->roots[v] = (iv_value_id)v;
-    for (size_t s = 0; s < graph->node_count; s++) {
-        const iv_node *node = graph->nodes[s];
+/* The copy of input `input` that step `step` reads. */
+static size_t read_copy(const lifetimes *all, size_t step, int input) {
+    const iv_planned_step *planned = &all->plan->steps[step];
+    return iv_copy_index(all->program, iv_input_side(planned->kernel, planned->side, input),
+                         all->graph->nodes[step]->inputs[input]);
+}
+
+/* A view lies on the side of its input. Where a dynamic step runs is open, so its output may be a view on either side. */
+static void find_roots(lifetimes *all) {
+    for (size_t c = 0; c < all->copies; c++)
+        all->roots[c] = c;
+    for (size_t s = 0; s < all->graph->node_count; s++) {
+        const iv_node *node = all->graph->nodes[s];
+        const iv_planned_step *planned = &all->plan->steps[s];
         if ((node->op->flags & IV_OP_VIEW) == 0 || node->input_count == 0 ||
             node->inputs[0] == IV_NO_VALUE)
             continue;
-        for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] != IV_NO_VALUE)
-                all->roots[node->outputs[i]] = all->roots[node->inputs[0]];
+        for (iv_side side = IV_HOST; side < IV_SIDES; side++) {
+            if (planned->mode != IV_STEP_DYNAMIC && planned->side != side)
+                continue;
+            for (int i = 0; i < node->output_count; i++) {
+                if (node->outputs[i] != IV_NO_VALUE)
+                    all->roots[iv_copy_index(all->program, side, node->outputs[i])] =
+                        all->roots[iv_copy_index(all->program, side, node->inputs[0])];
+            }
         }
     }
 }
@@ -47,47 +67,76 @@ static size_t fact_bytes(const iv_fact *fact) {
     return (size_t)elements * iv_dtype_size(fact->dtype);
 }
 
-/* Notes that step `step` sees a value: the memory that its root owns, and that of the copies that views have become on the way. */
-static void see(lifetimes *all, const iv_graph *graph, iv_value_id value, int64_t step, bool escapes) {
+/* Notes that step `step` sees a copy: the memory that its root owns, and that of the copies that views have become on the way. */
+static void see(lifetimes *all, size_t copy, int64_t step, bool escapes) {
     for (;;) {
-        block *seen = &all->blocks[value];
+        block *seen = &all->blocks[copy];
         seen->last = step > seen->last ? step : seen->last;
         seen->escapes = seen->escapes || escapes;
-        if (all->roots[value] == value)
+        if (all->roots[copy] == copy)
             return;
-        value = graph->nodes[graph->values[value].producer]->inputs[0];
+        const iv_value_info *info = &all->graph->values[copy % all->graph->value_count];
+        iv_side side = (iv_side)(copy / all->graph->value_count);
+        copy = iv_copy_index(all->program, side, all->graph->nodes[info->producer]->inputs[0]);
     }
 }
 
-static void find_lifetimes(lifetimes *all, const iv_plan *plan, const iv_program *program) {
-    const iv_graph *graph = program->graph;
+static void make(lifetimes *all, size_t copy, int64_t step) {
+    all->blocks[copy] = (block){.copy = copy,
+                                .bytes = fact_bytes(&all->plan->facts[copy % all->graph->value_count]),
+                                .first = step,
+                                .last = step};
+}
+
+/* Notes that step `step` reads a copy, which is brought from the other side right before the first step that needs it here. */
+static void use(lifetimes *all, size_t copy, int64_t step, bool escapes) {
+    iv_value_id value = (iv_value_id)(copy % all->graph->value_count);
+    size_t home = iv_copy_index(all->program, all->plan->sides[value], value);
+    if (copy != home && all->blocks[copy].bytes == 0) {
+        make(all, copy, step);
+        see(all, home, step, false);
+    }
+    see(all, copy, step, escapes);
+}
+
+/* Notes that a dynamic step reads a value on whichever side; a copy that it makes for itself has no planned place. */
+static void read_anywhere(lifetimes *all, iv_value_id value, int64_t step, bool escapes) {
+    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+        see(all, iv_copy_index(all->program, side, value), step, escapes);
+}
+
+static void find_lifetimes(lifetimes *all) {
+    const iv_graph *graph = all->graph;
+    const iv_plan *plan = all->plan;
     for (size_t s = 0; s < graph->node_count; s++) {
         const iv_node *node = graph->nodes[s];
         for (int i = 0; i < node->input_count; i++) {
-            if (node->inputs[i] != IV_NO_VALUE)
-                see(all, graph, node->inputs[i], (int64_t)s, keeps_inputs(node->op));
+            if (node->inputs[i] == IV_NO_VALUE)
+                continue;
+            if (plan->steps[s].mode == IV_STEP_STATIC)
+                use(all, read_copy(all, s, i), (int64_t)s, keeps_inputs(node->op));
+            else
+                read_anywhere(all, node->inputs[i], (int64_t)s, keeps_inputs(node->op));
         }
         bool owns = plan->steps[s].mode == IV_STEP_STATIC && !keeps_inputs(node->op);
         bool views = (node->op->flags & IV_OP_VIEW) != 0;
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] == IV_NO_VALUE || !owns || (views && !plan->copied[node->outputs[i]]))
-                continue;
-            block *made = &all->blocks[node->outputs[i]];
-            *made = (block){.value = node->outputs[i],
-                            .bytes = fact_bytes(&plan->facts[node->outputs[i]]),
-                            .first = (int64_t)s,
-                            .last = (int64_t)s};
+            if (node->outputs[i] != IV_NO_VALUE && owns && (!views || plan->copied[node->outputs[i]]))
+                make(all, iv_copy_index(all->program, plan->steps[s].side, node->outputs[i]), (int64_t)s);
         }
     }
-    for (size_t o = 0; o < graph->output_count; o++)
-        see(all, graph, graph->outputs[o], 0, true);
+    for (size_t o = 0; o < graph->output_count; o++) {
+        iv_side side = plan->host_outputs ? IV_HOST : plan->sides[graph->outputs[o]];
+        use(all, iv_copy_index(all->program, side, graph->outputs[o]), (int64_t)graph->node_count, true);
+    }
 }
 
 /* Whether only input `input` of the step sees the memory behind it. */
-static bool seen_once(const lifetimes *all, const iv_node *node, int input) {
+static bool seen_once(const lifetimes *all, size_t step, int input) {
+    const iv_node *node = all->graph->nodes[step];
+    size_t root = all->roots[read_copy(all, step, input)];
     for (int i = 0; i < node->input_count; i++) {
-        if (i != input && node->inputs[i] != IV_NO_VALUE &&
-            all->roots[node->inputs[i]] == all->roots[node->inputs[input]])
+        if (i != input && node->inputs[i] != IV_NO_VALUE && all->roots[read_copy(all, step, i)] == root)
             return false;
     }
     return true;
@@ -95,21 +144,22 @@ static bool seen_once(const lifetimes *all, const iv_node *node, int input) {
 
 /* Lets outputs take over the place of an input that dies with their step, where the kernel offers it. In step order, so
  * that a chain of them keeps one place. */
-static void merge_in_place(lifetimes *all, const iv_plan *plan, const iv_graph *graph) {
-    for (size_t v = 0; v < graph->value_count; v++)
-        all->homes[v] = (iv_value_id)v;
-    for (size_t s = 0; s < graph->node_count; s++) {
-        const iv_node *node = graph->nodes[s];
-        int input = plan->steps[s].mode == IV_STEP_STATIC ? plan->steps[s].in_place : -1;
-        if (input < 0 || node->inputs[input] == IV_NO_VALUE || !seen_once(all, node, input))
+static void merge_in_place(lifetimes *all) {
+    for (size_t c = 0; c < all->copies; c++)
+        all->homes[c] = c;
+    for (size_t s = 0; s < all->graph->node_count; s++) {
+        const iv_node *node = all->graph->nodes[s];
+        const iv_planned_step *planned = &all->plan->steps[s];
+        int input = planned->mode == IV_STEP_STATIC ? planned->in_place : -1;
+        if (input < 0 || node->inputs[input] == IV_NO_VALUE || !seen_once(all, s, input))
             continue;
-        const block *dying = &all->blocks[all->roots[node->inputs[input]]];
-        block *made = &all->blocks[node->outputs[0]];
+        const block *dying = &all->blocks[all->roots[read_copy(all, s, input)]];
+        block *made = &all->blocks[iv_copy_index(all->program, planned->side, node->outputs[0])];
         if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s ||
             dying->escapes || made->escapes)
             continue;
-        iv_value_id home = all->homes[dying->value];
-        all->homes[made->value] = home;
+        size_t home = all->homes[dying->copy];
+        all->homes[made->copy] = home;
         all->blocks[home].last = made->last;
         made->merged = true;
     }
@@ -149,8 +199,8 @@ iv_status iv_memory_plan_blame(const iv_plan *plan, const iv_program *program, i
 static iv_status check_total(const lifetimes *all, const iv_plan *plan, const iv_program *program,
                              iv_error *error) {
     int64_t total = 0;
-    for (size_t v = 0; v < program->graph->value_count; v++) {
-        if (!__builtin_add_overflow(total, align(all->blocks[v].bytes), &total))
+    for (size_t c = 0; c < all->copies; c++) {
+        if (!__builtin_add_overflow(total, align(all->blocks[c].bytes), &total))
             continue;
         return iv_memory_plan_blame(plan, program,
                                     iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
@@ -164,7 +214,7 @@ static int larger_first(const void *left, const void *right) {
     const block *first = left, *second = right;
     if (first->bytes != second->bytes)
         return first->bytes < second->bytes ? 1 : -1;
-    return (first->value > second->value) - (first->value < second->value);
+    return (first->copy > second->copy) - (first->copy < second->copy);
 }
 
 static bool live_together(const block *left, const block *right) {
@@ -196,48 +246,59 @@ static size_t place(block *blocks, size_t count, block **placed) {
     return arena;
 }
 
-/* Blocks in the arena; `all->blocks` is in another order afterwards. */
-static void place_all(lifetimes *all, iv_plan *plan, size_t values, block **placed) {
-    size_t count = 0;
-    for (size_t v = 0; v < values; v++) {
-        plan->offsets[v] = -1;
-        const block *block = &all->blocks[v];
+/* Places the blocks of one side: `blocks` has room for them, `placed` too. */
+static size_t place_side(const lifetimes *all, iv_plan *plan, iv_side side, block *blocks, block **placed) {
+    size_t values = all->graph->value_count, count = 0;
+    for (size_t c = (size_t)side * values; c < ((size_t)side + 1) * values; c++) {
+        const block *block = &all->blocks[c];
         if (block->bytes != 0 && !block->escapes && !block->merged)
-            all->blocks[count++] = *block;
-        else if (!block->merged)
-            all->homes[v] = IV_NO_VALUE;
+            blocks[count++] = *block;
     }
-    qsort(all->blocks, count, sizeof *all->blocks, larger_first);
-    plan->arena_bytes = place(all->blocks, count, placed);
+    qsort(blocks, count, sizeof *blocks, larger_first);
+    size_t arena = place(blocks, count, placed);
     for (size_t i = 0; i < count; i++)
-        plan->offsets[all->blocks[i].value] = (int64_t)all->blocks[i].offset;
-    for (size_t v = 0; v < values; v++) {
-        if (all->homes[v] != IV_NO_VALUE)
-            plan->offsets[v] = plan->offsets[all->homes[v]];
+        plan->offsets[blocks[i].copy] = (int64_t)blocks[i].offset;
+    return arena;
+}
+
+static void place_all(const lifetimes *all, iv_plan *plan, block *blocks, block **placed) {
+    for (size_t c = 0; c < all->copies; c++)
+        plan->offsets[c] = -1;
+    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+        plan->arena_bytes[side] = place_side(all, plan, side, blocks, placed);
+    for (size_t c = 0; c < all->copies; c++) {
+        if (all->blocks[c].merged)
+            plan->offsets[c] = plan->offsets[all->homes[c]];
     }
 }
 
 iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *error) {
-    size_t values = program->graph->value_count;
-    lifetimes all = {iv_allocate_array(values, sizeof *all.blocks),
-                     iv_allocate_array(values, sizeof *all.roots),
-                     iv_allocate_array(values, sizeof *all.homes)};
-    block **placed = iv_allocate_array(values, sizeof *placed);
+    size_t copies = IV_SIDES * program->graph->value_count;
+    lifetimes all = {.plan = plan,
+                     .program = program,
+                     .graph = program->graph,
+                     .copies = copies,
+                     .blocks = iv_allocate_array(copies, sizeof *all.blocks),
+                     .roots = iv_allocate_array(copies, sizeof *all.roots),
+                     .homes = iv_allocate_array(copies, sizeof *all.homes)};
+    block *blocks = iv_allocate_array(program->graph->value_count, sizeof *blocks);
+    block **placed = iv_allocate_array(program->graph->value_count, sizeof *placed);
     iv_status status = IV_OK;
-    if (all.blocks == NULL || all.roots == NULL || all.homes == NULL || placed == NULL) {
-        status = iv_fail_memory(error, values * sizeof *all.blocks);
+    if (all.blocks == NULL || all.roots == NULL || all.homes == NULL || blocks == NULL || placed == NULL) {
+        status = iv_fail_memory(error, copies * sizeof *all.blocks);
     } else {
-        find_roots(&all, program->graph);
-        find_lifetimes(&all, plan, program);
+        find_roots(&all);
+        find_lifetimes(&all);
         status = check_total(&all, plan, program, error);
     }
     if (status == IV_OK) {
-        merge_in_place(&all, plan, program->graph);
-        place_all(&all, plan, values, placed);
+        merge_in_place(&all);
+        place_all(&all, plan, blocks, placed);
     }
     iv_free(all.blocks);
     iv_free(all.roots);
     iv_free(all.homes);
+    iv_free(blocks);
     iv_free(placed);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "runtime/plan.h"
 
+#include <string.h>
 
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
@@ -23,12 +24,13 @@ static bool input_fits(const iv_fact *fact, iv_value value) {
     return true;
 }
 
-bool iv_plan_fits(const iv_plan *plan, const iv_program *program, const iv_value *inputs) {
+bool iv_plan_fits(const iv_plan *plan, const iv_program *program, bool host_outputs, const iv_value *inputs) {
     for (size_t i = 0; i < program->graph->input_count; i++) {
-        if (!input_fits(&plan->facts[program->graph->inputs[i]], inputs[i]))
+        iv_value_id input = program->graph->inputs[i];
+        if (!input_fits(&plan->facts[input], inputs[i]) || plan->sides[input] != iv_value_side(inputs[i]))
             return false;
     }
-    return true;
+    return plan->host_outputs == host_outputs;
 }
 
 /* ---- steps ---- */
@@ -45,24 +47,80 @@ static iv_step_mode step_mode(const iv_node *node, const iv_fact *facts) {
     return known ? IV_STEP_SKIP : concrete ? IV_STEP_STATIC : IV_STEP_DYNAMIC;
 }
 
-static iv_status choose_kernel(iv_plan *plan, iv_program *program, size_t step, iv_error *error) {
-    const iv_node *node = program->steps[step].node;
+/* What the step knows: facts of its inputs, then of its outputs, all borrowed. */
+typedef struct step_facts {
+    iv_fact *outputs;
+    const iv_fact **inputs;
+} step_facts;
+
+static iv_status gather_facts(const iv_plan *plan, const iv_node *node, step_facts *facts, iv_error *error) {
     size_t bytes = (size_t)node->input_count * sizeof(iv_fact *) +
                    (size_t)node->output_count * sizeof(iv_fact);
-    iv_fact *outputs = iv_allocate_array(1, bytes);
-    if (outputs == NULL)
+    facts->outputs = iv_allocate_array(1, bytes);
+    if (facts->outputs == NULL)
         return iv_fail_memory(error, bytes);
-    const iv_fact **inputs = (const iv_fact **)(void *)(outputs + node->output_count);
+    facts->inputs = (const iv_fact **)(void *)(facts->outputs + node->output_count);
     for (int i = 0; i < node->input_count; i++)
-        inputs[i] = node->inputs[i] != IV_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
+        facts->inputs[i] = node->inputs[i] != IV_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] != IV_NO_VALUE)
-            outputs[i] = plan->facts[node->outputs[i]]; /* borrowed for the query */
+            facts->outputs[i] = plan->facts[node->outputs[i]];
     }
-    iv_status status = iv_program_choose(program, step, inputs, outputs, &plan->steps[step].kernel,
-                                         &plan->steps[step].state, &plan->steps[step].in_place,
-                                         error);
-    iv_free(outputs);
+    return IV_OK;
+}
+
+iv_status iv_plan_explain(iv_planned_step *step, const char *why, iv_error *error) {
+    if (why == NULL || step->why == NULL || strcmp(step->why, why) != 0) {
+        iv_free(step->why);
+        step->why = NULL;
+    }
+    if (why == NULL || step->why != NULL)
+        return IV_OK;
+    size_t bytes = strlen(why) + 1;
+    step->why = iv_allocate(bytes);
+    if (step->why == NULL)
+        return iv_fail_memory(error, bytes);
+    memcpy(step->why, why, bytes);
+    return IV_OK;
+}
+
+static iv_status choose_kernel(iv_planned_step *planned, iv_program *program, const iv_placement *placement,
+                               size_t step, const step_facts *facts, iv_error *error) {
+    char why[IV_WHY_BYTES];
+    planned->in_place = -1;
+    if (placement->lane != NULL) {
+        IV_TRY(iv_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
+        planned->side = planned->kernel != NULL ? IV_DEVICE : IV_HOST;
+        if (planned->side == IV_DEVICE)
+            return IV_OK;
+        IV_TRY(iv_plan_explain(planned, why, error));
+    }
+    return iv_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel,
+                             &planned->state, &planned->in_place, error);
+}
+
+/* Chooses where and by which kernel a static step runs. With a device, a step that reads what only the data shape becomes
+ * dynamic: it is placed when its inputs are there. */
+static iv_status plan_step(iv_plan *plan, iv_program *program, const iv_placement *placement, size_t step,
+                           iv_error *error) {
+    const iv_node *node = program->steps[step].node;
+    iv_planned_step *planned = &plan->steps[step];
+    planned->mode = step_mode(node, plan->facts);
+    for (int i = 0; i < node->input_count && placement->lane != NULL && planned->mode == IV_STEP_STATIC; i++) {
+        const iv_fact *fact = node->inputs[i] != IV_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
+        if (fact != NULL && fact->kind == IV_KIND_TENSOR && !iv_fact_is_concrete(fact, NULL))
+            planned->mode = IV_STEP_DYNAMIC;
+    }
+    if (planned->mode != IV_STEP_STATIC)
+        return IV_OK;
+    step_facts facts;
+    IV_TRY(gather_facts(plan, node, &facts, error));
+    iv_status status = choose_kernel(planned, program, placement, step, &facts, error);
+    iv_free(facts.outputs);
+    for (int i = 0; i < node->output_count && status == IV_OK; i++) {
+        if (node->outputs[i] != IV_NO_VALUE)
+            plan->sides[node->outputs[i]] = planned->side;
+    }
     return status;
 }
 
@@ -76,30 +134,36 @@ static iv_status infer_facts(iv_plan *plan, iv_program *program, const iv_value 
     return iv_graph_infer(graph, plan->scope, plan->facts, error);
 }
 
-static iv_status fill_plan(iv_plan *plan, iv_program *program, const iv_value *inputs,
-                           iv_error *error) {
+static iv_status fill_plan(iv_plan *plan, iv_program *program, const iv_placement *placement,
+                           const iv_value *inputs, iv_error *error) {
     const iv_graph *graph = program->graph;
+    size_t values = graph->value_count;
     IV_TRY(iv_scope_create(&plan->scope, error));
-    plan->facts = iv_allocate_array(graph->value_count, sizeof *plan->facts);
-    plan->offsets = iv_allocate_array(graph->value_count, sizeof *plan->offsets);
-    plan->copied = iv_allocate_array(graph->value_count, sizeof *plan->copied);
+    plan->facts = iv_allocate_array(values, sizeof *plan->facts);
+    plan->sides = iv_allocate_array(values, sizeof *plan->sides);
+    plan->offsets = iv_allocate_array(values, IV_SIDES * sizeof *plan->offsets);
+    plan->copied = iv_allocate_array(values, sizeof *plan->copied);
     plan->steps = iv_allocate_array(program->step_count, sizeof *plan->steps);
-    if (plan->facts == NULL || plan->offsets == NULL || plan->copied == NULL || plan->steps == NULL)
-        return iv_fail_memory(error, graph->value_count * sizeof *plan->facts);
+    if (placement->lane != NULL)
+        plan->constants = iv_allocate_array(values, sizeof(iv_tensor *));
+    if (plan->facts == NULL || plan->sides == NULL || plan->offsets == NULL || plan->copied == NULL ||
+        plan->steps == NULL || (placement->lane != NULL && plan->constants == NULL))
+        return iv_fail_memory(error, values * sizeof *plan->facts);
+    for (size_t i = 0; i < graph->input_count; i++)
+        plan->sides[graph->inputs[i]] = iv_value_side(inputs[i]);
     IV_TRY(infer_facts(plan, program, inputs, error));
-    for (size_t s = 0; s < program->step_count; s++) {
-        plan->steps[s].mode = step_mode(program->steps[s].node, plan->facts);
-        if (plan->steps[s].mode == IV_STEP_STATIC)
-            IV_TRY(choose_kernel(plan, program, s, error));
-    }
+    for (size_t s = 0; s < program->step_count; s++)
+        IV_TRY(plan_step(plan, program, placement, s, error));
     return iv_memory_plan(plan, program, error);
 }
 
-iv_status iv_plan_create(iv_program *program, const iv_value *inputs, iv_plan **plan, iv_error *error) {
+iv_status iv_plan_create(iv_program *program, const iv_placement *placement, bool host_outputs,
+                         const iv_value *inputs, iv_plan **plan, iv_error *error) {
     iv_plan *fresh = iv_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
-    iv_status status = fill_plan(fresh, program, inputs, error);
+    fresh->host_outputs = host_outputs;
+    iv_status status = fill_plan(fresh, program, placement, inputs, error);
     if (status != IV_OK) {
         iv_plan_destroy(fresh, program);
         return status;
@@ -113,7 +177,13 @@ void iv_plan_destroy(iv_plan *plan, const iv_program *program) {
         return;
     for (size_t v = 0; plan->facts != NULL && v < program->graph->value_count; v++)
         iv_fact_clear(&plan->facts[v]);
+    for (size_t v = 0; plan->constants != NULL && v < program->graph->value_count; v++)
+        iv_tensor_release(plan->constants[v]);
+    for (size_t i = 0; plan->steps != NULL && i < program->step_count; i++)
+        iv_free(plan->steps[i].why);
+    iv_free(plan->constants);
     iv_free(plan->facts);
+    iv_free(plan->sides);
     iv_free(plan->offsets);
     iv_free(plan->copied);
     iv_free(plan->steps);

@@ -108,6 +108,14 @@ static void destroy_step(iv_step *step) {
 void iv_program_destroy(iv_program *program) {
     if (program == NULL)
         return;
+    while (program->constants != NULL) {
+        iv_program_constants *next = program->constants->next;
+        for (size_t v = 0; v < program->graph->value_count; v++)
+            iv_tensor_release(program->constants->tensors[v]);
+        iv_free(program->constants->tensors);
+        iv_free(program->constants);
+        program->constants = next;
+    }
     for (size_t i = 0; i < program->step_count; i++)
         destroy_step(&program->steps[i]);
     iv_free(program->steps);
@@ -164,6 +172,44 @@ iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *con
         return IV_OK;
     pthread_mutex_lock(&program->lock);
     iv_status status = prepared_state(&program->steps[step], *kernel, &query, state, error);
+    pthread_mutex_unlock(&program->lock);
+    return status;
+}
+
+/* ---- constants on devices ---- */
+
+/* Under the lock. */
+static iv_status constants_on(iv_program *program, const iv_cuda_device *device,
+                              iv_program_constants **constants, iv_error *error) {
+    for (iv_program_constants *known = program->constants; known != NULL; known = known->next) {
+        if (known->device == device) {
+            *constants = known;
+            return IV_OK;
+        }
+    }
+    size_t values = program->graph->value_count;
+    iv_program_constants *fresh = iv_allocate_array(1, sizeof *fresh);
+    iv_tensor **tensors = iv_allocate_array(values, sizeof(iv_tensor *));
+    if (fresh == NULL || tensors == NULL) {
+        iv_free(fresh);
+        iv_free(tensors);
+        return iv_fail_memory(error, values * sizeof(iv_tensor *));
+    }
+    *fresh = (iv_program_constants){device, tensors, program->constants};
+    program->constants = *constants = fresh;
+    return IV_OK;
+}
+
+iv_status iv_program_constant(iv_program *program, iv_value_id value, iv_lane *lane, iv_tensor **constant,
+                              iv_error *error) {
+    iv_program_constants *constants;
+    pthread_mutex_lock(&program->lock);
+    iv_status status = constants_on(program, lane->device, &constants, error);
+    if (status == IV_OK && constants->tensors[value] == NULL)
+        status = iv_lane_to_device(lane, program->graph->values[value].fact.constant,
+                                   &constants->tensors[value], error);
+    if (status == IV_OK)
+        *constant = iv_tensor_retain(constants->tensors[value]);
     pthread_mutex_unlock(&program->lock);
     return status;
 }

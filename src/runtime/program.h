@@ -4,9 +4,17 @@
 
 #include <pthread.h>
 
+#include "cuda/lane.h"
 #include "runtime/backend.h"
 
 typedef struct iv_program iv_program;
+
+/* The graph's constants on a device, one per value, NULL until somebody wants it there. */
+typedef struct iv_program_constants {
+    const iv_cuda_device *device;
+    iv_tensor **tensors;
+    struct iv_program_constants *next;
+} iv_program_constants;
 
 /* What a kernel prepared for a node. */
 typedef struct iv_kernel_state {
@@ -30,6 +38,7 @@ struct iv_program {
     bool reference_only;
     size_t step_count;
     iv_step *steps;
+    iv_program_constants *constants; /* guarded by the lock */
     pthread_mutex_t lock;
 };
 
@@ -46,5 +55,10 @@ const iv_program *iv_step_program(const iv_step *step, const iv_graph *graph);
 iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *const *inputs,
                             const iv_fact *outputs, const iv_kernel **kernel, void **state,
                             int *in_place, iv_error *error);
+
+/** The graph's constant `value` on the lane's device, uploaded when it is first wanted there: retained for the caller. May be
+ * called from several threads, each with a lane of its own, between iv_cuda_enter and iv_cuda_leave. */
+iv_status iv_program_constant(iv_program *program, iv_value_id value, iv_lane *lane, iv_tensor **constant,
+                              iv_error *error);
 
 #endif

@@ -1,7 +1,7 @@
-#include "runtime/runner.h"
+#include "runtime/runner_internal.h"
 
+#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
@@ -9,150 +9,35 @@
 /* Plans kept per runner; the least recently used one goes. */
 #define PLAN_LIMIT 8
 
-typedef struct scratch_block {
-    void *memory;
-    size_t bytes;
-} scratch_block;
-
-struct iv_runner {
-    iv_frame frame; /* first, so that a frame is its runner */
-    iv_program *program;
-    const iv_run_settings *settings;
-    int depth;
-    iv_plan *plans; /* most recently used first */
-    iv_storage *arena;
-    size_t scratch_used, scratch_count, scratch_capacity;
-    scratch_block *scratch;
-    size_t nested_count, nested_capacity;
-    iv_runner **nested; /* one per graph of a node that has run */
-    /* The run in progress. */
-    iv_plan *plan;
-    iv_value *values;
-    const iv_step *step;
-};
-
-/* ---- the frame: memory and nested graphs for calls ---- */
-
-static iv_status allocate_output(iv_frame *frame, const iv_call *call, int index, size_t bytes,
-                                 iv_storage **storage, char **data) {
-    iv_runner *runner = (iv_runner *)frame;
-    iv_value_id value = call->node->outputs[index];
-    int64_t offset = value != IV_NO_VALUE ? runner->plan->offsets[value] : -1;
-    if (offset >= 0) {
-        *storage = iv_storage_retain(runner->arena);
-        *data = (char *)runner->arena->data + offset;
-        return IV_OK;
-    }
-    /* A view that is a copy this time gets a place in the arena before the next run. */
-    size_t step = (size_t)(runner->step - runner->program->steps);
-    if (value != IV_NO_VALUE && (call->node->op->flags & IV_OP_VIEW) != 0 &&
-        runner->plan->steps[step].mode == IV_STEP_STATIC && !runner->plan->copied[value])
-        runner->plan->copied[value] = runner->plan->outdated = true;
-    IV_TRY(iv_storage_create(bytes, storage, call->error));
-    *data = (*storage)->data;
-    return IV_OK;
-}
-
-static iv_status take_scratch(iv_frame *frame, const iv_call *call, size_t bytes, void **memory) {
-    iv_runner *runner = (iv_runner *)frame;
-    if (!iv_grow((void **)&runner->scratch, &runner->scratch_capacity, runner->scratch_used + 1,
-                 sizeof *runner->scratch))
-        return iv_fail_memory(call->error, sizeof *runner->scratch);
-    if (runner->scratch_used == runner->scratch_count)
-        runner->scratch[runner->scratch_count++] = (scratch_block){0};
-    scratch_block *block = &runner->scratch[runner->scratch_used];
-    if (block->bytes < bytes) {
-        void *larger = iv_allocate(bytes);
-        if (larger == NULL)
-            return iv_fail_memory(call->error, bytes);
-        iv_free(block->memory);
-        *block = (scratch_block){larger, bytes};
-    }
-    runner->scratch_used++;
-    *memory = block->memory;
-    return IV_OK;
-}
-
-static iv_status nested_runner(iv_runner *runner, const iv_graph *graph, iv_runner **nested,
-                               iv_error *error) {
-    for (size_t i = 0; i < runner->nested_count; i++) {
-        if (runner->nested[i]->program->graph == graph) {
-            *nested = runner->nested[i];
-            return IV_OK;
-        }
-    }
-    iv_program *program = (iv_program *)iv_step_program(runner->step, graph);
-    if (program == NULL)
-        return iv_fail(error, IV_ERROR_INTERNAL, "node %s: graph %s is not its own",
-                       runner->step->node->name, graph->name);
-    if (!iv_grow((void **)&runner->nested, &runner->nested_capacity, runner->nested_count + 1,
-                 sizeof *runner->nested))
-        return iv_fail_memory(error, sizeof *runner->nested);
-    IV_TRY(iv_runner_create(program, runner->settings, runner->depth + 1, nested, error));
-    runner->nested[runner->nested_count++] = *nested;
-    return IV_OK;
-}
-
-static iv_status run_graph(iv_frame *frame, const iv_call *call, const iv_graph *graph,
-                           int input_count, const iv_value *inputs, iv_value *outputs) {
-    iv_runner *runner = (iv_runner *)frame, *nested;
-    int captures = call->node->capture_count;
-    if (graph->input_count != (size_t)(input_count + captures))
-        return iv_call_fail(call, IV_ERROR_INVALID_MODEL, "graph %s takes %zu inputs where %d are given",
-                            graph->name, graph->input_count - (size_t)captures, input_count);
-    IV_TRY(nested_runner(runner, graph, &nested, call->error));
-    iv_value *all = iv_allocate_array(graph->input_count, sizeof *all);
-    if (all == NULL)
-        return iv_fail_memory(call->error, graph->input_count * sizeof *all);
-    if (input_count != 0)
-        memcpy(all, inputs, (size_t)input_count * sizeof *all);
-    if (captures != 0)
-        memcpy(all + input_count, call->inputs + call->input_count - captures,
-               (size_t)captures * sizeof *all);
-    iv_status status = iv_runner_run(nested, all, outputs, call->error);
-    iv_free(all);
-    return status;
-}
-
-/* ---- ending early ---- */
-
-static bool interrupted(const iv_runner *runner) {
-    iv_run_control *control = runner->settings->control;
-    return control != NULL && atomic_load_explicit(&control->interrupted, memory_order_relaxed) != 0;
-}
-
-static iv_status begin_iteration(iv_frame *frame, const iv_call *call, int64_t iteration) {
-    const iv_runner *runner = (iv_runner *)frame;
-    iv_run_control *control = runner->settings->control;
-    if (interrupted(runner))
-        return iv_call_fail(call, IV_ERROR_INTERRUPTED, "interrupted before iteration %lld",
-                            (long long)iteration);
-    if (control == NULL)
-        return IV_OK;
-    if (control->iterations >= control->iteration_limit)
-        return iv_call_fail(call, IV_ERROR_LIMIT,
-                            "iteration %lld would be one more than the %lld that the loops of a run may do "
-                            "together: a higher iteration limit allows it",
-                            (long long)iteration, (long long)control->iteration_limit);
-    control->iterations++;
-    return IV_OK;
-}
-
 /* ---- a runner ---- */
+
+static iv_status fill_runner(iv_runner *runner, iv_error *error) {
+    size_t values = runner->program->graph->value_count;
+    const iv_lane *lane = runner->settings->placement.lane;
+    runner->values = iv_allocate_array(values, IV_SIDES * sizeof *runner->values);
+    if (runner->values == NULL)
+        return iv_fail_memory(error, values * sizeof *runner->values);
+    if (lane == NULL || runner->program->step_count == 0)
+        return IV_OK;
+    size_t bytes = runner->program->step_count * sizeof(uint32_t);
+    IV_TRY(iv_cuda_pinned_create(lane->device, bytes, &runner->faults, error));
+    memset(runner->faults->data, 0, bytes);
+    return IV_OK;
+}
 
 iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings, int depth,
                            iv_runner **runner, iv_error *error) {
     iv_runner *fresh = iv_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
-    fresh->frame = (iv_frame){allocate_output, take_scratch, run_graph, NULL, begin_iteration};
+    fresh->frame = iv_runner_frame;
     fresh->program = program;
     fresh->settings = settings;
     fresh->depth = depth;
-    fresh->values = iv_allocate_array(program->graph->value_count, sizeof *fresh->values);
-    if (fresh->values == NULL) {
-        iv_free(fresh);
-        return iv_fail_memory(error, program->graph->value_count * sizeof *fresh->values);
+    iv_status status = fill_runner(fresh, error);
+    if (status != IV_OK) {
+        iv_runner_destroy(fresh);
+        return status;
     }
     *runner = fresh;
     return IV_OK;
@@ -167,27 +52,77 @@ void iv_runner_destroy(iv_runner *runner) {
     for (size_t i = 0; i < runner->scratch_count; i++)
         iv_free(runner->scratch[i].memory);
     iv_free(runner->scratch);
+    for (size_t i = 0; i < runner->device_scratch_count; i++)
+        iv_storage_release(runner->device_scratch[i]);
+    iv_free(runner->device_scratch);
     while (runner->plans != NULL) {
         iv_plan *next = runner->plans->next;
         iv_plan_destroy(runner->plans, runner->program);
         runner->plans = next;
     }
-    iv_storage_release(runner->arena);
+    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+        iv_storage_release(runner->arenas[side]);
+    iv_cuda_pinned_destroy(runner->faults);
     iv_free(runner->values);
     iv_free(runner);
 }
 
+/* Makes the arena of a side as large as the plan needs it. */
+static iv_status fit_arena(iv_runner *runner, iv_side side, iv_error *error) {
+    const iv_plan *plan = runner->plan;
+    iv_storage **arena = &runner->arenas[side], *larger;
+    size_t bytes = plan->arena_bytes[side];
+    bool wanted = side == IV_HOST || bytes != 0;
+    if (!wanted || (*arena != NULL && (*arena)->bytes >= bytes))
+        return IV_OK;
+    iv_status status = side == IV_HOST
+                           ? iv_storage_create(bytes, &larger, error)
+                           : iv_lane_storage(runner->settings->placement.lane, bytes, &larger, error);
+    if (status != IV_OK)
+        return iv_memory_plan_blame(plan, runner->program, status, error);
+    iv_storage_release(*arena);
+    *arena = larger;
+    return IV_OK;
+}
+
 /* The plan for these inputs, made now if there is none, moved to the front of the list. */
-static iv_status find_plan(iv_runner *runner, const iv_value *inputs, iv_error *error) {
+/* Lists the steps that would not run on the device, as an error. */
+static iv_status refuse_cpu_steps(const iv_runner *runner, const iv_plan *plan, iv_error *error) {
+    char list[IV_ERROR_MESSAGE_BYTES - 256];
+    size_t used = 0, count = 0;
+    for (size_t s = 0; s < runner->program->step_count; s++) {
+        const iv_planned_step *planned = &plan->steps[s];
+        const iv_node *node = runner->program->steps[s].node;
+        bool refused = planned->mode == IV_STEP_STATIC && planned->side == IV_HOST;
+        if (!refused)
+            continue;
+        count++;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s (%s): %s", used > 0 ? "; " : "", node->name,
+                                     node->op->name, planned->why);
+    }
+    if (count == 0)
+        return IV_OK;
+    return iv_fail(error, IV_ERROR_UNSUPPORTED, "%zu node%s would run on the CPU, and the device is required: %s", count,
+                   count == 1 ? "" : "s", list);
+}
+
+static iv_status find_plan(iv_runner *runner, bool host_outputs, const iv_value *inputs, iv_error *error) {
     iv_plan **link = &runner->plans, *plan;
     int count = 0;
-    for (; *link != NULL && !iv_plan_fits(*link, runner->program, inputs); link = &(*link)->next)
+    for (; *link != NULL && !iv_plan_fits(*link, runner->program, host_outputs, inputs); link = &(*link)->next)
         count++;
     if (*link != NULL) {
         plan = *link;
         *link = plan->next;
     } else {
-        IV_TRY(iv_plan_create(runner->program, inputs, &plan, error));
+        IV_TRY(iv_plan_create(runner->program, &runner->settings->placement, host_outputs, inputs, &plan, error));
+        iv_status status =
+            runner->settings->require_device ? refuse_cpu_steps(runner, plan, error) : IV_OK;
+        if (status != IV_OK) {
+            iv_plan_destroy(plan, runner->program);
+            return status;
+        }
         if (count >= PLAN_LIMIT) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
@@ -202,39 +137,102 @@ static iv_status find_plan(iv_runner *runner, const iv_value *inputs, iv_error *
         IV_TRY(iv_memory_plan(plan, runner->program, error));
         plan->outdated = false;
     }
-    if (runner->arena == NULL || runner->arena->bytes < plan->arena_bytes) {
-        iv_storage *larger;
-        iv_status status = iv_storage_create(plan->arena_bytes, &larger, error);
-        if (status != IV_OK)
-            return iv_memory_plan_blame(plan, runner->program, status, error);
-        iv_storage_release(runner->arena);
-        runner->arena = larger;
+    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+        IV_TRY(fit_arena(runner, side, error));
+    return IV_OK;
+}
+
+/* ---- values on their sides ---- */
+
+iv_value iv_runner_value(const iv_runner *runner, iv_side side, iv_value_id value) {
+    if (value == IV_NO_VALUE)
+        return (iv_value){0};
+    iv_value found = runner->values[iv_copy_index(runner->program, side, value)];
+    if (found.kind != IV_KIND_NONE)
+        return found;
+    iv_tensor *constant = side == IV_HOST                   ? runner->plan->facts[value].constant
+                          : runner->plan->constants != NULL ? runner->plan->constants[value]
+                                                            : NULL;
+    return constant != NULL ? iv_value_of_tensor(constant) : found;
+}
+
+/* Constants of the model are uploaded once for all its sessions on the device, those that follow from extents once for each
+ * plan. */
+static iv_status bring_constant(iv_runner *runner, iv_value_id value, iv_error *error) {
+    iv_tensor *constant = runner->plan->facts[value].constant;
+    iv_lane *lane = runner->settings->placement.lane;
+    if (constant == runner->program->graph->values[value].fact.constant)
+        return iv_program_constant(runner->program, value, lane, &runner->plan->constants[value], error);
+    return iv_lane_to_device(lane, constant, &runner->plan->constants[value], error);
+}
+
+static iv_status make_copy(iv_runner *runner, iv_value_id value, iv_side side, bool planned,
+                           const iv_tensor *source, iv_tensor **tensor, iv_error *error) {
+    size_t bytes = (size_t)iv_tensor_elements(source) * iv_dtype_size(source->dtype);
+    int64_t offset = planned ? runner->plan->offsets[iv_copy_index(runner->program, side, value)] : -1;
+    iv_storage *storage;
+    char *data;
+    IV_TRY(iv_runner_allocate(runner, side, offset, bytes, &storage, &data, error));
+    iv_status status = iv_tensor_over(storage, data, source->dtype, source->rank, source->dims, NULL, tensor, error);
+    iv_storage_release(storage);
+    return status;
+}
+
+iv_status iv_runner_bring(iv_runner *runner, iv_value_id value, iv_side side, bool planned, iv_error *error) {
+    if (value == IV_NO_VALUE || iv_runner_value(runner, side, value).kind != IV_KIND_NONE)
+        return IV_OK;
+    iv_lane *lane = runner->settings->placement.lane;
+    iv_value source = runner->values[iv_copy_index(runner->program, side == IV_HOST ? IV_DEVICE : IV_HOST, value)];
+    if (side == IV_DEVICE && source.kind == IV_KIND_NONE && runner->plan->facts[value].constant != NULL)
+        return bring_constant(runner, value, error);
+    if (source.kind == IV_KIND_NONE)
+        return IV_OK;
+    if (source.kind != IV_KIND_TENSOR)
+        return iv_fail(error, IV_ERROR_INTERNAL, "value %s is a sequence, which has no place on a device",
+                       runner->program->graph->values[value].name);
+    iv_tensor *tensor;
+    int64_t start = runner->settings->observer != NULL ? iv_now_ns() : 0;
+    IV_TRY(make_copy(runner, value, side, planned, source.tensor, &tensor, error));
+    iv_status status = side == IV_DEVICE ? iv_lane_upload(lane, tensor, source.tensor, error)
+                                         : iv_lane_download(lane, tensor, source.tensor, error);
+    if (status != IV_OK) {
+        iv_tensor_release(tensor);
+        return iv_fail_within(error, status, "value %s on its way to the %s: ",
+                              runner->program->graph->values[value].name, side == IV_DEVICE ? "device" : "host");
+    }
+    runner->values[iv_copy_index(runner->program, side, value)] = iv_value_of_tensor(tensor);
+    return iv_runner_observe_transfer(runner, value, side,
+                                      iv_tensor_elements(tensor) * (int64_t)iv_dtype_size(tensor->dtype), start,
+                                      error);
+}
+
+/* Brings the step's inputs to where its kernel reads them, and lists them in the call. */
+static iv_status bring_inputs(iv_runner *runner, iv_call *call, const iv_kernel *kernel, iv_side side, bool planned) {
+    iv_value *inputs = (iv_value *)call->inputs;
+    for (int i = 0; i < call->node->input_count; i++) {
+        iv_side input_side = iv_input_side(kernel, side, i);
+        IV_TRY(iv_runner_bring(runner, call->node->inputs[i], input_side, planned, call->error));
+        inputs[i] = iv_runner_value(runner, input_side, call->node->inputs[i]);
     }
     return IV_OK;
 }
 
 /* ---- steps ---- */
 
-static int64_t now_ns(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* An output that shares memory with an input, without the op having said that it may, would be overwritten while still in use. */
 static iv_status check_aliases(const iv_runner *runner, const iv_call *call) {
     if ((call->node->op->flags & (IV_OP_VIEW | IV_OP_KEEPS | IV_OP_CONTROL)) != 0)
         return IV_OK;
+    iv_side side = call->target != NULL ? IV_DEVICE : IV_HOST;
+    const iv_storage *arena = runner->arenas[side];
     for (int o = 0; o < call->output_count; o++) {
         if (!iv_call_wants(call, o) || call->outputs[o].kind != IV_KIND_TENSOR)
             continue;
         const iv_tensor *output = call->outputs[o].tensor;
-        int64_t offset = runner->plan->offsets[call->node->outputs[o]];
-        bool own = output->storage == runner->arena
-                       ? offset >= 0 && output->data == (char *)runner->arena->data + offset
-                       : true;
+        int64_t offset = runner->plan->offsets[iv_copy_index(runner->program, side, call->node->outputs[o])];
+        bool own = output->storage == arena ? offset >= 0 && output->data == (char *)arena->data + offset : true;
         for (int i = 0; i < call->input_count && own; i++)
-            own = output->storage == runner->arena || call->inputs[i].kind != IV_KIND_TENSOR ||
+            own = output->storage == arena || call->inputs[i].kind != IV_KIND_TENSOR ||
                   call->inputs[i].tensor->storage != output->storage;
         if (!own)
             return iv_call_fail(call, IV_ERROR_INTERNAL, "output %d shares memory with an input", o);
@@ -242,120 +240,30 @@ static iv_status check_aliases(const iv_runner *runner, const iv_call *call) {
     return IV_OK;
 }
 
-/* Whether a value can stand in for another: the plan has settled kind, dtype and extents. */
-static bool same_type(iv_value left, iv_value right) {
-    if (left.kind != right.kind)
-        return false;
-    if (left.kind == IV_KIND_SEQUENCE)
-        return left.sequence->dtype == right.sequence->dtype;
-    if (left.kind == IV_KIND_NONE)
-        return true;
-    bool same = left.tensor->dtype == right.tensor->dtype && left.tensor->rank == right.tensor->rank;
-    for (int d = 0; same && d < left.tensor->rank; d++)
-        same = left.tensor->dims[d] == right.tensor->dims[d];
-    return same;
+/* Makes the call one of the device's. */
+static void aim(iv_runner *runner, size_t index, iv_call *call) {
+    const iv_lane *lane = runner->settings->placement.lane;
+    runner->target = (iv_cuda_target){
+        .queue = &lane->queue,
+        .step = (int)index,
+        .fault = (CUdeviceptr)(uintptr_t)((uint32_t *)runner->faults->data + index),
+    };
+    call->target = &runner->target;
 }
 
-/* Tells the observer, which may replace outputs. `before` has room for all outputs. */
-static iv_status call_observer(const iv_runner *runner, iv_call *call, iv_node_event *event,
-                               iv_value *before) {
-    for (int i = 0; i < call->output_count; i++)
-        before[i] = iv_value_retain(call->outputs[i]);
-    /* What the observer keeps is its own affair. */
-    iv_memory_budget *budget = iv_memory_budget_enter(NULL);
-    iv_status status =
-        runner->settings->observer(runner->settings->observer_context, event, call->error);
-    iv_memory_budget_enter(budget);
-    for (int i = 0; i < call->output_count; i++) {
-        if (status == IV_OK && !same_type(call->outputs[i], before[i]))
-            status = iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
-                                  "the observer replaced output %d by a value of another type or shape", i);
-        iv_value_release(&before[i]);
-    }
-    return status;
-}
-
-static iv_status observe(iv_runner *runner, iv_call *call, const char *kernel, int64_t start,
-                         int64_t end) {
-    const iv_node *node = call->node;
-    size_t bytes = (size_t)node->output_count * (sizeof(iv_value) + sizeof(char *));
-    iv_value *before = iv_allocate_array(1, bytes);
-    if (before == NULL)
-        return iv_fail_memory(call->error, bytes);
-    const char **names = (const char **)(void *)(before + node->output_count);
-    iv_node_event event = {.name = node->name,
-                           .op = node->op->name,
-                           .kernel = kernel,
-                           .depth = runner->depth,
-                           .start_ns = start,
-                           .end_ns = end,
-                           .output_count = node->output_count,
-                           .output_names = names,
-                           .outputs = call->outputs};
-    for (int i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] == IV_NO_VALUE)
-            continue;
-        names[i] = runner->program->graph->values[node->outputs[i]].name;
-        if (call->outputs[i].kind == IV_KIND_TENSOR)
-            event.output_bytes += iv_tensor_elements(call->outputs[i].tensor) *
-                                  (int64_t)iv_dtype_size(call->outputs[i].tensor->dtype);
-    }
-    iv_status status = call_observer(runner, call, &event, before);
-    iv_free(before);
-    return status;
-}
-
-static iv_status launch(iv_runner *runner, iv_call *call, const iv_kernel *kernel) {
-    runner->scratch_used = 0;
-    int64_t start = runner->settings->observer != NULL ? now_ns() : 0;
+static iv_status launch(iv_runner *runner, size_t index, iv_call *call, const iv_kernel *kernel, iv_side side) {
+    const iv_run_settings *settings = runner->settings;
+    runner->scratch_used = runner->device_scratch_used = 0;
+    if (side == IV_DEVICE)
+        aim(runner, index, call);
+    int64_t start = settings->observer != NULL ? iv_now_ns() : 0;
     IV_TRY(iv_call_run(call, kernel != NULL ? kernel->launch : call->node->op->eval));
     iv_status status = check_aliases(runner, call);
-    if (status == IV_OK && runner->settings->observer != NULL)
-        status = observe(runner, call, kernel != NULL ? kernel->name : "reference", start, now_ns());
-    return status;
-}
-
-/* Infers the outputs from the inputs that are there now, then runs. Small results that inference has already worked out are taken from it. */
-static iv_status run_dynamic(iv_runner *runner, size_t index, iv_call *call) {
-    const iv_node *node = call->node;
-    iv_scope *scope;
-    IV_TRY(iv_scope_create(&scope, call->error));
-    size_t inputs = (size_t)node->input_count, outputs = (size_t)node->output_count;
-    iv_fact *facts = iv_allocate_array(inputs + outputs, sizeof *facts);
-    const iv_fact **pointers = iv_allocate_array(inputs, sizeof *pointers);
-    iv_status status = IV_OK;
-    if (facts == NULL || pointers == NULL)
-        status = iv_fail_memory(call->error, (inputs + outputs) * sizeof *facts);
-    for (size_t i = 0; i < inputs && status == IV_OK; i++) {
-        if (node->inputs[i] == IV_NO_VALUE)
-            continue;
-        pointers[i] = &facts[i];
-        status = iv_fact_of_value(&facts[i], scope, call->inputs[i], true, call->error);
-    }
-    if (status == IV_OK)
-        status = iv_node_infer(node, scope, pointers, facts + inputs, call->error);
-    const iv_kernel *kernel = NULL;
-    int in_place; /* outputs of a dynamic step have no place in the arena */
-    if (status == IV_OK) {
-        bool concrete = true;
-        for (size_t i = 0; i < outputs; i++)
-            concrete = concrete && (node->outputs[i] == IV_NO_VALUE ||
-                                    iv_fact_is_concrete(&facts[inputs + i], NULL));
-        if (concrete)
-            status = iv_program_choose(runner->program, index, pointers, facts + inputs, &kernel,
-                                       &call->state, &in_place, call->error);
-    }
-    if (status == IV_OK) {
-        call->facts = facts + inputs;
-        status = launch(runner, call, kernel);
-        call->facts = NULL;
-    }
-    for (size_t i = 0; facts != NULL && i < inputs + outputs; i++)
-        iv_fact_clear(&facts[i]);
-    iv_free(facts);
-    iv_free(pointers);
-    iv_scope_destroy(scope);
-    return status;
+    if (status != IV_OK || settings->observer == NULL)
+        return status;
+    if (side == IV_DEVICE)
+        IV_TRY(iv_lane_wait(settings->placement.lane, call->error));
+    return iv_runner_observe(runner, call, kernel != NULL ? kernel->name : "reference", start, iv_now_ns());
 }
 
 /* Runs with the plan's facts, borrowed. */
@@ -371,18 +279,138 @@ static iv_status run_static(iv_runner *runner, size_t index, iv_call *call) {
     }
     call->facts = facts;
     call->state = planned->state;
-    iv_status status = launch(runner, call, planned->kernel);
+    iv_status status = bring_inputs(runner, call, planned->kernel, planned->side, true);
+    if (status == IV_OK)
+        status = launch(runner, index, call, planned->kernel, planned->side);
     iv_free(facts);
     call->facts = NULL;
     return status;
 }
 
-static iv_value current_value(const iv_runner *runner, iv_value_id value) {
-    if (value == IV_NO_VALUE)
-        return (iv_value){0};
-    if (runner->values[value].kind == IV_KIND_NONE && runner->plan->facts[value].constant != NULL)
-        return iv_value_of_tensor(runner->plan->facts[value].constant);
-    return runner->values[value];
+/* What inference says of a dynamic step now that its inputs are there. */
+typedef struct dynamic_facts {
+    iv_scope *scope;
+    size_t input_count, output_count;
+    iv_fact *inputs, *outputs; /* in one block */
+    const iv_fact **pointers;  /* to the inputs; NULL where omitted */
+} dynamic_facts;
+
+static iv_status create_facts(const iv_node *node, dynamic_facts *facts, iv_error *error) {
+    facts->input_count = (size_t)node->input_count;
+    facts->output_count = (size_t)node->output_count;
+    size_t count = facts->input_count + facts->output_count;
+    facts->inputs = iv_allocate_array(count, sizeof *facts->inputs);
+    facts->pointers = iv_allocate_array(facts->input_count, sizeof(iv_fact *));
+    if (facts->inputs == NULL || facts->pointers == NULL)
+        return iv_fail_memory(error, count * sizeof *facts->inputs);
+    facts->outputs = facts->inputs + facts->input_count;
+    return iv_scope_create(&facts->scope, error);
+}
+
+static void clear_facts(dynamic_facts *facts) {
+    for (size_t i = 0; facts->inputs != NULL && i < facts->input_count + facts->output_count; i++)
+        iv_fact_clear(&facts->inputs[i]);
+}
+
+static void destroy_facts(dynamic_facts *facts) {
+    clear_facts(facts);
+    iv_free(facts->inputs);
+    iv_free(facts->pointers);
+    iv_scope_destroy(facts->scope);
+}
+
+/* Infers from the inputs: from their elements where these lie on the host. */
+static iv_status infer_now(const iv_runner *runner, const iv_node *node, dynamic_facts *facts, iv_error *error) {
+    clear_facts(facts);
+    for (size_t i = 0; i < facts->input_count; i++) {
+        facts->pointers[i] = NULL;
+        if (node->inputs[i] == IV_NO_VALUE)
+            continue;
+        iv_value value = iv_runner_value(runner, IV_HOST, node->inputs[i]);
+        bool on_host = value.kind != IV_KIND_NONE;
+        if (!on_host)
+            value = iv_runner_value(runner, IV_DEVICE, node->inputs[i]);
+        facts->pointers[i] = &facts->inputs[i];
+        IV_TRY(iv_fact_of_value(&facts->inputs[i], facts->scope, value, on_host, error));
+    }
+    return iv_node_infer(node, facts->scope, facts->pointers, facts->outputs, error);
+}
+
+static bool all_concrete(const iv_node *node, const dynamic_facts *facts) {
+    bool concrete = true;
+    for (size_t i = 0; i < facts->output_count; i++)
+        concrete = concrete && (node->outputs[i] == IV_NO_VALUE || iv_fact_is_concrete(&facts->outputs[i], NULL));
+    return concrete;
+}
+
+/* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes. */
+static iv_status infer_dynamic(iv_runner *runner, const iv_node *node, dynamic_facts *facts, iv_error *error) {
+    IV_TRY(infer_now(runner, node, facts, error));
+    if (runner->settings->placement.lane == NULL || all_concrete(node, facts))
+        return IV_OK;
+    for (int i = 0; i < node->input_count; i++)
+        IV_TRY(iv_runner_bring(runner, node->inputs[i], IV_HOST, false, error));
+    return infer_now(runner, node, facts, error);
+}
+
+/* Chooses side and kernel of a dynamic step, and notes them in the plan for those who ask where things ran. */
+static iv_status place_dynamic(iv_runner *runner, size_t index, const dynamic_facts *facts, void **state,
+                               iv_error *error) {
+    iv_planned_step *planned = &runner->plan->steps[index];
+    const iv_node *node = runner->program->steps[index].node;
+    planned->kernel = NULL;
+    planned->side = IV_HOST;
+    if (runner->settings->placement.lane != NULL) {
+        char why[IV_WHY_BYTES];
+        IV_TRY(iv_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs,
+                        &planned->kernel, why, error));
+        IV_TRY(iv_plan_explain(planned, planned->kernel == NULL ? why : NULL, error));
+        if (planned->kernel != NULL) {
+            planned->side = IV_DEVICE;
+            return IV_OK;
+        }
+        if (runner->settings->require_device)
+            return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                           "node %s (%s) would run on the CPU, and the device is required: %s", node->name,
+                           node->op->name, why);
+    }
+    int in_place; /* outputs of a dynamic step have no place in the arena */
+    if (!all_concrete(node, facts))
+        return IV_OK;
+    return iv_program_choose(runner->program, index, facts->pointers, facts->outputs, &planned->kernel, state,
+                             &in_place, error);
+}
+
+/* Infers the outputs from the inputs that are there now, then runs. Small results that inference has already worked out are taken from it. */
+static iv_status run_dynamic(iv_runner *runner, size_t index, iv_call *call) {
+    const iv_planned_step *planned = &runner->plan->steps[index];
+    dynamic_facts facts = {0};
+    iv_status status = create_facts(call->node, &facts, call->error);
+    if (status == IV_OK)
+        status = infer_dynamic(runner, call->node, &facts, call->error);
+    if (status == IV_OK)
+        status = place_dynamic(runner, index, &facts, &call->state, call->error);
+    if (status == IV_OK)
+        status = bring_inputs(runner, call, planned->kernel, planned->side, false);
+    if (status == IV_OK) {
+        call->facts = facts.outputs;
+        status = launch(runner, index, call, planned->kernel, planned->side);
+        call->facts = NULL;
+    }
+    destroy_facts(&facts);
+    return status;
+}
+
+/* Keeps what a call has made, each output on the side where it is. */
+static void keep_outputs(iv_runner *runner, iv_call *call, iv_status status) {
+    for (int i = 0; i < call->output_count; i++) {
+        iv_value_id value = call->node->outputs[i];
+        if (status != IV_OK || value == IV_NO_VALUE) {
+            iv_value_release(&call->outputs[i]);
+            continue;
+        }
+        runner->values[iv_copy_index(runner->program, iv_value_side(call->outputs[i]), value)] = call->outputs[i];
+    }
 }
 
 static iv_status run_step(iv_runner *runner, size_t index, iv_error *error) {
@@ -400,17 +428,10 @@ static iv_status run_step(iv_runner *runner, size_t index, iv_error *error) {
                     .frame = &runner->frame,
                     .isa = runner->program->isa,
                     .error = error};
-    for (int i = 0; i < node->input_count; i++)
-        values[i] = current_value(runner, node->inputs[i]);
     iv_status status = runner->plan->steps[index].mode == IV_STEP_STATIC
                            ? run_static(runner, index, &call)
                            : run_dynamic(runner, index, &call);
-    for (int i = 0; i < node->output_count; i++) {
-        if (status == IV_OK && node->outputs[i] != IV_NO_VALUE)
-            runner->values[node->outputs[i]] = call.outputs[i];
-        else
-            iv_value_release(&call.outputs[i]);
-    }
+    keep_outputs(runner, &call, status);
     iv_free(values);
     return status;
 }
@@ -425,27 +446,28 @@ static iv_status observe_constants(iv_runner *runner, size_t index, iv_error *er
     iv_call call = {
         .node = node, .output_count = node->output_count, .outputs = outputs, .error = error};
     for (size_t i = 0; i < count; i++)
-        outputs[i] = iv_value_retain(current_value(runner, node->outputs[i]));
-    int64_t now = now_ns();
-    iv_status status = observe(runner, &call, "constant", now, now);
-    for (size_t i = 0; i < count; i++) {
-        if (status == IV_OK && node->outputs[i] != IV_NO_VALUE)
-            runner->values[node->outputs[i]] = outputs[i];
-        else
-            iv_value_release(&outputs[i]);
-    }
+        outputs[i] = iv_value_retain(iv_runner_value(runner, IV_HOST, node->outputs[i]));
+    int64_t now = iv_now_ns();
+    iv_status status = iv_runner_observe(runner, &call, "constant", now, now);
+    keep_outputs(runner, &call, status);
     iv_free(outputs);
     return status;
+}
+
+static void release_value(iv_runner *runner, iv_value_id value) {
+    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+        iv_value_release(&runner->values[iv_copy_index(runner->program, side, value)]);
 }
 
 static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *error) {
     const iv_program *program = runner->program;
     for (size_t i = 0; i < program->graph->input_count; i++)
-        runner->values[program->graph->inputs[i]] = iv_value_retain(inputs[i]);
+        runner->values[iv_copy_index(program, iv_value_side(inputs[i]), program->graph->inputs[i])] =
+            iv_value_retain(inputs[i]);
     for (size_t s = 0; s < program->step_count; s++) {
         const iv_step *step = &program->steps[s];
         runner->step = step;
-        if (interrupted(runner))
+        if (iv_runner_interrupted(runner))
             return iv_fail(error, IV_ERROR_INTERRUPTED, "interrupted before node %s (%s)", step->node->name,
                            step->node->op->name);
         if (runner->plan->steps[s].mode != IV_STEP_SKIP)
@@ -453,21 +475,52 @@ static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *
         else if (runner->settings->observer != NULL)
             IV_TRY(observe_constants(runner, s, error));
         for (size_t r = 0; r < step->release_count; r++)
-            iv_value_release(&runner->values[step->releases[r]]);
+            release_value(runner, step->releases[r]);
     }
     return IV_OK;
 }
 
-iv_status iv_runner_run(iv_runner *runner, const iv_value *inputs, iv_value *outputs,
+/* Hands over output `index`: from the host when it is wanted there, else from where it is. */
+static iv_status hand_over(iv_runner *runner, size_t index, bool host_outputs, iv_value *output, iv_error *error) {
+    iv_value_id value = runner->program->graph->outputs[index];
+    if (host_outputs)
+        IV_TRY(iv_runner_bring(runner, value, IV_HOST, true, error));
+    iv_value found = host_outputs ? (iv_value){0} : iv_runner_value(runner, IV_DEVICE, value);
+    if (found.kind == IV_KIND_NONE)
+        found = iv_runner_value(runner, IV_HOST, value);
+    *output = iv_value_retain(found);
+    return IV_OK;
+}
+
+iv_status iv_runner_run(iv_runner *runner, bool host_outputs, const iv_value *inputs, iv_value *outputs,
                         iv_error *error) {
     const iv_graph *graph = runner->program->graph;
     for (size_t i = 0; i < graph->output_count; i++)
         outputs[i] = (iv_value){0};
-    IV_TRY(find_plan(runner, inputs, error));
+    IV_TRY(find_plan(runner, host_outputs, inputs, error));
     iv_status status = run_steps(runner, inputs, error);
     for (size_t i = 0; i < graph->output_count && status == IV_OK; i++)
-        outputs[i] = iv_value_retain(current_value(runner, graph->outputs[i]));
+        status = hand_over(runner, i, host_outputs, &outputs[i], error);
+    for (size_t i = 0; i < graph->output_count && status != IV_OK; i++)
+        iv_value_release(&outputs[i]);
     for (size_t v = 0; v < graph->value_count; v++)
-        iv_value_release(&runner->values[v]);
+        release_value(runner, (iv_value_id)v);
+    return status;
+}
+
+iv_status iv_runner_check_faults(iv_runner *runner, iv_error *error) {
+    iv_status status = IV_OK;
+    for (size_t s = 0; runner->faults != NULL && s < runner->program->step_count; s++) {
+        uint32_t *fault = (uint32_t *)runner->faults->data + s;
+        const iv_node *node = runner->program->steps[s].node;
+        if (*fault != IV_CUDA_FAULT_NONE && status == IV_OK)
+            status = iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "node %s (%s): %s", node->name, node->op->name,
+                             iv_cuda_fault_text(*fault));
+        *fault = IV_CUDA_FAULT_NONE;
+    }
+    for (size_t i = 0; i < runner->nested_count; i++) {
+        iv_status nested = iv_runner_check_faults(runner->nested[i], status == IV_OK ? error : NULL);
+        status = status == IV_OK ? nested : status;
+    }
     return status;
 }

@@ -23,6 +23,9 @@ typedef struct iv_run_settings {
     iv_observer *observer;
     void *observer_context;
     iv_run_control *control; /* NULL: runs always go on to their end */
+    iv_placement placement;
+    bool require_device;     /* a step that cannot run on the device is an error */
+    bool device_outputs;     /* outputs of the session's runs stay where they are made */
 } iv_run_settings;
 
 /** `settings` must outlive the runner. */
@@ -30,8 +33,17 @@ iv_status iv_runner_create(iv_program *program, const iv_run_settings *settings,
                            iv_runner **runner, iv_error *error);
 void iv_runner_destroy(iv_runner *runner);
 
-/** Runs once. `inputs` (as many as the graph has) are borrowed, `outputs` (likewise) the caller's; nothing on failure. */
-iv_status iv_runner_run(iv_runner *runner, const iv_value *inputs, iv_value *outputs,
+/** Runs once. `inputs` (as many as the graph has) are borrowed, `outputs` (likewise) the caller's; nothing on failure.
+ * `host_outputs`: outputs are wanted on the host; else they stay where they are made, and a device may still be at work on
+ * them. With a device, between iv_cuda_enter and iv_cuda_leave. */
+iv_status iv_runner_run(iv_runner *runner, bool host_outputs, const iv_value *inputs, iv_value *outputs,
                         iv_error *error);
+
+/** As iv_session_visit_placement. */
+int iv_runner_visit_placement(const iv_runner *runner, void (*visit)(void *context, const iv_placed_node *node),
+                              void *context);
+
+/** After the device has done everything: reports what its kernels found wrong with their data, by the first such step. */
+iv_status iv_runner_check_faults(iv_runner *runner, iv_error *error);
 
 #endif

@@ -4,12 +4,15 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "cuda/device_open.h"
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/runner.h"
 
 struct iv_session {
     iv_model *model;
+    iv_lane *lane;
+    char *force_cpu;
     iv_run_settings settings;
     iv_run_control control;
     iv_memory_budget *budget;
@@ -21,12 +24,35 @@ struct iv_session {
     int64_t *values;
 };
 
-static iv_status fill_session(iv_session *session, int threads, iv_error *error) {
+static iv_status open_lane(iv_session *session, const iv_session_options *options, iv_error *error) {
+    iv_placement *placement = &session->settings.placement;
+    session->settings.require_device = options->require_device;
+    session->settings.device_outputs = options->device_outputs;
+    if (options->device == NULL) {
+        if (options->stream == NULL && !options->require_device && !options->device_outputs)
+            return IV_OK;
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "iv_session_options wants something of a device (stream, require_device, device_outputs) and names "
+                       "none: open one with iv_device_open");
+    }
+    if (options->force_cpu != NULL) {
+        session->force_cpu = iv_duplicate_string(options->force_cpu);
+        if (session->force_cpu == NULL)
+            return iv_fail_memory(error, strlen(options->force_cpu) + 1);
+        placement->force_cpu = session->force_cpu;
+    }
+    IV_TRY(iv_lane_create(options->device->cuda, options->stream, &session->lane, error));
+    placement->lane = session->lane;
+    return IV_OK;
+}
+
+static iv_status fill_session(iv_session *session, const iv_session_options *options, iv_error *error) {
+    IV_TRY(open_lane(session, options, error));
     /* Threads inherit the floating-point environment: the contract's is the default one (nearest even, subnormals kept). */
     fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
-    iv_status status = iv_workers_create(threads, &session->settings.workers, error);
+    iv_status status = iv_workers_create(options->threads, &session->settings.workers, error);
     fesetenv(&caller);
     IV_TRY(status);
     return iv_runner_create(session->model->program, &session->settings, 0, &session->runner, error);
@@ -58,7 +84,7 @@ iv_status iv_session_create(iv_model *model, const iv_session_options *given, iv
     iv_status status = iv_memory_limit_begin(options.memory_limit, &fresh->budget, error);
     if (status == IV_OK) {
         iv_memory_budget *outer = iv_memory_budget_enter(fresh->budget);
-        status = fill_session(fresh, options.threads, error);
+        status = fill_session(fresh, &options, error);
         iv_memory_budget_enter(outer);
     }
     if (status != IV_OK) {
@@ -74,6 +100,8 @@ void iv_session_destroy(iv_session *session) {
         return;
     iv_runner_destroy(session->runner);
     iv_workers_destroy(session->settings.workers);
+    iv_lane_destroy(session->lane);
+    iv_free(session->force_cpu);
     iv_free(session->symbols);
     iv_free(session->values);
     iv_memory_budget_release(session->budget);
@@ -120,6 +148,11 @@ static iv_status check_tensor(iv_session *session, const iv_value_info *info, co
                            "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere",
                            info->name, (long long)tensor->dims[d], d, symbol, (long long)extent);
     }
+    const iv_cuda_device *lies_on = tensor->storage->device;
+    if (fits && lies_on != NULL && (session->lane == NULL || lies_on != session->lane->device))
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "input %s lies on device %d, and the session runs on %s: copy it with iv_tensor_to_host", info->name,
+                       lies_on->index, session->lane == NULL ? "the CPU" : "another");
     if (fits)
         return IV_OK;
     return iv_fail(error, IV_ERROR_SHAPE, "input %s is %s%s where the model takes %s", info->name,
@@ -148,6 +181,24 @@ static iv_status check_inputs(iv_session *session, const iv_value *inputs, iv_er
 
 /* ---- runs ---- */
 
+/* Runs; on a device, within its context, and waits: what the caller gets is finished, and what kernels found wrong with their
+ * data is this run's failure. */
+static iv_status run_where_placed(iv_session *session, const iv_value *inputs, iv_value *outputs, iv_error *error) {
+    iv_lane *lane = session->settings.placement.lane;
+    bool host_outputs = !session->settings.device_outputs;
+    if (lane == NULL)
+        return iv_runner_run(session->runner, host_outputs, inputs, outputs, error);
+    IV_TRY(iv_cuda_enter(lane->device, error));
+    iv_status status = iv_runner_run(session->runner, host_outputs, inputs, outputs, error);
+    iv_status waited = iv_lane_wait(lane, status == IV_OK ? error : NULL);
+    status = status == IV_OK ? waited : status;
+    iv_status faults = iv_runner_check_faults(session->runner, status == IV_OK ? error : NULL);
+    status = iv_cuda_leave(lane->device, status == IV_OK ? faults : status, error);
+    for (int i = 0; i < session->model->output_count && status != IV_OK; i++)
+        iv_value_release(&outputs[i]);
+    return status;
+}
+
 iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *outputs,
                          iv_error *error) {
     for (int i = 0; i < session->model->output_count; i++)
@@ -159,7 +210,7 @@ iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *
         fegetenv(&caller);
         fesetenv(FE_DFL_ENV);
         session->control.iterations = 0;
-        status = iv_runner_run(session->runner, inputs, outputs, error);
+        status = run_where_placed(session, inputs, outputs, error);
         fesetenv(&caller);
     }
     iv_memory_budget_enter(outer);
@@ -205,4 +256,9 @@ iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, 
     }
     iv_free(values);
     return status;
+}
+
+int iv_session_visit_placement(iv_session *session, void (*visit)(void *context, const iv_placed_node *node),
+                               void *context) {
+    return iv_runner_visit_placement(session->runner, visit, context);
 }

@@ -15,6 +15,8 @@ typedef struct iv_storage {
     size_t bytes;
     void (*release)(void *context); /* frees `data`; may be NULL */
     void *context;
+    struct iv_cuda_device *device; /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
+                                      Kept alive by `context` */
 } iv_storage;
 
 struct iv_tensor {

@@ -123,7 +123,7 @@ static bool shares(const builder *b, iv_tensor *const *inputs) {
     iv_plan *plan;
     iv_value values[2] = {iv_value_of_tensor(inputs[0]), iv_value_of_tensor(inputs[1])};
     assert_int_equal(iv_program_create(b->graph, iv_isa_detect(), false, &program, NULL), IV_OK);
-    assert_int_equal(iv_plan_create(program, values, &plan, NULL), IV_OK);
+    assert_int_equal(iv_plan_create(program, &(iv_placement){NULL, NULL}, true, values, &plan, NULL), IV_OK);
     bool shared = false;
     for (size_t n = 0; n < b->graph->node_count; n++) {
         const iv_node *node = b->graph->nodes[n];

@@ -22,7 +22,7 @@ static iv_plan *plan_of(const builder *b, iv_program **program, int64_t rows) {
     iv_tensor *input = zeros(rows);
     iv_value value = iv_value_of_tensor(input);
     assert_int_equal(iv_program_create(b->graph, IV_ISA_SCALAR, true, program, NULL), IV_OK);
-    assert_int_equal(iv_plan_create(*program, &value, &plan, NULL), IV_OK);
+    assert_int_equal(iv_plan_create(*program, &(iv_placement){NULL, NULL}, true, &value, &plan, NULL), IV_OK);
     iv_tensor_release(input);
     return plan;
 }
@@ -38,7 +38,7 @@ static void test_chain_reuses_memory(void **state) {
     builder_finish(&b);
     iv_program *program;
     iv_plan *plan = plan_of(&b, &program, 100);
-    assert_int_equal(plan->arena_bytes, 2 * 100 * 32 * sizeof(float));
+    assert_int_equal(plan->arena_bytes[IV_HOST], 2 * 100 * 32 * sizeof(float));
     assert_int_equal(plan->offsets[x], -1); /* an output outlives the run */
     iv_plan_destroy(plan, program);
     iv_program_destroy(program);
@@ -81,7 +81,7 @@ static void check_disjoint(const iv_plan *plan, const iv_graph *graph) {
                 bytes[k] *= (int64_t)iv_dtype_size(fact->dtype);
                 lifetime(graph, (iv_value_id)values[k], &first[k], &last[k]);
                 assert_true(last[k] != INT64_MAX);
-                assert_true((size_t)(plan->offsets[values[k]] + bytes[k]) <= plan->arena_bytes);
+                assert_true((size_t)(plan->offsets[values[k]] + bytes[k]) <= plan->arena_bytes[IV_HOST]);
             }
             bool together = first[0] <= last[1] && first[1] <= last[0];
             bool overlap = plan->offsets[i] < plan->offsets[j] + bytes[1] &&
@@ -170,7 +170,7 @@ static void test_copied_views(void **state) {
     for (int run = 0; run < 3; run++) {
         iv_value in = iv_value_of_tensor(input), out;
         seen.count = 0;
-        assert_int_equal(iv_runner_run(runner, &in, &out, NULL), IV_OK);
+        assert_int_equal(iv_runner_run(runner, true, &in, &out, NULL), IV_OK);
         outputs[run] = out.tensor;
         assert_int_equal(seen.count, 6);
         assert_ptr_equal(seen.storage[1], seen.storage[0]); /* the transposed view */

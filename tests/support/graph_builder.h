@@ -112,7 +112,7 @@ static inline void builder_run(const builder *b, bool reference_only, iv_isa isa
     assert_int_equal(iv_workers_create(threads, &settings.workers, NULL), IV_OK);
     assert_int_equal(iv_program_create(b->graph, isa, reference_only, &program, NULL), IV_OK);
     assert_int_equal(iv_runner_create(program, &settings, 0, &runner, NULL), IV_OK);
-    if (iv_runner_run(runner, in, out, &error) != IV_OK)
+    if (iv_runner_run(runner, true, in, out, &error) != IV_OK)
         fail_msg("%s", error.message);
     for (size_t i = 0; i < b->graph->output_count; i++)
         outputs[i] = out[i].tensor;

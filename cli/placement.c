@@ -1,0 +1,125 @@
+#include "placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text.h"
+
+/* ---- the device ---- */
+
+/* "cuda" or "cuda:N". */
+static bool parse_cuda(const char *name, int *index) {
+    long long number = 0;
+    *index = 0;
+    if (strcmp(name, "cuda") == 0)
+        return true;
+    if (strncmp(name, "cuda:", 5) != 0 || !parse_integer(name + 5, 0, 1 << 20, &number))
+        return false;
+    *index = (int)number;
+    return true;
+}
+
+int open_device(const arguments *arguments, iv_session_options *options, iv_device **device) {
+    const char *name = option_value(arguments, "device");
+    bool automatic = name != NULL && strcmp(name, "auto") == 0;
+    int index = 0;
+    iv_error error;
+    *device = NULL;
+    if (name == NULL || strcmp(name, "cpu") == 0) {
+        if (has_option(arguments, "require-device"))
+            return usage_error("--require-device needs --device cuda or --device cuda:N");
+        return EXIT_RIGHT;
+    }
+    if (!automatic && !parse_cuda(name, &index))
+        return usage_error("--device takes cpu, cuda, cuda:N or auto, not %s", name);
+    options->require_device = has_option(arguments, "require-device");
+    if (iv_device_open(NULL, index, device, &error) != IV_OK) {
+        if (!automatic || options->require_device)
+            return report(&error);
+        fprintf(stderr, "invar: running on the CPU: %s\n", error.message);
+        return EXIT_RIGHT;
+    }
+    options->device = *device;
+    options->force_cpu = option_value(arguments, "force-cpu");
+    return EXIT_RIGHT;
+}
+
+/* ---- what stays on the CPU ---- */
+
+typedef struct collecting {
+    manifest *seen;
+    bool complete;
+} collecting;
+
+static void collect(void *context, const iv_placed_node *node) {
+    collecting *collecting = context;
+    if (node->on_device || strcmp(node->op, IV_TRANSFER) == 0)
+        return;
+    if (manifest_reason(collecting->seen, node->op) == NULL)
+        collecting->complete = manifest_add(collecting->seen, node->op, node->why) && collecting->complete;
+}
+
+bool add_cpu_operators(cpu_operators *operators, iv_session *session, int *nodes) {
+    collecting collecting = {&operators->seen, true};
+    int count = iv_session_visit_placement(session, collect, &collecting);
+    if (nodes != NULL)
+        *nodes = count;
+    return collecting.complete;
+}
+
+void free_cpu_operators(cpu_operators *operators) {
+    free_manifest(&operators->seen);
+}
+
+int check_allowed(const arguments *arguments, const cpu_operators *operators) {
+    const char *path = option_value(arguments, "allow-cpu");
+    manifest allowed = {0};
+    int code = EXIT_RIGHT;
+    if (path == NULL)
+        return EXIT_RIGHT;
+    if (!read_manifest(path, &allowed))
+        code = EXIT_FAILED;
+    for (size_t i = 0; i < operators->seen.count && code != EXIT_FAILED; i++) {
+        const struct manifest_line *line = &operators->seen.lines[i];
+        if (manifest_reason(&allowed, line->name) != NULL)
+            continue;
+        fprintf(stderr, "invar: %s ran on the CPU, which %s does not allow: %s\n", line->name, path, line->reason);
+        code = EXIT_DIFFERENT;
+    }
+    for (size_t i = 0; i < allowed.count && code == EXIT_RIGHT; i++) {
+        if (manifest_reason(&operators->seen, allowed.lines[i].name) == NULL)
+            fprintf(stderr, "invar: %s allows %s on the CPU, where it no longer runs: the line can go\n", path,
+                    allowed.lines[i].name);
+    }
+    free_manifest(&allowed);
+    return code;
+}
+
+/* ---- explaining ---- */
+
+static void explain(void *context, const iv_placed_node *node) {
+    char name[TEXT_BYTES];
+    int *counts = context;
+    printable(node->name, name);
+    if (strcmp(node->op, IV_TRANSFER) == 0) {
+        counts[2]++;
+        printf("%*s  copy  %s %s\n", 2 * node->depth, "", name, node->kernel);
+        return;
+    }
+    counts[node->on_device ? 1 : 0]++;
+    printf("%*s%s  %s (%s) %s%s%s%s\n", 2 * node->depth, "", node->on_device ? "cuda" : "cpu ", name, node->op,
+           node->kernel, node->by_data ? ", placed by its data" : "", node->why != NULL ? ": " : "",
+           node->why != NULL ? node->why : "");
+}
+
+int report_placement(const arguments *arguments, iv_session *session) {
+    if (has_option(arguments, "explain-placement")) {
+        int counts[3] = {0};
+        iv_session_visit_placement(session, explain, counts);
+        printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
+    }
+    cpu_operators operators = {0};
+    int code = add_cpu_operators(&operators, session, NULL) ? check_allowed(arguments, &operators) : out_of_memory();
+    free_cpu_operators(&operators);
+    return code;
+}

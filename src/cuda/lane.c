@@ -1,0 +1,271 @@
+#include "cuda/lane.h"
+
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cuda/compute.h"
+
+/* Bytes of each of the two pinned blocks that copies go through: large enough that a block's fixed
+ * costs (some 10 us) do not show beside its transfer (20 GB/s and more). */
+#define STAGING_BYTES (4u << 20)
+/* Blocks that are kept for later; the oldest goes. */
+#define KEPT_BLOCKS 64
+#define BLOCK_ALIGNMENT 512
+
+/* ---- the pool ---- */
+
+/* A block of device memory under a storage, or in the list of those that wait for one. */
+typedef struct pool_block {
+    struct iv_lane_pool *pool;
+    iv_cuda_memory *memory;
+    struct pool_block *next;
+} pool_block;
+
+/* Lives as long as its lane or a storage. */
+struct iv_lane_pool {
+    atomic_int references;
+    iv_cuda_device *device;
+    pthread_mutex_t lock;
+    pool_block *kept; /* given back last first; under the lock */
+    int kept_count;
+    bool closed; /* the lane is gone: nothing is kept any more; under the lock */
+};
+
+static void free_block(pool_block *block) {
+    iv_cuda_memory_release(block->memory);
+    iv_free(block);
+}
+
+static void free_blocks(pool_block *block) {
+    while (block != NULL) {
+        pool_block *next = block->next;
+        free_block(block);
+        block = next;
+    }
+}
+
+static void release_pool(struct iv_lane_pool *pool) {
+    if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1)
+        return;
+    pthread_mutex_destroy(&pool->lock);
+    iv_cuda_device_release(pool->device);
+    iv_free(pool);
+}
+
+static pool_block *take_all(struct iv_lane_pool *pool, bool close) {
+    pthread_mutex_lock(&pool->lock);
+    pool_block *kept = pool->kept;
+    pool->kept = NULL;
+    pool->kept_count = 0;
+    pool->closed = pool->closed || close;
+    pthread_mutex_unlock(&pool->lock);
+    return kept;
+}
+
+/* The smallest kept block that is large enough and not more than twice as large, or NULL. */
+static pool_block *take_kept(struct iv_lane_pool *pool, size_t bytes) {
+    pool_block **best = NULL, *taken = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (pool_block **link = &pool->kept; *link != NULL; link = &(*link)->next) {
+        size_t has = (*link)->memory->bytes;
+        if (has >= bytes && has / 2 <= bytes && (best == NULL || has < (*best)->memory->bytes))
+            best = link;
+    }
+    if (best != NULL) {
+        taken = *best;
+        *best = taken->next;
+        pool->kept_count--;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return taken;
+}
+
+/* A storage's release: the block waits for the next storage. */
+static void give_back(void *context) {
+    pool_block *block = context, *surplus = NULL;
+    struct iv_lane_pool *pool = block->pool;
+    pthread_mutex_lock(&pool->lock);
+    if (pool->closed) {
+        surplus = block;
+        surplus->next = NULL;
+    } else {
+        block->next = pool->kept;
+        pool->kept = block;
+        if (++pool->kept_count > KEPT_BLOCKS) {
+            pool_block **last = &pool->kept;
+            while ((*last)->next != NULL)
+                last = &(*last)->next;
+            surplus = *last;
+            *last = NULL;
+            pool->kept_count--;
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    free_blocks(surplus);
+    release_pool(pool);
+}
+
+/* Allocates; when the device has no more, once again after letting go of what is kept. */
+static iv_status make_block(struct iv_lane_pool *pool, size_t bytes, pool_block **made, iv_error *error) {
+    pool_block *block = iv_allocate_array(1, sizeof *block);
+    if (block == NULL)
+        return iv_fail_memory(error, sizeof *block);
+    block->pool = pool;
+    iv_status status = iv_cuda_memory_create(pool->device, bytes, &block->memory, error);
+    if (status == IV_ERROR_OUT_OF_MEMORY) {
+        free_blocks(take_all(pool, false));
+        status = iv_cuda_memory_create(pool->device, bytes, &block->memory, error);
+    }
+    if (status != IV_OK) {
+        iv_free(block);
+        return status;
+    }
+    *made = block;
+    return IV_OK;
+}
+
+iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error) {
+    iv_storage *fresh = iv_allocate(sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    size_t rounded = bytes > SIZE_MAX - BLOCK_ALIGNMENT ? bytes : (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+    pool_block *block = take_kept(lane->pool, rounded);
+    if (block == NULL) {
+        iv_status status = make_block(lane->pool, rounded, &block, error);
+        if (status != IV_OK) {
+            iv_free(fresh);
+            return status;
+        }
+    }
+    atomic_fetch_add_explicit(&lane->pool->references, 1, memory_order_relaxed);
+    *fresh = (iv_storage){.references = 1,
+                          .data = (void *)(uintptr_t)block->memory->address,
+                          .bytes = bytes,
+                          .release = give_back,
+                          .context = block,
+                          .device = lane->device};
+    *storage = fresh;
+    return IV_OK;
+}
+
+/* ---- a lane ---- */
+
+static iv_status create_pool(iv_lane *lane, iv_error *error) {
+    struct iv_lane_pool *pool = iv_allocate_array(1, sizeof *pool);
+    if (pool == NULL)
+        return iv_fail_memory(error, sizeof *pool);
+    atomic_init(&pool->references, 1);
+    pthread_mutex_init(&pool->lock, NULL);
+    pool->device = iv_cuda_device_retain(lane->device);
+    lane->pool = pool;
+    return IV_OK;
+}
+
+static iv_status fill_lane(iv_lane *lane, void *stream, iv_error *error) {
+    if (stream != NULL)
+        IV_TRY(iv_cuda_stream_wrap(lane->device, stream, &lane->queue.stream, error));
+    else
+        IV_TRY(iv_cuda_stream_create(lane->device, &lane->queue.stream, error));
+    IV_TRY(iv_cuda_staging_create(lane->device, STAGING_BYTES, &lane->staging, error));
+    return create_pool(lane, error);
+}
+
+iv_status iv_lane_create(iv_cuda_device *device, void *stream, iv_lane **lane, iv_error *error) {
+    iv_lane *fresh = iv_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    fresh->device = iv_cuda_device_retain(device);
+    iv_status status = fill_lane(fresh, stream, error);
+    if (status != IV_OK) {
+        iv_lane_destroy(fresh);
+        return status;
+    }
+    *lane = fresh;
+    return IV_OK;
+}
+
+void iv_lane_destroy(iv_lane *lane) {
+    if (lane == NULL)
+        return;
+    if (lane->queue.stream != NULL)
+        (void)iv_cuda_stream_synchronize(lane->queue.stream, NULL);
+    if (lane->pool != NULL) {
+        free_blocks(take_all(lane->pool, true));
+        release_pool(lane->pool);
+    }
+    iv_cuda_staging_destroy(lane->staging);
+    iv_cuda_stream_destroy(lane->queue.stream);
+    iv_cuda_device_release(lane->device);
+    iv_free(lane);
+}
+
+/* ---- copies ---- */
+
+static CUdeviceptr address_of(const iv_tensor *tensor) {
+    return (CUdeviceptr)(uintptr_t)tensor->data;
+}
+
+static size_t bytes_of(const iv_tensor *tensor) {
+    return (size_t)iv_tensor_elements(tensor) * iv_dtype_size(tensor->dtype);
+}
+
+iv_status iv_lane_to_device(iv_lane *lane, iv_tensor *source, iv_tensor **tensor, iv_error *error) {
+    iv_storage *storage;
+    IV_TRY(iv_lane_storage(lane, bytes_of(source), &storage, error));
+    iv_status status = iv_tensor_over(storage, storage->data, source->dtype, source->rank,
+                                      source->dims, NULL, tensor, error);
+    iv_storage_release(storage);
+    if (status != IV_OK)
+        return status;
+    status = iv_lane_upload(lane, *tensor, source, error);
+    if (status != IV_OK) {
+        iv_tensor_release(*tensor);
+        *tensor = NULL;
+    }
+    return status;
+}
+
+iv_status iv_lane_upload(iv_lane *lane, const iv_tensor *to, iv_tensor *from, iv_error *error) {
+    iv_tensor *dense;
+    IV_TRY(iv_tensor_contiguous(from, &dense, error));
+    iv_status status = iv_cuda_upload(lane->staging, &lane->queue, address_of(to), dense->data,
+                                      bytes_of(to), error);
+    iv_tensor_release(dense);
+    return status;
+}
+
+/* A view is packed on the device first. */
+static iv_status pack(iv_lane *lane, const iv_tensor *from, iv_tensor **packed, iv_error *error) {
+    iv_storage *storage;
+    IV_TRY(iv_lane_storage(lane, bytes_of(from), &storage, error));
+    iv_status status = iv_tensor_over(storage, storage->data, from->dtype, from->rank, from->dims,
+                                      NULL, packed, error);
+    iv_storage_release(storage);
+    if (status != IV_OK)
+        return status;
+    status = iv_lane_copy(lane, -1, *packed, from, error);
+    if (status != IV_OK)
+        iv_tensor_release(*packed);
+    return status;
+}
+
+iv_status iv_lane_download(iv_lane *lane, const iv_tensor *to, const iv_tensor *from, iv_error *error) {
+    iv_tensor *packed = NULL;
+    if (!iv_tensor_is_contiguous(from))
+        IV_TRY(pack(lane, from, &packed, error));
+    iv_status status = iv_cuda_download(lane->staging, &lane->queue, to->data,
+                                        address_of(packed != NULL ? packed : from), bytes_of(to), error);
+    iv_tensor_release(packed);
+    return status;
+}
+
+iv_status iv_lane_copy(iv_lane *lane, int step, const iv_tensor *to, const iv_tensor *from,
+                       iv_error *error) {
+    const iv_cuda_kernel *kernel;
+    IV_TRY(iv_cuda_find_copy(lane->device, to->dtype, &kernel, error));
+    return iv_cuda_launch_copy(&lane->queue, step, kernel, to, from, error);
+}
+
+iv_status iv_lane_wait(iv_lane *lane, iv_error *error) {
+    return iv_cuda_stream_synchronize(lane->queue.stream, error);
+}
