@@ -62,7 +62,8 @@ if(NOT INVAR_CUDA STREQUAL "OFF")
 endif()
 
 # The bit contract on the device: no contraction but a written fma, subnormals kept, correctly rounded division and root.
-set(cuda_flags -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true -I${CMAKE_CURRENT_SOURCE_DIR})
+set(cuda_flags -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true -I${CMAKE_CURRENT_SOURCE_DIR}
+    -I${CMAKE_SOURCE_DIR}/include)
 set(cuda_assembly "")
 set(cuda_declarations "")
 set(cuda_table "")

@@ -8,6 +8,8 @@
 /* clang-format off */
 #define IV_CUDA_FAMILIES(family) \
     family(views) \
+    family(moving) \
+    family(web) \
     family(elementwise) \
 
 /* clang-format on */

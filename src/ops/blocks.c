@@ -1,5 +1,7 @@
 /* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth,
  * Trilu. */
+#include "ops/blocks.h"
+
 #include "base/allocation.h"
 #include "ops/axes.h"
 #include "ops/list.h"
@@ -94,7 +96,7 @@ static iv_status rearrange(iv_call *call, const int64_t *split, const int *permu
     if (status == IV_OK) {
         status = iv_tensor_reshape(output, 6, order, &target, call->error);
         if (status == IV_OK)
-            iv_tensor_copy_elements(target, moved);
+            status = iv_call_copy(call, target, moved);
         iv_tensor_release(target);
         status = iv_move_finish(call, 0, output, status);
     }
@@ -127,12 +129,8 @@ static iv_status eval_space_to_depth(iv_call *call) {
 
 /* ---- Trilu ---- */
 
-typedef struct trilu_params {
-    int64_t upper;
-} trilu_params;
-
 static iv_status prepare_trilu(iv_node *node, iv_error *error) {
-    return iv_node_int(node, "upper", 1, &((trilu_params *)node->params)->upper, error);
+    return iv_node_int(node, "upper", 1, &((iv_trilu_params *)node->params)->upper, error);
 }
 
 static iv_status infer_trilu(iv_infer *infer) {
@@ -146,7 +144,7 @@ static iv_status infer_trilu(iv_infer *infer) {
 }
 
 static iv_status eval_trilu(iv_call *call) {
-    bool upper = ((const trilu_params *)call->node->params)->upper != 0;
+    bool upper = ((const iv_trilu_params *)call->node->params)->upper != 0;
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t diagonal = 0;
     int count, rank = input->rank;
@@ -178,12 +176,8 @@ static iv_status eval_trilu(iv_call *call) {
 
 /* ---- ReverseSequence ---- */
 
-typedef struct reverse_params {
-    int batch_axis, time_axis;
-} reverse_params;
-
 static iv_status prepare_reverse(iv_node *node, iv_error *error) {
-    reverse_params *params = node->params;
+    iv_reverse_params *params = node->params;
     int64_t batch, time;
     IV_TRY(iv_node_int(node, "batch_axis", 1, &batch, error));
     IV_TRY(iv_node_int(node, "time_axis", 0, &time, error));
@@ -209,7 +203,7 @@ static iv_status infer_reverse(iv_infer *infer) {
 
 static iv_status reverse_one(iv_call *call, iv_tensor *output, iv_tensor *input, int64_t batch,
                              int64_t length) {
-    const reverse_params *params = call->node->params;
+    const iv_reverse_params *params = call->node->params;
     int axis = params->time_axis;
     iv_tensor *from, *to, *head = NULL, *target = NULL;
     IV_TRY(iv_tensor_slice(input, params->batch_axis, batch, 1, 1, &from, call->error));
@@ -231,7 +225,7 @@ static iv_status reverse_one(iv_call *call, iv_tensor *output, iv_tensor *input,
 }
 
 static iv_status eval_reverse(iv_call *call) {
-    const reverse_params *params = call->node->params;
+    const iv_reverse_params *params = call->node->params;
     iv_tensor *input = iv_call_input(call, 0), *output = NULL;
     const iv_tensor *list = iv_call_input(call, 1);
     int64_t *lengths, count, extent = input->dims[params->time_axis];
@@ -327,10 +321,10 @@ const iv_op iv_ops_blocks[] = {
     BLOCK_OP("CenterCropPad", 2, 2, 0, sizeof(iv_axis_list), prepare_crop, infer_crop, eval_crop),
     BLOCK_OP("DepthToSpace", 1, 1, 1, sizeof(block_params), prepare_block, infer_depth_to_space,
              eval_depth_to_space),
-    BLOCK_OP("ReverseSequence", 2, 2, 1, sizeof(reverse_params), prepare_reverse, infer_reverse,
+    BLOCK_OP("ReverseSequence", 2, 2, 1, sizeof(iv_reverse_params), prepare_reverse, infer_reverse,
              eval_reverse),
     BLOCK_OP("SpaceToDepth", 1, 1, 1, sizeof(block_params), prepare_block, infer_space_to_depth,
              eval_space_to_depth),
-    BLOCK_OP("Trilu", 1, 2, 0, sizeof(trilu_params), prepare_trilu, infer_trilu, eval_trilu),
+    BLOCK_OP("Trilu", 1, 2, 0, sizeof(iv_trilu_params), prepare_trilu, infer_trilu, eval_trilu),
     {0},
 };

@@ -1,4 +1,6 @@
 /* Tensors out of attributes and extents: Constant, ConstantOfShape, EyeLike, Range, Shape, Size. */
+#include "ops/constants.h"
+
 #include "base/allocation.h"
 #include "numerics/convert.h"
 #include "ops/element_type.h"
@@ -83,13 +85,8 @@ static iv_status eval_constant(iv_call *call) {
 
 /* ---- ConstantOfShape ---- */
 
-typedef struct fill_params {
-    iv_dtype dtype;
-    iv_tensor *value; /* one element; NULL for f32 zero */
-} fill_params;
-
 static iv_status prepare_constant_of_shape(iv_node *node, iv_error *error) {
-    fill_params *params = node->params;
+    iv_fill_params *params = node->params;
     const iv_attribute *value = iv_attributes_find(&node->attributes, "value");
     params->dtype = IV_F32;
     if (value == NULL)
@@ -104,11 +101,11 @@ static iv_status prepare_constant_of_shape(iv_node *node, iv_error *error) {
 }
 
 static void release_fill(void *params) {
-    iv_tensor_release(((fill_params *)params)->value);
+    iv_tensor_release(((iv_fill_params *)params)->value);
 }
 
 static iv_status infer_constant_of_shape(iv_infer *infer) {
-    const fill_params *params = infer->node->params;
+    const iv_fill_params *params = infer->node->params;
     iv_dim dims[IV_MAX_RANK];
     int rank;
     bool known;
@@ -132,7 +129,7 @@ static iv_status infer_constant_of_shape(iv_infer *infer) {
 }
 
 static iv_status eval_constant_of_shape(iv_call *call) {
-    const fill_params *params = call->node->params;
+    const iv_fill_params *params = call->node->params;
     int64_t dims[IV_MAX_RANK];
     int rank;
     iv_tensor *output = NULL;
@@ -151,13 +148,8 @@ static iv_status eval_constant_of_shape(iv_call *call) {
 
 /* ---- EyeLike ---- */
 
-typedef struct eye_params {
-    iv_dtype dtype; /* NONE: the input's */
-    int64_t diagonal;
-} eye_params;
-
 static iv_status prepare_eye_like(iv_node *node, iv_error *error) {
-    eye_params *params = node->params;
+    iv_eye_params *params = node->params;
     IV_TRY(iv_node_element_type(node, "dtype", IV_DTYPE_NONE, &params->dtype, error));
     if (params->dtype == IV_STRING)
         return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text",
@@ -166,7 +158,7 @@ static iv_status prepare_eye_like(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_eye_like(iv_infer *infer) {
-    const eye_params *params = infer->node->params;
+    const iv_eye_params *params = infer->node->params;
     const iv_fact *input;
     IV_TRY(iv_infer_require(infer, 0, params->dtype != IV_DTYPE_NONE ? IV_SET_ANY : IV_SET_PLAIN,
                             &input));
@@ -177,8 +169,7 @@ static iv_status infer_eye_like(iv_infer *infer) {
     return IV_OK;
 }
 
-/* The bits of 1 in `dtype`, in the low bytes. */
-static uint64_t one_of(iv_dtype dtype) {
+uint64_t iv_bits_of_one(iv_dtype dtype) {
     switch (dtype) {
     case IV_F16:
         return iv_f16_from_f32(1.0f);
@@ -209,7 +200,7 @@ static void store_bits(char *to, uint64_t bits, size_t size) {
 }
 
 static iv_status eval_eye_like(iv_call *call) {
-    const eye_params *params = call->node->params;
+    const iv_eye_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *output;
     if (input->rank != 2)
@@ -223,7 +214,7 @@ static iv_status eval_eye_like(iv_call *call) {
         if (!__builtin_add_overflow(row, params->diagonal, &column) && column >= 0 &&
             column < output->dims[1])
             store_bits(output->data + (size_t)(row * output->dims[1] + column) * size,
-                       one_of(dtype), size);
+                       iv_bits_of_one(dtype), size);
     }
     return IV_OK;
 }
@@ -317,46 +308,32 @@ static iv_status infer_range(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Element i is start + i·delta: for floats a product and a sum, each rounded to f32 (f64 for f64),
- * and for f16 and bf16 one more rounding to store; integers wrap around. */
-static iv_status eval_range(iv_call *call) {
+iv_status iv_range_read(const iv_call *call, iv_range *range) {
     const iv_tensor *start = iv_call_input(call, 0), *limit = iv_call_input(call, 1),
                     *delta = iv_call_input(call, 2);
-    int64_t count;
     if (iv_tensor_elements(start) != 1 || iv_tensor_elements(limit) != 1 ||
         iv_tensor_elements(delta) != 1)
         return iv_call_fail(call, IV_ERROR_SHAPE, "start, limit and delta must be scalars");
-    if (!range_count(start, limit, delta, &count))
+    *range = (iv_range){.dtype = start->dtype};
+    if (!range_count(start, limit, delta, &range->count))
         return iv_call_fail(call, IV_ERROR_SHAPE, "delta is 0 or the range does not end");
-    iv_tensor *output;
-    IV_TRY(iv_call_output_shape(call, 0, start->dtype, 1, &count, &output));
-    void *to = output->data;
-    bool real = iv_dtype_is_float(start->dtype);
-    double from = real ? range_real(start) : 0.0, step = real ? range_real(delta) : 0.0;
-    uint64_t first = real ? 0 : (uint64_t)range_integer(start);
-    uint64_t next = real ? 0 : (uint64_t)range_integer(delta);
-    for (int64_t i = 0; i < count; i++) {
-        float value = (float)from + (float)i * (float)step;
-        uint64_t whole = first + (uint64_t)i * next;
-        switch (start->dtype) {
-        case IV_F16:
-            ((uint16_t *)to)[i] = iv_f16_from_f32(value);
-            break;
-        case IV_BF16:
-            ((uint16_t *)to)[i] = iv_bf16_from_f32(value);
-            break;
-        case IV_F32:
-            ((float *)to)[i] = value;
-            break;
-        case IV_F64:
-            ((double *)to)[i] = from + (double)i * step;
-            break;
-        default:
-            store_bits((char *)to + (size_t)i * iv_dtype_size(start->dtype), whole,
-                       iv_dtype_size(start->dtype));
-            break;
-        }
+    if (iv_dtype_is_float(start->dtype)) {
+        range->start = range_real(start);
+        range->delta = range_real(delta);
+    } else {
+        range->whole_start = (uint64_t)range_integer(start);
+        range->whole_delta = (uint64_t)range_integer(delta);
     }
+    return IV_OK;
+}
+
+static iv_status eval_range(iv_call *call) {
+    iv_range range;
+    iv_tensor *output;
+    IV_TRY(iv_range_read(call, &range));
+    IV_TRY(iv_call_output_shape(call, 0, range.dtype, 1, &range.count, &output));
+    for (int64_t i = 0; i < range.count; i++)
+        iv_range_store(&range, output->data, i);
     return IV_OK;
 }
 
@@ -443,7 +420,7 @@ const iv_op iv_ops_constants[] = {
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(fill_params),
+     .params_size = sizeof(iv_fill_params),
      .prepare = prepare_constant_of_shape,
      .release = release_fill,
      .infer = infer_constant_of_shape,
@@ -454,7 +431,7 @@ const iv_op iv_ops_constants[] = {
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(eye_params),
+     .params_size = sizeof(iv_eye_params),
      .prepare = prepare_eye_like,
      .infer = infer_eye_like,
      .eval = eval_eye_like},

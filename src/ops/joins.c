@@ -8,9 +8,9 @@ static iv_status copy_part(iv_call *call, iv_tensor *target, int axis, int64_t s
                            const iv_tensor *source) {
     iv_tensor *part;
     IV_TRY(iv_tensor_slice(target, axis, start, source->dims[axis], 1, &part, call->error));
-    iv_tensor_copy_elements(part, source);
+    iv_status status = iv_call_copy(call, part, source);
     iv_tensor_release(part);
-    return IV_OK;
+    return status;
 }
 
 /* ---- Concat ---- */
@@ -191,7 +191,7 @@ static iv_status repeat_corner(iv_call *call, iv_tensor *output, const iv_tensor
         }
     }
     if (status == IV_OK)
-        iv_tensor_copy_elements(corner, input);
+        status = iv_call_copy(call, corner, input);
     iv_tensor_release(corner);
     for (int axis = input->rank - 1; axis >= 0 && status == IV_OK; axis--) {
         /* Along the axes before this one only the corner is filled yet. */

@@ -1,4 +1,5 @@
-/* Elements of any numeric dtype as f64, for operators that evaluate in f64 and round once. */
+/* Elements of any numeric dtype as f64, for operators that evaluate in f64 and round once. For the
+ * host and for devices. */
 #ifndef IV_OPS_NUMBER_H
 #define IV_OPS_NUMBER_H
 
@@ -8,7 +9,7 @@
 
 /** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to
  * nearest. */
-static inline double iv_number_load(iv_dtype dtype, const void *data, int64_t index) {
+static IV_HD double iv_number_load(iv_dtype dtype, const void *data, int64_t index) {
     switch (dtype) {
     case IV_BOOL:
     case IV_U8:
@@ -42,7 +43,7 @@ static inline double iv_number_load(iv_dtype dtype, const void *data, int64_t in
 
 /** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for
  * integers. */
-static inline void iv_number_store(iv_dtype dtype, void *data, int64_t index, double value) {
+static IV_HD void iv_number_store(iv_dtype dtype, void *data, int64_t index, double value) {
     switch (dtype) {
     case IV_BOOL:
         ((uint8_t *)data)[index] = iv_bool_from_f64(value);

@@ -4,23 +4,15 @@
  * Outside [0, extent) mode `constant` gives the constant, `edge` the nearest element, `wrap` p
  * modulo the extent, and `reflect` mirrors at the first and last element as often as it takes (an
  * extent of 1 mirrors to itself). */
+#include "ops/pad.h"
+
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
 
-typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
-
-typedef struct pad_params {
-    pad_mode mode;
-    bool has_pads; /* pads and value are attributes (before opset 11) */
-    float value;
-    int count;
-    int64_t pads[2 * IV_MAX_RANK];
-} pad_params;
-
 static iv_status prepare_pad(iv_node *node, iv_error *error) {
-    pad_params *params = node->params;
+    iv_pad_params *params = node->params;
     static const char *const modes[] = {"constant", "reflect", "edge", "wrap"};
     const char *mode;
     int64_t count;
@@ -29,8 +21,8 @@ static iv_status prepare_pad(iv_node *node, iv_error *error) {
     IV_TRY(iv_node_float(node, "value", 0.0f, &params->value, error));
     IV_TRY(
         iv_node_ints(node, iv_node_has(node, "pads") ? "pads" : "paddings", &count, &pads, error));
-    for (params->mode = PAD_CONSTANT; strcmp(mode, modes[params->mode]) != 0; params->mode++) {
-        if (params->mode == PAD_WRAP)
+    for (params->mode = IV_PAD_CONSTANT; strcmp(mode, modes[params->mode]) != 0; params->mode++) {
+        if (params->mode == IV_PAD_WRAP)
             return iv_fail(
                 error, IV_ERROR_INVALID_MODEL,
                 "node %s: Pad has the mode %s; it is one of constant, reflect, edge, wrap",
@@ -48,7 +40,7 @@ static iv_status prepare_pad(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_pad(iv_infer *infer) {
-    const pad_params *params = infer->node->params;
+    const iv_pad_params *params = infer->node->params;
     const iv_fact *input;
     iv_dim pads[2 * IV_MAX_RANK], dims[IV_MAX_RANK];
     int count = params->count, axis_count = 0;
@@ -88,39 +80,15 @@ static iv_status infer_pad(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Where output position `at` looks along an axis; -1 for the constant. Reflection has the period
- * 2(extent - 1). */
-static int64_t look(pad_mode mode, int64_t at, int64_t extent) {
-    if (at >= 0 && at < extent)
-        return at;
-    switch (mode) {
-    case PAD_EDGE:
-        return at < 0 ? 0 : extent - 1;
-    case PAD_WRAP:
-        at %= extent;
-        return at < 0 ? at + extent : at;
-    case PAD_REFLECT: {
-        int64_t period = 2 * (extent - 1);
-        if (period == 0)
-            return 0;
-        at %= period;
-        at = at < 0 ? at + period : at;
-        return at < extent ? at : period - at;
-    }
-    default:
-        return -1;
-    }
-}
-
-/* Per axis, the input position that each output position looks at, as byte offsets (-1: the
+/* Per axis, the input position that each output position looks at, as byte offsets (INT64_MIN: the
  * constant). */
 typedef struct pad_maps {
-    int64_t before[IV_MAX_RANK], after[IV_MAX_RANK];
+    int64_t before[IV_MAX_RANK];
     int64_t *offsets[IV_MAX_RANK];
 } pad_maps;
 
-static iv_status read_pads(iv_call *call, pad_maps *maps) {
-    const pad_params *params = call->node->params;
+static iv_status read_pads(const iv_call *call, int64_t *before, int64_t *after) {
+    const iv_pad_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t pads[2 * IV_MAX_RANK], axes[IV_MAX_RANK];
     int count = params->count, padded = input->rank;
@@ -136,26 +104,23 @@ static iv_status read_pads(iv_call *call, pad_maps *maps) {
     for (int i = 0; i < padded; i++) {
         int axis;
         IV_TRY(iv_move_axis(call, axes[i], input->rank, &axis));
-        maps->before[axis] = pads[i];
-        maps->after[axis] = pads[i + padded];
+        before[axis] = pads[i];
+        after[axis] = pads[i + padded];
     }
     return IV_OK;
 }
 
 static iv_status map_axis(iv_call *call, pad_maps *maps, int axis, int64_t extent) {
-    const pad_params *params = call->node->params;
+    const iv_pad_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t length = input->dims[axis];
-    if (length == 0 && extent != 0 && params->mode != PAD_CONSTANT)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %d is empty: there is nothing to repeat",
-                            axis);
     int64_t *offsets = iv_allocate_array((size_t)extent, sizeof *offsets);
     if (offsets == NULL)
         return iv_fail_memory(call->error, (size_t)extent * sizeof *offsets);
     maps->offsets[axis] = offsets;
     int64_t step = input->strides[axis] * (int64_t)iv_dtype_size(input->dtype);
     for (int64_t i = 0; i < extent; i++) {
-        int64_t from = look(params->mode, i - maps->before[axis], length);
+        int64_t from = iv_pad_look(params->mode, i - maps->before[axis], length);
         offsets[i] = from < 0 ? INT64_MIN : from * step;
     }
     return IV_OK;
@@ -183,9 +148,8 @@ static void copy_padded(const pad_maps *maps, const iv_tensor *input, const char
     } while (iv_move_next(rank - 1, output->dims, index));
 }
 
-/* The constant's bits: input 2, the attribute (of the float dtypes), or zero. */
-static iv_status pad_constant(const iv_call *call, char *bits) {
-    const pad_params *params = call->node->params;
+iv_status iv_pad_constant(const iv_call *call, char *bits) {
+    const iv_pad_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0), *value = iv_call_input(call, 2);
     memset(bits, 0, sizeof(iv_string));
     if (value != NULL) {
@@ -199,24 +163,35 @@ static iv_status pad_constant(const iv_call *call, char *bits) {
     return IV_OK;
 }
 
+iv_status iv_pad_extents(const iv_call *call, int64_t *before, int64_t *dims) {
+    const iv_pad_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    int64_t after[IV_MAX_RANK] = {0};
+    memset(before, 0, (size_t)input->rank * sizeof *before);
+    IV_TRY(read_pads(call, before, after));
+    for (int d = 0; d < input->rank; d++) {
+        /* Pads of more than 2^60 elements either way cannot be meant, and would overflow. */
+        int64_t most = INT64_C(1) << 60;
+        dims[d] = -1;
+        if (before[d] > -most && before[d] < most && after[d] > -most && after[d] < most)
+            dims[d] = input->dims[d] + before[d] + after[d];
+        if (dims[d] < 0)
+            return iv_call_fail(call, IV_ERROR_SHAPE, "the pads %lld and %lld do not fit axis %d",
+                                (long long)before[d], (long long)after[d], d);
+        if (input->dims[d] == 0 && dims[d] != 0 && params->mode != IV_PAD_CONSTANT)
+            return iv_call_fail(call, IV_ERROR_SHAPE,
+                                "axis %d is empty: there is nothing to repeat", d);
+    }
+    return IV_OK;
+}
+
 static iv_status eval_pad(iv_call *call) {
     const iv_tensor *input = iv_call_input(call, 0);
     _Alignas(iv_string) char constant[sizeof(iv_string)];
     pad_maps maps = {0};
     int64_t dims[IV_MAX_RANK];
-    IV_TRY(pad_constant(call, constant));
-    IV_TRY(read_pads(call, &maps));
-    for (int d = 0; d < input->rank; d++) {
-        /* Pads of more than 2^60 elements either way cannot be meant, and would overflow. */
-        int64_t most = INT64_C(1) << 60;
-        dims[d] = -1;
-        if (maps.before[d] > -most && maps.before[d] < most && maps.after[d] > -most &&
-            maps.after[d] < most)
-            dims[d] = input->dims[d] + maps.before[d] + maps.after[d];
-        if (dims[d] < 0)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "the pads %lld and %lld do not fit axis %d",
-                                (long long)maps.before[d], (long long)maps.after[d], d);
-    }
+    IV_TRY(iv_pad_constant(call, constant));
+    IV_TRY(iv_pad_extents(call, maps.before, dims));
     iv_tensor *output = NULL;
     IV_TRY(iv_move_output(call, 0, input->dtype, input->rank, dims, &output));
     iv_status status = IV_OK;
@@ -236,7 +211,7 @@ const iv_op iv_ops_pad[] = {
      .most_inputs = 4,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(pad_params),
+     .params_size = sizeof(iv_pad_params),
      .prepare = prepare_pad,
      .infer = infer_pad,
      .eval = eval_pad},

@@ -1,0 +1,38 @@
+/* Where the positions of a padded axis look. For the host and for devices. */
+#ifndef IV_OPS_PAD_VALUES_H
+#define IV_OPS_PAD_VALUES_H
+
+#include "numerics/scalar.h"
+
+typedef enum iv_pad_mode {
+    IV_PAD_CONSTANT,
+    IV_PAD_REFLECT,
+    IV_PAD_EDGE,
+    IV_PAD_WRAP
+} iv_pad_mode;
+
+/** The element of an axis of `extent` elements that position `at` looks at; -1 for the constant.
+ * Reflection has the period 2(extent - 1). */
+static IV_HD int64_t iv_pad_look(iv_pad_mode mode, int64_t at, int64_t extent) {
+    if (at >= 0 && at < extent)
+        return at;
+    switch (mode) {
+    case IV_PAD_EDGE:
+        return at < 0 ? 0 : extent - 1;
+    case IV_PAD_WRAP:
+        at %= extent;
+        return at < 0 ? at + extent : at;
+    case IV_PAD_REFLECT: {
+        int64_t period = 2 * (extent - 1);
+        if (period == 0)
+            return 0;
+        at %= period;
+        at = at < 0 ? at + period : at;
+        return at < extent ? at : period - at;
+    }
+    default:
+        return -1;
+    }
+}
+
+#endif
