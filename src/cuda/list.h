@@ -9,6 +9,7 @@
 #define IV_CUDA_FAMILIES(family) \
     family(views) \
     family(moving) \
+    family(gather) \
     family(web) \
     family(elementwise) \
 

@@ -1,19 +1,17 @@
 /* Elements picked by index: Gather, GatherElements, GatherND. Indices count from the end when
  * negative. */
+#include "ops/gather.h"
+
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 
-typedef struct gather_params {
-    int64_t axis; /* GatherND: how many leading dimensions are shared */
-} gather_params;
-
 static iv_status prepare_axis(iv_node *node, iv_error *error) {
-    return iv_node_int(node, "axis", 0, &((gather_params *)node->params)->axis, error);
+    return iv_node_int(node, "axis", 0, &((iv_gather_params *)node->params)->axis, error);
 }
 
 static int64_t node_axis(const iv_node *node) {
-    return ((const gather_params *)node->params)->axis;
+    return ((const iv_gather_params *)node->params)->axis;
 }
 
 static iv_status open_result(iv_infer *infer, iv_dtype dtype) {
@@ -136,7 +134,7 @@ static iv_status eval_gather_elements(iv_call *call) {
 /* ---- GatherND ---- */
 
 static iv_status prepare_gather_nd(iv_node *node, iv_error *error) {
-    gather_params *params = node->params;
+    iv_gather_params *params = node->params;
     IV_TRY(iv_node_int(node, "batch_dims", 0, &params->axis, error));
     if (params->axis < 0 || params->axis >= IV_MAX_RANK)
         return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: batch_dims is %lld", node->name,
@@ -224,7 +222,7 @@ static iv_status eval_gather_nd(iv_call *call) {
 #define GATHER_OP(op_name, prepare_function, infer_function, eval_function)                        \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,    \
-        .most_outputs = 1, .moved_inputs = 1, .params_size = sizeof(gather_params),                \
+        .most_outputs = 1, .moved_inputs = 1, .params_size = sizeof(iv_gather_params),                \
         .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
     }
 

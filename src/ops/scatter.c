@@ -4,34 +4,20 @@
  * reduction the last one to a place stays; with one, each is combined with what is there and
  * rounded to the dtype: f16 and bf16 through f32, integers wrap around, max and min as the numerics
  * contract orders them (NaN wins, +0 > -0). */
+#include "ops/scatter.h"
+
 #include "base/allocation.h"
-#include "numerics/convert.h"
-#include "numerics/minmax.h"
 #include "ops/list.h"
 #include "ops/moving.h"
-#include "ops/real.h"
-
-typedef enum scatter_how {
-    SCATTER_SET,
-    SCATTER_ADD,
-    SCATTER_MUL,
-    SCATTER_MAX,
-    SCATTER_MIN
-} scatter_how;
-
-typedef struct scatter_params {
-    int64_t axis;
-    scatter_how how;
-} scatter_params;
 
 static iv_status prepare_scatter(iv_node *node, iv_error *error) {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};
-    scatter_params *params = node->params;
+    iv_scatter_params *params = node->params;
     const char *name;
     IV_TRY(iv_node_int(node, "axis", 0, &params->axis, error));
     IV_TRY(iv_node_string(node, "reduction", "none", &name, error));
-    for (params->how = SCATTER_SET; strcmp(name, names[params->how]) != 0; params->how++) {
-        if (params->how == SCATTER_MIN)
+    for (params->how = IV_SCATTER_SET; strcmp(name, names[params->how]) != 0; params->how++) {
+        if (params->how == IV_SCATTER_MIN)
             return iv_fail(error, IV_ERROR_INVALID_MODEL,
                            "node %s (%s): reduction %s is not one of none, add, mul, max, min",
                            node->name, node->op->name, name);
@@ -39,106 +25,20 @@ static iv_status prepare_scatter(iv_node *node, iv_error *error) {
     return IV_OK;
 }
 
-static float combine_f32(scatter_how how, float old, float update) {
-    switch (how) {
-    case SCATTER_ADD:
-        return old + update;
-    case SCATTER_MUL:
-        return old * update;
-    case SCATTER_MAX:
-        return iv_max_f32(old, update);
-    default:
-        return iv_min_f32(old, update);
-    }
-}
-
-static double combine_f64(scatter_how how, double old, double update) {
-    switch (how) {
-    case SCATTER_ADD:
-        return old + update;
-    case SCATTER_MUL:
-        return old * update;
-    case SCATTER_MAX:
-        return iv_max_f64(old, update);
-    default:
-        return iv_min_f64(old, update);
-    }
-}
-
-#define COMBINE_INTEGER(type)                                                                      \
-    {                                                                                              \
-        type old = *(type *)(void *)to, update = *(const type *)(const void *)from;                \
-        switch (how) {                                                                             \
-        case SCATTER_ADD:                                                                          \
-            old = (type)((uint64_t)old + (uint64_t)update);                                        \
-            break;                                                                                 \
-        case SCATTER_MUL:                                                                          \
-            old = (type)((uint64_t)old * (uint64_t)update);                                        \
-            break;                                                                                 \
-        case SCATTER_MAX:                                                                          \
-            old = update > old ? update : old;                                                     \
-            break;                                                                                 \
-        default:                                                                                   \
-            old = update < old ? update : old;                                                     \
-            break;                                                                                 \
-        }                                                                                          \
-        *(type *)(void *)to = old;                                                                 \
-        break;                                                                                     \
-    }
-
-/* Combines one element. On bool, add and max are "or", mul and min are "and". */
-static void combine(scatter_how how, iv_dtype dtype, char *to, const char *from) {
-    switch (dtype) {
-    case IV_F16:
-    case IV_BF16:
-    case IV_F32:
-        iv_real_store_f32(
-            dtype, to, 0,
-            combine_f32(how, iv_real_load_f32(dtype, to, 0), iv_real_load_f32(dtype, from, 0)));
-        break;
-    case IV_F64:
-        *(double *)(void *)to =
-            combine_f64(how, *(double *)(void *)to, *(const double *)(const void *)from);
-        break;
-    case IV_BOOL:
-        if (how == SCATTER_ADD || how == SCATTER_MAX)
-            *to = (char)(*to | *from);
-        else
-            *to = (char)(*to & *from);
-        break;
-    case IV_S8:
-        COMBINE_INTEGER(int8_t)
-    case IV_S16:
-        COMBINE_INTEGER(int16_t)
-    case IV_S32:
-        COMBINE_INTEGER(int32_t)
-    case IV_S64:
-        COMBINE_INTEGER(int64_t)
-    case IV_U8:
-        COMBINE_INTEGER(uint8_t)
-    case IV_U16:
-        COMBINE_INTEGER(uint16_t)
-    case IV_U32:
-        COMBINE_INTEGER(uint32_t)
-    default:
-        COMBINE_INTEGER(uint64_t)
-    }
-}
-
-static void apply(scatter_how how, iv_dtype dtype, char *to, const char *from, int64_t count) {
+static void apply(iv_scatter_how how, iv_dtype dtype, char *to, const char *from, int64_t count) {
     size_t size = iv_dtype_size(dtype);
-    if (how == SCATTER_SET) {
+    if (how == IV_SCATTER_SET) {
         memcpy(to, from, (size_t)count * size);
         return;
     }
     for (int64_t i = 0; i < count; i++, to += size, from += size)
-        combine(how, dtype, to, from);
+        iv_scatter_combine(how, dtype, to, from);
 }
 
 static iv_status infer_scatter(iv_infer *infer) {
-    const scatter_params *params = infer->node->params;
+    const iv_scatter_params *params = infer->node->params;
     const iv_fact *data, *indices, *updates;
-    uint32_t allowed = params->how == SCATTER_SET ? IV_SET_ANY : IV_SET_PLAIN;
+    uint32_t allowed = params->how == IV_SCATTER_SET ? IV_SET_ANY : IV_SET_PLAIN;
     IV_TRY(iv_infer_require(infer, 0, allowed, &data));
     IV_TRY(iv_infer_require(infer, 1, IV_SET_INDEX, &indices));
     IV_TRY(iv_infer_require(infer, 2, allowed, &updates));
@@ -151,8 +51,8 @@ static iv_status infer_scatter(iv_infer *infer) {
 
 /* ---- ScatterElements ---- */
 
-static iv_status check_elements(const iv_call *call, const iv_tensor *data, const iv_tensor *picks,
-                                const iv_tensor *updates, int axis) {
+iv_status iv_scatter_check_elements(const iv_call *call, const iv_tensor *data,
+                                    const iv_tensor *picks, const iv_tensor *updates, int axis) {
     bool fits = picks->rank == data->rank && updates->rank == picks->rank;
     for (int d = 0; d < data->rank && fits; d++)
         fits = updates->dims[d] == picks->dims[d] && (d == axis || picks->dims[d] <= data->dims[d]);
@@ -168,7 +68,7 @@ static iv_status check_elements(const iv_call *call, const iv_tensor *data, cons
 static iv_status scatter_elements(const iv_call *call, iv_tensor *output, int axis,
                                   const iv_tensor *picks, const int64_t *indices,
                                   const iv_tensor *updates) {
-    scatter_how how = ((const scatter_params *)call->node->params)->how;
+    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
     int64_t at[IV_MAX_RANK] = {0}, element = 0;
     size_t size = iv_dtype_size(output->dtype);
     if (iv_tensor_elements(picks) == 0)
@@ -186,8 +86,8 @@ static iv_status scatter_elements(const iv_call *call, iv_tensor *output, int ax
 
 /* ---- ScatterND ---- */
 
-static iv_status check_tuples(const iv_call *call, const iv_tensor *data, const iv_tensor *picks,
-                              const iv_tensor *updates) {
+iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data, const iv_tensor *picks,
+                                  const iv_tensor *updates) {
     int depth = picks->rank < 1 ? -1 : (int)picks->dims[picks->rank - 1], outer = picks->rank - 1;
     bool fits = depth >= 0 && picks->dims[outer] <= data->rank &&
                 updates->rank == outer + data->rank - depth;
@@ -204,7 +104,7 @@ static iv_status check_tuples(const iv_call *call, const iv_tensor *data, const 
 
 static iv_status scatter_tuples(const iv_call *call, iv_tensor *output, const iv_tensor *picks,
                                 const int64_t *indices, const iv_tensor *updates) {
-    scatter_how how = ((const scatter_params *)call->node->params)->how;
+    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
     int depth = (int)picks->dims[picks->rank - 1];
     int64_t tuples = iv_move_product(picks->dims, 0, picks->rank - 1);
     int64_t block = iv_move_product(output->dims, depth, output->rank);
@@ -230,11 +130,11 @@ static iv_status scatter(iv_call *call, bool tuples) {
     int64_t *indices = NULL, count;
     int axis = 0;
     if (!tuples)
-        IV_TRY(iv_move_axis(call, ((const scatter_params *)call->node->params)->axis, data->rank,
+        IV_TRY(iv_move_axis(call, ((const iv_scatter_params *)call->node->params)->axis, data->rank,
                             &axis));
     IV_TRY(iv_call_contiguous(call, 2, &updates));
-    iv_status status = tuples ? check_tuples(call, data, picks, updates)
-                              : check_elements(call, data, picks, updates, axis);
+    iv_status status = tuples ? iv_scatter_check_tuples(call, data, picks, updates)
+                              : iv_scatter_check_elements(call, data, picks, updates, axis);
     if (status == IV_OK)
         status = iv_move_indices(call, picks, &indices, &count);
     if (status == IV_OK)
@@ -261,7 +161,7 @@ static iv_status eval_scatter_nd(iv_call *call) {
 #define SCATTER_OP(op_name, eval_function)                                                         \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 3, .most_inputs = 3, .least_outputs = 1,    \
-        .most_outputs = 1, .params_size = sizeof(scatter_params), .prepare = prepare_scatter,      \
+        .most_outputs = 1, .params_size = sizeof(iv_scatter_params), .prepare = prepare_scatter,      \
         .infer = infer_scatter, .eval = eval_function                                              \
     }
 

@@ -1,4 +1,6 @@
 /* Elements chosen by their values: Compress, NonZero, OneHot, Unique. */
+#include "ops/selection.h"
+
 #include <stdlib.h>
 
 #include "base/allocation.h"
@@ -7,14 +9,8 @@
 #include "ops/number.h"
 #include "ops/order.h"
 
-typedef struct axis_params {
-    bool has_axis;
-    int64_t axis;
-    bool sorted;
-} axis_params;
-
 static iv_status prepare_axis(iv_node *node, iv_error *error) {
-    axis_params *params = node->params;
+    iv_selection_params *params = node->params;
     int64_t sorted;
     params->has_axis = iv_node_has(node, "axis");
     IV_TRY(iv_node_int(node, "sorted", 1, &sorted, error));
@@ -25,7 +21,7 @@ static iv_status prepare_axis(iv_node *node, iv_error *error) {
 /* ---- Compress ---- */
 
 static iv_status infer_compress(iv_infer *infer) {
-    const axis_params *params = infer->node->params;
+    const iv_selection_params *params = infer->node->params;
     const iv_fact *input, *condition;
     int axis = 0;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_ANY, &input));
@@ -43,7 +39,7 @@ static iv_status infer_compress(iv_infer *infer) {
 }
 
 static iv_status eval_compress(iv_call *call) {
-    const axis_params *params = call->node->params;
+    const iv_selection_params *params = call->node->params;
     const iv_tensor *source = iv_call_input(call, 0), *condition = iv_call_input(call, 1);
     int axis = 0;
     if (params->has_axis)
@@ -127,7 +123,7 @@ static iv_status eval_non_zero(iv_call *call) {
 /* ---- OneHot ---- */
 
 static iv_status infer_one_hot(iv_infer *infer) {
-    const axis_params *params = infer->node->params;
+    const iv_selection_params *params = infer->node->params;
     const iv_fact *indices, *depth, *values;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_NUMBER, &indices));
     IV_TRY(iv_infer_require(infer, 1, IV_SET_NUMBER, &depth));
@@ -176,7 +172,7 @@ static iv_status eval_one_hot(iv_call *call) {
         return status;
     }
     int rank = indices->rank + 1;
-    status = iv_move_axis(call, ((const axis_params *)call->node->params)->axis, rank, &axis);
+    status = iv_move_axis(call, ((const iv_selection_params *)call->node->params)->axis, rank, &axis);
     int64_t extent = -1;
     if (iv_tensor_elements(depth) == 1)
         extent = iv_i64_from_f64(iv_number_load(depth->dtype, depth->data, 0));
@@ -213,7 +209,7 @@ static iv_status eval_one_hot(iv_call *call) {
 /* ---- Unique ---- */
 
 static iv_status infer_unique(iv_infer *infer) {
-    const axis_params *params = infer->node->params;
+    const iv_selection_params *params = infer->node->params;
     const iv_fact *input;
     int axis = 0;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_ANY, &input));
@@ -335,7 +331,7 @@ static iv_status write_list(iv_call *call, int index, int64_t count, const int64
 }
 
 static iv_status write_unique(iv_call *call, const items *all, const distinct *found, int axis) {
-    const axis_params *params = call->node->params;
+    const iv_selection_params *params = call->node->params;
     int64_t dims[IV_MAX_RANK] = {found->count};
     int rank = 1;
     if (params->has_axis) {
@@ -359,7 +355,7 @@ static iv_status write_unique(iv_call *call, const items *all, const distinct *f
 }
 
 static iv_status eval_unique(iv_call *call) {
-    const axis_params *params = call->node->params;
+    const iv_selection_params *params = call->node->params;
     int axis = 0;
     if (params->has_axis)
         IV_TRY(iv_move_axis(call, params->axis, iv_call_input(call, 0)->rank, &axis));
@@ -394,7 +390,7 @@ static iv_status eval_unique(iv_call *call) {
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs,              \
         .least_outputs = 1, .most_outputs = outputs, .moved_inputs = moved,                        \
-        .params_size = sizeof(axis_params), .prepare = prepare_axis, .infer = infer_function,      \
+        .params_size = sizeof(iv_selection_params), .prepare = prepare_axis, .infer = infer_function,      \
         .eval = eval_function                                                                      \
     }
 

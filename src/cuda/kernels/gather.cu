@@ -1,0 +1,75 @@
+/* Elements picked by index. Blocks of consecutive elements are moved in words as large as sizes and
+ * addresses allow, so that neighbouring threads read neighbouring memory. */
+#include "cuda/kernels/gather_parameters.h"
+#include "cuda/kernels/index.cuh"
+#include "ops/number.h"
+
+#define WORDS(X) IV_CUDA_SIZES(X) X(128, iv_cuda_16_bytes)
+
+#define GATHER(size, type)                                                                         \
+    IV_CUDA_KERNEL(iv_cuda_gather_##size, iv_cuda_gather, p) {                                     \
+        IV_CUDA_EACH(index, p->words) {                                                            \
+            int64_t outer = index, at = iv_cuda_take(&outer, p->block);                            \
+            int64_t pick = iv_cuda_take(&outer, p->count);                                         \
+            int64_t place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, pick),          \
+                                                p->extent, p->fault);                              \
+            if (place >= 0)                                                                        \
+                ((type *)(void *)p->out)[index] =                                                  \
+                    ((const type *)(const void *)                                                  \
+                         p->in)[(outer * p->extent + place) * p->block + at];                      \
+        }                                                                                          \
+    }
+WORDS(GATHER)
+
+#define GATHER_ELEMENTS(size, type)                                                                \
+    IV_CUDA_KERNEL(iv_cuda_gather_elements_##size, iv_cuda_gather_elements, p) {                   \
+        IV_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t rest = index, offset = 0;                                                      \
+            int64_t place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, index),         \
+                                                p->extent, p->fault);                              \
+            IV_CUDA_KEEP_LOOP                                                                      \
+            for (int d = p->rank - 1; d >= 0; d--) {                                               \
+                int64_t at = d > 0 ? iv_cuda_take(&rest, p->dims[d]) : rest;                       \
+                offset += (d == p->axis ? place : at) * p->steps[d];                               \
+            }                                                                                      \
+            if (place >= 0)                                                                        \
+                ((type *)(void *)p->out)[index] = IV_CUDA_CONST_ELEMENT(type, p->in, offset);      \
+        }                                                                                          \
+    }
+IV_CUDA_SIZES(GATHER_ELEMENTS)
+
+#define GATHER_ND(size, type)                                                                      \
+    IV_CUDA_KERNEL(iv_cuda_gather_nd_##size, iv_cuda_gather_nd, p) {                               \
+        IV_CUDA_EACH(index, p->words) {                                                            \
+            int64_t tuple = index, at = iv_cuda_take(&tuple, p->block), offset = 0;                \
+            int64_t batch = tuple;                                                                 \
+            int inside = 1;                                                                        \
+            iv_cuda_take(&batch, p->tuples);                                                       \
+            for (int d = 0; d < p->depth; d++) {                                                   \
+                int64_t place = iv_cuda_check_index(                                               \
+                    iv_cuda_index(p->indices, p->wide, tuple * p->depth + d), p->dims[d],          \
+                    p->fault);                                                                     \
+                inside &= place >= 0;                                                              \
+                offset = offset * p->dims[d] + place;                                              \
+            }                                                                                      \
+            if (inside)                                                                            \
+                ((type *)(void *)p->out)[index] =                                                  \
+                    ((const type *)(const void *)                                                  \
+                         p->in)[batch * p->inside + offset * p->block + at];                       \
+        }                                                                                          \
+    }
+WORDS(GATHER_ND)
+
+#define ONE_HOT(size, type)                                                                        \
+    IV_CUDA_KERNEL(iv_cuda_one_hot_##size, iv_cuda_one_hot, p) {                                   \
+        IV_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t outer = index, inner = iv_cuda_take(&outer, p->inner);                         \
+            int64_t middle = iv_cuda_take(&outer, p->extent);                                      \
+            int64_t hot = iv_i64_from_f64(                                                         \
+                iv_number_load(p->dtype, p->indices, outer * p->inner + inner));                   \
+            hot = hot < 0 ? hot + p->extent : hot;                                                 \
+            ((type *)(void *)p->out)[index] =                                                      \
+                ((const type *)(const void *)p->values)[hot == middle ? 1 : 0];                    \
+        }                                                                                          \
+    }
+IV_CUDA_SIZES(ONE_HOT)

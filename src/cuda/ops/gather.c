@@ -1,0 +1,354 @@
+/* Elements picked and placed by index: the gathers, the scatters and OneHot. */
+#include <string.h>
+
+#include "cuda/kernels/gather_parameters.h"
+#include "cuda/list.h"
+#include "cuda/ops/elements.h"
+#include "numerics/convert.h"
+#include "ops/gather.h"
+#include "ops/moving.h"
+#include "ops/number.h"
+#include "ops/scatter.h"
+#include "ops/selection.h"
+
+/* The largest word, of at most 16 bytes, that blocks of `bytes` bytes at these addresses consist
+ * of. */
+static int64_t word_bytes(int64_t bytes, const void *first, const void *second) {
+    int64_t word = 16;
+    while (word > 1 && (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
+        word /= 2;
+    return word;
+}
+
+static const char *word_suffix(int64_t word) {
+    return word == 16 ? "128" : word == 8 ? "64" : word == 4 ? "32" : word == 2 ? "16" : "8";
+}
+
+/* What the gathers begin with: the output and packed inputs, which `give_back` releases. */
+typedef struct picking {
+    iv_tensor *data, *picks, *output;
+} picking;
+
+static void give_back(picking *picking) {
+    iv_tensor_release(picking->data);
+    iv_tensor_release(picking->picks);
+}
+
+static iv_status pick_up(iv_call *call, bool packed_data, picking *picking) {
+    *picking = (struct picking){0};
+    IV_TRY(iv_call_output(call, 0, &picking->output));
+    iv_status status = IV_OK;
+    if (packed_data)
+        status = iv_call_contiguous(call, 0, &picking->data);
+    else
+        picking->data = iv_tensor_retain(iv_call_input(call, 0));
+    if (status == IV_OK)
+        status = iv_call_contiguous(call, 1, &picking->picks);
+    if (status != IV_OK)
+        give_back(picking);
+    return status;
+}
+
+static void name_ranges(iv_cuda_work *work, const picking *picking) {
+    iv_cuda_work_writes(work, picking->output);
+    iv_cuda_work_reads(work, picking->data);
+    iv_cuda_work_reads(work, picking->picks);
+}
+
+/* ---- gathers ---- */
+
+static iv_status launch_gather(iv_call *call) {
+    picking picking;
+    int axis;
+    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
+                        iv_call_input(call, 0)->rank, &axis));
+    IV_TRY(pick_up(call, true, &picking));
+    const iv_tensor *data = picking.data;
+    int64_t bytes = iv_move_product(data->dims, axis + 1, data->rank) *
+                    (int64_t)iv_dtype_size(data->dtype);
+    int64_t word = word_bytes(bytes, data->data, picking.output->data);
+    iv_cuda_work work = {0};
+    iv_cuda_gather parameters = {
+        .words = iv_tensor_elements(picking.output) * (int64_t)iv_dtype_size(data->dtype) / word,
+        .count = iv_tensor_elements(picking.picks),
+        .extent = data->dims[axis],
+        .block = bytes / word,
+        .indices = picking.picks->data,
+        .wide = picking.picks->dtype == IV_S64,
+        .fault = iv_cuda_work_fault(&work, call),
+        .in = data->data,
+        .out = picking.output->data,
+    };
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    name_ranges(&work, &picking);
+    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather",
+                                           word_suffix(word), parameters.words);
+    give_back(&picking);
+    return status;
+}
+
+static iv_status launch_gather_elements(iv_call *call) {
+    picking picking;
+    int axis;
+    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
+                        iv_call_input(call, 0)->rank, &axis));
+    IV_TRY(pick_up(call, false, &picking));
+    const iv_tensor *data = picking.data, *picks = picking.picks;
+    iv_cuda_work work = {0};
+    iv_cuda_gather_elements parameters = {
+        .elements = iv_tensor_elements(picks),
+        .extent = data->dims[axis],
+        .rank = data->rank,
+        .axis = axis,
+        .indices = picks->data,
+        .wide = picks->dtype == IV_S64,
+        .fault = iv_cuda_work_fault(&work, call),
+        .in = data->data,
+        .out = picking.output->data,
+    };
+    iv_status status = IV_OK;
+    for (int d = 0; d < data->rank && status == IV_OK; d++) {
+        parameters.dims[d] = picks->dims[d];
+        parameters.steps[d] = data->strides[d] * (int64_t)iv_dtype_size(data->dtype);
+        if (d != axis && picks->dims[d] > data->dims[d])
+            status = iv_call_fail(call, IV_ERROR_SHAPE,
+                                  "the indices have extent %lld in dimension %d, the data only %lld",
+                                  (long long)picks->dims[d], d, (long long)data->dims[d]);
+    }
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    name_ranges(&work, &picking);
+    if (status == IV_OK)
+        status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_elements",
+                                     iv_cuda_size_suffix(data->dtype), parameters.elements);
+    give_back(&picking);
+    return status;
+}
+
+static iv_status check_shared(iv_call *call, int shared) {
+    const iv_tensor *data = iv_call_input(call, 0), *picks = iv_call_input(call, 1);
+    for (int d = 0; d < shared; d++) {
+        if (picks->dims[d] != data->dims[d])
+            return iv_call_fail(
+                call, IV_ERROR_SHAPE,
+                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
+                (long long)data->dims[d], (long long)picks->dims[d]);
+    }
+    return IV_OK;
+}
+
+static iv_status launch_gather_nd(iv_call *call) {
+    picking picking;
+    int shared = (int)((const iv_gather_params *)call->node->params)->axis;
+    IV_TRY(check_shared(call, shared));
+    IV_TRY(pick_up(call, true, &picking));
+    const iv_tensor *data = picking.data, *picks = picking.picks;
+    int depth = (int)picks->dims[picks->rank - 1];
+    int64_t size = (int64_t)iv_dtype_size(data->dtype);
+    int64_t bytes = iv_move_product(data->dims, shared + depth, data->rank) * size;
+    int64_t word = word_bytes(bytes, data->data, picking.output->data);
+    iv_cuda_work work = {0};
+    iv_cuda_gather_nd parameters = {
+        .words = iv_tensor_elements(picking.output) * size / word,
+        .tuples = iv_move_product(picks->dims, shared, picks->rank - 1),
+        .block = bytes / word,
+        .inside = iv_move_product(data->dims, shared, data->rank) * size / word,
+        .depth = depth,
+        .wide = picks->dtype == IV_S64,
+        .indices = picks->data,
+        .fault = iv_cuda_work_fault(&work, call),
+        .in = data->data,
+        .out = picking.output->data,
+    };
+    memcpy(parameters.dims, data->dims + shared, (size_t)depth * sizeof *data->dims);
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    name_ranges(&work, &picking);
+    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_nd",
+                                           word_suffix(word), parameters.words);
+    give_back(&picking);
+    return status;
+}
+
+/* ---- OneHot ---- */
+
+static iv_status launch_one_hot(iv_call *call) {
+    const iv_selection_params *params = call->node->params;
+    const iv_tensor *depth = iv_call_input(call, 1);
+    iv_tensor *indices, *values, *output;
+    int64_t dims[IV_MAX_RANK], extent = -1;
+    int axis, rank = iv_call_input(call, 0)->rank + 1;
+    IV_TRY(iv_move_axis(call, params->axis, rank, &axis));
+    if (iv_tensor_elements(depth) == 1)
+        extent = iv_i64_from_f64(iv_number_load(depth->dtype, depth->data, 0));
+    if (iv_tensor_elements(iv_call_input(call, 2)) != 2 || extent < 0)
+        return iv_call_fail(
+            call, IV_ERROR_SHAPE,
+            "the depth must be one number that is not negative, the values two elements");
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == axis ? extent : iv_call_input(call, 0)->dims[i < axis ? i : i - 1];
+    IV_TRY(iv_call_output_shape(call, 0, iv_call_input(call, 2)->dtype, rank, dims, &output));
+    IV_TRY(iv_call_contiguous(call, 0, &indices));
+    iv_status status = iv_call_contiguous(call, 2, &values);
+    if (status == IV_OK) {
+        iv_cuda_one_hot parameters = {.elements = iv_tensor_elements(output),
+                                      .extent = extent,
+                                      .inner = iv_move_product(dims, axis + 1, rank),
+                                      .dtype = indices->dtype,
+                                      .indices = indices->data,
+                                      .values = values->data,
+                                      .out = output->data};
+        iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+        iv_cuda_work_writes(&work, output);
+        iv_cuda_work_reads(&work, indices);
+        iv_cuda_work_reads(&work, values);
+        status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_one_hot",
+                                     iv_cuda_size_suffix(values->dtype), parameters.elements);
+        iv_tensor_release(values);
+    }
+    iv_tensor_release(indices);
+    return status;
+}
+
+/* ---- scatters ---- */
+
+/* What the steps of a scatter share. */
+typedef struct scattering {
+    iv_tensor *output, *picks, *updates;
+    int64_t count, line, inner, block; /* updates are numbered over [outer, line, inner] */
+    int64_t *places, *next;
+    uint8_t *first;
+} scattering;
+
+static iv_status find_places(iv_call *call, const scattering *s, int depth, int axis) {
+    iv_cuda_work work = {0};
+    iv_cuda_scatter_places parameters = {
+        .updates = s->count,
+        .depth = depth,
+        .wide = s->picks->dtype == IV_S64,
+        .rank = axis >= 0 ? s->picks->rank : 0,
+        .axis = axis,
+        .indices = s->picks->data,
+        .fault = iv_cuda_work_fault(&work, call),
+        .places = s->places,
+    };
+    memcpy(parameters.dims, s->output->dims, sizeof parameters.dims);
+    memcpy(parameters.extents, s->picks->dims, sizeof parameters.extents);
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    iv_cuda_work_reads(&work, s->picks);
+    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, true);
+    return iv_cuda_launch_each(call, &work, "scatter", "iv_cuda_scatter_find_places", NULL,
+                               s->count);
+}
+
+static iv_status link_updates(iv_call *call, const scattering *s) {
+    iv_cuda_scatter_links parameters = {.updates = s->count,
+                                        .line = s->line,
+                                        .inner = s->inner,
+                                        .places = s->places,
+                                        .next = s->next,
+                                        .first = s->first};
+    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
+    iv_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, true);
+    iv_cuda_work_touches(&work, s->first, (size_t)s->count, true);
+    return iv_cuda_launch_each(call, &work, "scatter", "iv_cuda_scatter_link", NULL, s->count);
+}
+
+static iv_status apply_updates(iv_call *call, const scattering *s) {
+    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
+    iv_cuda_scatter parameters = {.elements = s->count * s->block,
+                                  .block = s->block,
+                                  .how = how,
+                                  .dtype = s->output->dtype,
+                                  .places = s->places,
+                                  .next = s->next,
+                                  .first = s->first,
+                                  .from = s->updates->data,
+                                  .out = s->output->data};
+    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    iv_cuda_work_writes(&work, s->output);
+    iv_cuda_work_reads(&work, s->updates);
+    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
+    iv_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, false);
+    iv_cuda_work_touches(&work, s->first, (size_t)s->count, false);
+    return iv_cuda_launch_each(
+        call, &work, "scatter",
+        how == IV_SCATTER_SET ? "iv_cuda_scatter_set" : "iv_cuda_scatter_combine",
+        iv_cuda_size_suffix(s->output->dtype), parameters.elements);
+}
+
+/* Everything after the shapes are checked; `axis` is -1 for ScatterND. */
+static iv_status scatter(iv_call *call, scattering *s, int axis) {
+    const iv_tensor *data = iv_call_input(call, 0);
+    void *memory;
+    int depth = axis >= 0 ? 0 : (int)s->picks->dims[s->picks->rank - 1];
+    IV_TRY(iv_call_output_shape(call, 0, data->dtype, data->rank, data->dims, &s->output));
+    IV_TRY(iv_call_copy(call, s->output, data));
+    s->inner = 1;
+    if (axis >= 0) {
+        s->count = iv_tensor_elements(s->picks);
+        s->line = s->picks->dims[axis];
+        s->inner = iv_move_product(s->picks->dims, axis + 1, s->picks->rank);
+        s->block = 1;
+    } else {
+        s->count = s->line = iv_move_product(s->picks->dims, 0, s->picks->rank - 1);
+        s->block = iv_move_product(data->dims, depth, data->rank);
+    }
+    if (s->count == 0 || s->block == 0)
+        return IV_OK;
+    IV_TRY(iv_call_scratch(call, (size_t)s->count * sizeof *s->places, &memory));
+    s->places = memory;
+    IV_TRY(iv_call_scratch(call, (size_t)s->count * sizeof *s->next, &memory));
+    s->next = memory;
+    IV_TRY(iv_call_scratch(call, (size_t)s->count, &memory));
+    s->first = memory;
+    IV_TRY(find_places(call, s, depth, axis));
+    IV_TRY(link_updates(call, s));
+    return apply_updates(call, s);
+}
+
+static iv_status launch_scatter(iv_call *call, bool tuples) {
+    const iv_tensor *data = iv_call_input(call, 0), *picks = iv_call_input(call, 1);
+    scattering s = {0};
+    int axis = -1;
+    if (!tuples)
+        IV_TRY(iv_move_axis(call, ((const iv_scatter_params *)call->node->params)->axis, data->rank,
+                            &axis));
+    IV_TRY(tuples ? iv_scatter_check_tuples(call, data, picks, iv_call_input(call, 2))
+                  : iv_scatter_check_elements(call, data, picks, iv_call_input(call, 2), axis));
+    IV_TRY(iv_call_contiguous(call, 1, &s.picks));
+    iv_status status = iv_call_contiguous(call, 2, &s.updates);
+    if (status == IV_OK)
+        status = scatter(call, &s, axis);
+    iv_tensor_release(s.picks);
+    iv_tensor_release(s.updates);
+    return status;
+}
+
+static iv_status launch_scatter_elements(iv_call *call) {
+    return launch_scatter(call, false);
+}
+
+static iv_status launch_scatter_nd(iv_call *call) {
+    return launch_scatter(call, true);
+}
+
+#define INDEXED(op_name, kernel_name, host, launch_function)                                       \
+    {                                                                                              \
+        .op = op_name, .name = kernel_name, .supports = iv_cuda_supports_all, .host_inputs = host, \
+        .launch = launch_function                                                                  \
+    }
+
+const iv_kernel iv_cuda_kernels_gather[] = {
+    INDEXED("Gather", "gather", 0, launch_gather),
+    INDEXED("GatherElements", "gather", 0, launch_gather_elements),
+    INDEXED("GatherND", "gather", 0, launch_gather_nd),
+    INDEXED("OneHot", "one_hot", 2, launch_one_hot),
+    INDEXED("Scatter", "scatter", 0, launch_scatter_elements),
+    INDEXED("ScatterElements", "scatter", 0, launch_scatter_elements),
+    INDEXED("ScatterND", "scatter", 0, launch_scatter_nd),
+    {0},
+};
