@@ -2,6 +2,8 @@
  *
  * The order is that of Max and Min: a NaN beats everything, +0 > -0. Ties go to the lowest index,
  * or to the highest one with select_last_index. */
+#include "ops/ordering.h"
+
 #include "base/allocation.h"
 #include "numerics/minmax.h"
 #include "ops/list.h"
@@ -9,13 +11,8 @@
 
 #define CHUNK 512
 
-typedef struct arg_params {
-    int64_t axis;
-    bool keep, last;
-} arg_params;
-
 static iv_status prepare_arg(iv_node *node, iv_error *error) {
-    arg_params *params = node->params;
+    iv_arg_params *params = node->params;
     int64_t keep, last;
     IV_TRY(iv_node_int(node, "axis", 0, &params->axis, error));
     IV_TRY(iv_node_int(node, "keepdims", 1, &keep, error));
@@ -26,7 +23,7 @@ static iv_status prepare_arg(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_arg(iv_infer *infer) {
-    const arg_params *params = infer->node->params;
+    const iv_arg_params *params = infer->node->params;
     const iv_fact *input;
     iv_dim dims[IV_MAX_RANK];
     int axis, rank = 0;
@@ -90,7 +87,7 @@ static int64_t find_best(const iv_rows *rows, int64_t row, bool least, bool last
 }
 
 static iv_status eval_arg(iv_call *call) {
-    const arg_params *params = call->node->params;
+    const iv_arg_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
     iv_rows rows;
@@ -109,7 +106,7 @@ static iv_status eval_arg(iv_call *call) {
 /* clang-format off */
 #define ARG_OP(op_name)                                                                            \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 1, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(arg_params), .prepare = prepare_arg,                 \
+     .most_outputs = 1, .params_size = sizeof(iv_arg_params), .prepare = prepare_arg,                 \
      .infer = infer_arg, .eval = eval_arg}
 
 const iv_op iv_ops_arg_reduce[] = {

@@ -4,17 +4,15 @@
  * reverse: from the other end. exclusive: y[i] goes without x[i] itself, and begins with +0 (with 1
  * for products). f16 and bf16 keep the running value in f32 and round each result once; integers
  * wrap around. */
+#include "ops/ordering.h"
+
 #include "base/allocation.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/rows.h"
 
-typedef struct cumulative_params {
-    bool exclusive, reverse;
-} cumulative_params;
-
 static iv_status prepare_cumulative(iv_node *node, iv_error *error) {
-    cumulative_params *params = node->params;
+    iv_cumulative_params *params = node->params;
     int64_t exclusive, reverse;
     IV_TRY(iv_node_int(node, "exclusive", 0, &exclusive, error));
     IV_TRY(iv_node_int(node, "reverse", 0, &reverse, error));
@@ -39,7 +37,7 @@ static iv_status infer_cumulative(iv_infer *infer) {
 }
 
 #define RUN(name, type, operation)                                                                 \
-    static void name(type *values, int64_t count, const cumulative_params *params, type neutral) { \
+    static void name(type *values, int64_t count, const iv_cumulative_params *params, type neutral) { \
         int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;             \
         type running = neutral;                                                                    \
         for (int64_t i = 0; i < count; i++, at += step) {                                          \
@@ -56,7 +54,7 @@ RUN(product_f32, float, *)
 RUN(product_f64, double, *)
 RUN(product_u64, uint64_t, *)
 
-static void run_row(iv_dtype computed, void *values, int64_t count, const cumulative_params *params,
+static void run_row(iv_dtype computed, void *values, int64_t count, const iv_cumulative_params *params,
                     bool product) {
     if (computed == IV_F32)
         (product ? product_f32 : sum_f32)(values, count, params, product ? 1.0f : 0.0f);
@@ -96,7 +94,7 @@ static iv_status eval_cumulative(iv_call *call) {
 /* clang-format off */
 #define CUMULATIVE_OP(op_name)                                                                     \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(cumulative_params), .prepare = prepare_cumulative,   \
+     .most_outputs = 1, .params_size = sizeof(iv_cumulative_params), .prepare = prepare_cumulative,   \
      .infer = infer_cumulative, .eval = eval_cumulative}
 
 const iv_op iv_ops_cumulative[] = {

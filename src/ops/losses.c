@@ -5,6 +5,8 @@
  * A target equal to ignore_index has loss +0 and weight +0. reduction: none; sum, in the order of
  * numerics/reduce.h over (n, d…) row-major; mean, that sum divided by the sum of the targets'
  * weights. All in f32 (f64 for f64), rounded once when stored. */
+#include "ops/losses.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
@@ -14,24 +16,16 @@
 #include "ops/rows.h"
 #include "ops/softmax_row.h"
 
-typedef enum loss_reduction { NONE, SUM, MEAN } loss_reduction;
-
-typedef struct loss_params {
-    loss_reduction reduction;
-    bool ignores;
-    int64_t ignored;
-} loss_params;
-
 static iv_status prepare_loss(iv_node *node, iv_error *error) {
     static const char *const names[] = {"none", "sum", "mean"};
-    loss_params *params = node->params;
+    iv_loss_params *params = node->params;
     const char *reduction;
     IV_TRY(iv_node_string(node, "reduction", "mean", &reduction, error));
     IV_TRY(iv_node_int(node, "ignore_index", 0, &params->ignored, error));
     params->ignores = iv_node_has(node, "ignore_index");
     for (int i = 0; i < 3; i++) {
         if (strcmp(reduction, names[i]) == 0) {
-            params->reduction = (loss_reduction)i;
+            params->reduction = (iv_loss_reduction)i;
             return IV_OK;
         }
     }
@@ -41,7 +35,7 @@ static iv_status prepare_loss(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_loss(iv_infer *infer) {
-    const loss_params *params = infer->node->params;
+    const iv_loss_params *params = infer->node->params;
     const iv_fact *scores, *targets, *weights;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &scores));
     IV_TRY(iv_infer_require(infer, 1, IV_SET_INDEX, &targets));
@@ -52,7 +46,7 @@ static iv_status infer_loss(iv_infer *infer) {
         return iv_infer_fail(infer, IV_ERROR_SHAPE,
                              "scores of rank %d need targets of rank %d, not %d", scores->rank,
                              scores->rank - 1, targets->rank);
-    if (params->reduction == NONE)
+    if (params->reduction == IV_LOSS_NONE)
         iv_infer_shape_of(infer, 0, targets, scores->dtype);
     else
         iv_fact_set_tensor(&infer->outputs[0], scores->dtype, 0, NULL);
@@ -71,7 +65,7 @@ typedef struct loss_data {
 } loss_data;
 
 #define LOSSES(type, suffix)                                                                       \
-    static void each_loss_##suffix(const loss_params *params, loss_data *data) {                   \
+    static void each_loss_##suffix(const iv_loss_params *params, loss_data *data) {                \
         const type *scores = data->scores, *weights = data->weights;                               \
         type *losses = data->losses, *shares = data->shares;                                       \
         for (int64_t i = 0; i < data->count; i++) {                                                \
@@ -81,9 +75,9 @@ typedef struct loss_data {
             losses[i] = ignored ? 0 : -(shares[i] * scores[i * data->classes + target]);           \
         }                                                                                          \
     }                                                                                              \
-    static type reduce_losses_##suffix(const loss_params *params, const loss_data *data) {         \
+    static type reduce_losses_##suffix(const iv_loss_params *params, const loss_data *data) {      \
         type sum = iv_sum_##suffix(data->losses, 1, data->count);                                  \
-        if (params->reduction == SUM)                                                              \
+        if (params->reduction == IV_LOSS_SUM)                                                      \
             return sum;                                                                            \
         return iv_div_##suffix(sum, iv_sum_##suffix(data->shares, 1, data->count));                \
     }
@@ -91,7 +85,7 @@ LOSSES(float, f32)
 LOSSES(double, f64)
 
 static iv_status store_losses(iv_call *call, loss_data *data) {
-    const loss_params *params = call->node->params;
+    const iv_loss_params *params = call->node->params;
     iv_tensor *output;
     if (data->computed == IV_F32)
         each_loss_f32(params, data);
@@ -100,7 +94,7 @@ static iv_status store_losses(iv_call *call, loss_data *data) {
     if (!iv_call_wants(call, 0))
         return IV_OK;
     IV_TRY(iv_call_output(call, 0, &output));
-    if (params->reduction == NONE) {
+    if (params->reduction == IV_LOSS_NONE) {
         iv_convert_row(output->dtype, output->data, data->computed, data->losses,
                        (int64_t)iv_dtype_size(data->computed), data->count);
     } else if (data->computed == IV_F32) {
@@ -114,7 +108,7 @@ static iv_status store_losses(iv_call *call, loss_data *data) {
 }
 
 static iv_status check_targets(const iv_call *call, const loss_data *data) {
-    const loss_params *params = call->node->params;
+    const iv_loss_params *params = call->node->params;
     for (int64_t i = 0; i < data->count; i++) {
         int64_t target = data->targets[i];
         if ((target < 0 || target >= data->classes) &&
@@ -193,7 +187,7 @@ static iv_status eval_loss(iv_call *call) {
 /* clang-format off */
 #define LOSS_OP(op_name, outputs)                                                                  \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 3, .least_outputs = 1,       \
-     .most_outputs = outputs, .params_size = sizeof(loss_params), .prepare = prepare_loss,         \
+     .most_outputs = outputs, .params_size = sizeof(iv_loss_params), .prepare = prepare_loss,         \
      .infer = infer_loss, .eval = eval_loss}
 
 const iv_op iv_ops_losses[] = {

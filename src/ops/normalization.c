@@ -1,8 +1,9 @@
 /* MeanVarianceNormalization, LpNormalization and LRN. f16 and bf16 are computed in f32 and rounded
  * once when stored. */
+#include "ops/normalization.h"
+
 #include "base/allocation.h"
 #include "numerics/elementary.h"
-#include "ops/axes.h"
 #include "ops/list.h"
 #include "ops/moments.h"
 #include "ops/rows.h"
@@ -65,17 +66,13 @@ static iv_status eval_mean_variance(iv_call *call) {
 /* ---- LpNormalization: y = x / norm along `axis`, norm the sum of |x| (p = 1) or the root of the
  * sum of squares (p = 2), in the order of numerics/reduce.h; +0 where the norm is 0 ---- */
 
-typedef struct lp_params {
-    int64_t axis, p;
-} lp_params;
-
 #define LP(type, suffix)                                                                           \
     static type magnitude_##suffix(const type *values, int64_t index) {                            \
         return iv_abs_##suffix(values[index]);                                                     \
     }                                                                                              \
     SUM_OF_MAGNITUDES_##suffix static void lp_##suffix(void *opaque, int64_t row, type *values,    \
                                                        int64_t count) {                            \
-        const lp_params *params = opaque;                                                          \
+        const iv_lp_params *params = opaque;                                                          \
         type norm = params->p == 1                                                                 \
                         ? sum_of_magnitudes_##suffix(values, count)                                \
                         : iv_sqrt_##suffix(iv_sum_of_squares_##suffix(values, 1, count));          \
@@ -89,7 +86,7 @@ LP(float, f32)
 LP(double, f64)
 
 static iv_status prepare_lp(iv_node *node, iv_error *error) {
-    lp_params *params = node->params;
+    iv_lp_params *params = node->params;
     IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
     IV_TRY(iv_node_int(node, "p", 2, &params->p, error));
     if (params->p != 1 && params->p != 2)
@@ -103,14 +100,14 @@ static iv_status infer_lp(iv_infer *infer) {
     int axis;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
     if (input->rank != IV_RANK_UNKNOWN)
-        IV_TRY(iv_infer_axis(infer, ((const lp_params *)infer->node->params)->axis, input->rank,
+        IV_TRY(iv_infer_axis(infer, ((const iv_lp_params *)infer->node->params)->axis, input->rank,
                              &axis));
     iv_infer_shape_of(infer, 0, input, input->dtype);
     return IV_OK;
 }
 
 static iv_status eval_lp(iv_call *call) {
-    lp_params params = *(const lp_params *)call->node->params;
+    iv_lp_params params = *(const iv_lp_params *)call->node->params;
     int rank = iv_call_input(call, 0)->rank;
     uint32_t inner = UINT32_C(1) << (params.axis < 0 ? params.axis + rank : params.axis);
     return run_rows(call, inner, lp_f32, lp_f64, &params);
@@ -119,21 +116,16 @@ static iv_status eval_lp(iv_call *call) {
 /* ---- LRN: y = x / pow(bias + (alpha / size) s, beta), s the sum of squares over the `size`
  * channels around, by fma in ascending order from +0 ---- */
 
-typedef struct lrn_params {
-    float alpha, beta, bias;
-    int64_t size;
-} lrn_params;
-
 /* `values` is a column of channels followed by room for as many results. */
 typedef struct lrn_context {
-    lrn_params params;
+    iv_lrn_params params;
     void *results;
 } lrn_context;
 
 #define LRN(type, suffix)                                                                          \
     static void lrn_##suffix(void *opaque, int64_t row, type *values, int64_t count) {             \
         const lrn_context *context = opaque;                                                       \
-        const lrn_params *params = &context->params;                                               \
+        const iv_lrn_params *params = &context->params;                                               \
         type *results = context->results;                                                          \
         type weight = iv_div_##suffix((type)params->alpha, (type)params->size);                    \
         int64_t before = (params->size - 1) / 2, after = params->size - 1 - before;                \
@@ -153,7 +145,7 @@ LRN(float, f32)
 LRN(double, f64)
 
 static iv_status prepare_lrn(iv_node *node, iv_error *error) {
-    lrn_params *params = node->params;
+    iv_lrn_params *params = node->params;
     IV_TRY(iv_node_float(node, "alpha", 1e-4f, &params->alpha, error));
     IV_TRY(iv_node_float(node, "beta", 0.75f, &params->beta, error));
     IV_TRY(iv_node_float(node, "bias", 1.0f, &params->bias, error));
@@ -177,7 +169,7 @@ static iv_status infer_lrn(iv_infer *infer) {
 
 static iv_status eval_lrn(iv_call *call) {
     int64_t channels = iv_call_input(call, 0)->dims[1];
-    lrn_context context = {.params = *(const lrn_params *)call->node->params};
+    lrn_context context = {.params = *(const iv_lrn_params *)call->node->params};
     context.results = iv_allocate_array((size_t)channels, sizeof(double));
     if (context.results == NULL)
         return iv_fail_memory(call->error, (size_t)channels * sizeof(double));
@@ -194,8 +186,8 @@ static iv_status eval_lrn(iv_call *call) {
 
 const iv_op iv_ops_normalization[] = {
     NORMALIZATION_OP("MeanVarianceNormalization", iv_axes, mean_variance),
-    NORMALIZATION_OP("LpNormalization", lp_params, lp),
-    NORMALIZATION_OP("LRN", lrn_params, lrn),
+    NORMALIZATION_OP("LpNormalization", iv_lp_params, lp),
+    NORMALIZATION_OP("LRN", iv_lrn_params, lrn),
     {0},
 };
 /* clang-format on */

@@ -1,16 +1,17 @@
 /* Elements of any dtype as integers that sort as the elements do: the order behind TopK, Unique and
- * their ties. */
+ * their ties. For the host and for devices. */
 #ifndef IV_OPS_ORDER_H
 #define IV_OPS_ORDER_H
 
+#include <invar/dtype.h>
+
 #include "numerics/convert.h"
 #include "numerics/minmax.h"
-#include "tensor/tensor.h"
 
 /** A key that is larger for larger elements: floats as the numerics contract orders them (-0 < +0,
  * every NaN equal and above everything; with `nan_low`, below everything). Unsigned integers
  * compare as such. */
-static inline int64_t iv_order_key(iv_dtype dtype, const void *data, int64_t index, bool nan_low) {
+static IV_HD int64_t iv_order_key(iv_dtype dtype, const void *data, int64_t index, bool nan_low) {
     const uint64_t flip = UINT64_C(1) << 63;
     switch (dtype) {
     case IV_BOOL:

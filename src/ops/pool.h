@@ -11,6 +11,10 @@ typedef struct iv_pool_params {
     float p;                /* LpPool */
 } iv_pool_params;
 
+typedef struct iv_pool_global_params {
+    float p; /* GlobalLpPool */
+} iv_pool_global_params;
+
 /* A pool with all extents known. */
 typedef struct iv_pool_shape {
     int axes;

@@ -16,12 +16,8 @@
 #include "ops/pool.h"
 #include "ops/real.h"
 
-typedef struct global_params {
-    float p; /* GlobalLpPool */
-} global_params;
-
 static iv_status prepare_global(iv_node *node, iv_error *error) {
-    global_params *params = node->params;
+    iv_pool_global_params *params = node->params;
     int64_t p;
     if (node->version < 2)
         return iv_node_float(node, "p", 2, &params->p, error);
@@ -99,7 +95,7 @@ static float norm_f32(float p, float *numbers, int64_t count) {
 
 static void norm_channel(const iv_node *node, iv_dtype dtype, const void *x, void *numbers,
                          int64_t count, void *y, int64_t index) {
-    float p = ((const global_params *)node->params)->p;
+    float p = ((const iv_pool_global_params *)node->params)->p;
     if (dtype == IV_F64) {
         ((double *)y)[index] = norm_f64((double)p, x, numbers, count);
         return;
@@ -167,7 +163,7 @@ const iv_op iv_ops_pool_global[] = {
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(global_params),
+     .params_size = sizeof(iv_pool_global_params),
      .prepare = prepare_global,
      .infer = infer_global,
      .eval = eval_norm},

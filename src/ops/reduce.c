@@ -13,13 +13,14 @@
  *
  * Integers: sums and products modulo 2^64, cut to the type; the mean is the quotient truncated
  * toward zero; L2, LogSum and LogSumExp are computed in f64 and cut back by the rules of Cast. */
+#include "ops/reduce.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
 #include "numerics/elementary.h"
 #include "numerics/minmax.h"
 #include "numerics/product.h"
-#include "ops/axes.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
 #include "ops/loops.h"
@@ -37,11 +38,6 @@ typedef enum reduction {
     LOG_SUM,
     LOG_SUM_EXP
 } reduction;
-
-typedef struct reduce_params {
-    bool keep;
-    iv_axes axes;
-} reduce_params;
 
 /* In the order of iv_ops_reduce; the operator set from which on the axes are an input. */
 static const struct reduce_traits {
@@ -192,7 +188,7 @@ static void reduce_rows(reduction kind, const iv_rows *rows, iv_tensor *output, 
 }
 
 static iv_status eval_reduce(iv_call *call) {
-    const reduce_params *params = call->node->params;
+    const iv_reduce_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     reduction kind = traits[call->node->op - iv_ops_reduce].kind;
     uint32_t reduced;
@@ -222,7 +218,7 @@ static iv_status eval_reduce(iv_call *call) {
 /* ---- facts ---- */
 
 static iv_status prepare_reduce(iv_node *node, iv_error *error) {
-    reduce_params *params = node->params;
+    iv_reduce_params *params = node->params;
     int64_t keep;
     IV_TRY(iv_node_int(node, "keepdims", 1, &keep, error));
     params->keep = keep != 0;
@@ -257,7 +253,7 @@ static iv_status infer_formula(iv_infer *infer) {
 }
 
 static iv_status infer_reduce(iv_infer *infer) {
-    const reduce_params *params = infer->node->params;
+    const iv_reduce_params *params = infer->node->params;
     reduction kind = traits[infer->node->op - iv_ops_reduce].kind;
     const iv_fact *input;
     iv_dim dims[IV_MAX_RANK];
@@ -294,7 +290,7 @@ static iv_status infer_reduce(iv_infer *infer) {
 /* clang-format off */
 #define REDUCE_OP(op_name)                                                                         \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(reduce_params), .prepare = prepare_reduce,           \
+     .most_outputs = 1, .params_size = sizeof(iv_reduce_params), .prepare = prepare_reduce,           \
      .infer = infer_reduce, .eval = eval_reduce}
 
 const iv_op iv_ops_reduce[] = {

@@ -7,6 +7,8 @@
  *
  * Every operation rounds once, 1 / sqrt twice. f16 and bf16 are computed in f32 and rounded once,
  * when y is stored; f64 in f64, whatever stash_type says. */
+#include "ops/row_normalization.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
@@ -17,12 +19,6 @@
 #include "ops/rows.h"
 
 enum { LAYER, RMS, INSTANCE, GROUP };
-
-typedef struct norm_params {
-    float epsilon;
-    int64_t axis, groups;
-    iv_dtype stash; /* of LayerNormalization's mean and inverse deviation */
-} norm_params;
 
 /* How a row is normalised. Element i of a row has scale and bias number (row % period) advance + i
  * / repeat. */
@@ -65,7 +61,7 @@ NORMALIZE(double, f64, IV_F64)
 /* ---- attributes and facts ---- */
 
 static iv_status prepare_norm(iv_node *node, iv_error *error) {
-    norm_params *params = node->params;
+    iv_norm_params *params = node->params;
     IV_TRY(iv_node_float(node, "epsilon", 1e-5f, &params->epsilon, error));
     IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
     IV_TRY(iv_node_int(node, "num_groups", 0, &params->groups, error));
@@ -91,7 +87,7 @@ static iv_status require_all(const iv_infer *infer, const iv_fact **input) {
 
 /* LayerNormalization and RMSNormalization. */
 static iv_status infer_layer(iv_infer *infer) {
-    const norm_params *params = infer->node->params;
+    const iv_norm_params *params = infer->node->params;
     const iv_fact *input;
     IV_TRY(require_all(infer, &input));
     bool rms = infer->node->op == &iv_ops_row_normalization[RMS];
@@ -125,7 +121,7 @@ static iv_status transform(iv_call *call, const iv_tensor *from, const iv_tensor
     iv_rows from_rows, to_rows;
     iv_rows_start(&from_rows, from, inner);
     iv_rows_start(&to_rows, to, inner);
-    context->epsilon = ((const norm_params *)call->node->params)->epsilon;
+    context->epsilon = ((const iv_norm_params *)call->node->params)->epsilon;
     return iv_rows_transform(&from_rows, &to_rows, computed, normalize_f32, normalize_f64, context,
                              call->error);
 }
@@ -181,7 +177,7 @@ static bool varies(const iv_tensor *factor, const iv_tensor *input, int axis) {
 }
 
 static iv_status eval_layer(iv_call *call) {
-    const norm_params *params = call->node->params;
+    const iv_norm_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     int axis = (int)(params->axis < 0 ? params->axis + input->rank : params->axis);
     int64_t count = 1, length = 1;
@@ -252,7 +248,7 @@ static void split_channels(const iv_tensor *tensor, int64_t groups, iv_tensor *s
 
 /* InstanceNormalization is GroupNormalization with groups of one channel. */
 static iv_status eval_groups(iv_call *call) {
-    const norm_params *params = call->node->params;
+    const iv_norm_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     bool instance = call->node->op == &iv_ops_row_normalization[INSTANCE];
     int64_t channels = input->dims[1], groups = instance ? channels : params->groups;
@@ -291,17 +287,17 @@ static iv_status eval_groups(iv_call *call) {
 /* clang-format off */
 const iv_op iv_ops_row_normalization[] = {
     [LAYER] = {.name = "LayerNormalization", .domain = "", .least_inputs = 2, .most_inputs = 3,
-               .least_outputs = 1, .most_outputs = 3, .params_size = sizeof(norm_params),
+               .least_outputs = 1, .most_outputs = 3, .params_size = sizeof(iv_norm_params),
                .prepare = prepare_norm, .infer = infer_layer, .eval = eval_layer},
     [RMS] = {.name = "RMSNormalization", .domain = "", .least_inputs = 2, .most_inputs = 2,
-             .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(norm_params),
+             .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(iv_norm_params),
              .prepare = prepare_norm, .infer = infer_layer, .eval = eval_layer},
     [INSTANCE] = {.name = "InstanceNormalization", .domain = "", .least_inputs = 3,
                   .most_inputs = 3, .least_outputs = 1, .most_outputs = 1,
-                  .params_size = sizeof(norm_params), .prepare = prepare_norm,
+                  .params_size = sizeof(iv_norm_params), .prepare = prepare_norm,
                   .infer = infer_channels, .eval = eval_groups},
     [GROUP] = {.name = "GroupNormalization", .domain = "", .least_inputs = 3, .most_inputs = 3,
-               .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(norm_params),
+               .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(iv_norm_params),
                .prepare = prepare_norm, .infer = infer_channels, .eval = eval_groups},
     {0},
 };

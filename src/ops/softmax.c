@@ -3,25 +3,21 @@
  *
  * Before operator set 13 the row is everything from `axis` on; since then it is that axis alone.
  * f16 and bf16 are computed in f32 and rounded once. */
-#include "ops/softmax_row.h"
+#include "ops/softmax.h"
 
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/rows.h"
-
-typedef struct softmax_params {
-    int64_t axis;
-    bool flatten; /* the row is everything from the axis on */
-} softmax_params;
+#include "ops/softmax_row.h"
 
 static iv_status prepare_softmax(iv_node *node, iv_error *error) {
-    softmax_params *params = node->params;
+    iv_softmax_params *params = node->params;
     params->flatten = node->version < 13;
     return iv_node_int(node, "axis", params->flatten ? 1 : -1, &params->axis, error);
 }
 
 static iv_status infer_softmax(iv_infer *infer) {
-    const softmax_params *params = infer->node->params;
+    const iv_softmax_params *params = infer->node->params;
     const iv_fact *input;
     int axis;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
@@ -49,12 +45,16 @@ static void (*const functions_f32[])(float *, int64_t) = {iv_softmax_row_f32,
 static void (*const functions_f64[])(double *, int64_t) = {iv_softmax_row_f64,
                                                            iv_log_softmax_row_f64, hardmax_f64};
 
+uint32_t iv_softmax_axes(const iv_softmax_params *params, int rank) {
+    int64_t axis = params->axis < 0 ? params->axis + rank : params->axis;
+    uint32_t below = (UINT32_C(1) << axis) - 1, all = (UINT32_C(1) << rank) - 1;
+    return params->flatten ? all & ~below : UINT32_C(1) << axis;
+}
+
 static iv_status eval_softmax(iv_call *call) {
-    const softmax_params *params = call->node->params;
+    const iv_softmax_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
-    int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
-    uint32_t below = (UINT32_C(1) << axis) - 1, all = (UINT32_C(1) << input->rank) - 1;
-    uint32_t inner = params->flatten ? all & ~below : UINT32_C(1) << axis;
+    uint32_t inner = iv_softmax_axes(params, input->rank);
     iv_tensor *output;
     IV_TRY(iv_call_output(call, 0, &output));
     iv_rows from, to;
@@ -80,7 +80,7 @@ static iv_status eval_softmax(iv_call *call) {
 /* clang-format off */
 #define SOFTMAX_OP(op_name)                                                                        \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 1, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(softmax_params), .prepare = prepare_softmax,         \
+     .most_outputs = 1, .params_size = sizeof(iv_softmax_params), .prepare = prepare_softmax,         \
      .infer = infer_softmax, .eval = eval_softmax}
 
 const iv_op iv_ops_softmax[] = {

@@ -3,6 +3,8 @@
  * The order is total, so that the result is one: by value as the numerics contract orders values
  * (NaN first, and +0 > -0), and equal values by ascending index. `sorted = 0` gives the same order.
  */
+#include "ops/ordering.h"
+
 #include <stdlib.h>
 
 #include "base/allocation.h"
@@ -10,14 +12,8 @@
 #include "ops/moving.h"
 #include "ops/order.h"
 
-typedef struct topk_params {
-    int64_t axis, k;
-    bool has_k; /* k is an attribute (before opset 10) */
-    bool largest;
-} topk_params;
-
 static iv_status prepare_topk(iv_node *node, iv_error *error) {
-    topk_params *params = node->params;
+    iv_topk_params *params = node->params;
     int64_t largest;
     IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
     IV_TRY(iv_node_int(node, "largest", 1, &largest, error));
@@ -30,7 +26,7 @@ static iv_status prepare_topk(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_topk(iv_infer *infer) {
-    const topk_params *params = infer->node->params;
+    const iv_topk_params *params = infer->node->params;
     const iv_fact *input;
     iv_dim k = NULL, dims[IV_MAX_RANK];
     int axis, count = 1;
@@ -106,7 +102,7 @@ static void select_line(const iv_tensor *input, int axis, int64_t offset, bool l
 
 static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int64_t k,
                             iv_tensor *values, iv_tensor *indices) {
-    bool largest = ((const topk_params *)call->node->params)->largest;
+    bool largest = ((const iv_topk_params *)call->node->params)->largest;
     candidate *best = iv_allocate_array((size_t)k, sizeof *best);
     if (best == NULL)
         return iv_fail_memory(call->error, (size_t)k * sizeof *best);
@@ -134,7 +130,7 @@ static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int
 }
 
 static iv_status eval_topk(iv_call *call) {
-    const topk_params *params = call->node->params;
+    const iv_topk_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     int64_t k = params->k, dims[IV_MAX_RANK];
     int axis, count = 1;
@@ -162,7 +158,7 @@ const iv_op iv_ops_topk[] = {
      .most_inputs = 2,
      .least_outputs = 1,
      .most_outputs = 2,
-     .params_size = sizeof(topk_params),
+     .params_size = sizeof(iv_topk_params),
      .prepare = prepare_topk,
      .infer = infer_topk,
      .eval = eval_topk},
