@@ -11,6 +11,7 @@
     family(moving) \
     family(gather) \
     family(web) \
+    family(reduce) \
     family(elementwise) \
 
 /* clang-format on */

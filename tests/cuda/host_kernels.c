@@ -33,6 +33,14 @@ void host_barrier(void) {
     swapcontext(&block_state.threads[thread], &block_state.scheduler);
 }
 
+void host_exchange(void *value, size_t bytes, unsigned source) {
+    static uint64_t given[MOST_THREADS];
+    memcpy(&given[block_state.current], value, bytes);
+    host_barrier();
+    memcpy(value, &given[source], bytes);
+    host_barrier();
+}
+
 static void run_thread(void) {
     block_state.body(block_state.parameters);
     block_state.waits = false;

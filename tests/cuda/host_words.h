@@ -17,6 +17,8 @@ extern host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 
 /** Lets the other threads of the block run up to this barrier. */
 void host_barrier(void);
+/** Replaces `*value` by what the block's thread `source` gave. All threads of the block take part. */
+void host_exchange(void *value, size_t bytes, unsigned source);
 /** Runs all blocks, of one dimension. */
 void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers,
                    const unsigned grid[3], const unsigned block[3]);
