@@ -40,6 +40,14 @@ int open_device(const arguments *arguments, iv_session_options *options, iv_devi
         return EXIT_RIGHT;
     }
     options->device = *device;
+    const char *graphs = option_value(arguments, "graphs");
+    for (int mode = IV_GRAPHS_AUTO; graphs != NULL; mode++) {
+        if (mode > IV_GRAPHS_BUILD)
+            return usage_error("--graphs takes auto, off, capture or build, not %s", graphs);
+        options->graphs = (iv_graph_mode)mode;
+        if (strcmp(graphs, iv_graph_mode_name(options->graphs)) == 0)
+            break;
+    }
     options->force_cpu = option_value(arguments, "force-cpu");
     return EXIT_RIGHT;
 }
@@ -117,6 +125,10 @@ int report_placement(const arguments *arguments, iv_session *session) {
         int counts[3] = {0};
         iv_session_visit_placement(session, explain, counts);
         printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
+        iv_graph_report graphs;
+        iv_session_graphs(session, &graphs);
+        printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
+               graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
     }
     cpu_operators operators = {0};
     int code = add_cpu_operators(&operators, session, NULL) ? check_allowed(arguments, &operators) : out_of_memory();

@@ -35,6 +35,8 @@ int out_of_memory(void);
          "Fail when a node cannot run on the device, and list all such nodes"},                    \
         {"allow-cpu", "FILE", false,                                                               \
          "Fail when an operator stays on the CPU that has no line in FILE: its name, a tab, why"}, \
+        {"graphs", "MODE", false,                                                                  \
+         "How the device gets the nodes: auto, off, capture or build; the bits are the same"},     \
     {                                                                                              \
         "explain-placement", NULL, false,                                                          \
             "Print where each node runs, why it does not run on the device, and the copies"        \

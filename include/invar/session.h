@@ -38,6 +38,18 @@ typedef struct iv_node_event {
 /** Called after every node. A status other than IV_OK ends the run with that status (the observer fills the error). */
 typedef iv_status iv_observer(void *context, iv_node_event *event, iv_error *error);
 
+/** How a device is given the steps of a run. The bits are the same. */
+typedef enum iv_graph_mode {
+    IV_GRAPHS_AUTO = 0,    /**< as IV_GRAPHS_BUILD */
+    IV_GRAPHS_OFF = 1,     /**< one by one */
+    IV_GRAPHS_CAPTURE = 2, /**< as graphs that the driver captures from the stream, in the order of the stream */
+    IV_GRAPHS_BUILD = 3    /**< as graphs made of the list of tasks, with an edge only where two touch the same memory, so that
+                              independent branches run side by side */
+} iv_graph_mode;
+
+/** "auto", "off", "capture", "build". Never NULL; static storage. */
+IV_API const char *iv_graph_mode_name(iv_graph_mode mode);
+
 /** How a session runs. Start from IV_SESSION_OPTIONS_DEFAULT. None of it changes a result. */
 typedef struct iv_session_options {
     size_t struct_bytes; /**< sizeof(iv_session_options): lets the struct grow */
@@ -66,10 +78,13 @@ typedef struct iv_session_options {
     /** Outputs that are made on the device stay there, and may be inputs of a later run without a copy; otherwise they are
      * copied to the host. */
     bool device_outputs;
+    /** Whether steps on the device are recorded in the second run with inputs of some shapes, and replayed from the third on.
+     * What cannot be recorded, or fails to be, runs one by one: iv_session_graphs says why. */
+    iv_graph_mode graphs;
 } iv_session_options;
 
 #define IV_SESSION_OPTIONS_DEFAULT                                                                 \
-    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false }
+    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, IV_GRAPHS_AUTO }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 IV_API IV_MUST_CHECK iv_status iv_session_create(iv_model *model, const iv_session_options *options,
@@ -109,6 +124,18 @@ typedef struct iv_placed_node {
 IV_API int iv_session_visit_placement(iv_session *session,
                                       void (*visit)(void *context, const iv_placed_node *node),
                                       void *context);
+
+/** What has become of the graphs of the session's most recent run's plan. */
+typedef struct iv_graph_report {
+    int segments;        /**< groups of steps that the device is given at once */
+    int recorded;        /**< those with a graph */
+    int failed;          /**< those that run one by one since recording failed */
+    int64_t tasks;       /**< in all recorded graphs: kernels, copies, fills */
+    int64_t edges;       /**< in graphs that were built */
+    const char *reason;  /**< why the first failed one did; "" when none did. Valid until the next run */
+} iv_graph_report;
+
+IV_API void iv_session_graphs(const iv_session *session, iv_graph_report *report);
 
 /** Ends the run in progress, or else the next one, with IV_ERROR_INTERRUPTED and a message that names the node.
  *

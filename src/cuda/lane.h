@@ -16,6 +16,7 @@ typedef struct iv_lane {
     iv_cuda_queue queue;
     iv_cuda_staging *staging;
     struct iv_lane_pool *pool; /* of blocks that storages have given back */
+    int64_t moves;             /* how often memory that runs use again has moved: its users count here */
 } iv_lane;
 
 /** A lane on a device with a stream of its own, or the caller's `stream` (a CUstream of the device's primary context, which

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/allocation.h"
+#include "runtime/replay.h"
 
 /* A block of memory: the copy of a value that owns it (iv_copy_index), and the steps between which somebody can see it through
  * any view. */
@@ -88,13 +89,24 @@ static void make(lifetimes *all, size_t copy, int64_t step) {
                                 .last = step};
 }
 
-/* Notes that step `step` reads a copy, which is brought from the other side right before the first step that needs it here. */
+/* When a copy that step `step` is the first to need is brought from the other side: right before it, or, for steps that a device
+ * is given at once, before the first of them. */
+static int64_t brought_at(const lifetimes *all, size_t copy, int64_t step) {
+    const iv_plan *plan = all->plan;
+    bool to_device = copy >= all->graph->value_count;
+    const iv_segment *segment = plan->segment_of != NULL && to_device && (size_t)step < all->graph->node_count
+                                    ? plan->segment_of[step]
+                                    : NULL;
+    return segment != NULL ? (int64_t)segment->first : step;
+}
+
+/* Notes that step `step` reads a copy. */
 static void use(lifetimes *all, size_t copy, int64_t step, bool escapes) {
     iv_value_id value = (iv_value_id)(copy % all->graph->value_count);
     size_t home = iv_copy_index(all->program, all->plan->sides[value], value);
     if (copy != home && all->blocks[copy].bytes == 0) {
-        make(all, copy, step);
-        see(all, home, step, false);
+        make(all, copy, brought_at(all, copy, step));
+        see(all, home, brought_at(all, copy, step), false);
     }
     see(all, copy, step, escapes);
 }

@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
+#include "runtime/replay.h"
 
 /* ---- the binding ---- */
 
@@ -154,6 +155,8 @@ static iv_status fill_plan(iv_plan *plan, iv_program *program, const iv_placemen
     IV_TRY(infer_facts(plan, program, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         IV_TRY(plan_step(plan, program, placement, s, error));
+    if (placement->lane != NULL)
+        IV_TRY(iv_segments_find(plan, program, error));
     return iv_memory_plan(plan, program, error);
 }
 
@@ -181,6 +184,7 @@ void iv_plan_destroy(iv_plan *plan, const iv_program *program) {
         iv_tensor_release(plan->constants[v]);
     for (size_t i = 0; plan->steps != NULL && i < program->step_count; i++)
         iv_free(plan->steps[i].why);
+    iv_segments_destroy(plan);
     iv_free(plan->constants);
     iv_free(plan->facts);
     iv_free(plan->sides);

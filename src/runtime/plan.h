@@ -40,6 +40,9 @@ typedef struct iv_plan {
     bool host_outputs;       /* whether the graph's outputs are wanted on the host, or wherever they are made */
     iv_tensor **constants;   /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
     size_t arena_bytes[IV_SIDES];
+    size_t segment_count;    /* of steps that a device is given at once: runtime/replay.h */
+    struct iv_segment *segments;
+    struct iv_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */
     struct iv_plan *next;
 } iv_plan;
 

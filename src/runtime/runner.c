@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
+#include "runtime/replay.h"
 
 /* Plans kept per runner; the least recently used one goes. */
 #define PLAN_LIMIT 8
@@ -67,6 +68,16 @@ void iv_runner_destroy(iv_runner *runner) {
     iv_free(runner);
 }
 
+/* Before memory of the device moves: waits for what uses it, and forgets the graphs that know its address. */
+static iv_status forget_graphs(iv_runner *runner, iv_error *error) {
+    iv_lane *lane = runner->settings->placement.lane;
+    iv_status status = lane->queue.stream->capturing ? IV_OK : iv_lane_wait(lane, error);
+    for (iv_plan *plan = runner->plans; plan != NULL; plan = plan->next)
+        iv_segments_forget(plan);
+    lane->moves++;
+    return status;
+}
+
 /* Makes the arena of a side as large as the plan needs it. */
 static iv_status fit_arena(iv_runner *runner, iv_side side, iv_error *error) {
     const iv_plan *plan = runner->plan;
@@ -80,9 +91,11 @@ static iv_status fit_arena(iv_runner *runner, iv_side side, iv_error *error) {
                            : iv_lane_storage(runner->settings->placement.lane, bytes, &larger, error);
     if (status != IV_OK)
         return iv_memory_plan_blame(plan, runner->program, status, error);
+    if (side == IV_DEVICE)
+        status = forget_graphs(runner, error);
     iv_storage_release(*arena);
     *arena = larger;
-    return IV_OK;
+    return status;
 }
 
 /* The plan for these inputs, made now if there is none, moved to the front of the list. */
@@ -126,6 +139,8 @@ static iv_status find_plan(iv_runner *runner, bool host_outputs, const iv_value 
         if (count >= PLAN_LIMIT) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
+            if (runner->settings->placement.lane != NULL && !runner->settings->placement.lane->queue.stream->capturing)
+                (void)iv_lane_wait(runner->settings->placement.lane, NULL);
             iv_plan_destroy(*link, runner->program);
             *link = NULL;
         }
@@ -135,6 +150,7 @@ static iv_status find_plan(iv_runner *runner, bool host_outputs, const iv_value 
     runner->plan = plan;
     if (plan->outdated) {
         IV_TRY(iv_memory_plan(plan, runner->program, error));
+        iv_segments_forget(plan);
         plan->outdated = false;
     }
     for (iv_side side = IV_HOST; side < IV_SIDES; side++)
@@ -413,8 +429,9 @@ static void keep_outputs(iv_runner *runner, iv_call *call, iv_status status) {
     }
 }
 
-static iv_status run_step(iv_runner *runner, size_t index, iv_error *error) {
+iv_status iv_runner_step(iv_runner *runner, size_t index, iv_error *error) {
     const iv_node *node = runner->program->steps[index].node;
+    runner->step = &runner->program->steps[index];
     size_t count = (size_t)node->input_count + (size_t)node->output_count;
     iv_value *values = iv_allocate_array(count, sizeof *values);
     if (values == NULL)
@@ -454,28 +471,47 @@ static iv_status observe_constants(iv_runner *runner, size_t index, iv_error *er
     return status;
 }
 
-static void release_value(iv_runner *runner, iv_value_id value) {
+void iv_runner_release(iv_runner *runner, iv_value_id value) {
     for (iv_side side = IV_HOST; side < IV_SIDES; side++)
         iv_value_release(&runner->values[iv_copy_index(runner->program, side, value)]);
 }
 
+static iv_status check_interrupt(const iv_runner *runner, const iv_step *step, iv_error *error) {
+    if (!iv_runner_interrupted(runner))
+        return IV_OK;
+    return iv_fail(error, IV_ERROR_INTERRUPTED, "interrupted before node %s (%s)", step->node->name,
+                   step->node->op->name);
+}
+
+/* Whether tasks can be recorded here: an observer wants each node for itself, and what is inside a recorded step is recorded
+ * with it. */
+static bool may_replay(const iv_runner *runner) {
+    const iv_lane *lane = runner->settings->placement.lane;
+    return runner->settings->graphs != IV_GRAPHS_OFF && runner->settings->observer == NULL && lane != NULL &&
+           lane->queue.record == NULL;
+}
+
 static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *error) {
     const iv_program *program = runner->program;
+    bool replays = may_replay(runner);
     for (size_t i = 0; i < program->graph->input_count; i++)
         runner->values[iv_copy_index(program, iv_value_side(inputs[i]), program->graph->inputs[i])] =
             iv_value_retain(inputs[i]);
     for (size_t s = 0; s < program->step_count; s++) {
         const iv_step *step = &program->steps[s];
-        runner->step = step;
-        if (iv_runner_interrupted(runner))
-            return iv_fail(error, IV_ERROR_INTERRUPTED, "interrupted before node %s (%s)", step->node->name,
-                           step->node->op->name);
+        iv_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
+        IV_TRY(check_interrupt(runner, step, error));
+        if (segment != NULL) {
+            IV_TRY(iv_segment_run(runner, segment, error));
+            s = segment->end - 1;
+            continue;
+        }
         if (runner->plan->steps[s].mode != IV_STEP_SKIP)
-            IV_TRY(run_step(runner, s, error));
+            IV_TRY(iv_runner_step(runner, s, error));
         else if (runner->settings->observer != NULL)
             IV_TRY(observe_constants(runner, s, error));
         for (size_t r = 0; r < step->release_count; r++)
-            release_value(runner, step->releases[r]);
+            iv_runner_release(runner, step->releases[r]);
     }
     return IV_OK;
 }
@@ -504,7 +540,7 @@ iv_status iv_runner_run(iv_runner *runner, bool host_outputs, const iv_value *in
     for (size_t i = 0; i < graph->output_count && status != IV_OK; i++)
         iv_value_release(&outputs[i]);
     for (size_t v = 0; v < graph->value_count; v++)
-        release_value(runner, (iv_value_id)v);
+        iv_runner_release(runner, (iv_value_id)v);
     return status;
 }
 

@@ -24,6 +24,7 @@ typedef struct iv_run_settings {
     void *observer_context;
     iv_run_control *control; /* NULL: runs always go on to their end */
     iv_placement placement;
+    iv_graph_mode graphs;
     bool require_device;     /* a step that cannot run on the device is an error */
     bool device_outputs;     /* outputs of the session's runs stay where they are made */
 } iv_run_settings;
@@ -42,6 +43,9 @@ iv_status iv_runner_run(iv_runner *runner, bool host_outputs, const iv_value *in
 /** As iv_session_visit_placement. */
 int iv_runner_visit_placement(const iv_runner *runner, void (*visit)(void *context, const iv_placed_node *node),
                               void *context);
+
+/** As iv_session_graphs. */
+void iv_runner_report_graphs(const iv_runner *runner, iv_graph_report *report);
 
 /** After the device has done everything: reports what its kernels found wrong with their data, by the first such step. */
 iv_status iv_runner_check_faults(iv_runner *runner, iv_error *error);

@@ -48,6 +48,7 @@ static iv_status take_device_scratch(iv_runner *runner, size_t bytes, void **mem
         IV_TRY(iv_lane_storage(runner->settings->placement.lane, bytes, &larger, error));
         iv_storage_release(*block);
         *block = larger;
+        runner->settings->placement.lane->moves++;
     }
     runner->device_scratch_used++;
     *memory = (*block)->data;

@@ -41,6 +41,10 @@ iv_status iv_runner_allocate(iv_runner *runner, iv_side side, int64_t offset, si
 /** Sees to it that `value` lies on `side`, if it is there at all: copies it from the other side when it does not yet.
  * `planned`: a step of the plan needs it now, so that the copy has a place in the arena. */
 iv_status iv_runner_bring(iv_runner *runner, iv_value_id value, iv_side side, bool planned, iv_error *error);
+/** Runs one step. */
+iv_status iv_runner_step(iv_runner *runner, size_t index, iv_error *error);
+/** Lets go of a value on both sides. */
+void iv_runner_release(iv_runner *runner, iv_value_id value);
 /** The value as it lies on `side`, borrowed; nothing if it does not. */
 iv_value iv_runner_value(const iv_runner *runner, iv_side side, iv_value_id value);
 

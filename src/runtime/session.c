@@ -26,6 +26,9 @@ struct iv_session {
 
 static iv_status open_lane(iv_session *session, const iv_session_options *options, iv_error *error) {
     iv_placement *placement = &session->settings.placement;
+    if (options->graphs < IV_GRAPHS_AUTO || options->graphs > IV_GRAPHS_BUILD)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%d is not an iv_graph_mode", (int)options->graphs);
+    session->settings.graphs = options->graphs;
     session->settings.require_device = options->require_device;
     session->settings.device_outputs = options->device_outputs;
     if (options->device == NULL) {
@@ -261,4 +264,13 @@ iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, 
 int iv_session_visit_placement(iv_session *session, void (*visit)(void *context, const iv_placed_node *node),
                                void *context) {
     return iv_runner_visit_placement(session->runner, visit, context);
+}
+
+const char *iv_graph_mode_name(iv_graph_mode mode) {
+    static const char *const names[] = {"auto", "off", "capture", "build"};
+    return mode >= IV_GRAPHS_AUTO && mode <= IV_GRAPHS_BUILD ? names[mode] : "unknown";
+}
+
+void iv_session_graphs(const iv_session *session, iv_graph_report *report) {
+    iv_runner_report_graphs(session->runner, report);
 }
