@@ -22,6 +22,15 @@
         name##_body(&given);                                                                       \
     }                                                                                              \
     static __device__ __forceinline__ void name##_body(const type *parameters)
+/* The same for blocks of at most `threads`, of which a multiprocessor shall take `blocks`: what a
+ * kernel that waits for memory gives registers up for. */
+#define IV_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
+    static __device__ __forceinline__ void name##_body(const type *parameters);                    \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
+        name(const __grid_constant__ type given) {                                                 \
+        name##_body(&given);                                                                       \
+    }                                                                                              \
+    static __device__ __forceinline__ void name##_body(const type *parameters)
 #define IV_CUDA_FUNCTION static __device__ __forceinline__
 #define IV_CUDA_SHARED __shared__
 #define IV_CUDA_BARRIER() __syncthreads()
@@ -29,6 +38,8 @@
 #define IV_CUDA_UNROLL _Pragma("unroll")
 #else
 #define IV_CUDA_UNROLL
+#define IV_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
+    IV_CUDA_KERNEL(name, type, parameters)
 #endif
 
 /* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */

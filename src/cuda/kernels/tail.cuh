@@ -105,6 +105,7 @@ IV_CUDA_FUNCTION void iv_cuda_tail_load(iv_cuda_tail_context context, int index,
 #define IV_TAIL_NAME iv_cuda_tail_evaluate_1
 #define IV_TAIL_WIDTH 1
 #define IV_TAIL_HEAVY 0
+#define IV_TAIL_REGISTERS IV_CUDA_TAIL_LIGHT_REGISTERS
 #define IV_TAIL_CONTEXT iv_cuda_tail_context
 #define IV_TAIL_LOAD(context, input, values) iv_cuda_tail_load(context, input, 1, values)
 #include "cuda/kernels/tail_evaluator.cuh"
@@ -112,6 +113,7 @@ IV_CUDA_FUNCTION void iv_cuda_tail_load(iv_cuda_tail_context context, int index,
 #define IV_TAIL_NAME iv_cuda_tail_evaluate_4
 #define IV_TAIL_WIDTH 4
 #define IV_TAIL_HEAVY 0
+#define IV_TAIL_REGISTERS IV_CUDA_TAIL_LIGHT_REGISTERS
 #define IV_TAIL_CONTEXT iv_cuda_tail_context
 #define IV_TAIL_LOAD(context, input, values) iv_cuda_tail_load(context, input, 4, values)
 #include "cuda/kernels/tail_evaluator.cuh"

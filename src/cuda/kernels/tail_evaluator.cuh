@@ -2,7 +2,8 @@
  *
  *     IV_TAIL_NAME            the function's name
  *     IV_TAIL_WIDTH           how many elements it takes at once
- *     IV_TAIL_HEAVY           1 for all opcodes and registers, 0 for light programs
+ *     IV_TAIL_HEAVY           1 for all opcodes, 0 for the light ones
+ *     IV_TAIL_REGISTERS       how many registers there are: 2, 4 or 8
  *     IV_TAIL_CONTEXT         a type that knows where the elements are
  *     IV_TAIL_LOAD            void load(context, int input, float values[width])
  *
@@ -39,10 +40,12 @@
 #define HEAVY_UNARY(op) LONG(op, iv_unary_##op##_f32(x[0], step->a, step->b))
 #define HEAVY_BINARY(op) LONG(op, iv_binary_value_##op##_f32(x[0], y[0]))
 
-#if IV_TAIL_HEAVY
-#define NAMED(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
-#else
+#if IV_TAIL_REGISTERS == 2
 #define NAMED(X) X(1) X(2)
+#elif IV_TAIL_REGISTERS == 4
+#define NAMED(X) X(1) X(2) X(3) X(4)
+#else
+#define NAMED(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #endif
 #define FETCH_NAMED(n)                                                                             \
     case IV_CUDA_TAIL_REGISTER + n - 1:                                                            \
@@ -177,5 +180,6 @@ IV_CUDA_FUNCTION void IV_TAIL_NAME(const iv_cuda_tail_code *code, IV_TAIL_CONTEX
 #undef IV_TAIL_NAME
 #undef IV_TAIL_WIDTH
 #undef IV_TAIL_HEAVY
+#undef IV_TAIL_REGISTERS
 #undef IV_TAIL_CONTEXT
 #undef IV_TAIL_LOAD

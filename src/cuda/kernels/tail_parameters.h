@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define IV_CUDA_TAIL_STEPS 40
-#define IV_CUDA_TAIL_INPUTS 16
+#define IV_CUDA_TAIL_INPUTS 15 /* with the output, what a walk takes */
 /* Named values beside that of the step before. */
 #define IV_CUDA_TAIL_REGISTERS 8
 /* Of which light programs have as many. */

@@ -1,0 +1,138 @@
+/* Fused nodes of element-wise nodes only: one kernel, which reads and writes memory once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/kernels/web_parameters.h"
+#include "cuda/list.h"
+#include "cuda/tail.h"
+#include "tensor/walk.h"
+
+_Static_assert(IV_CUDA_TAIL_INPUTS + 1 <= IV_WALK_OPERANDS, "a walk takes a web's operands");
+
+static bool supports_web(const iv_kernel_query *query, char *why) {
+    iv_cuda_tail_plan *plan;
+    iv_error error;
+    iv_status status = iv_cuda_tail_plan_create(iv_node_graph(query->node, "body"), 0,
+                                                query->inputs, &plan, &error);
+    if (status != IV_OK) {
+        *query->exhausted = status == IV_ERROR_OUT_OF_MEMORY;
+        snprintf(why, IV_WHY_BYTES, "%.200s", error.message);
+        return false;
+    }
+    iv_cuda_tail_plan_destroy(plan);
+    return true;
+}
+
+static iv_status prepare_web(const iv_kernel_query *query, void **state, iv_error *error) {
+    iv_cuda_tail_plan *plan;
+    IV_TRY(iv_cuda_tail_plan_create(iv_node_graph(query->node, "body"), 0, query->inputs, &plan,
+                                    error));
+    *state = plan;
+    return IV_OK;
+}
+
+static void release_web(void *state) {
+    iv_cuda_tail_plan_destroy(state);
+}
+
+static bool is_light(const iv_cuda_tail_code *code) {
+    int registers = code->preloaded;
+    for (int i = 0; i < code->count; i++) {
+        if (code->steps[i].opcode >= IV_CUDA_TAIL_FIRST_HEAVY)
+            return false;
+        int kept = code->steps[i].keep - IV_CUDA_TAIL_REGISTER + 1;
+        registers = kept > registers ? kept : registers;
+    }
+    return registers <= IV_CUDA_WEB_LIGHT_REGISTERS;
+}
+
+/* Whether groups of neighbours start at multiples of their size, wherever they are. */
+static bool is_aligned(const iv_walk *walk, int operand, int64_t group) {
+    bool aligned = (intptr_t)walk->data[operand] % group == 0;
+    for (int d = 0; d < walk->rank - 1; d++)
+        aligned = aligned && walk->steps[operand][d] % group == 0;
+    return aligned;
+}
+
+/* Operand 0 of the walk is the output. */
+static void describe_input(const iv_walk *walk, int operand, iv_cuda_web_input *input) {
+    int last = walk->rank - 1;
+    bool single = true, linear = true, rows = walk->dims[last] % IV_CUDA_WEB_WIDTH == 0;
+    int64_t size = input->size, behind = size;
+    for (int d = last; d >= 0; d--) {
+        single = single && walk->steps[operand][d] == 0;
+        linear = linear && walk->steps[operand][d] == behind;
+        behind *= walk->dims[d];
+    }
+    input->data = walk->data[operand];
+    memcpy(input->steps, walk->steps[operand], (size_t)walk->rank * sizeof input->steps[0]);
+    input->layout = single   ? IV_CUDA_WEB_SINGLE
+                    : linear ? IV_CUDA_WEB_LINEAR
+                    : rows   ? IV_CUDA_WEB_ROWS
+                             : IV_CUDA_WEB_ANY;
+    bool loads_whole = input->dtype == IV_CUDA_TAIL_F32 || input->dtype == IV_CUDA_TAIL_F16 ||
+                       input->dtype == IV_CUDA_TAIL_BF16 || input->dtype == IV_CUDA_TAIL_U8;
+    int64_t group = IV_CUDA_WEB_WIDTH * size;
+    input->whole =
+        loads_whole && !single && walk->steps[operand][last] == size &&
+        (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
+}
+
+static void fill_web(const iv_call *call, const iv_cuda_tail_plan *plan, const iv_tensor *out,
+                     iv_cuda_web *web, iv_cuda_work *work) {
+    iv_tensor inputs[IV_CUDA_TAIL_INPUTS];
+    const iv_tensor *operands[1 + IV_CUDA_TAIL_INPUTS] = {out};
+    int count = iv_cuda_tail_plan_inputs(plan);
+    for (int i = 0; i < count; i++) {
+        iv_cuda_tail_operand(plan, call, i, &inputs[i]);
+        operands[1 + i] = &inputs[i];
+        iv_cuda_work_reads(work, &inputs[i]);
+    }
+    iv_walk walk;
+    iv_walk_start_ordered(&walk, out->rank, out->dims, 1 + count, operands);
+    memset(web, 0, sizeof *web);
+    web->code = *iv_cuda_tail_plan_code(plan);
+    web->elements = walk.elements;
+    web->rank = walk.rank;
+    web->out_dtype = (uint8_t)iv_cuda_tail_dtype_of(out->dtype);
+    web->out = out->data;
+    web->whole = (uintptr_t)out->data % (IV_CUDA_WEB_WIDTH * iv_dtype_size(out->dtype)) == 0;
+    for (int d = 0; d < walk.rank; d++) {
+        web->dims[d] = walk.dims[d];
+        if (walk.elements <= INT32_MAX)
+            web->divisors[d] = iv_cuda_divisor_of((uint32_t)walk.dims[d]);
+    }
+    for (int i = 0; i < count; i++) {
+        web->inputs[i].dtype = (uint8_t)iv_cuda_tail_dtype_of(inputs[i].dtype);
+        web->inputs[i].size = (uint8_t)iv_dtype_size(inputs[i].dtype);
+        describe_input(&walk, 1 + i, &web->inputs[i]);
+    }
+}
+
+static iv_status launch_web(iv_call *call) {
+    const iv_cuda_tail_plan *plan = call->state;
+    iv_tensor *out;
+    IV_TRY(iv_call_output(call, 0, &out));
+    if (iv_tensor_elements(out) == 0)
+        return IV_OK;
+    iv_cuda_web web;
+    iv_cuda_work work = {.module = "web", .parameters = &web, .parameter_bytes = sizeof web};
+    fill_web(call, plan, out, &web, &work);
+    iv_cuda_work_writes(&work, out);
+    work.kernel = is_light(&web.code) ? "iv_cuda_web_light" : "iv_cuda_web_all";
+    work.threads = IV_CUDA_WEB_THREADS;
+    int64_t per_block = (int64_t)IV_CUDA_WEB_THREADS * IV_CUDA_WEB_WIDTH;
+    work.blocks = iv_cuda_call_blocks(call, (web.elements + per_block - 1) / per_block);
+    return iv_cuda_call_launch(call, &work);
+}
+
+const iv_kernel iv_cuda_kernels_web[] = {
+    {.op = "Fused",
+     .domain = "invar",
+     .name = "elementwise-web",
+     .supports = supports_web,
+     .prepare = prepare_web,
+     .release = release_web,
+     .launch = launch_web},
+    {0},
+};
