@@ -25,6 +25,7 @@ const option conformance_options[] = {
     {"digests", "FILE", false,
      "Write a line with the digest of the outputs for each case that ran"},
     {"strided", NULL, false, "Hand every input over as a strided view"},
+    {"repeat", "N", false, "Run each case N times, which must give the same bits; default 1"},
     {"left-on-cpu", "FILE", false,
      "Write a line for each passed case with nodes on the CPU: its name, their operators and why"},
     {0},
@@ -34,6 +35,7 @@ typedef struct settings {
     iv_model_options model;
     iv_session_options session;
     double absolute, relative;
+    long long repeats;
     bool verbose, strided;
     manifest manifest;
     json_t *cases;      /* with --json: an object per case, instead of lines */
@@ -117,6 +119,28 @@ static iv_status compare_outputs(const settings *settings, const iv_model *model
     return IV_OK;
 }
 
+/* Runs again and again: a run may not depend on those before it. */
+static iv_status repeat_runs(const settings *settings, const iv_model *model, iv_session *session,
+                             const iv_value *inputs, const char *expected, iv_error *error) {
+    int count = iv_model_output_count(model);
+    iv_value *outputs = calloc((size_t)count + 1, sizeof *outputs);
+    char digest[IV_DIGEST_TEXT_BYTES];
+    iv_status status = outputs != NULL ? IV_OK : (error->status = IV_ERROR_OUT_OF_MEMORY);
+    for (long long run = 2; run <= settings->repeats && status == IV_OK; run++) {
+        status = iv_session_run(session, inputs, outputs, error);
+        if (status == IV_OK)
+            status = iv_digest_values(count, outputs, digest, error);
+        if (status == IV_OK && strcmp(digest, expected) != 0) {
+            status = error->status = IV_ERROR_DIFFERENT;
+            snprintf(error->message, sizeof error->message, "run %lld gives other bits than the first", run);
+        }
+        for (int i = 0; i < count; i++)
+            iv_value_release(&outputs[i]);
+    }
+    free(outputs);
+    return status;
+}
+
 static iv_status run_data_set(const settings *settings, const iv_model *model, iv_session *session,
                               const char *folder, const char *name, iv_error *error) {
     int inputs = iv_model_input_count(model), outputs = iv_model_output_count(model);
@@ -136,6 +160,10 @@ static iv_status run_data_set(const settings *settings, const iv_model *model, i
         status = compare_outputs(settings, model, ours, recorded, error);
     char digest[IV_DIGEST_TEXT_BYTES];
     iv_error ignored;
+    if (status == IV_OK && settings->repeats > 1)
+        status = iv_digest_values(outputs, ours, digest, error);
+    if (status == IV_OK && settings->repeats > 1)
+        status = repeat_runs(settings, model, session, values, digest, error);
     if (settings->digests.stream != NULL && (status == IV_OK || status == IV_ERROR_DIFFERENT) &&
         iv_digest_values(outputs, ours, digest, &ignored) == IV_OK)
         fprintf(settings->digests.stream, "%s %s\n", digest, name);
@@ -286,12 +314,14 @@ static bool visit_folder(settings *settings, const char *folder, int depth) {
 static bool read_settings(const arguments *arguments, settings *settings) {
     const char *tolerance = option_value(arguments, "tolerance");
     settings->arguments = arguments;
+    settings->repeats = 1;
     settings->absolute = 1e-7;
     settings->relative = 1e-3;
     settings->verbose = has_option(arguments, "verbose");
     settings->strided = has_option(arguments, "strided");
     if (!read_model_options(arguments, &settings->model) ||
-        !read_session_options(arguments, &settings->session))
+        !read_session_options(arguments, &settings->session) ||
+        !read_count(arguments, "repeat", 1, 1000000, &settings->repeats))
         return false;
     if (tolerance != NULL &&
         !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {

@@ -1,5 +1,6 @@
 #include "runtime/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/allocation.h"
@@ -85,15 +86,28 @@ iv_status iv_plan_explain(iv_planned_step *step, const char *why, iv_error *erro
     return IV_OK;
 }
 
+/* Whether the step only shows what a node on the CPU has made: it stays there, since a copy to the device would only be copied
+ * back if nobody needs it there. */
+static bool shows_host_value(const iv_plan *plan, const iv_program *program, const iv_node *node) {
+    if ((node->op->flags & IV_OP_VIEW) == 0 || node->inputs[0] == IV_NO_VALUE)
+        return false;
+    return program->graph->values[node->inputs[0]].producer >= 0 && plan->sides[node->inputs[0]] == IV_HOST &&
+           plan->facts[node->inputs[0]].constant == NULL;
+}
+
 static iv_status choose_kernel(iv_planned_step *planned, iv_program *program, const iv_placement *placement,
-                               size_t step, const step_facts *facts, iv_error *error) {
+                               size_t step, const step_facts *facts, bool shows_on_host, iv_error *error) {
     char why[IV_WHY_BYTES];
     planned->in_place = -1;
     if (placement->lane != NULL) {
-        IV_TRY(iv_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
+        if (shows_on_host)
+            snprintf(why, sizeof why, "it shows what a node on the CPU has made");
+        else
+            IV_TRY(iv_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
         planned->side = planned->kernel != NULL ? IV_DEVICE : IV_HOST;
         if (planned->side == IV_DEVICE)
-            return IV_OK;
+            return iv_program_prepare(program, step, planned->kernel, facts->inputs, facts->outputs, &planned->state,
+                                      error);
         IV_TRY(iv_plan_explain(planned, why, error));
     }
     return iv_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel,
@@ -116,7 +130,7 @@ static iv_status plan_step(iv_plan *plan, iv_program *program, const iv_placemen
         return IV_OK;
     step_facts facts;
     IV_TRY(gather_facts(plan, node, &facts, error));
-    iv_status status = choose_kernel(planned, program, placement, step, &facts, error);
+    iv_status status = choose_kernel(planned, program, placement, step, &facts, shows_host_value(plan, program, node), error);
     iv_free(facts.outputs);
     for (int i = 0; i < node->output_count && status == IV_OK; i++) {
         if (node->outputs[i] != IV_NO_VALUE)

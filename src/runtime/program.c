@@ -168,10 +168,20 @@ iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *con
     if (!program->reference_only)
         IV_TRY(iv_cpu_find_kernel(&query, kernel, why, error));
     *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
-    if (*kernel == NULL || (*kernel)->prepare == NULL)
+    return *kernel != NULL ? iv_program_prepare(program, step, *kernel, inputs, outputs, state, error) : IV_OK;
+}
+
+iv_status iv_program_prepare(iv_program *program, size_t step, const iv_kernel *kernel, const iv_fact *const *inputs,
+                             const iv_fact *outputs, void **state, iv_error *error) {
+    iv_kernel_query query = {.node = program->steps[step].node,
+                             .inputs = inputs,
+                             .outputs = outputs,
+                             .isa = program->isa};
+    *state = NULL;
+    if (kernel->prepare == NULL)
         return IV_OK;
     pthread_mutex_lock(&program->lock);
-    iv_status status = prepared_state(&program->steps[step], *kernel, &query, state, error);
+    iv_status status = prepared_state(&program->steps[step], kernel, &query, state, error);
     pthread_mutex_unlock(&program->lock);
     return status;
 }

@@ -56,6 +56,10 @@ iv_status iv_program_choose(iv_program *program, size_t step, const iv_fact *con
                             const iv_fact *outputs, const iv_kernel **kernel, void **state,
                             int *in_place, iv_error *error);
 
+/** What `kernel` prepares for a step, once: see iv_kernel. May be called from several threads. */
+iv_status iv_program_prepare(iv_program *program, size_t step, const iv_kernel *kernel, const iv_fact *const *inputs,
+                             const iv_fact *outputs, void **state, iv_error *error);
+
 /** The graph's constant `value` on the lane's device, uploaded when it is first wanted there: retained for the caller. May be
  * called from several threads, each with a lane of its own, between iv_cuda_enter and iv_cuda_leave. */
 iv_status iv_program_constant(iv_program *program, iv_value_id value, iv_lane *lane, iv_tensor **constant,

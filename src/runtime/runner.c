@@ -383,7 +383,8 @@ static iv_status place_dynamic(iv_runner *runner, size_t index, const dynamic_fa
         IV_TRY(iv_plan_explain(planned, planned->kernel == NULL ? why : NULL, error));
         if (planned->kernel != NULL) {
             planned->side = IV_DEVICE;
-            return IV_OK;
+            return iv_program_prepare(runner->program, index, planned->kernel, facts->pointers, facts->outputs, state,
+                                      error);
         }
         if (runner->settings->require_device)
             return iv_fail(error, IV_ERROR_UNSUPPORTED,
