@@ -10,6 +10,7 @@
     family(views) \
     family(moving) \
     family(gather) \
+    family(resize) \
     family(web) \
     family(reduce) \
     family(elementwise) \

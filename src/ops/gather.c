@@ -222,7 +222,7 @@ static iv_status eval_gather_nd(iv_call *call) {
 #define GATHER_OP(op_name, prepare_function, infer_function, eval_function)                        \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,    \
-        .most_outputs = 1, .moved_inputs = 1, .params_size = sizeof(iv_gather_params),                \
+        .most_outputs = 1, .moved_inputs = 1, .params_size = sizeof(iv_gather_params),             \
         .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
     }
 

@@ -8,22 +8,9 @@
 #include "ops/resize.h"
 
 #include "base/allocation.h"
-#include "ops/axes.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
-
-typedef enum size_policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER } size_policy;
-
-typedef struct resize_params {
-    iv_resize_rule rule;
-    size_policy policy;
-    float extrapolation;
-    int roi_input, scales_input, sizes_input; /* -1: none */
-    iv_axis_list axes;
-    int64_t scale_count; /* of the attribute (Upsample before opset 9) */
-    const float *scales;
-} resize_params;
 
 /* ---- attributes ---- */
 
@@ -47,7 +34,7 @@ static iv_status choose_rule(iv_node *node, iv_error *error) {
         "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
     static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil"};
-    resize_params *params = node->params;
+    iv_resize_params *params = node->params;
     bool simple = strcmp(node->op->name, "Upsample") == 0 || node->version < 11;
     int mode, transform = IV_RESIZE_ASYMMETRIC, how = IV_RESIZE_SIMPLE;
     IV_TRY(choose(node, "mode", "nearest", modes, 4, &mode, error));
@@ -64,12 +51,12 @@ static iv_status choose_rule(iv_node *node, iv_error *error) {
 
 static iv_status prepare_common(iv_node *node, iv_error *error) {
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-    resize_params *params = node->params;
+    iv_resize_params *params = node->params;
     int64_t exclude, antialias;
     int policy;
     IV_TRY(choose_rule(node, error));
     IV_TRY(choose(node, "keep_aspect_ratio_policy", "stretch", policies, 3, &policy, error));
-    params->policy = (size_policy)policy;
+    params->policy = (iv_resize_policy)policy;
     IV_TRY(iv_node_float(node, "cubic_coeff_a", -0.75f, &params->rule.cubic_a, error));
     IV_TRY(iv_node_float(node, "extrapolation_value", 0.0f, &params->extrapolation, error));
     IV_TRY(iv_node_int(node, "exclude_outside", 0, &exclude, error));
@@ -84,7 +71,7 @@ static iv_status prepare_common(iv_node *node, iv_error *error) {
 }
 
 static iv_status prepare_resize(iv_node *node, iv_error *error) {
-    resize_params *params = node->params;
+    iv_resize_params *params = node->params;
     bool old = node->version < 11;
     params->roi_input = old ? -1 : 1;
     params->scales_input = old ? 1 : 2;
@@ -93,7 +80,7 @@ static iv_status prepare_resize(iv_node *node, iv_error *error) {
 }
 
 static iv_status prepare_upsample(iv_node *node, iv_error *error) {
-    resize_params *params = node->params;
+    iv_resize_params *params = node->params;
     params->roi_input = params->sizes_input = -1;
     params->scales_input = node->input_count - node->capture_count > 1 ? 1 : -1;
     IV_TRY(prepare_common(node, error));
@@ -126,8 +113,8 @@ static int64_t scaled_extent(int64_t extent, float scale) {
 
 /* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean
  * anything. */
-static bool resolve(const resize_params *params, const resize_request *request, const int64_t *dims,
-                    iv_resize_axis *axes) {
+static bool resolve(const iv_resize_params *params, const resize_request *request,
+                    const int64_t *dims, iv_resize_axis *axes) {
     double common = 0.0;
     for (int i = 0; i < request->count; i++) {
         iv_resize_axis *axis = &axes[request->axes[i]];
@@ -141,10 +128,10 @@ static bool resolve(const resize_params *params, const resize_request *request, 
             axis->out == INT64_MAX || (axis->in == 0 && axis->out != 0))
             return false;
         bool better =
-            params->policy == POLICY_NOT_LARGER ? axis->scale < common : axis->scale > common;
+            params->policy == IV_RESIZE_NOT_LARGER ? axis->scale < common : axis->scale > common;
         common = i == 0 || better ? axis->scale : common;
     }
-    for (int i = 0; i < request->count && request->by_size && params->policy != POLICY_STRETCH;
+    for (int i = 0; i < request->count && request->by_size && params->policy != IV_RESIZE_STRETCH;
          i++) {
         iv_resize_axis *axis = &axes[request->axes[i]];
         axis->scale = common;
@@ -157,7 +144,7 @@ static bool resolve(const resize_params *params, const resize_request *request, 
 }
 
 /* The axes that are resized; all of them without the attribute. */
-static bool request_axes(const resize_params *params, int rank, resize_request *request) {
+static bool request_axes(const iv_resize_params *params, int rank, resize_request *request) {
     request->count = params->axes.given ? params->axes.count : rank;
     unsigned seen = 0;
     for (int i = 0; i < request->count; i++) {
@@ -185,7 +172,7 @@ static iv_dim scaled_formula(iv_infer *infer, int axis, iv_dim extent, float sca
 }
 
 static bool constant_scales(const iv_infer *infer, resize_request *request, bool *wrong) {
-    const resize_params *params = infer->node->params;
+    const iv_resize_params *params = infer->node->params;
     if (params->scales_input < 0) {
         *wrong = params->scale_count != request->count;
         for (int i = 0; i < request->count && !*wrong; i++)
@@ -214,7 +201,7 @@ static bool is_given(const iv_infer *infer, int index) {
 
 static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_request *request,
                                iv_dim *dims) {
-    const resize_params *params = infer->node->params;
+    const iv_resize_params *params = infer->node->params;
     iv_dim sizes[IV_MAX_RANK];
     int64_t numbers[IV_MAX_RANK];
     bool known = false, wrong = false;
@@ -225,7 +212,7 @@ static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_req
         wrong = count >= 0 && count != request->count;
         for (int i = 0; i < request->count && known && !wrong; i++)
             known = iv_dim_is_constant(sizes[i], &request->sizes[i]) ||
-                    params->policy == POLICY_STRETCH;
+                    params->policy == IV_RESIZE_STRETCH;
     } else {
         known = constant_scales(infer, request, &wrong);
     }
@@ -243,7 +230,7 @@ static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_req
         int axis = request->axes[i];
         if (concrete)
             dims[axis] = iv_dim_constant(infer->scope, axes[axis].out);
-        else if (!known || (request->by_size && params->policy != POLICY_STRETCH))
+        else if (!known || (request->by_size && params->policy != IV_RESIZE_STRETCH))
             dims[axis] = iv_infer_fresh(infer, 0, axis);
         else
             dims[axis] = request->by_size
@@ -254,7 +241,7 @@ static iv_status infer_extents(iv_infer *infer, const iv_fact *input, resize_req
 }
 
 static iv_status infer_resize(iv_infer *infer) {
-    const resize_params *params = infer->node->params;
+    const iv_resize_params *params = infer->node->params;
     const iv_fact *input;
     resize_request request = {0};
     iv_dim dims[IV_MAX_RANK];
@@ -286,7 +273,7 @@ static iv_status read_floats(const iv_call *call, int index, int expected, doubl
 
 static iv_status read_request(const iv_call *call, const iv_tensor *input, resize_request *request,
                               iv_resize_axis *axes) {
-    const resize_params *params = call->node->params;
+    const iv_resize_params *params = call->node->params;
     double values[2 * IV_MAX_RANK];
     if (!request_axes(params, input->rank, request))
         return iv_call_fail(call, IV_ERROR_SHAPE, "the axes do not fit an input of rank %d",
@@ -325,10 +312,6 @@ static iv_status read_request(const iv_call *call, const iv_tensor *input, resiz
     return IV_OK;
 }
 
-static int64_t inside(int64_t index, int64_t extent) {
-    return index < 0 ? 0 : index >= extent ? extent - 1 : index;
-}
-
 /* [outer, in, inner] to [outer, out, inner]. */
 #define DEFINE_PASS(suffix, type)                                                                  \
     static void pass_##suffix(const iv_resize_axis *axis, int64_t outer, int64_t inner,            \
@@ -339,7 +322,8 @@ static int64_t inside(int64_t index, int64_t extent) {
                 for (int64_t i = 0; i < inner; i++)                                                \
                     to[i] = (type)0;                                                               \
                 for (int t = 0; t < axis->taps; t++) {                                             \
-                    const type *line = from + inside(axis->first[x] + t, axis->in) * inner;        \
+                    const type *line =                                                             \
+                        from + iv_resize_inside(axis->first[x] + t, axis->in) * inner;             \
                     for (int64_t i = 0; i < inner; i++)                                            \
                         to[i] = iv_fma_##suffix((type)weights[t], line[i], to[i]);                 \
                 }                                                                                  \
@@ -350,18 +334,18 @@ static int64_t inside(int64_t index, int64_t extent) {
 DEFINE_PASS(f32, float)
 DEFINE_PASS(f64, double)
 
-static bool is_identity(const iv_resize_axis *axis, iv_resize_transform transform) {
-    return axis->first == NULL || (axis->in == axis->out && axis->scale == 1.0 &&
-                                   transform != IV_RESIZE_TF_CROP_AND_RESIZE);
+bool iv_resize_is_identity(const iv_resize_axis *axis, const iv_resize_rule *rule) {
+    return axis->in == axis->out && axis->scale == 1.0 &&
+           rule->transform != IV_RESIZE_TF_CROP_AND_RESIZE;
 }
 
 /* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is
  * the caller's. */
 static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int rank,
                             int64_t *dims, bool wide, void *current, void **result) {
-    const resize_params *params = call->node->params;
+    const iv_resize_params *params = call->node->params;
     for (int d = rank - 1; d >= 0; d--) {
-        if (is_identity(&axes[d], params->rule.transform))
+        if (axes[d].first == NULL || iv_resize_is_identity(&axes[d], &params->rule))
             continue;
         int64_t outer = iv_move_product(dims, 0, d), inner = iv_move_product(dims, d + 1, rank);
         int64_t elements;
@@ -388,7 +372,7 @@ static iv_status run_passes(const iv_call *call, const iv_resize_axis *axes, int
 }
 
 /* Writes the extrapolation value wherever an axis looks outside. */
-static void fill_outside(const resize_params *params, const iv_resize_axis *axes,
+static void fill_outside(const iv_resize_params *params, const iv_resize_axis *axes,
                          iv_tensor *output) {
     int64_t index[IV_MAX_RANK] = {0}, element = 0;
     if (params->rule.transform != IV_RESIZE_TF_CROP_AND_RESIZE)
@@ -450,22 +434,34 @@ static void pick_nearest(const iv_resize_axis *axes, const iv_tensor *input, iv_
     } while (iv_move_next(last, output->dims, index));
 }
 
+iv_status iv_resize_read(const iv_call *call, const iv_tensor *input, iv_resize_axis *axes,
+                         uint32_t *resized, int64_t *dims) {
+    resize_request request = {0};
+    *resized = 0;
+    IV_TRY(read_request(call, input, &request, axes));
+    memcpy(dims, input->dims, (size_t)input->rank * sizeof *dims);
+    for (int i = 0; i < request.count; i++) {
+        *resized |= UINT32_C(1) << request.axes[i];
+        dims[request.axes[i]] = axes[request.axes[i]].out;
+    }
+    return IV_OK;
+}
+
 static iv_status eval_resize(iv_call *call) {
-    const resize_params *params = call->node->params;
+    const iv_resize_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_resize_axis axes[IV_MAX_RANK] = {{0}};
-    resize_request request = {0};
+    uint32_t resized;
     int64_t dims[IV_MAX_RANK];
-    IV_TRY(read_request(call, input, &request, axes));
-    memcpy(dims, input->dims, sizeof dims);
-    for (int i = 0; i < request.count; i++)
-        dims[request.axes[i]] = axes[request.axes[i]].out;
+    IV_TRY(iv_resize_read(call, input, axes, &resized, dims));
     iv_tensor *output = NULL;
     IV_TRY(iv_move_output(call, 0, input->dtype, input->rank, dims, &output));
     iv_status status = IV_OK;
     bool empty = iv_tensor_elements(output) == 0;
-    for (int i = 0; i < request.count && status == IV_OK && !empty; i++)
-        status = iv_resize_plan(&axes[request.axes[i]], &params->rule, call->error);
+    for (int d = 0; d < input->rank && status == IV_OK && !empty; d++) {
+        if ((resized >> d & 1) != 0)
+            status = iv_resize_plan(&axes[d], &params->rule, call->error);
+    }
     if (status == IV_OK && !empty) {
         if (params->rule.mode == IV_RESIZE_NEAREST)
             pick_nearest(axes, input, output);
@@ -486,7 +482,7 @@ const iv_op iv_ops_resize[] = {
      .most_inputs = 4,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(resize_params),
+     .params_size = sizeof(iv_resize_params),
      .prepare = prepare_resize,
      .infer = infer_resize,
      .eval = eval_resize},
@@ -496,7 +492,7 @@ const iv_op iv_ops_resize[] = {
      .most_inputs = 2,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(resize_params),
+     .params_size = sizeof(iv_resize_params),
      .prepare = prepare_upsample,
      .infer = infer_resize,
      .eval = eval_resize},

@@ -2,51 +2,34 @@
 #ifndef IV_OPS_RESIZE_H
 #define IV_OPS_RESIZE_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "graph/op.h"
+#include "ops/axes.h"
+#include "ops/resize_values.h"
 
-#include "base/error.h"
+typedef enum iv_resize_policy {
+    IV_RESIZE_STRETCH,
+    IV_RESIZE_NOT_LARGER,
+    IV_RESIZE_NOT_SMALLER
+} iv_resize_policy;
 
-typedef enum iv_resize_mode { IV_RESIZE_NEAREST, IV_RESIZE_LINEAR, IV_RESIZE_CUBIC } iv_resize_mode;
+typedef struct iv_resize_params {
+    iv_resize_rule rule;
+    iv_resize_policy policy;
+    float extrapolation;
+    int roi_input, scales_input, sizes_input; /* -1: none */
+    iv_axis_list axes;
+    int64_t scale_count; /* of the attribute (Upsample before opset 9) */
+    const float *scales;
+} iv_resize_params;
 
-typedef enum iv_resize_transform {
-    IV_RESIZE_HALF_PIXEL,
-    IV_RESIZE_HALF_PIXEL_SYMMETRIC,
-    IV_RESIZE_PYTORCH_HALF_PIXEL,
-    IV_RESIZE_ALIGN_CORNERS,
-    IV_RESIZE_ASYMMETRIC,
-    IV_RESIZE_TF_HALF_PIXEL_FOR_NN,
-    IV_RESIZE_TF_CROP_AND_RESIZE
-} iv_resize_transform;
+/** What Resize or Upsample does with `input`: the inputs besides it, which lie on the host, are
+ * read. Fills `axes` [rank], without their arrays, and the extents of the output; `*resized` has a
+ * bit for each axis that is asked for. SHAPE or INVALID_MODEL when something does not fit. */
+iv_status iv_resize_read(const iv_call *call, const iv_tensor *input, iv_resize_axis *axes,
+                         uint32_t *resized, int64_t *dims);
 
-typedef enum iv_resize_nearest {
-    IV_RESIZE_ROUND_PREFER_FLOOR,
-    IV_RESIZE_ROUND_PREFER_CEIL,
-    IV_RESIZE_FLOOR,
-    IV_RESIZE_CEIL,
-    IV_RESIZE_SIMPLE /* before opset 11: up when shrinking, else down */
-} iv_resize_nearest;
-
-typedef struct iv_resize_rule {
-    iv_resize_mode mode;
-    iv_resize_transform transform;
-    iv_resize_nearest nearest;
-    float cubic_a;
-    bool exclude_outside, antialias;
-} iv_resize_rule;
-
-/* Position o looks at `taps` input elements from first[o] on; elements outside are the nearest ones
- * inside. */
-typedef struct iv_resize_axis {
-    int64_t in, out;
-    double scale;                /* output over input */
-    double width;                /* scale * in, which need not be `out` */
-    double crop_start, crop_end; /* the region of interest, for tf_crop_and_resize */
-    int taps;
-    int64_t *first;  /* [out] */
-    double *weights; /* [out * taps] */
-    bool *outside;   /* [out]: the result is the extrapolation value */
-} iv_resize_axis;
+/** Whether resizing the axis changes nothing. */
+bool iv_resize_is_identity(const iv_resize_axis *axis, const iv_resize_rule *rule);
 
 /** Fills `taps` and the arrays, all from `in` (at least 1), `out`, `scale`, `width` and the crop.
  * In f64: coordinates and weights as written in the ONNX standard, each operation rounded. The

@@ -86,8 +86,8 @@ static iv_status scatter_elements(const iv_call *call, iv_tensor *output, int ax
 
 /* ---- ScatterND ---- */
 
-iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data, const iv_tensor *picks,
-                                  const iv_tensor *updates) {
+iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data,
+                                  const iv_tensor *picks, const iv_tensor *updates) {
     int depth = picks->rank < 1 ? -1 : (int)picks->dims[picks->rank - 1], outer = picks->rank - 1;
     bool fits = depth >= 0 && picks->dims[outer] <= data->rank &&
                 updates->rank == outer + data->rank - depth;
@@ -161,7 +161,7 @@ static iv_status eval_scatter_nd(iv_call *call) {
 #define SCATTER_OP(op_name, eval_function)                                                         \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 3, .most_inputs = 3, .least_outputs = 1,    \
-        .most_outputs = 1, .params_size = sizeof(iv_scatter_params), .prepare = prepare_scatter,      \
+        .most_outputs = 1, .params_size = sizeof(iv_scatter_params), .prepare = prepare_scatter,   \
         .infer = infer_scatter, .eval = eval_function                                              \
     }
 

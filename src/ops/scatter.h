@@ -14,7 +14,7 @@ typedef struct iv_scatter_params {
  * `axis` and for ScatterND. SHAPE when not. */
 iv_status iv_scatter_check_elements(const iv_call *call, const iv_tensor *data,
                                     const iv_tensor *picks, const iv_tensor *updates, int axis);
-iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data, const iv_tensor *picks,
-                                  const iv_tensor *updates);
+iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data,
+                                  const iv_tensor *picks, const iv_tensor *updates);
 
 #endif

@@ -76,8 +76,8 @@ static IV_HD void iv_scatter_combine(iv_scatter_how how, iv_dtype dtype, char *t
                                                iv_real_load_f32(dtype, from, 0)));
         break;
     case IV_F64:
-        *(double *)(void *)to = iv_scatter_value_f64(how, *(double *)(void *)to,
-                                                     *(const double *)(const void *)from);
+        *(double *)(void *)to =
+            iv_scatter_value_f64(how, *(double *)(void *)to, *(const double *)(const void *)from);
         break;
     case IV_BOOL:
         if (how == IV_SCATTER_ADD || how == IV_SCATTER_MAX)

@@ -172,7 +172,8 @@ static iv_status eval_one_hot(iv_call *call) {
         return status;
     }
     int rank = indices->rank + 1;
-    status = iv_move_axis(call, ((const iv_selection_params *)call->node->params)->axis, rank, &axis);
+    status =
+        iv_move_axis(call, ((const iv_selection_params *)call->node->params)->axis, rank, &axis);
     int64_t extent = -1;
     if (iv_tensor_elements(depth) == 1)
         extent = iv_i64_from_f64(iv_number_load(depth->dtype, depth->data, 0));
@@ -390,8 +391,8 @@ static iv_status eval_unique(iv_call *call) {
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs,              \
         .least_outputs = 1, .most_outputs = outputs, .moved_inputs = moved,                        \
-        .params_size = sizeof(iv_selection_params), .prepare = prepare_axis, .infer = infer_function,      \
-        .eval = eval_function                                                                      \
+        .params_size = sizeof(iv_selection_params), .prepare = prepare_axis,                       \
+        .infer = infer_function, .eval = eval_function                                             \
     }
 
 const iv_op iv_ops_selection[] = {

@@ -6,7 +6,8 @@
 #include "cuda/kernels/parameters.h"
 #include "ops/scatter_values.h"
 
-/* [outer, extent, block] to [outer, count, block]; blocks are counted in words of the kernel's size.
+/* [outer, extent, block] to [outer, count, block]; blocks are counted in words of the kernel's
+ * size.
  */
 typedef struct iv_cuda_gather {
     int64_t words; /* of the output */
@@ -56,8 +57,8 @@ typedef struct iv_cuda_one_hot {
  * index that is out of range. */
 typedef struct iv_cuda_scatter_places {
     int64_t updates;
-    int32_t depth, wide; /* indices of an update */
-    int32_t rank, axis;  /* of ScatterElements, whose depth is 0 */
+    int32_t depth, wide;           /* indices of an update */
+    int32_t rank, axis;            /* of ScatterElements, whose depth is 0 */
     int64_t dims[IV_CUDA_RANK];    /* of the output: the first `depth`, or all of them */
     int64_t extents[IV_CUDA_RANK]; /* of the indices, for ScatterElements */
     const void *indices;

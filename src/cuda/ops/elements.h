@@ -4,9 +4,9 @@
 
 #include "cuda/call.h"
 
-/** Launches kernel "<name>_<suffix>" of `module` (the name alone without a suffix) with a thread for
- * each of `elements` elements, or for several a grid apart. `work` has the parameters and ranges; no
- * elements are nothing to do. */
+/** Launches kernel "<name>_<suffix>" of `module` (the name alone without a suffix) with a thread
+ * for each of `elements` elements, or for several a grid apart. `work` has the parameters and
+ * ranges; no elements are nothing to do. */
 iv_status iv_cuda_launch_each(iv_call *call, iv_cuda_work *work, const char *module,
                               const char *name, const char *suffix, int64_t elements);
 

@@ -15,7 +15,8 @@
  * of. */
 static int64_t word_bytes(int64_t bytes, const void *first, const void *second) {
     int64_t word = 16;
-    while (word > 1 && (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
+    while (word > 1 &&
+           (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
         word /= 2;
     return word;
 }
@@ -64,8 +65,8 @@ static iv_status launch_gather(iv_call *call) {
                         iv_call_input(call, 0)->rank, &axis));
     IV_TRY(pick_up(call, true, &picking));
     const iv_tensor *data = picking.data;
-    int64_t bytes = iv_move_product(data->dims, axis + 1, data->rank) *
-                    (int64_t)iv_dtype_size(data->dtype);
+    int64_t bytes =
+        iv_move_product(data->dims, axis + 1, data->rank) * (int64_t)iv_dtype_size(data->dtype);
     int64_t word = word_bytes(bytes, data->data, picking.output->data);
     iv_cuda_work work = {0};
     iv_cuda_gather parameters = {
@@ -112,9 +113,10 @@ static iv_status launch_gather_elements(iv_call *call) {
         parameters.dims[d] = picks->dims[d];
         parameters.steps[d] = data->strides[d] * (int64_t)iv_dtype_size(data->dtype);
         if (d != axis && picks->dims[d] > data->dims[d])
-            status = iv_call_fail(call, IV_ERROR_SHAPE,
-                                  "the indices have extent %lld in dimension %d, the data only %lld",
-                                  (long long)picks->dims[d], d, (long long)data->dims[d]);
+            status =
+                iv_call_fail(call, IV_ERROR_SHAPE,
+                             "the indices have extent %lld in dimension %d, the data only %lld",
+                             (long long)picks->dims[d], d, (long long)data->dims[d]);
     }
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
@@ -274,10 +276,10 @@ static iv_status apply_updates(iv_call *call, const scattering *s) {
     iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
     iv_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, false);
     iv_cuda_work_touches(&work, s->first, (size_t)s->count, false);
-    return iv_cuda_launch_each(
-        call, &work, "scatter",
-        how == IV_SCATTER_SET ? "iv_cuda_scatter_set" : "iv_cuda_scatter_combine",
-        iv_cuda_size_suffix(s->output->dtype), parameters.elements);
+    return iv_cuda_launch_each(call, &work, "scatter",
+                               how == IV_SCATTER_SET ? "iv_cuda_scatter_set"
+                                                     : "iv_cuda_scatter_combine",
+                               iv_cuda_size_suffix(s->output->dtype), parameters.elements);
 }
 
 /* Everything after the shapes are checked; `axis` is -1 for ScatterND. */

@@ -151,7 +151,9 @@ static iv_status launch_trilu(iv_call *call) {
         .rows = rows,
         .columns = columns,
         /* Beyond the matrix, every diagonal is as good as the first one outside. */
-        .diagonal = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal,
+        .diagonal = diagonal > columns ? columns
+                    : diagonal < -rows ? -rows
+                                       : diagonal,
         .upper = params->upper != 0,
         .in = input->data,
         .out = output->data,
@@ -159,9 +161,8 @@ static iv_status launch_trilu(iv_call *call) {
     iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     iv_cuda_work_writes(&work, output);
     iv_cuda_work_reads(&work, input);
-    iv_status status =
-        iv_cuda_launch_each(call, &work, "moving", "iv_cuda_trilu",
-                            iv_cuda_size_suffix(input->dtype), parameters.elements);
+    iv_status status = iv_cuda_launch_each(call, &work, "moving", "iv_cuda_trilu",
+                                           iv_cuda_size_suffix(input->dtype), parameters.elements);
     iv_tensor_release(input);
     return status;
 }
@@ -203,8 +204,8 @@ static iv_status launch_range(iv_call *call) {
     iv_cuda_range_fill parameters;
     iv_tensor *output;
     IV_TRY(iv_range_read(call, &parameters.range));
-    IV_TRY(iv_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count,
-                                &output));
+    IV_TRY(
+        iv_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
     parameters.out = output->data;
     iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     iv_cuda_work_writes(&work, output);
