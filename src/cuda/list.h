@@ -11,8 +11,11 @@
     family(moving) \
     family(gather) \
     family(resize) \
+    family(sampling) \
     family(web) \
     family(reduce) \
+    family(softmax) \
+    family(normalize) \
     family(elementwise) \
 
 /* clang-format on */

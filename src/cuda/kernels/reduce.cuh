@@ -77,7 +77,7 @@ IV_CUDA_DEFINE_FINISH(double, f64)
 
 #define IV_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, suffix, type, real_suffix, LOAD, STORE,   \
                                        MAP, SHIFT)                                                 \
-    IV_CUDA_KERNEL(iv_cuda_reduce_block_##name##_##suffix, iv_cuda_row_reduction, p) {                 \
+    IV_CUDA_KERNEL_BOUNDED(iv_cuda_reduce_block_##name##_##suffix, iv_cuda_row_reduction, p, 1024, 1) {                 \
         IV_CUDA_SHARED type lanes[IV_CUDA_WAVES * IV_CUDA_WAVE];                                   \
         IV_CUDA_SHARED type parts[IV_CUDA_WAVES];                                                  \
         int64_t length = p->rows.length;                                                           \

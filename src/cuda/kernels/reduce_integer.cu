@@ -104,9 +104,9 @@ IV_CUDA_FUNCTION uint64_t join(const iv_cuda_row_reduction *p, uint64_t left, ui
     }
 }
 
-IV_CUDA_FUNCTION uint64_t load_mapped(const iv_cuda_row_reduction *p, const char *first, int64_t at) {
-    uint64_t value =
-        load_bits(p->dtype, first + IV_CUDA_ROW_OFFSET(&p->rows, IV_CUDA_ROW_IN, at));
+IV_CUDA_FUNCTION uint64_t load_mapped(const iv_cuda_row_reduction *p, const char *first,
+                                      int64_t at) {
+    uint64_t value = load_bits(p->dtype, first + IV_CUDA_ROW_OFFSET(&p->rows, IV_CUDA_ROW_IN, at));
     if (p->kind == IV_CUDA_INTEGER_L1)
         return is_signed(p->dtype) && (int64_t)value < 0 ? 0 - value : value;
     return p->kind == IV_CUDA_INTEGER_SQUARES ? value * value : value;
@@ -115,8 +115,8 @@ IV_CUDA_FUNCTION uint64_t load_mapped(const iv_cuda_row_reduction *p, const char
 IV_CUDA_FUNCTION void store_total(const iv_cuda_row_reduction *p, int64_t row, uint64_t total) {
     if (p->kind == IV_CUDA_INTEGER_MEAN) {
         uint64_t length = (uint64_t)p->rows.length;
-        total = is_signed(p->dtype) && (int64_t)total < 0 ? 0 - (0 - total) / length
-                                                          : total / length;
+        total =
+            is_signed(p->dtype) && (int64_t)total < 0 ? 0 - (0 - total) / length : total / length;
     }
     store_bits(p->dtype, IV_CUDA_ROW_FIRST(&p->rows, IV_CUDA_ROW_OUT, row), total);
 }
@@ -141,7 +141,7 @@ IV_CUDA_KERNEL(iv_cuda_reduce_team_exact_integer, iv_cuda_row_reduction, p) {
     }
 }
 
-IV_CUDA_KERNEL(iv_cuda_reduce_block_exact_integer, iv_cuda_row_reduction, p) {
+IV_CUDA_KERNEL_BOUNDED(iv_cuda_reduce_block_exact_integer, iv_cuda_row_reduction, p, 1024, 1) {
     IV_CUDA_SHARED uint64_t warps[32];
     for (int64_t item = blockIdx.x; item < p->rows.count * p->parts; item += gridDim.x) {
         int64_t row = item / p->parts, begin = (item - row * p->parts) * IV_REDUCE_BLOCK;

@@ -85,4 +85,11 @@ typedef struct iv_cuda_normalization {
     char *means, *inverses;          /* one element a row, packed; may be NULL */
 } iv_cuda_normalization;
 
+/* Local response normalisation: rows are columns of channels. */
+typedef struct iv_cuda_lrn {
+    iv_cuda_rows rows;
+    float alpha, beta, bias;
+    int64_t size;
+} iv_cuda_lrn;
+
 #endif

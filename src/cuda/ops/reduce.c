@@ -69,7 +69,7 @@ static iv_status launch_stage(iv_call *call, iv_cuda_row_reduction *parameters, 
 }
 
 iv_status iv_cuda_reduce_rows(iv_call *call, const iv_cuda_reduce *how, const iv_tensor *out,
-                         const iv_tensor *in, uint32_t axes) {
+                              const iv_tensor *in, uint32_t axes) {
     iv_tensor view;
     iv_cuda_row_reduction parameters = {.parts = 1,
                                         .highest = how->highest,
@@ -78,9 +78,7 @@ iv_status iv_cuda_reduce_rows(iv_call *call, const iv_cuda_reduce *how, const iv
                                         .kind = (int32_t)how->integer,
                                         .dtype = (int32_t)in->dtype};
     bool real = iv_dtype_is_float(in->dtype);
-    const char *suffix = real        ? iv_dtype_name(in->dtype)
-                         : how->wide ? "number"
-                                     : "integer";
+    const char *suffix = real ? iv_dtype_name(in->dtype) : how->wide ? "number" : "integer";
     iv_cuda_rows_reduced(out, in->rank, in->dims, axes, &view);
     iv_cuda_rows_fill(&parameters.rows, in->rank, in->dims, axes,
                       (const iv_tensor *[]){&view, in, NULL, NULL});
@@ -88,7 +86,8 @@ iv_status iv_cuda_reduce_rows(iv_call *call, const iv_cuda_reduce *how, const iv
     if (rows->count == 0)
         return IV_OK;
     if (iv_cuda_rows_are_short(rows) && !how->long_only)
-        return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in, 0);
+        return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in,
+                            0);
     int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
     size_t bytes = 0;
     if (rows->length > CUT_LENGTH && rows->count < 2 * multiprocessors) {
@@ -99,15 +98,17 @@ iv_status iv_cuda_reduce_rows(iv_call *call, const iv_cuda_reduce *how, const iv
         parameters.totals = totals;
         parameters.parts = parts;
     }
-    IV_TRY(launch_stage(call, &parameters, "block", how->module, how->kernel, suffix, out, in, bytes));
+    IV_TRY(
+        launch_stage(call, &parameters, "block", how->module, how->kernel, suffix, out, in, bytes));
     if (parameters.parts == 1)
         return IV_OK;
-    return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in, bytes);
+    return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in,
+                        bytes);
 }
 
 /* Each row's largest element, in scratch memory, for LogSumExp. */
-static iv_status find_highest(iv_call *call, const iv_tensor *out, const iv_tensor *in, uint32_t axes,
-                              const char **highest) {
+static iv_status find_highest(iv_call *call, const iv_tensor *out, const iv_tensor *in,
+                              uint32_t axes, const char **highest) {
     iv_tensor view;
     void *memory;
     size_t rows = (size_t)iv_tensor_elements(out);
@@ -137,7 +138,8 @@ static iv_status launch_reduce(iv_call *call) {
     }
     bool real = iv_dtype_is_float(input->dtype), wide = traits[trait].wide;
     if (traits[trait].finish == IV_CUDA_FINISH_MEAN && length == 0 && rows != 0 && !real)
-        return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
+        return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
+                            "the mean of no integers is undefined");
     iv_tensor *output;
     IV_TRY(iv_call_output_shape(call, 0, input->dtype, rank, dims, &output));
     iv_cuda_reduce how = {.module = real ? "reduce_float" : "reduce_integer",
@@ -155,11 +157,10 @@ static bool supports_reduce(const iv_kernel_query *query, char *why) {
 }
 
 #define REDUCE(op_name)                                                                            \
-    {.op = op_name,                                                                                \
-     .name = "reduce",                                                                             \
-     .supports = supports_reduce,                                                                  \
-     .host_inputs = 2,                                                                             \
-     .launch = launch_reduce}
+    {                                                                                              \
+        .op = op_name, .name = "reduce", .supports = supports_reduce, .host_inputs = 2,            \
+        .launch = launch_reduce                                                                    \
+    }
 
 const iv_kernel iv_cuda_kernels_reduce[] = {
     REDUCE("ReduceSum"),

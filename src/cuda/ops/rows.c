@@ -4,8 +4,8 @@
 
 /* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
  * before it in every operand is one with it. A list of none is one dimension of extent 1. */
-static void add_dimension(int32_t *rank, int64_t *dims,
-                          int64_t (*steps)[IV_CUDA_RANK], int64_t dim, const int64_t *step) {
+static void add_dimension(int32_t *rank, int64_t *dims, int64_t (*steps)[IV_CUDA_RANK], int64_t dim,
+                          const int64_t *step) {
     int last = *rank - 1;
     if (dim == 1)
         return;
@@ -79,8 +79,8 @@ iv_status iv_cuda_rows_broadcast(const iv_call *call, int index, const iv_tensor
     if (fits)
         return IV_OK;
     char given[IV_DIMS_TEXT_BYTES], shape[IV_DIMS_TEXT_BYTES];
-    return iv_call_fail(call, IV_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s", index,
-                        iv_dims_text(tensor->rank, tensor->dims, given),
+    return iv_call_fail(call, IV_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s",
+                        index, iv_dims_text(tensor->rank, tensor->dims, given),
                         iv_dims_text(rank, dims, shape));
 }
 
