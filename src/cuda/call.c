@@ -80,12 +80,7 @@ void iv_cuda_box_fill(iv_cuda_box *box, const iv_tensor *out, int inputs,
     memcpy(operands + 1, tensors, (size_t)inputs * sizeof *tensors);
     iv_walk walk;
     iv_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
-    *box = (iv_cuda_box){.elements = walk.elements, .rank = walk.rank, .operands = walk.operands};
-    memcpy(box->dims, walk.dims, (size_t)walk.rank * sizeof box->dims[0]);
-    for (int i = 0; i < walk.operands; i++) {
-        memcpy(box->steps[i], walk.steps[i], (size_t)walk.rank * sizeof box->steps[i][0]);
-        box->data[i] = walk.data[i];
-    }
+    iv_cuda_box_of_walk(box, &walk, operands);
 }
 
 const char *iv_cuda_fault_text(uint32_t kind) {

@@ -9,6 +9,7 @@
 _Static_assert(IV_CUDA_RANK == IV_MAX_RANK, "a box has as many dimensions as a tensor");
 
 #define THREADS 256
+#define PER_BLOCK (THREADS * IV_CUDA_GROUP) /* elements of a box */
 /* Enough blocks for every multiprocessor to be full of threads (2048 each) four times over; threads
  * take more elements where there are more. */
 #define BLOCKS_PER_MULTIPROCESSOR 32
@@ -42,16 +43,33 @@ static unsigned block_count(const iv_cuda_queue *queue, int64_t wanted) {
 
 /* ---- boxes ---- */
 
-static void fill_box(iv_cuda_box *box, const iv_walk *walk) {
+/* Whether groups of an operand's neighbours start at multiples of their size (16 bytes are enough
+ * for the larger ones). */
+static bool is_whole(const iv_walk *walk, int operand, int64_t size) {
+    int last = walk->rank - 1;
+    int64_t bytes = IV_CUDA_GROUP * size < 16 ? IV_CUDA_GROUP * size : 16;
+    bool whole = walk->steps[operand][last] == size && (intptr_t)walk->data[operand] % bytes == 0;
+    for (int d = 0; d < last; d++)
+        whole = whole && walk->steps[operand][d] % bytes == 0;
+    return whole;
+}
+
+void iv_cuda_box_of_walk(iv_cuda_box *box, const iv_walk *walk, const iv_tensor *const *operands) {
+    int last = walk->rank - 1;
     *box =
         (iv_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
     memcpy(box->dims, walk->dims, (size_t)walk->rank * sizeof box->dims[0]);
+    for (int d = 0; d < walk->rank && walk->elements <= INT32_MAX && walk->elements > 0; d++)
+        box->divisors[d] = iv_cuda_divisor_of((uint32_t)walk->dims[d]);
+    box->rows = walk->rank == 1 || walk->dims[last] % IV_CUDA_GROUP == 0;
     for (int i = 0; i < walk->operands; i++) {
         memcpy(box->steps[i], walk->steps[i], (size_t)walk->rank * sizeof box->steps[i][0]);
         box->data[i] = walk->data[i];
+        box->whole[i] = box->rows && is_whole(walk, i, (int64_t)iv_dtype_size(operands[i]->dtype));
     }
 }
 
+/* A thread takes a group at once. */
 static iv_status launch_over_elements(const iv_cuda_queue *queue, int step,
                                       const iv_cuda_kernel *kernel, const void *parameters,
                                       int64_t elements, int range_count,
@@ -60,7 +78,7 @@ static iv_status launch_over_elements(const iv_cuda_queue *queue, int step,
         .kind = IV_CUDA_KERNEL,
         .step = step,
         .kernel = {.kernel = kernel,
-                   .grid = {block_count(queue, (elements + THREADS - 1) / THREADS), 1, 1},
+                   .grid = {block_count(queue, (elements + PER_BLOCK - 1) / PER_BLOCK), 1, 1},
                    .block = {THREADS, 1, 1},
                    .parameters = parameters,
                    .range_count = range_count,
@@ -92,7 +110,8 @@ iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cud
         return IV_OK;
     iv_walk walk;
     size_t size = iv_dtype_size(to->dtype);
-    iv_walk_start(&walk, to->rank, to->dims, 2, (const iv_tensor *const[]){to, from});
+    const iv_tensor *operands[2] = {to, from};
+    iv_walk_start(&walk, to->rank, to->dims, 2, operands);
     if (is_one_run(&walk, size)) {
         iv_cuda_task task = {.kind = IV_CUDA_COPY_ON_DEVICE,
                              .step = step,
@@ -102,7 +121,7 @@ iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cud
         return iv_cuda_launch(queue, &task, error);
     }
     iv_cuda_box box;
-    fill_box(&box, &walk);
+    iv_cuda_box_of_walk(&box, &walk, operands);
     iv_cuda_range ranges[] = {iv_cuda_tensor_range(to, true), iv_cuda_tensor_range(from, false)};
     return launch_over_elements(queue, step, kernel, &box, box.elements, 2, ranges, error);
 }
@@ -168,7 +187,7 @@ iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
         .b = options->b,
         .fault = (uint32_t *)(uintptr_t)options->fault,
     };
-    fill_box(&parameters.box, &walk);
+    iv_cuda_box_of_walk(&parameters.box, &walk, operands);
     return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count,
                                 ranges, error);
 }

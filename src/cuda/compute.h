@@ -7,12 +7,16 @@
 #ifndef IV_CUDA_COMPUTE_H
 #define IV_CUDA_COMPUTE_H
 
+#include "cuda/kernels/parameters.h"
 #include "cuda/task.h"
-#include "tensor/tensor.h"
+#include "tensor/walk.h"
 
 /** The bytes that a tensor's elements lie in, from the first to the last; none for an empty tensor.
  */
 iv_cuda_range iv_cuda_tensor_range(const iv_tensor *tensor, bool written);
+
+/** Describes a walk, whose operands are those tensors, to kernels. */
+void iv_cuda_box_of_walk(iv_cuda_box *box, const iv_walk *walk, const iv_tensor *const *operands);
 
 /** The kernel that copies elements of `dtype`, whatever the strides. UNSUPPORTED for text. */
 iv_status iv_cuda_find_copy(iv_cuda_device *device, iv_dtype dtype, const iv_cuda_kernel **kernel,

@@ -182,6 +182,9 @@ static const shape shapes[] = {
     {"transposed output", 4, {3, 4, 5, 6}, {true, false, true}, {0, 0, 0}},
     {"broadcast right", 3, {6, 10, 9}, {false, false, false}, {0, 0, 3}},
     {"broadcast both", 3, {6, 10, 9}, {false, false, false}, {0, 1, 4}},
+    {"rows", 3, {3, 5, 16}, {false, false, false}, {0, 0, 2}},
+    {"rows of one value", 3, {3, 5, 8}, {false, false, false}, {0, 4, 3}},
+    {"strided rows", 3, {3, 6, 12}, {false, true, false}, {0, 0, 1}},
     {"broadcast scalar", 2, {40, 9}, {false, true, false}, {0, 0, 3}},
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])

@@ -4,11 +4,12 @@
 
 #define COPY(bits, type)                                                                           \
     IV_CUDA_KERNEL(iv_cuda_copy_##bits, iv_cuda_box, box) {                                        \
-        IV_CUDA_EACH(index, box->elements) {                                                       \
-            int64_t offsets[2];                                                                    \
-            iv_cuda_place(box, index, 2, offsets);                                                 \
-            IV_CUDA_ELEMENT(type, box->data[0], offsets[0]) =                                      \
-                IV_CUDA_CONST_ELEMENT(type, box->data[1], offsets[1]);                             \
+        IV_CUDA_EACH_GROUP(number, box) {                                                          \
+            iv_cuda_group group;                                                                   \
+            type values[IV_CUDA_GROUP] = {0};                                                      \
+            iv_cuda_group_find(box, number, 2, &group);                                            \
+            IV_CUDA_GROUP_LOAD(type, box, &group, 1, values);                                      \
+            IV_CUDA_GROUP_STORE(type, box, &group, 0, values);                                     \
         }                                                                                          \
     }
 COPY(8, uint8_t)

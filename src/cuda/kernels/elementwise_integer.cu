@@ -5,7 +5,7 @@
 
 /* Threads that divide by zero all write the same. */
 #define NOTE_ZERO                                                                                  \
-    if (y == 0)                                                                                    \
+    if (y[0] == 0)                                                                                 \
     *p->fault = IV_CUDA_FAULT_DIVISION
 
 #define KERNELS(dtype, suffix, type, wide, unused)                                                 \
@@ -17,9 +17,9 @@
     IV_CUDA_BINARY(Add, suffix, type, type)                                                        \
     IV_CUDA_BINARY(Sub, suffix, type, type)                                                        \
     IV_CUDA_BINARY(Mul, suffix, type, type)                                                        \
-    IV_CUDA_BINARY_CHECKED(Div, suffix, type, type, NOTE_ZERO)                                     \
-    IV_CUDA_BINARY_CHECKED(Mod, suffix, type, type, NOTE_ZERO)                                     \
-    IV_CUDA_BINARY_CHECKED(Fmod, suffix, type, type, NOTE_ZERO)                                    \
+    IV_CUDA_BINARY_LONG(Div, suffix, type, type, NOTE_ZERO)                                     \
+    IV_CUDA_BINARY_LONG(Mod, suffix, type, type, NOTE_ZERO)                                     \
+    IV_CUDA_BINARY_LONG(Fmod, suffix, type, type, NOTE_ZERO)                                    \
     IV_CUDA_BINARY(PRelu, suffix, type, type)                                                      \
     IV_CUDA_BINARY(BitwiseAnd, suffix, type, type)                                                 \
     IV_CUDA_BINARY(BitwiseOr, suffix, type, type)                                                  \
@@ -44,7 +44,7 @@ IV_UNSIGNED_TYPES(SHIFTS, )
 
 /* C's `bool` is a macro, so it must not pass through a second one. */
 IV_CUDA_UNARY(Not, bool, uint8_t, uint8_t)
-IV_CUDA_BINARY_CHECKED(And, bool, uint8_t, uint8_t, (void)0)
-IV_CUDA_BINARY_CHECKED(Or, bool, uint8_t, uint8_t, (void)0)
-IV_CUDA_BINARY_CHECKED(Xor, bool, uint8_t, uint8_t, (void)0)
-IV_CUDA_BINARY_CHECKED(Equal, bool, uint8_t, uint8_t, (void)0)
+IV_CUDA_BINARY(And, bool, uint8_t, uint8_t)
+IV_CUDA_BINARY(Or, bool, uint8_t, uint8_t)
+IV_CUDA_BINARY(Xor, bool, uint8_t, uint8_t)
+IV_CUDA_BINARY(Equal, bool, uint8_t, uint8_t)

@@ -4,9 +4,13 @@
 
 #include <stdint.h>
 
+#include "cuda/kernels/divisor.h"
+
 /* As many dimensions as a tensor can have. */
 #define IV_CUDA_RANK 12
-#define IV_CUDA_OPERANDS 3
+#define IV_CUDA_OPERANDS 4
+/* Elements of a box that a thread takes at once. */
+#define IV_CUDA_GROUP 4
 
 /* What a kernel may find wrong with its data. It writes the kind to the word that it is given, in
  * pinned memory of the host, and computes something harmless; who waits for the results looks. */
@@ -27,6 +31,9 @@ typedef struct iv_cuda_box {
     int64_t dims[IV_CUDA_RANK];
     int64_t steps[IV_CUDA_OPERANDS][IV_CUDA_RANK];
     char *data[IV_CUDA_OPERANDS];
+    iv_cuda_divisor divisors[IV_CUDA_RANK]; /* of the dims, where there are less than 2^31 elements */
+    uint8_t rows; /* no group goes from one row of the last dimension to the next */
+    uint8_t whole[IV_CUDA_OPERANDS]; /* and each is one aligned access to this operand */
 } iv_cuda_box;
 
 /* Element-wise operators of one and two inputs. */

@@ -1,8 +1,11 @@
 /* Element-wise operators of one f16 input. */
 #include "cuda/kernels/elementwise.cuh"
+#include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define KERNEL(op) IV_CUDA_UNARY(op, f16, uint16_t, uint16_t)
-IV_UNARY_FORMULAS(KERNEL)
+#define LIGHT(op) IV_CUDA_UNARY(op, f16, uint16_t, uint16_t)
+#define HEAVY(op) IV_CUDA_UNARY_LONG(op, f16, uint16_t, uint16_t)
+IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
 IV_CUDA_UNARY(IsNaN, f16, uint8_t, uint16_t)
 IV_CUDA_UNARY(IsInf, f16, uint8_t, uint16_t)

@@ -1,8 +1,11 @@
 /* Element-wise operators of one f32 input. */
 #include "cuda/kernels/elementwise.cuh"
+#include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define KERNEL(op) IV_CUDA_UNARY(op, f32, float, float)
-IV_UNARY_FORMULAS(KERNEL)
+#define LIGHT(op) IV_CUDA_UNARY(op, f32, float, float)
+#define HEAVY(op) IV_CUDA_UNARY_LONG(op, f32, float, float)
+IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
 IV_CUDA_UNARY(IsNaN, f32, uint8_t, float)
 IV_CUDA_UNARY(IsInf, f32, uint8_t, float)

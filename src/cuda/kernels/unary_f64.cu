@@ -1,8 +1,11 @@
 /* Element-wise operators of one f64 input. */
 #include "cuda/kernels/elementwise.cuh"
+#include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define KERNEL(op) IV_CUDA_UNARY(op, f64, double, double)
-IV_UNARY_FORMULAS(KERNEL)
+#define LIGHT(op) IV_CUDA_UNARY(op, f64, double, double)
+#define HEAVY(op) IV_CUDA_UNARY_LONG(op, f64, double, double)
+IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
 IV_CUDA_UNARY(IsNaN, f64, uint8_t, double)
 IV_CUDA_UNARY(IsInf, f64, uint8_t, double)

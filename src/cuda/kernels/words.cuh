@@ -3,6 +3,8 @@
 #ifndef IV_CUDA_KERNELS_WORDS_CUH
 #define IV_CUDA_KERNELS_WORDS_CUH
 
+#include <string.h>
+
 #include "cuda/kernels/divisor.h"
 #include "cuda/kernels/kernel.cuh"
 
@@ -19,6 +21,45 @@ typedef struct iv_cuda_words4 {
     uint32_t y, z, w;
 } iv_cuda_words4;
 #endif
+
+/* Four neighbours of `size` bytes each (1, 2, 4 or 8) from or to memory that is aligned to all four
+ * (to 16 bytes where they are 32). */
+IV_CUDA_FUNCTION void iv_cuda_load_four(const char *at, int size, void *values) {
+    if (size == 1) {
+        uint32_t word = *(const uint32_t *)(const void *)at;
+        memcpy(values, &word, 4);
+    } else if (size == 2) {
+        iv_cuda_words2 words = *(const iv_cuda_words2 *)(const void *)at;
+        memcpy(values, &words, 8);
+    } else {
+        iv_cuda_words4 words = *(const iv_cuda_words4 *)(const void *)at;
+        memcpy(values, &words, 16);
+        if (size == 8) {
+            words = *(const iv_cuda_words4 *)(const void *)(at + 16);
+            memcpy((char *)values + 16, &words, 16);
+        }
+    }
+}
+
+IV_CUDA_FUNCTION void iv_cuda_store_four(char *at, int size, const void *values) {
+    if (size == 1) {
+        uint32_t word;
+        memcpy(&word, values, 4);
+        *(uint32_t *)(void *)at = word;
+    } else if (size == 2) {
+        iv_cuda_words2 words;
+        memcpy(&words, values, 8);
+        *(iv_cuda_words2 *)(void *)at = words;
+    } else {
+        iv_cuda_words4 words;
+        memcpy(&words, values, 16);
+        *(iv_cuda_words4 *)(void *)at = words;
+        if (size == 8) {
+            memcpy(&words, (const char *)values + 16, 16);
+            *(iv_cuda_words4 *)(void *)(at + 16) = words;
+        }
+    }
+}
 
 /* value / divisor for value < 2^31, by a product: see iv_cuda_divisor_of. */
 IV_CUDA_FUNCTION uint32_t iv_cuda_divide(uint32_t value, const iv_cuda_divisor *divisor) {
