@@ -16,6 +16,7 @@
     family(reduce) \
     family(softmax) \
     family(normalize) \
+    family(sampling) \
     family(elementwise) \
 
 /* clang-format on */

@@ -6,17 +6,12 @@
 #include "ops/moving.h"
 #include "ops/number.h"
 #include "ops/order.h"
-
-typedef struct region_params {
-    bool half_pixel, maximum, centred;
-    int64_t height, width, samples;
-    float scale;
-} region_params;
+#include "ops/regions_values.h"
 
 /* ---- RoiAlign ---- */
 
 static iv_status prepare_align(iv_node *node, iv_error *error) {
-    region_params *params = node->params;
+    iv_region_params *params = node->params;
     const char *mode, *transform;
     IV_TRY(iv_node_string(node, "mode", "avg", &mode, error));
     IV_TRY(iv_node_string(node, "coordinate_transformation_mode",
@@ -41,7 +36,7 @@ static iv_status prepare_align(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_regions(iv_infer *infer) {
-    const region_params *params = infer->node->params;
+    const iv_region_params *params = infer->node->params;
     const iv_fact *input, *regions, *batch;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
     IV_TRY(iv_infer_require(infer, 1, IV_SET(input->dtype), &regions));
@@ -60,92 +55,11 @@ static iv_status infer_regions(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Samples along one axis of a region: `grid` per bin, from `start`, bins of `size`. */
-typedef struct sample_axis {
-    double start, size;
-    int64_t grid, extent;
-} sample_axis;
-
-/* A sample between two elements. False outside of [-1, extent], where it counts as 0. */
-typedef struct sample {
-    int64_t low, high;
-    double weight; /* of `high` */
-} sample;
-
-static bool find_sample(const sample_axis *axis, int64_t bin, int64_t index, sample *found) {
-    double at = axis->start + (double)bin * axis->size +
-                ((double)index + 0.5) * axis->size / (double)axis->grid;
-    if (!(at >= -1.0 && at <= (double)axis->extent))
-        return false;
-    at = at < 0.0 ? 0.0 : at;
-    int64_t low = (int64_t)at;
-    bool last = low >= axis->extent - 1;
-    *found = (sample){last ? axis->extent - 1 : low, last ? axis->extent - 1 : low + 1,
-                      last ? 0.0 : at - (double)low};
-    return true;
-}
-
-/* Bounds on the samples of a bin that lie inside, so that a region far larger than the image costs
- * no more than the image. */
-static void sample_range(const sample_axis *axis, int64_t bin, int64_t *from, int64_t *to) {
-    double step = axis->size / (double)axis->grid, base = axis->start + (double)bin * axis->size;
-    double first = (-1.0 - base) / step - 2.0, last = ((double)axis->extent - base) / step + 2.0;
-    *from = first > 0.0 ? first < (double)axis->grid ? (int64_t)first : axis->grid : 0;
-    *to = last < (double)axis->grid ? last > 0.0 ? (int64_t)last : 0 : axis->grid;
-}
-
-/* Average: a chain of fma from +0 over the samples in row-major order, the four corners of each
- * from top left to bottom right, over the number of samples. Maximum: of the four weighted corners
- * of all samples. Evaluated in f64, rounded once. */
-static double pool_bin(const region_params *params, const iv_tensor *input, int64_t plane,
-                       const sample_axis *rows, const sample_axis *columns, int64_t bin_row,
-                       int64_t bin_column) {
-    int64_t row_from, row_to, column_from, column_to, seen = 0;
-    double sum = 0.0, largest = 0.0;
-    sample row, column;
-    sample_range(rows, bin_row, &row_from, &row_to);
-    sample_range(columns, bin_column, &column_from, &column_to);
-    for (int64_t y = row_from; y < row_to; y++) {
-        if (!find_sample(rows, bin_row, y, &row))
-            continue;
-        for (int64_t x = column_from; x < column_to; x++) {
-            if (!find_sample(columns, bin_column, x, &column))
-                continue;
-            for (int corner = 0; corner < 4; corner++) {
-                double weight = (corner < 2 ? 1.0 - row.weight : row.weight) *
-                                (corner % 2 == 0 ? 1.0 - column.weight : column.weight);
-                double value = iv_number_load(
-                    input->dtype, input->data,
-                    plane + (corner < 2 ? row.low : row.high) * input->strides[2] +
-                        (corner % 2 == 0 ? column.low : column.high) * input->strides[3]);
-                sum = iv_fma_f64(weight, value, sum);
-                largest = seen == 0 ? weight * value : iv_max_f64(largest, weight * value);
-                seen++;
-            }
-        }
-    }
-    double samples = (double)rows->grid * (double)columns->grid;
-    if (!params->maximum)
-        return sum / (samples > 1.0 ? samples : 1.0);
-    return (double)seen < 4.0 * samples && seen > 0 ? iv_max_f64(largest, 0.0) : largest;
-}
-
-static void align_axis(const region_params *params, double low, double high, int64_t bins,
-                       int64_t extent, sample_axis *axis) {
-    double offset = params->half_pixel ? 0.5 : 0.0;
-    double start = low * params->scale - offset, length = high * params->scale - offset - start;
-    if (!params->half_pixel && !(length > 1.0))
-        length = 1.0;
-    double grid =
-        params->samples > 0 ? (double)params->samples : __builtin_ceil(length / (double)bins);
-    /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any
-     * more. */
-    bool sound = grid >= 1.0 && start == start && length == length && length < iv_infinity_f64();
-    *axis = (sample_axis){start, length / (double)bins,
-                          !sound                      ? 0
-                          : grid < 4503599627370496.0 ? (int64_t)grid
-                                                      : INT64_C(1) << 52,
-                          extent};
+static iv_region_image image_of(const iv_tensor *tensor) {
+    iv_region_image image = {.dtype = tensor->dtype, .data = tensor->data};
+    memcpy(image.dims, tensor->dims, sizeof image.dims);
+    memcpy(image.strides, tensor->strides, sizeof image.strides);
+    return image;
 }
 
 static iv_status check_batch(const iv_call *call, int64_t region, int64_t batch, int64_t extent) {
@@ -157,26 +71,22 @@ static iv_status check_batch(const iv_call *call, int64_t region, int64_t batch,
 
 static iv_status align_regions(iv_call *call, const iv_tensor *regions, const int64_t *batches,
                                iv_tensor *output) {
-    const region_params *params = call->node->params;
+    const iv_region_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
+    iv_region_image image = image_of(input);
     int64_t element = 0;
     for (int64_t r = 0; r < output->dims[0]; r++) {
-        double box[4];
-        sample_axis rows, columns;
+        iv_region_axis rows, columns;
         IV_TRY(check_batch(call, r, batches[r], input->dims[0]));
-        for (int i = 0; i < 4; i++)
-            box[i] = iv_number_load(regions->dtype, regions->data, r * 4 + i);
-        align_axis(params, box[1], box[3], params->height, input->dims[2], &rows);
-        align_axis(params, box[0], box[2], params->width, input->dims[3], &columns);
-        if (rows.grid == 0 || columns.grid == 0 || rows.extent == 0 || columns.extent == 0)
-            rows.grid = 0;
+        iv_region_align(params, &image, regions->dtype, regions->data, r, &rows, &columns);
         for (int64_t c = 0; c < output->dims[1]; c++) {
             int64_t plane = batches[r] * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
                 iv_number_store(output->dtype, output->data, element++,
-                                rows.grid == 0 ? 0.0
-                                               : pool_bin(params, input, plane, &rows, &columns,
-                                                          b / params->width, b % params->width));
+                                rows.grid == 0
+                                    ? 0.0
+                                    : iv_region_average(params, &image, plane, &rows, &columns,
+                                                        b / params->width, b % params->width));
         }
     }
     return IV_OK;
@@ -202,7 +112,7 @@ static iv_status eval_align(iv_call *call) {
 /* ---- MaxRoiPool ---- */
 
 static iv_status prepare_pool(iv_node *node, iv_error *error) {
-    region_params *params = node->params;
+    iv_region_params *params = node->params;
     int64_t count;
     const int64_t *shape;
     IV_TRY(iv_node_float(node, "spatial_scale", 1.0f, &params->scale, error));
@@ -216,45 +126,8 @@ static iv_status prepare_pool(iv_node *node, iv_error *error) {
     return IV_OK;
 }
 
-/* A coordinate as an element index: scaled, rounded half away from zero, and kept within what
- * cannot overflow. */
-static int64_t pool_index(const region_params *params, double value) {
-    double scaled = value * params->scale;
-    scaled = scaled < 0.0 ? -__builtin_floor(0.5 - scaled) : __builtin_floor(scaled + 0.5);
-    return scaled > 1073741824.0    ? 1073741824
-           : scaled > -1073741824.0 ? (int64_t)scaled
-                                    : -1073741824;
-}
-
-static int64_t clamp(int64_t value, int64_t extent) {
-    return value < 0 ? 0 : value > extent ? extent : value;
-}
-
-/* The largest element of a bin, as the numerics contract orders them; 0 for an empty bin. */
-static double pool_maximum(const region_params *params, const iv_tensor *input, int64_t plane,
-                           const int64_t *box, int64_t row, int64_t column) {
-    int64_t height = box[3] - box[1] + 1, width = box[2] - box[0] + 1;
-    height = height < 1 ? 1 : height;
-    width = width < 1 ? 1 : width;
-    int64_t top = clamp(box[1] + row * height / params->height, input->dims[2]);
-    int64_t bottom =
-        clamp(box[1] + ((row + 1) * height + params->height - 1) / params->height, input->dims[2]);
-    int64_t left = clamp(box[0] + column * width / params->width, input->dims[3]);
-    int64_t right =
-        clamp(box[0] + ((column + 1) * width + params->width - 1) / params->width, input->dims[3]);
-    double largest = 0.0;
-    for (int64_t y = top; y < bottom; y++) {
-        for (int64_t x = left; x < right; x++) {
-            double value = iv_number_load(input->dtype, input->data,
-                                          plane + y * input->strides[2] + x * input->strides[3]);
-            largest = y == top && x == left ? value : iv_max_f64(largest, value);
-        }
-    }
-    return largest;
-}
-
 static iv_status eval_pool(iv_call *call) {
-    const region_params *params = call->node->params;
+    const iv_region_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *regions, *output;
     IV_TRY(iv_call_output(call, 0, &output));
@@ -263,20 +136,21 @@ static iv_status eval_pool(iv_call *call) {
     if (regions->dims[1] != 5)
         status = iv_call_fail(call, IV_ERROR_SHAPE, "regions have %lld numbers, not 5",
                               (long long)regions->dims[1]);
+    iv_region_image image = image_of(input);
     int64_t element = 0;
     for (int64_t r = 0; r < output->dims[0] && status == IV_OK; r++) {
         int64_t box[4],
             batch = iv_i64_from_f64(iv_number_load(regions->dtype, regions->data, r * 5));
         status = check_batch(call, r, batch, input->dims[0]);
         for (int i = 0; i < 4; i++)
-            box[i] =
-                pool_index(params, iv_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
+            box[i] = iv_region_pool_index(
+                params, iv_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
         for (int64_t c = 0; c < output->dims[1] && status == IV_OK; c++) {
             int64_t plane = batch * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
-                iv_number_store(
-                    output->dtype, output->data, element++,
-                    pool_maximum(params, input, plane, box, b / params->width, b % params->width));
+                iv_number_store(output->dtype, output->data, element++,
+                                iv_region_maximum(params, &image, plane, box, b / params->width,
+                                                  b % params->width));
         }
     }
     iv_tensor_release(regions);
@@ -288,7 +162,7 @@ static iv_status eval_pool(iv_call *call) {
 static iv_status prepare_suppression(iv_node *node, iv_error *error) {
     int64_t centred;
     IV_TRY(iv_node_int(node, "center_point_box", 0, &centred, error));
-    ((region_params *)node->params)->centred = centred != 0;
+    ((iv_region_params *)node->params)->centred = centred != 0;
     return IV_OK;
 }
 
@@ -422,7 +296,7 @@ static iv_status suppress(iv_call *call, const iv_tensor *boxes, const iv_tensor
                         .overlap = scalar_or(call, 3, 0.0f),
                         .least_score = scalar_or(call, 4, 0.0f),
                         .has_least = iv_call_input(call, 4) != NULL,
-                        .centred = ((const region_params *)call->node->params)->centred};
+                        .centred = ((const iv_region_params *)call->node->params)->centred};
     int count = 0;
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
@@ -464,7 +338,7 @@ static iv_status eval_suppression(iv_call *call) {
 #define REGION_OP(op_name, least, most, prepare_function, infer_function, eval_function)           \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(region_params),               \
+        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(iv_region_params),            \
         .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
     }
 

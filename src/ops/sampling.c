@@ -3,29 +3,24 @@
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
+#include "ops/sampling_values.h"
+
+_Static_assert(IV_SAMPLE_AXES == IV_MAX_RANK - 2,
+               "spatial axes are those behind batch and channels");
 
 /* ---- GridSample ---- */
-
-typedef enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } sample_mode;
-typedef enum sample_padding { PADDING_ZEROS, PADDING_BORDER, PADDING_REFLECTION } sample_padding;
-
-typedef struct sample_params {
-    sample_mode mode;
-    sample_padding padding;
-    bool align_corners;
-} sample_params;
 
 static iv_status prepare_sample(iv_node *node, iv_error *error) {
     static const struct {
         const char *name;
-        sample_mode mode;
-    } modes[] = {{"nearest", SAMPLE_NEAREST},
-                 {"bilinear", SAMPLE_LINEAR},
-                 {"linear", SAMPLE_LINEAR},
-                 {"bicubic", SAMPLE_CUBIC},
-                 {"cubic", SAMPLE_CUBIC}};
+        iv_sample_mode mode;
+    } modes[] = {{"nearest", IV_SAMPLE_NEAREST},
+                 {"bilinear", IV_SAMPLE_LINEAR},
+                 {"linear", IV_SAMPLE_LINEAR},
+                 {"bicubic", IV_SAMPLE_CUBIC},
+                 {"cubic", IV_SAMPLE_CUBIC}};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
-    sample_params *params = node->params;
+    iv_sample_params *params = node->params;
     const char *mode, *padding;
     int64_t align;
     size_t m = 0, p = 0;
@@ -40,7 +35,7 @@ static iv_status prepare_sample(iv_node *node, iv_error *error) {
         return iv_fail(error, IV_ERROR_INVALID_MODEL,
                        "node %s: GridSample has mode %s and padding_mode %s", node->name, mode,
                        padding);
-    *params = (sample_params){modes[m].mode, (sample_padding)p, align != 0};
+    *params = (iv_sample_params){modes[m].mode, (iv_sample_padding)p, align != 0};
     return IV_OK;
 }
 
@@ -66,99 +61,8 @@ static iv_status infer_sample(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Mirrors x at both borders until it lies between them. */
-static double reflect(double x, double low, double high) {
-    double range = high - low;
-    if (x >= low && x <= high)
-        return x;
-    if (range <= 0.0)
-        return low;
-    double beyond = x < low ? low - x : x - high;
-    int64_t times = (int64_t)(beyond / range);
-    double rest = beyond - (double)times * range;
-    bool from_low = (x < low) == (times % 2 == 0);
-    return from_low ? low + rest : high - rest;
-}
-
-/* Along one spatial axis: the elements that a coordinate needs (-1: a zero) and their weights. */
-typedef struct sample_taps {
-    int count;
-    int64_t index[4];
-    double weight[4];
-} sample_taps;
-
-static int64_t place(const sample_params *params, int64_t index, int64_t extent) {
-    if (index >= 0 && index < extent)
-        return index;
-    if (params->padding == PADDING_ZEROS)
-        return -1;
-    if (params->padding == PADDING_BORDER)
-        return index < 0 ? 0 : extent - 1;
-    double low = params->align_corners ? 0.0 : -0.5;
-    int64_t mirrored = (int64_t)reflect((double)index, low, (double)(extent - 1) - low);
-    return mirrored < 0 ? 0 : mirrored >= extent ? extent - 1 : mirrored;
-}
-
-static double cubic_weight(double x) {
-    const double a = -0.75;
-    x = x < 0.0 ? -x : x;
-    if (x <= 1.0)
-        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-    return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a;
-}
-
-/* From [-1, 1] to elements: -1 and 1 are the centres of the outer elements with align_corners, else
- * their outer edges. Coordinates beyond 2^30 count as 2^30, NaN as -2^30. */
-static void find_taps(const sample_params *params, double n, int64_t extent, sample_taps *taps) {
-    double length = (double)extent, low = params->align_corners ? 0.0 : -0.5,
-           high = length - 1.0 - low;
-    double x =
-        params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
-    x = x > 1073741824.0 ? 1073741824.0 : x > -1073741824.0 ? x : -1073741824.0;
-    if (params->mode == SAMPLE_NEAREST)
-        x = iv_round_half_even_f64(x);
-    if ((x < low || x > high) && params->padding == PADDING_BORDER)
-        x = x < 0.0 ? 0.0 : x > length - 1.0 ? length - 1.0 : x;
-    else if (params->padding == PADDING_REFLECTION)
-        x = reflect(x, low, high);
-    if (params->mode == SAMPLE_NEAREST) {
-        *taps = (sample_taps){1, {place(params, (int64_t)x, extent)}, {1.0}};
-        return;
-    }
-    double base = __builtin_floor(x), ratio = x - base;
-    bool cubic = params->mode == SAMPLE_CUBIC;
-    taps->count = cubic ? 4 : 2;
-    for (int t = 0; t < taps->count; t++) {
-        int64_t offset = cubic ? t - 1 : t;
-        taps->index[t] = place(params, (int64_t)base + offset, extent);
-        taps->weight[t] = cubic    ? cubic_weight((double)offset - ratio)
-                          : t == 0 ? 1.0 - ratio
-                                   : ratio;
-    }
-}
-
-/* Σ weight · (the same along the axes that follow), a chain of fma from +0 over the taps of each
- * axis. A single tap only moves. */
-static double interpolate(const iv_tensor *input, const sample_taps *taps, int axis,
-                          int64_t offset) {
-    if (axis == input->rank)
-        return iv_number_load(input->dtype, input->data, offset);
-    const sample_taps *here = &taps[axis];
-    double sum = 0.0;
-    for (int t = 0; t < here->count; t++) {
-        double value = here->index[t] < 0
-                           ? 0.0
-                           : interpolate(input, taps, axis + 1,
-                                         offset + here->index[t] * input->strides[axis]);
-        if (here->count == 1)
-            return value;
-        sum = iv_fma_f64(here->weight[t], value, sum);
-    }
-    return sum;
-}
-
 static iv_status eval_sample(iv_call *call) {
-    const sample_params *params = call->node->params;
+    const iv_sample_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *grid, *output;
     if (iv_call_input(call, 1)->dims[0] != input->dims[0])
@@ -173,21 +77,23 @@ static iv_status eval_sample(iv_call *call) {
             return iv_call_fail(call, IV_ERROR_SHAPE,
                                 "axis %d is empty: there is nothing to sample", d);
     }
+    iv_sample_source source = {.dtype = input->dtype, .axes = spatial, .data = input->data};
+    memcpy(source.strides, input->strides + 2, (size_t)spatial * sizeof *source.strides);
     IV_TRY(iv_call_contiguous(call, 1, &grid));
     int64_t points = iv_move_product(output->dims, 2, output->rank), channels = input->dims[1];
     for (int64_t n = 0; n < input->dims[0]; n++) {
         for (int64_t p = 0; p < points; p++) {
-            sample_taps taps[IV_MAX_RANK];
+            iv_sample_taps taps[IV_SAMPLE_AXES];
             /* A grid point lists the last axis first. */
             for (int d = 0; d < spatial; d++)
-                find_taps(params,
-                          iv_number_load(grid->dtype, grid->data,
-                                         (n * points + p) * spatial + spatial - 1 - d),
-                          input->dims[d + 2], &taps[d + 2]);
+                iv_sample_find_taps(params,
+                                    iv_number_load(grid->dtype, grid->data,
+                                                   (n * points + p) * spatial + spatial - 1 - d),
+                                    input->dims[d + 2], &taps[d]);
             for (int64_t c = 0; c < channels; c++) {
                 int64_t offset = n * input->strides[0] + c * input->strides[1];
                 iv_number_store(output->dtype, output->data, (n * channels + c) * points + p,
-                                interpolate(input, taps, 2, offset));
+                                iv_sample_interpolate(&source, taps, offset));
             }
         }
     }
@@ -198,7 +104,7 @@ static iv_status eval_sample(iv_call *call) {
 /* ---- AffineGrid ---- */
 
 static iv_status prepare_affine(iv_node *node, iv_error *error) {
-    sample_params *params = node->params;
+    iv_sample_params *params = node->params;
     int64_t align;
     IV_TRY(iv_node_int(node, "align_corners", 0, &align, error));
     params->align_corners = align != 0;
@@ -226,16 +132,9 @@ static iv_status infer_affine(iv_infer *infer) {
     return IV_OK;
 }
 
-/* Element i of n between -1 and 1; a single one is 0. */
-static double grid_coordinate(bool align, int64_t i, int64_t n) {
-    if (align)
-        return n == 1 ? 0.0 : 2.0 * (double)i / (double)(n - 1) - 1.0;
-    return (2.0 * (double)i + 1.0) / (double)n - 1.0;
-}
-
 /* Coordinate r of a point is a chain of fma from +0 over row r of theta: x, y (and z), then 1. */
 static iv_status eval_affine(iv_call *call) {
-    const sample_params *params = call->node->params;
+    const iv_sample_params *params = call->node->params;
     iv_tensor *theta, *output;
     IV_TRY(iv_call_output(call, 0, &output));
     IV_TRY(iv_call_contiguous(call, 0, &theta));
@@ -253,9 +152,10 @@ static iv_status eval_affine(iv_call *call) {
             int64_t row = (index[0] * spatial + r) * (spatial + 1);
             for (int c = 0; c <= spatial; c++) {
                 int axis = spatial - c; /* x is the last spatial axis */
-                double at = c == spatial ? 1.0
-                                         : grid_coordinate(params->align_corners, index[axis],
-                                                           output->dims[axis]);
+                double at = c == spatial
+                                ? 1.0
+                                : iv_sample_grid_coordinate(params->align_corners, index[axis],
+                                                            output->dims[axis]);
                 sum = iv_fma_f64(iv_number_load(theta->dtype, theta->data, row + c), at, sum);
             }
             iv_number_store(output->dtype, output->data, element++, sum);
@@ -268,7 +168,7 @@ static iv_status eval_affine(iv_call *call) {
 #define SAMPLING_OP(op_name, prepare_function, infer_function, eval_function)                      \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,    \
-        .most_outputs = 1, .params_size = sizeof(sample_params), .prepare = prepare_function,      \
+        .most_outputs = 1, .params_size = sizeof(iv_sample_params), .prepare = prepare_function,   \
         .infer = infer_function, .eval = eval_function                                             \
     }
 
