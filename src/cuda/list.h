@@ -16,7 +16,6 @@
     family(reduce) \
     family(softmax) \
     family(normalize) \
-    family(sampling) \
     family(elementwise) \
 
 /* clang-format on */
