@@ -54,6 +54,29 @@ class SessionOptions(ctypes.Structure):
         ("threads", INT),
         ("observer", VOID),
         ("observer_context", VOID),
+        ("iteration_limit", ctypes.c_int64),
+        ("memory_limit", ctypes.c_int64),
+        ("device", VOID),
+        ("stream", VOID),
+        ("force_cpu", TEXT),
+        ("require_device", ctypes.c_bool),
+        ("device_outputs", ctypes.c_bool),
+        ("graphs", INT),
+    ]
+
+
+# include/invar/session.h: how a device gets the steps of a run.
+GRAPHS = {"auto": 0, "off": 1, "capture": 2, "build": 3}
+
+
+class GraphReport(ctypes.Structure):
+    _fields_ = [
+        ("segments", INT),
+        ("recorded", INT),
+        ("failed", INT),
+        ("tasks", ctypes.c_int64),
+        ("edges", ctypes.c_int64),
+        ("reason", TEXT),
     ]
 
 
@@ -101,6 +124,12 @@ FUNCTIONS = {
     "iv_tensor_dims": (DIMS, [VOID]),
     "iv_tensor_elements": (ctypes.c_int64, [VOID]),
     "iv_tensor_data": (VOID, [VOID]),
+    "iv_device_open": (FALLIBLE, [VOID, INT, OUT]),
+    "iv_device_release": (None, [VOID]),
+    "iv_device_name": (TEXT, [VOID]),
+    "iv_tensor_to_device": (FALLIBLE, [VOID, VOID, OUT]),
+    "iv_tensor_to_host": (FALLIBLE, [VOID, VOID, OUT]),
+    "iv_session_graphs": (None, [VOID, ctypes.POINTER(GraphReport)]),
     "iv_digest_values": (FALLIBLE, [INT, ctypes.POINTER(Value), ctypes.c_char * 65]),
 }
 
@@ -133,8 +162,11 @@ class Library:
         isa = self.iv_isa_name(self.iv_isa_detect()).decode()
         return f"{self.iv_version().decode()}, numerics {self.iv_numerics_version()}, {isa}"
 
-    def load_model(self, path):
-        return Model(self, path)
+    def load_model(self, path, passes=True):
+        return Model(self, path, passes)
+
+    def open_device(self, index=0):
+        return Device(self, index)
 
 
 class Handle:
@@ -153,10 +185,33 @@ class Handle:
         self.close()
 
 
+class Device(Handle):
+    def __init__(self, library, index):
+        super().__init__(library, library.iv_device_release)
+        library.iv_device_open(None, index, ctypes.byref(self.pointer))
+
+    def name(self):
+        return self.library.iv_device_name(self.pointer).decode()
+
+    def upload(self, array):
+        """A tensor on the device with the array's elements."""
+        tensor = Tensor(self.library)
+        host = Tensor(self.library, array)
+        self.library.iv_tensor_to_device(self.pointer, host.pointer, ctypes.byref(tensor.pointer))
+        return tensor
+
+    def download(self, tensor):
+        """A tensor's elements as a numpy array."""
+        host = Tensor(self.library)
+        self.library.iv_tensor_to_host(self.pointer, tensor.pointer, ctypes.byref(host.pointer))
+        return host.numpy()
+
+
 class Model(Handle):
-    def __init__(self, library, path):
+    def __init__(self, library, path, passes):
         super().__init__(library, library.iv_model_release)
-        library.iv_model_load(str(path).encode(), None, ctypes.byref(self.pointer))
+        options = ModelOptions(ctypes.sizeof(ModelOptions), 0, passes, False)
+        library.iv_model_load(str(path).encode(), ctypes.byref(options), ctypes.byref(self.pointer))
         self.inputs = [
             library.iv_model_input(self.pointer, i).contents.name.decode()
             for i in range(library.iv_model_input_count(self.pointer))
@@ -166,8 +221,8 @@ class Model(Handle):
             for i in range(library.iv_model_output_count(self.pointer))
         ]
 
-    def create_session(self, threads):
-        return Session(self, threads)
+    def create_session(self, threads, device=None, graphs="auto"):
+        return Session(self, threads, device, graphs)
 
 
 class Tensor(Handle):
@@ -197,9 +252,13 @@ class Tensor(Handle):
 
 
 class Session(Handle):
-    def __init__(self, model, threads):
+    def __init__(self, model, threads, device, graphs):
         super().__init__(model.library, model.library.iv_session_destroy)
-        options = SessionOptions(ctypes.sizeof(SessionOptions), threads, None, None)
+        options = SessionOptions(ctypes.sizeof(SessionOptions), threads)
+        if device is not None:
+            options.device = device.pointer
+            options.device_outputs = True
+            options.graphs = GRAPHS[graphs]
         self.library.iv_session_create(
             model.pointer, ctypes.byref(options), ctypes.byref(self.pointer)
         )
@@ -222,6 +281,12 @@ class Session(Handle):
             outputs[name] = tensor = Tensor(self.library)
             tensor.pointer.value = pointer
         return outputs
+
+    def graphs(self):
+        """What has become of graphs: a GraphReport."""
+        report = GraphReport()
+        self.library.iv_session_graphs(self.pointer, ctypes.byref(report))
+        return report
 
     def digest(self, outputs):
         """The digest of a run's outputs, as `invar run --digest` prints it."""

@@ -13,6 +13,7 @@
  *   FAKE_CUDA_VERSION=11080                     the release of the interface
  *   FAKE_CUDA_DEVICES="NAME:9.0:BYTES;…"        the devices; empty for none
  *   FAKE_CUDA_FAIL=cuMemGetInfo:0:2             the first call of a function fails with this number
+ *   FAKE_CUDA_GUARD=1                           the host may not touch device memory
  *   FAKE_CUDA_LOG=FILE                          every call, one per line */
 #ifndef FAKE_CUDA_H
 #define FAKE_CUDA_H

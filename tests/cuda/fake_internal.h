@@ -137,6 +137,7 @@ typedef struct fake_state {
     int sticky[FAKE_MOST_DEVICES];
     int broken_kernel;
     double clock; /* milliseconds */
+    bool guarded; /* FAKE_CUDA_GUARD */
 } fake_state;
 extern fake_state fake;
 
@@ -171,6 +172,8 @@ bool inside(object_kind kind, uintptr_t address, size_t bytes);
 struct CUstream_st *find_stream(CUstream handle);
 /* A copy of the operation in the stream, or a node where it is captured. */
 CUresult enqueue(struct CUstream_st *stream, const operation *operation);
+/* Whether the device works now, and guarded memory can be touched. */
+void allow_device_memory(bool allowed);
 /* Runs everything in the stream, or in all streams; gives the sticky result if one turned up. */
 CUresult drain(struct CUstream_st *stream);
 CUresult drain_all(void);

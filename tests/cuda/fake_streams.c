@@ -84,6 +84,11 @@ static CUresult run(struct CUstream_st *stream, const operation *operation) {
 
 /* Operations behind one that has lost the device are dropped. */
 CUresult drain(struct CUstream_st *stream) {
+    static int depth; /* streams drain others that they wait for */
+    if (stream->first != NULL && depth++ == 0)
+        allow_device_memory(true);
+    else if (stream->first == NULL)
+        return fake.sticky[stream->object.context->device];
     while (stream->first != NULL) {
         operation *operation = stream->first;
         stream->first = operation->next;
@@ -94,6 +99,8 @@ CUresult drain(struct CUstream_st *stream) {
         free_operation(operation);
         free(operation);
     }
+    if (--depth == 0)
+        allow_device_memory(false);
     return fake.sticky[stream->object.context->device];
 }
 

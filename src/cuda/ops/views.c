@@ -1,10 +1,13 @@
 /* Operators that show their input in another way, or only move elements by copies: their own
  * evaluation, whose copies go to the device (iv_call_copy). Views launch nothing. */
+#include <string.h>
+
 #include "cuda/call.h"
 #include "cuda/list.h"
 
 static bool supports_view(const iv_kernel_query *query, char *why) {
-    return (query->node->op->flags & IV_OP_VIEW) != 0;
+    /* Dropout shows its input where it drops nothing, and computes otherwise: it has kernels of its own. */
+    return (query->node->op->flags & IV_OP_VIEW) != 0 && strcmp(query->node->op->name, "Dropout") != 0;
 }
 
 static iv_status launch_evaluation(iv_call *call) {
