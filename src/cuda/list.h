@@ -12,11 +12,17 @@
     family(gather) \
     family(resize) \
     family(sampling) \
+    family(windows) \
+    family(matmul_integer) \
+    family(convert) \
+    family(select) \
     family(web) \
     family(reduce) \
     family(softmax) \
+    family(pool) \
     family(normalize) \
     family(elementwise) \
+    family(body) \
 
 /* clang-format on */
 

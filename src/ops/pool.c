@@ -4,6 +4,7 @@
 
 #include "numerics/minmax.h"
 #include "ops/real.h"
+#include "ops/window_taps.h"
 
 iv_status iv_pool_prepare(iv_node *node, iv_error *error) {
     iv_pool_params *params = node->params;
@@ -68,12 +69,8 @@ void iv_pool_shape_of(const iv_window *window, const iv_tensor *x, const int64_t
 }
 
 void iv_pool_taps(const iv_window_axis *axis, int64_t at, int64_t *first, int64_t *last) {
-    int64_t start = at * axis->stride - axis->begin, room = axis->in - start;
-    int64_t end = room <= 0 ? 0 : (room - 1) / axis->dilation + 1;
-    *first = start >= 0 ? 0 : (-start - 1) / axis->dilation + 1;
-    *last = end < axis->kernel ? end : axis->kernel;
-    if (*first > *last)
-        *first = *last;
+    iv_window_taps(axis->in, axis->kernel, axis->dilation, at * axis->stride - axis->begin, first,
+                   last);
 }
 
 int64_t iv_pool_window(const iv_pool_shape *shape, const int64_t *strides, const int64_t *position,
@@ -103,9 +100,9 @@ int64_t iv_pool_padded_taps(const iv_pool_shape *shape, const int64_t *position)
     int64_t taps = 1;
     for (int i = 0; i < shape->axes; i++) {
         const iv_window_axis *axis = &shape->axis[i];
-        int64_t room = axis->in + axis->end - (position[i] * axis->stride - axis->begin);
-        int64_t inside = room <= 0 ? 0 : (room - 1) / axis->dilation + 1;
-        if (__builtin_mul_overflow(taps, inside < axis->kernel ? inside : axis->kernel, &taps))
+        int64_t inside = iv_window_padded_taps(axis->in + axis->end, axis->kernel, axis->dilation,
+                                               position[i] * axis->stride - axis->begin);
+        if (__builtin_mul_overflow(taps, inside, &taps))
             return INT64_MAX;
     }
     return taps;

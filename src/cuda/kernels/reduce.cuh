@@ -37,7 +37,7 @@ IV_CUDA_DEFINE_FINISH(double, f64)
          ? 0                                                                                       \
          : LOAD((p), (p)->highest, (row)))
 
-/* iv_cuda_reduce_{team,block,parts}_<name>_<suffix>. LOAD(p, data, index) gives an element in the
+/* iv_cuda_reduce_{team,block,parts}_<name>_<suffix>; teams take rows of one dimension. LOAD(p, data, index) gives an element in the
  * computing type, STORE(p, data, value) writes one, MAP(value, shift, p) is what is joined. */
 #define IV_CUDA_REDUCTION(name, kind, join, identity, suffix, type, real_suffix, LOAD, STORE, MAP, \
                           SHIFT)                                                                   \
@@ -45,6 +45,7 @@ IV_CUDA_DEFINE_FINISH(double, f64)
         IV_CUDA_TEAMS(&p->rows) {                                                                  \
             IV_CUDA_TEAM_ROW(&p->rows);                                                            \
             const char *first = IV_CUDA_ROW_FIRST(&p->rows, IV_CUDA_ROW_IN, row);                  \
+            int64_t step = p->rows.inner_steps[IV_CUDA_ROW_IN][0];                                 \
             type shift = SHIFT(p, row, real_suffix, LOAD), total, lanes[IV_CUDA_TEAM_LANES];       \
             IV_CUDA_UNROLL                                                                         \
             for (int i = 0; i < IV_CUDA_TEAM_LANES; i++)                                           \
@@ -55,8 +56,7 @@ IV_CUDA_DEFINE_FINISH(double, f64)
                 for (int i = 0; i < IV_CUDA_TEAM_LANES; i++) {                                     \
                     int at = start + t + team * i;                                                 \
                     if (at < length) {                                                             \
-                        type value = LOAD(                                                         \
-                            p, first + IV_CUDA_ROW_OFFSET(&p->rows, IV_CUDA_ROW_IN, at), 0);       \
+                        type value = LOAD(p, first + at * step, 0);                                \
                         value = MAP(value, shift, p);                                              \
                         lanes[i] = start == 0                                                      \
                                        ? IV_CUDA_FIRST_##kind(value)                               \

@@ -36,8 +36,7 @@ typedef enum iv_cuda_finish {
     IV_CUDA_FINISH_MEAN,        /* divided by the number of elements */
     IV_CUDA_FINISH_ROOT,
     IV_CUDA_FINISH_LOG,
-    IV_CUDA_FINISH_LOG_SHIFTED, /* log(total) + the row's highest element */
-    IV_CUDA_FINISH_POWER        /* pow(total, 1 / exponent) */
+    IV_CUDA_FINISH_LOG_SHIFTED /* log(total) + the row's highest element */
 } iv_cuda_finish;
 
 /* Reductions of rows to one element each. */

@@ -85,7 +85,7 @@ iv_status iv_cuda_reduce_rows(iv_call *call, const iv_cuda_reduce *how, const iv
     iv_cuda_rows *rows = &parameters.rows;
     if (rows->count == 0)
         return IV_OK;
-    if (iv_cuda_rows_are_short(rows) && !how->long_only)
+    if (iv_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
         return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in,
                             0);
     int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
