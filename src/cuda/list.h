@@ -16,6 +16,7 @@
     family(matmul_integer) \
     family(convert) \
     family(select) \
+    family(matmul) \
     family(web) \
     family(reduce) \
     family(softmax) \
