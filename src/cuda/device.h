@@ -11,6 +11,7 @@
 #include "cuda/image.h"
 
 #define IV_CUDA_NAME_BYTES 128
+#define IV_CUDA_KERNEL_BUCKETS 512
 
 /* What has been done on a device since it was opened. X(name, what it counts) */
 #define IV_CUDA_COUNTERS(X)                                                                        \
@@ -50,6 +51,7 @@ typedef struct iv_cuda_device {
 
     pthread_mutex_t kernel_lock;
     struct iv_cuda_module *modules; /* loaded ones: kernel.c; under kernel_lock */
+    struct iv_cuda_kernel *kernels[IV_CUDA_KERNEL_BUCKETS]; /* loaded ones by name; under kernel_lock */
 
     atomic_bool is_lost; /* whether a failure has made the device unusable … */
     pthread_mutex_t lost_lock;

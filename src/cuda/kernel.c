@@ -105,17 +105,53 @@ static iv_status find_loaded(iv_cuda_device *device, const char *module_name, co
     return IV_OK;
 }
 
+/* The bucket of a name: FNV-1a. Every launch of an eager run looks its kernel up, for which walking along the lists of modules
+ * and entering the device would take as long as the launch. */
+static iv_cuda_kernel **bucket_of(iv_cuda_device *device, const char *name) {
+    uint32_t hash = 2166136261u;
+    for (; *name != '\0'; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return &device->kernels[hash % IV_CUDA_KERNEL_BUCKETS];
+}
+
+static const iv_cuda_kernel *known_kernel(iv_cuda_device *device, const char *module, const char *name,
+                                          size_t parameter_bytes) {
+    pthread_mutex_lock(&device->kernel_lock);
+    const iv_cuda_kernel *known = *bucket_of(device, name);
+    while (known != NULL && (strcmp(known->name, name) != 0 || strcmp(known->module, module) != 0))
+        known = known->next_hash;
+    pthread_mutex_unlock(&device->kernel_lock);
+    return known != NULL && known->parameter_bytes == parameter_bytes ? known : NULL;
+}
+
+/* In the device's context. */
+static iv_status load_and_note(iv_cuda_device *device, const char *module, const char *name,
+                               size_t parameter_bytes, const iv_cuda_kernel **kernel, iv_error *error) {
+    pthread_mutex_lock(&device->kernel_lock);
+    iv_status status = find_loaded(device, module, name, parameter_bytes, kernel, error);
+    iv_cuda_kernel **bucket = bucket_of(device, name), *known = *bucket;
+    while (status == IV_OK && known != NULL && known != *kernel)
+        known = known->next_hash;
+    if (status == IV_OK && known == NULL) {
+        iv_cuda_kernel *loaded = (iv_cuda_kernel *)*kernel;
+        loaded->next_hash = *bucket;
+        *bucket = loaded;
+    }
+    pthread_mutex_unlock(&device->kernel_lock);
+    return status;
+}
+
 iv_status iv_cuda_kernel_find(iv_cuda_device *device, const char *module, const char *name,
                               size_t parameter_bytes, const iv_cuda_kernel **kernel,
                               iv_error *error) {
     if (parameter_bytes > IV_CUDA_PARAMETER_BYTES)
         return iv_fail(error, IV_ERROR_INTERNAL, "kernel %s: %zu bytes of parameters are too many",
                        name, parameter_bytes);
+    *kernel = known_kernel(device, module, name, parameter_bytes);
+    if (*kernel != NULL)
+        return IV_OK;
     IV_TRY(iv_cuda_enter(device, error));
-    pthread_mutex_lock(&device->kernel_lock);
-    iv_status status = find_loaded(device, module, name, parameter_bytes, kernel, error);
-    pthread_mutex_unlock(&device->kernel_lock);
-    return iv_cuda_leave(device, status, error);
+    return iv_cuda_leave(device, load_and_note(device, module, name, parameter_bytes, kernel, error), error);
 }
 
 void iv_cuda_unload_modules(iv_cuda_device *device) {
@@ -133,5 +169,6 @@ void iv_cuda_unload_modules(iv_cuda_device *device) {
         device->driver->cuModuleUnload(module->handle);
         iv_free(module);
     }
+    memset(device->kernels, 0, sizeof device->kernels);
     iv_cuda_leave_released(device, entered);
 }

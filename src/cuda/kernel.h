@@ -13,7 +13,8 @@ typedef struct iv_cuda_kernel {
     size_t parameter_bytes; /* of the struct; at most IV_CUDA_PARAMETER_BYTES */
     int most_threads;       /* per block */
     int static_shared_bytes;
-    struct iv_cuda_kernel *next;
+    struct iv_cuda_kernel *next;      /* of its module */
+    struct iv_cuda_kernel *next_hash; /* of its bucket */
 } iv_cuda_kernel;
 
 /* What every device takes; newer ones take more. */
