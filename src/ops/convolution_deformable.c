@@ -9,22 +9,18 @@
  * not in (-1, extent) or is NaN; times the mask, if there is one. Each operation is rounded once,
  * in f32 (f64 for f64), and v to f16 or bf16. These values take the input's place in the chain of
  * Conv; then the bias. */
-#include <math.h>
+#include "ops/convolution_deformable.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
 #include "ops/contraction.h"
-#include "ops/convolution.h"
+#include "ops/deform_values.h"
 #include "ops/list.h"
 #include "ops/real.h"
 
-typedef struct deform_params {
-    iv_conv_params conv;
-    int64_t offset_group;
-} deform_params;
-
 static iv_status prepare_deform(iv_node *node, iv_error *error) {
-    deform_params *params = node->params;
+    iv_deform_params *params = node->params;
     IV_TRY(iv_conv_prepare(node, error));
     IV_TRY(iv_node_int(node, "offset_group", 1, &params->offset_group, error));
     if (params->offset_group < 1 || params->offset_group > INT32_MAX)
@@ -38,7 +34,7 @@ static iv_status prepare_deform(iv_node *node, iv_error *error) {
  * positions…]. */
 static iv_status check_per_tap(const iv_infer *infer, int index, iv_dtype dtype, int64_t per_tap,
                                const iv_fact *w) {
-    const deform_params *params = infer->node->params;
+    const iv_deform_params *params = infer->node->params;
     const iv_fact *fact, *y = &infer->outputs[0];
     int64_t have, want;
     if (iv_infer_input(infer, index) == NULL)
@@ -66,7 +62,7 @@ static iv_status check_per_tap(const iv_infer *infer, int index, iv_dtype dtype,
 }
 
 static iv_status infer_deform(iv_infer *infer) {
-    const deform_params *params = infer->node->params;
+    const iv_deform_params *params = infer->node->params;
     const iv_fact *x, *w;
     int64_t channels;
     IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
@@ -103,43 +99,30 @@ static int64_t offset_of(const iv_tensor *tensor, int64_t n, int64_t c, int64_t 
            x * tensor->strides[3];
 }
 
-#define DEFINE_SAMPLE(name, type, LOAD, STORE, floor_of)                                           \
-    /* The image of one channel at (py, px). */                                                    \
-    static type name##_at(const deformation *d, int64_t n, int64_t c, type py, type px) {          \
+#define LOAD_F64(dtype, data, index) (((const double *)(const void *)(data))[index])
+#define STORE_F64(dtype, data, index, value) (((double *)(void *)(data))[index] = (value))
+
+/* Element `index` of the patch: channel `c` of the image through tap (ky, kx) at (oy, ox). */
+#define DEFINE_SAMPLE(suffix, type, LOAD, STORE)                                                   \
+    static void sample_##suffix(const deformation *d, int64_t n, int64_t c, int64_t ky,            \
+                                int64_t kx, int64_t oy, int64_t ox, int64_t index) {               \
         const iv_window_axis *axis = d->extents.axis;                                              \
-        if (!(py > (type)-1 && py < (type)axis[0].in && px > (type)-1 && px < (type)axis[1].in))   \
-            return (type)0;                                                                        \
-        type fy = py - floor_of(py), fx = px - floor_of(px), sum = (type)0;                        \
-        int64_t y0 = (int64_t)floor_of(py), x0 = (int64_t)floor_of(px);                            \
-        for (int corner = 0; corner < 4; corner++) {                                               \
-            int64_t y = y0 + corner / 2, x = x0 + corner % 2;                                      \
-            if (y < 0 || y >= axis[0].in || x < 0 || x >= axis[1].in)                              \
-                continue;                                                                          \
-            type weight = (corner / 2 != 0 ? fy : 1 - fy) * (corner % 2 != 0 ? fx : 1 - fx);       \
-            sum = sum + weight * LOAD(d->dtype, d->x->data, offset_of(d->x, n, c, y, x));          \
-        }                                                                                          \
-        return sum;                                                                                \
-    }                                                                                              \
-                                                                                                   \
-    /* Element `index` of the patch: channel `c` of the image through tap (ky, kx) at (oy, ox). */ \
-    static void name(const deformation *d, int64_t n, int64_t c, int64_t ky, int64_t kx,           \
-                     int64_t oy, int64_t ox, int64_t index) {                                      \
-        const iv_window_axis *axis = d->extents.axis;                                              \
+        iv_deform_image image = {d->dtype,        d->x->data, offset_of(d->x, n, c, 0, 0),         \
+                                 axis[0].in,      axis[1].in, d->x->strides[2],                    \
+                                 d->x->strides[3]};                                                \
         int64_t tap = (c / d->channels_per_offset * axis[0].kernel + ky) * axis[1].kernel + kx;    \
         type py = (type)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);             \
         type px = (type)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);             \
         py = py + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap, oy, ox));       \
         px = px + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap + 1, oy, ox));   \
-        type value = name##_at(d, n, c, py, px);                                                   \
+        type value = iv_deform_sample_##suffix(&image, py, px);                                    \
         if (d->mask != NULL)                                                                       \
             value = value * LOAD(d->dtype, d->mask->data, offset_of(d->mask, n, tap, oy, ox));     \
         STORE(d->dtype, d->patch, index, value);                                                   \
     }
 
-#define LOAD_F64(dtype, data, index) (((const double *)(const void *)(data))[index])
-#define STORE_F64(dtype, data, index, value) (((double *)(void *)(data))[index] = (value))
-DEFINE_SAMPLE(sample_f32, float, iv_real_load_f32, iv_real_store_f32, floorf)
-DEFINE_SAMPLE(sample_f64, double, LOAD_F64, STORE_F64, floor)
+DEFINE_SAMPLE(f32, float, iv_real_load_f32, iv_real_store_f32)
+DEFINE_SAMPLE(f64, double, LOAD_F64, STORE_F64)
 
 static void gather(const deformation *d, int64_t n, int64_t group, int64_t oy, int64_t ox) {
     const iv_conv_extents *e = &d->extents;
@@ -176,7 +159,7 @@ static void deform_group(const deformation *d, int64_t n, int64_t group) {
 }
 
 static iv_status eval_deform(iv_call *call) {
-    const deform_params *params = call->node->params;
+    const iv_deform_params *params = call->node->params;
     const iv_tensor *w = iv_call_input(call, 1);
     deformation d = {.x = iv_call_input(call, 0),
                      .offset = iv_call_input(call, 2),
@@ -217,7 +200,7 @@ const iv_op iv_ops_convolution_deformable[] = {
      .most_inputs = 5,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(deform_params),
+     .params_size = sizeof(iv_deform_params),
      .prepare = prepare_deform,
      .infer = infer_deform,
      .eval = eval_deform},

@@ -2,19 +2,14 @@
  * it from inside the input, in row-major order, then input channels of the group; then the bias,
  * with one rounding. Kernel positions that reach it from outside are skipped: the groups of the
  * 16-bit chain are cut from the products that take part. */
+#include "ops/convolution_transpose.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
 #include "ops/contraction.h"
 #include "ops/convolution.h"
 #include "ops/list.h"
-
-typedef struct transpose_params {
-    iv_window window;
-    int64_t group;
-    bool has_output_shape;
-    int64_t output_padding[IV_WINDOW_AXES], output_shape[IV_WINDOW_AXES];
-} transpose_params;
 
 /* Reads an optional list with a number per axis into `values`; it may carry `extra` numbers more in
  * front, which are dropped. */
@@ -46,7 +41,7 @@ static iv_status read_extents(const iv_node *node, const char *name, int extra, 
 }
 
 static iv_status prepare_transpose(iv_node *node, iv_error *error) {
-    transpose_params *params = node->params;
+    iv_conv_transpose_params *params = node->params;
     bool present;
     IV_TRY(iv_node_int(node, "group", 1, &params->group, error));
     if (params->group < 1 || params->group > INT32_MAX)
@@ -66,7 +61,7 @@ static bool same_padding(const iv_window *window) {
 
 static iv_status transpose_extent(const iv_infer *infer, int axis, iv_dim in, iv_dim kernel,
                                   iv_dim *out) {
-    const transpose_params *params = infer->node->params;
+    const iv_conv_transpose_params *params = infer->node->params;
     const iv_window *window = &params->window;
     iv_scope *scope = infer->scope;
     iv_dim one = iv_dim_constant(scope, 1);
@@ -95,7 +90,7 @@ static iv_status transpose_extent(const iv_infer *infer, int axis, iv_dim in, iv
 }
 
 static iv_status check_channels(const iv_infer *infer, const iv_fact *x, const iv_fact *w) {
-    const transpose_params *params = infer->node->params;
+    const iv_conv_transpose_params *params = infer->node->params;
     int64_t have, want;
     if (w->rank == IV_RANK_UNKNOWN || !iv_dim_is_constant(w->dims[0], &want))
         return IV_OK;
@@ -110,7 +105,7 @@ static iv_status check_channels(const iv_infer *infer, const iv_fact *x, const i
 }
 
 static iv_status infer_shape(iv_infer *infer, const iv_fact *x, const iv_fact *w) {
-    const transpose_params *params = infer->node->params;
+    const iv_conv_transpose_params *params = infer->node->params;
     int rank = x->rank != IV_RANK_UNKNOWN ? x->rank : w->rank;
     if (rank == IV_RANK_UNKNOWN) {
         iv_fact_set_tensor(&infer->outputs[0], x->dtype, IV_RANK_UNKNOWN, NULL);
@@ -164,7 +159,7 @@ typedef struct transposition {
 
 /* What is cut from the beginning of the full output: output o of tap t comes from input
  * (o + begin - t * dilation) / stride. */
-static int64_t cut_at_beginning(const transpose_params *params, int axis, int64_t in,
+static int64_t cut_at_beginning(const iv_conv_transpose_params *params, int axis, int64_t in,
                                 int64_t kernel, int64_t out) {
     const iv_window *window = &params->window;
     if (!params->has_output_shape && !same_padding(window))
@@ -175,23 +170,30 @@ static int64_t cut_at_beginning(const transpose_params *params, int axis, int64_
     return window->auto_pad == IV_PAD_SAME_UPPER ? cut / 2 : cut - cut / 2;
 }
 
-static void describe(const transpose_params *params, transposition *t) {
+void iv_conv_transpose_axes(const iv_conv_transpose_params *params, const iv_tensor *x,
+                            const iv_tensor *w, const int64_t *y_dims, iv_window_axis *axes) {
+    for (int i = 0; i < x->rank - 2; i++) {
+        int64_t in = x->dims[i + 2], kernel = w->dims[i + 2], out = y_dims[i + 2];
+        axes[i] = (iv_window_axis){.in = in,
+                                   .out = out,
+                                   .kernel = kernel,
+                                   .stride = params->window.strides[i],
+                                   .dilation = params->window.dilations[i],
+                                   .begin = cut_at_beginning(params, i, in, kernel, out)};
+    }
+}
+
+static void describe(const iv_conv_transpose_params *params, transposition *t) {
     t->axes = t->x->rank - 2;
     t->groups = params->group;
     t->group_inputs = t->w->dims[0] / params->group;
     t->group_outputs = t->w->dims[1];
     t->positions = 1;
     t->taps = t->group_inputs == 0 ? 0 : 1;
+    iv_conv_transpose_axes(params, t->x, t->w, t->y->dims, t->axis);
     for (int i = 0; i < t->axes; i++) {
-        int64_t in = t->x->dims[i + 2], kernel = t->w->dims[i + 2], out = t->y->dims[i + 2];
-        t->axis[i] = (iv_window_axis){.in = in,
-                                      .out = out,
-                                      .kernel = kernel,
-                                      .stride = params->window.strides[i],
-                                      .dilation = params->window.dilations[i],
-                                      .begin = cut_at_beginning(params, i, in, kernel, out)};
-        t->positions *= out;
-        t->taps *= t->taps == 0 ? 0 : kernel;
+        t->positions *= t->axis[i].out;
+        t->taps *= t->taps == 0 ? 0 : t->axis[i].kernel;
     }
 }
 
@@ -308,7 +310,7 @@ const iv_op iv_ops_convolution_transpose[] = {
      .most_inputs = 3,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(transpose_params),
+     .params_size = sizeof(iv_conv_transpose_params),
      .prepare = prepare_transpose,
      .infer = infer_transpose,
      .eval = eval_transpose},

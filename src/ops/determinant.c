@@ -3,6 +3,7 @@
 
 #include "base/allocation.h"
 #include "ops/convert_loops.h"
+#include "ops/fold.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
@@ -81,14 +82,9 @@ static iv_status eval_det(iv_call *call) {
 
 /* ---- Col2Im ---- */
 
-typedef struct fold_params {
-    int count; /* of image dimensions, as the attributes have them; 0: none has any */
-    int64_t dilations[IV_MAX_RANK], pads[2 * IV_MAX_RANK], strides[IV_MAX_RANK];
-} fold_params;
-
 static iv_status fold_list(iv_node *node, const char *name, int per_axis, int64_t least,
                            int64_t otherwise, int64_t *values, iv_error *error) {
-    fold_params *params = node->params;
+    iv_fold_params *params = node->params;
     int64_t count;
     const int64_t *list;
     for (int i = 0; i < per_axis * IV_MAX_RANK; i++)
@@ -111,7 +107,7 @@ static iv_status fold_list(iv_node *node, const char *name, int per_axis, int64_
 }
 
 static iv_status prepare_fold(iv_node *node, iv_error *error) {
-    fold_params *params = node->params;
+    iv_fold_params *params = node->params;
     IV_TRY(fold_list(node, "dilations", 1, 1, 1, params->dilations, error));
     IV_TRY(fold_list(node, "strides", 1, 1, 1, params->strides, error));
     return fold_list(node, "pads", 2, 0, 0, params->pads, error);
@@ -152,14 +148,8 @@ static iv_status infer_fold(iv_infer *infer) {
     return IV_OK;
 }
 
-typedef struct fold {
-    int rank;
-    int64_t image[IV_MAX_RANK], block[IV_MAX_RANK], places[IV_MAX_RANK];
-    int64_t pixels, area, count; /* products of the three */
-} fold;
-
-static iv_status plan_fold(const iv_call *call, const iv_tensor *input, fold *plan) {
-    const fold_params *params = call->node->params;
+iv_status iv_fold_plan(const iv_call *call, const iv_tensor *input, iv_fold *plan) {
+    const iv_fold_params *params = call->node->params;
     int blocks;
     IV_TRY(iv_move_integers(call, 1, IV_MAX_RANK - 2, plan->image, &plan->rank));
     IV_TRY(iv_move_integers(call, 2, IV_MAX_RANK - 2, plan->block, &blocks));
@@ -192,8 +182,8 @@ static iv_status plan_fold(const iv_call *call, const iv_tensor *input, fold *pl
 /* Adds the columns of one channel to its image: block elements in row-major order, for each the
  * places in row-major order. The image is of the type that is computed in. */
 #define DEFINE_FOLD(suffix, type)                                                                  \
-    static void fold_##suffix(const fold_params *params, const fold *plan, const type *values,     \
-                              type *image) {                                                       \
+    static void fold_##suffix(const iv_fold_params *params, const iv_fold *plan,                   \
+                              const type *values, type *image) {                                   \
         int64_t element[IV_MAX_RANK] = {0};                                                        \
         do {                                                                                       \
             int64_t place[IV_MAX_RANK] = {0};                                                      \
@@ -220,13 +210,13 @@ DEFINE_FOLD(u64, uint64_t)
 /* Each pixel is the sum, from +0, of what the block elements put there in row-major order; in f32
  * (f64 for f64), and rounded once for f16 and bf16. Integers wrap around. */
 static iv_status eval_fold(iv_call *call) {
-    const fold_params *params = call->node->params;
-    fold plan;
+    const iv_fold_params *params = call->node->params;
+    iv_fold plan;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *output;
     if (input->rank != 3)
         return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 3", input->rank);
-    IV_TRY(plan_fold(call, input, &plan));
+    IV_TRY(iv_fold_plan(call, input, &plan));
     IV_TRY(iv_call_output(call, 0, &output));
     iv_dtype computed = iv_dtype_is_float(input->dtype) ? iv_computing_dtype(input->dtype) : IV_U64;
     int64_t channels = input->dims[0] * (input->dims[1] / plan.area);
@@ -261,7 +251,7 @@ const iv_op iv_ops_determinant[] = {
      .most_inputs = 3,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(fold_params),
+     .params_size = sizeof(iv_fold_params),
      .prepare = prepare_fold,
      .infer = infer_fold,
      .eval = eval_fold},

@@ -3,6 +3,8 @@
  *
  * QLinearMatMul's element is round((f32)sum * ((a_scale * b_scale) / y_scale)) + y_zero_point,
  * saturated; each of the three float operations rounds once. */
+#include "ops/matmul_integer.h"
+
 #include <string.h>
 
 #include "base/allocation.h"
@@ -24,9 +26,8 @@ static iv_status infer_matmul_integer(iv_infer *infer) {
     return iv_matmul_infer(infer, a, b, IV_S32);
 }
 
-/* A list of one number per row of A is a column: [M] becomes [M, 1]. Other shapes stay. */
-static iv_status rows_as_column(iv_tensor *list, const iv_tensor *a, iv_tensor **column,
-                                iv_error *error) {
+iv_status iv_rows_as_column(iv_tensor *list, const iv_tensor *a, iv_tensor **column,
+                            iv_error *error) {
     if (list == NULL || list->rank != 1 || a->rank < 2) {
         *column = iv_tensor_retain(list);
         return IV_OK;
@@ -50,7 +51,7 @@ static void release_product(integer_product *product) {
 static iv_status widen_operands(integer_product *product, iv_tensor *a, iv_tensor *b,
                                 iv_tensor *a_zero, iv_tensor *b_zero, iv_error *error) {
     iv_tensor *column;
-    IV_TRY(rows_as_column(a_zero, a, &column, error));
+    IV_TRY(iv_rows_as_column(a_zero, a, &column, error));
     iv_status status = iv_quantized_widen(a, column, product->a, error);
     iv_tensor_release(column);
     IV_TRY(status);
@@ -132,16 +133,13 @@ static iv_status infer_qlinear_matmul(iv_infer *infer) {
     return iv_matmul_infer(infer, a, b, y_zero->dtype);
 }
 
-/* What each output element is rescaled with: all broadcast to the output's shape. */
-enum { A_SCALE, B_SCALE, Y_SCALE, Y_ZERO, RESCALE_OPERANDS };
-
-static iv_status broadcast_rescaling(iv_call *call, const iv_tensor *y,
-                                     iv_tensor *operands[RESCALE_OPERANDS]) {
+iv_status iv_rescaling_broadcast(iv_call *call, const iv_tensor *y,
+                                 iv_tensor *operands[IV_RESCALE_OPERANDS]) {
     static const int inputs[] = {1, 4, 6, 7};
-    for (int i = 0; i < RESCALE_OPERANDS; i++) {
+    for (int i = 0; i < IV_RESCALE_OPERANDS; i++) {
         iv_tensor *operand = iv_call_input(call, inputs[i]), *aligned;
-        if (i == A_SCALE)
-            IV_TRY(rows_as_column(operand, iv_call_input(call, 0), &aligned, call->error));
+        if (i == IV_RESCALE_A_SCALE)
+            IV_TRY(iv_rows_as_column(operand, iv_call_input(call, 0), &aligned, call->error));
         else
             aligned = iv_tensor_retain(operand);
         iv_status status =
@@ -166,29 +164,31 @@ static void rescale_row(void *context, int64_t count, char *const *data, const i
         float scales[3];
         for (int s = 0; s < 3; s++)
             scales[s] = iv_real_load_f32(state->scale_dtypes[s], data[s] + i * steps[s], 0);
-        float multiplier = (scales[A_SCALE] * scales[B_SCALE]) / scales[Y_SCALE];
-        int32_t zero = iv_quantized_load(state->dtype, data[Y_ZERO] + i * steps[Y_ZERO], 0);
+        float multiplier =
+            (scales[IV_RESCALE_A_SCALE] * scales[IV_RESCALE_B_SCALE]) / scales[IV_RESCALE_Y_SCALE];
+        int32_t zero = iv_quantized_load(state->dtype,
+                                         data[IV_RESCALE_Y_ZERO] + i * steps[IV_RESCALE_Y_ZERO], 0);
         iv_quantized_store(state->out++, 0,
                            iv_quantized_rescale(state->dtype, *state->sums++, multiplier, zero));
     }
 }
 
 static iv_status eval_qlinear_matmul(iv_call *call) {
-    iv_tensor *y, *operands[RESCALE_OPERANDS] = {NULL};
+    iv_tensor *y, *operands[IV_RESCALE_OPERANDS] = {NULL};
     integer_product product;
     IV_TRY(iv_call_output(call, 0, &y));
     IV_TRY(compute_product(call, 0, 2, 3, 5, &product));
-    iv_status status = broadcast_rescaling(call, y, operands);
+    iv_status status = iv_rescaling_broadcast(call, y, operands);
     if (status == IV_OK) {
         rescaling state = {.dtype = y->dtype, .sums = product.sums, .out = y->data};
         for (int s = 0; s < 3; s++)
             state.scale_dtypes[s] = operands[s]->dtype;
         iv_walk walk;
-        iv_walk_start_ordered(&walk, y->rank, y->dims, RESCALE_OPERANDS,
+        iv_walk_start_ordered(&walk, y->rank, y->dims, IV_RESCALE_OPERANDS,
                               (const iv_tensor *const *)operands);
         iv_walk_run(&walk, rescale_row, &state);
     }
-    for (int i = 0; i < RESCALE_OPERANDS; i++)
+    for (int i = 0; i < IV_RESCALE_OPERANDS; i++)
         iv_tensor_release(operands[i]);
     release_product(&product);
     return status;

@@ -1,6 +1,5 @@
 #include "ops/quantized.h"
 
-#include "numerics/convert.h"
 #include "tensor/walk.h"
 
 typedef struct widening {
@@ -34,12 +33,4 @@ iv_status iv_quantized_widen(iv_tensor *tensor, iv_tensor *zero_point, int32_t *
     iv_walk_run(&walk, widen_row, &state);
     iv_tensor_release(points);
     return IV_OK;
-}
-
-int32_t iv_quantized_rescale(iv_dtype dtype, int32_t sum, float multiplier, int32_t zero_point) {
-    float scaled = iv_round_half_even_f32((float)sum * multiplier);
-    /* Beyond +-2^31 every zero point saturates, so the integer sum cannot overflow. */
-    int64_t value = (int64_t)iv_i32_from_f32(scaled) + zero_point;
-    int64_t least = dtype == IV_S8 ? -128 : 0, most = dtype == IV_S8 ? 127 : 255;
-    return (int32_t)(value < least ? least : value > most ? most : value);
 }
