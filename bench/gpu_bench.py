@@ -76,10 +76,10 @@ class Report:
 class Ours:
     """A session on the device, with inputs there."""
 
-    def __init__(self, device, path, inputs, graphs="auto", passes=True):
+    def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=True):
         self.device = device
         self.model = device.library.load_model(path, passes)
-        self.session = self.model.create_session(0, device, graphs)
+        self.session = self.model.create_session(0, device, graphs, dependent_launch)
         self.inputs = {name: device.upload(array) for name, array in inputs.items()}
         self.outputs = {}
 
@@ -234,7 +234,8 @@ def chain_model(path, count):
 def bench_nodes(device, models, report, only, seconds):
     count = 2000
     path = models / "chain.onnx"
-    modes = [mode for mode in ("off", "capture", "build") if not only or only in f"node/{mode}"]
+    modes = [(mode, early) for mode in ("off", "capture", "build") for early in (False, True)
+             if not only or only in f"node/{mode}"]
     if not modes:
         return
     chain_model(path, count)
@@ -246,12 +247,13 @@ def bench_nodes(device, models, report, only, seconds):
         return value
 
     captured = Peer(chain, [start])
-    for mode in modes:
-        ours = Ours(device, path, {"v0": numpy.zeros(32, numpy.float32)}, mode, passes=False)
+    for mode, early in modes:
+        ours = Ours(device, path, {"v0": numpy.zeros(32, numpy.float32)}, mode, passes=False,
+                    dependent_launch=early)
         peer = (lambda: chain(start), torch.cuda.synchronize) if mode == "off" else (
             captured.run, captured.wait)
         medians = alternate([(ours.run, ours.wait), peer], seconds)
-        report.bench(f"node/{mode}", *(1e6 * median / count for median in medians), "us",
+        report.bench(f"node/{mode}" + ("/dependent" if early else ""), *(1e6 * median / count for median in medians), "us",
                      ours.note())
 
 

@@ -62,6 +62,7 @@ class SessionOptions(ctypes.Structure):
         ("require_device", ctypes.c_bool),
         ("device_outputs", ctypes.c_bool),
         ("graphs", INT),
+        ("dependent_launch", ctypes.c_bool),
     ]
 
 
@@ -221,8 +222,8 @@ class Model(Handle):
             for i in range(library.iv_model_output_count(self.pointer))
         ]
 
-    def create_session(self, threads, device=None, graphs="auto"):
-        return Session(self, threads, device, graphs)
+    def create_session(self, threads, device=None, graphs="auto", dependent_launch=True):
+        return Session(self, threads, device, graphs, dependent_launch)
 
 
 class Tensor(Handle):
@@ -252,13 +253,14 @@ class Tensor(Handle):
 
 
 class Session(Handle):
-    def __init__(self, model, threads, device, graphs):
+    def __init__(self, model, threads, device, graphs, dependent_launch):
         super().__init__(model.library, model.library.iv_session_destroy)
         options = SessionOptions(ctypes.sizeof(SessionOptions), threads)
         if device is not None:
             options.device = device.pointer
             options.device_outputs = True
             options.graphs = GRAPHS[graphs]
+            options.dependent_launch = dependent_launch
         self.library.iv_session_create(
             model.pointer, ctypes.byref(options), ctypes.byref(self.pointer)
         )

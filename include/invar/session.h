@@ -81,10 +81,13 @@ typedef struct iv_session_options {
     /** Whether steps on the device are recorded in the second run with inputs of some shapes, and replayed from the third on.
      * What cannot be recorded, or fails to be, runs one by one: iv_session_graphs says why. */
     iv_graph_mode graphs;
+    /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent launch,
+     * compute capability 9.0 and later). */
+    bool dependent_launch;
 } iv_session_options;
 
 #define IV_SESSION_OPTIONS_DEFAULT                                                                 \
-    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, IV_GRAPHS_AUTO }
+    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, IV_GRAPHS_AUTO, true }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 IV_API IV_MUST_CHECK iv_status iv_session_create(iv_model *model, const iv_session_options *options,

@@ -12,8 +12,8 @@
 
 /* The oldest release of the driver interface that has every function of driver_calls.h, and the
  * first driver that has it. */
-#define IV_CUDA_LEAST_VERSION 12000
-#define IV_CUDA_LEAST_DRIVER "525"
+#define IV_CUDA_LEAST_VERSION 12030
+#define IV_CUDA_LEAST_DRIVER "545"
 
 #define IV_CUDA_LIBRARY_BYTES 4096
 

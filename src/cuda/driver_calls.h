@@ -63,6 +63,9 @@ IV_CUDA_CALL(cuGraphDestroy, 10000, (CUgraph graph))
 IV_CUDA_CALL(cuGraphAddKernelNode, 12000,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
               const CUDA_KERNEL_NODE_PARAMS *parameters))
+IV_CUDA_CALL(cuGraphAddDependencies, 12030,
+             (CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+              const CUgraphEdgeData *data, size_t count))
 IV_CUDA_CALL(cuGraphAddMemcpyNode, 10000,
              (CUgraphNode * node, CUgraph graph, const CUgraphNode *dependencies, size_t count,
               const CUDA_MEMCPY3D *copy, CUcontext context))

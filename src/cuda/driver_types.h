@@ -30,7 +30,23 @@ typedef int CUstreamCaptureMode;
 typedef int CUdriverProcAddressQueryResult;
 typedef unsigned long long cuuint64_t;
 
-typedef struct CUlaunchAttribute CUlaunchAttribute;
+/* The value is a union of 64 bytes; Invar uses one member of it. */
+typedef struct CUlaunchAttribute {
+    int id;
+    char pad[4];
+    union {
+        char room[64];
+        int programmaticStreamSerializationAllowed;
+    } value;
+} CUlaunchAttribute;
+
+/* An edge of a graph: where it leaves the node before it, and what it waits for. */
+typedef struct CUgraphEdgeData {
+    unsigned char from_port;
+    unsigned char to_port;
+    unsigned char type;
+    unsigned char reserved[5];
+} CUgraphEdgeData;
 
 typedef struct CUlaunchConfig {
     unsigned int gridDimX, gridDimY, gridDimZ;

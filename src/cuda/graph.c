@@ -103,8 +103,11 @@ typedef struct builder {
     iv_cuda_device *device;
     const iv_cuda_task_list *list;
     int count;
+    bool dependent_launch;
     CUgraph graph;
-    CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making */
+    CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making … */
+    CUgraphNode *early;         /* … and those of them that go from kernel to kernel, with dependent launch */
+    size_t early_count;
     uint64_t *before;           /* bit sets: what comes before each node, by any way */
     size_t words;               /* of a set */
     int edge_count;             /* of all nodes */
@@ -132,10 +135,23 @@ static size_t find_edges(builder *builder, int node, const iv_cuda_task *task) {
         iv_cuda_task earlier = iv_cuda_task_list_at(builder->list, other);
         if (!iv_cuda_tasks_conflict(task, &earlier))
             continue;
-        builder->edges[count++] = builder->nodes[other];
+        if (builder->dependent_launch && task->kind == IV_CUDA_KERNEL && earlier.kind == IV_CUDA_KERNEL)
+            builder->early[builder->early_count++] = builder->nodes[other];
+        else
+            builder->edges[count++] = builder->nodes[other];
         put_before(builder, node, other);
     }
     return count;
+}
+
+/* Edges from kernels that let a kernel start early: it waits by itself, in its first instructions, until they have ended. */
+static iv_status add_early_edges(const builder *builder, CUgraphNode node, iv_error *error) {
+    CUgraphEdgeData data = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                            .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    for (size_t i = 0; i < builder->early_count; i++)
+        IV_TRY(IV_CUDA_DO(builder->device, error, cuGraphAddDependencies, builder->graph, &builder->early[i],
+                          &node, &data, 1));
+    return IV_OK;
 }
 
 static iv_status add_kernel(builder *builder, CUgraphNode *node, size_t edges,
@@ -195,11 +211,13 @@ static iv_status add_fill(builder *builder, CUgraphNode *node, size_t edges,
 static iv_status add_node(builder *builder, int index, iv_error *error) {
     iv_cuda_task task = iv_cuda_task_list_at(builder->list, index);
     CUgraphNode *node = &builder->nodes[index];
+    builder->early_count = 0;
     size_t edges = find_edges(builder, index, &task);
-    builder->edge_count += (int)edges;
+    builder->edge_count += (int)(edges + builder->early_count);
     switch (task.kind) {
     case IV_CUDA_KERNEL:
-        return add_kernel(builder, node, edges, &task.kernel, error);
+        IV_TRY(add_kernel(builder, node, edges, &task.kernel, error));
+        return add_early_edges(builder, *node, error);
     case IV_CUDA_COPY_TO_DEVICE:
     case IV_CUDA_COPY_TO_HOST:
     case IV_CUDA_COPY_ON_DEVICE:
@@ -231,16 +249,20 @@ static iv_status allocate(builder *builder, iv_error *error) {
     builder->words = (count + 63) / 64;
     builder->nodes = iv_allocate_array(count, sizeof *builder->nodes);
     builder->edges = iv_allocate_array(count, sizeof *builder->edges);
+    builder->early = iv_allocate_array(count, sizeof *builder->early);
     if (!__builtin_mul_overflow(count, builder->words, &set_words))
         builder->before = iv_allocate_array(set_words, sizeof *builder->before);
-    if (builder->nodes == NULL || builder->edges == NULL || builder->before == NULL)
+    if (builder->nodes == NULL || builder->edges == NULL || builder->early == NULL || builder->before == NULL)
         return iv_fail_memory(error, set_words * sizeof *builder->before);
     return IV_OK;
 }
 
 iv_status iv_cuda_graph_build(iv_cuda_device *device, const iv_cuda_task_list *list,
-                              iv_cuda_graph **graph, iv_error *error) {
-    builder builder = {.device = device, .list = list, .count = iv_cuda_task_list_count(list)};
+                              bool dependent_launch, iv_cuda_graph **graph, iv_error *error) {
+    builder builder = {.device = device,
+                       .list = list,
+                       .count = iv_cuda_task_list_count(list),
+                       .dependent_launch = dependent_launch && device->compute >= 90};
     iv_cuda_graph *built = NULL;
     iv_status status = allocate(&builder, error);
     if (status == IV_OK)
@@ -251,6 +273,7 @@ iv_status iv_cuda_graph_build(iv_cuda_device *device, const iv_cuda_task_list *l
     }
     iv_free(builder.nodes);
     iv_free(builder.edges);
+    iv_free(builder.early);
     iv_free(builder.before);
     if (status != IV_OK) {
         iv_cuda_graph_destroy(built);

@@ -32,9 +32,10 @@ iv_status iv_cuda_capture_end(const iv_cuda_queue *queue, iv_status status, iv_c
                               iv_error *error);
 
 /** Builds a graph of the tasks of a list: a task waits for every earlier one that it conflicts
- * with, by way of as few edges as that takes. */
+ * with, by way of as few edges as that takes. With `dependent_launch`, kernels wait for kernels as
+ * kernels/kernel.cuh says. */
 iv_status iv_cuda_graph_build(iv_cuda_device *device, const iv_cuda_task_list *list,
-                              iv_cuda_graph **graph, iv_error *error);
+                              bool dependent_launch, iv_cuda_graph **graph, iv_error *error);
 
 /** Gives all tasks of the graph to a stream of its device, between iv_cuda_enter and iv_cuda_leave.
  */

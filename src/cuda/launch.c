@@ -89,8 +89,12 @@ static iv_status check_kernel(const iv_cuda_device *device, const iv_cuda_kernel
 }
 
 static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_task *task,
-                                iv_error *error) {
+                                bool dependent_launch, iv_error *error) {
     IV_TRY(check_kernel(stream->device, task, error));
+    CUlaunchAttribute attribute = {
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .value = {.programmaticStreamSerializationAllowed = 1},
+    };
     CUlaunchConfig config = {
         .gridDimX = task->grid[0],
         .gridDimY = task->grid[1],
@@ -100,6 +104,8 @@ static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_tas
         .blockDimZ = task->block[2],
         .sharedMemBytes = task->shared_bytes,
         .hStream = stream->handle,
+        .attrs = &attribute,
+        .numAttrs = dependent_launch && stream->device->compute >= 90 ? 1 : 0,
     };
     /* The driver copies the struct before it returns, and does not write to it. */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
@@ -109,12 +115,14 @@ static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_tas
                            : iv_fail_within(error, status, "kernel %s: ", task->kernel->name);
 }
 
-static iv_status execute(iv_cuda_stream *stream, const iv_cuda_task *task, iv_error *error) {
+static iv_status execute(const iv_cuda_queue *queue, const iv_cuda_task *task, iv_error *error) {
+    iv_cuda_stream *stream = queue->stream;
     iv_cuda_device *device = stream->device;
     const iv_cuda_copy_task *copy = &task->copy;
     switch (task->kind) {
     case IV_CUDA_KERNEL:
-        return execute_kernel(stream, &task->kernel, error);
+        /* Between events a kernel is measured, and for itself. */
+        return execute_kernel(stream, &task->kernel, queue->dependent_launch && queue->trace == NULL, error);
     case IV_CUDA_COPY_TO_DEVICE:
         return IV_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to,
                           (const void *)(uintptr_t)copy->from, copy->bytes, stream->handle);
@@ -169,7 +177,7 @@ iv_status iv_cuda_launch(const iv_cuda_queue *queue, const iv_cuda_task *task, i
     if (queue->trace != NULL)
         status = iv_cuda_trace_begin(queue->trace, queue->stream, task, error);
     if (status == IV_OK)
-        status = execute(queue->stream, task, error);
+        status = execute(queue, task, error);
     if (status != IV_OK) {
         if (queue->record != NULL)
             iv_cuda_task_list_drop_last(queue->record);

@@ -63,6 +63,8 @@ typedef struct iv_cuda_queue {
     iv_cuda_stream *stream;
     iv_cuda_task_list *record; /* gets a copy of every task; NULL for none */
     iv_cuda_trace *trace; /* measures every task; NULL for none, and while the stream is captured */
+    bool dependent_launch; /* kernels are launched before those ahead of them have ended: see kernels/kernel.cuh. Devices before
+                              9.0 take no notice */
 } iv_cuda_queue;
 
 /** Gives a task to the queue's stream, between iv_cuda_enter and iv_cuda_leave. Returns at once;

@@ -333,7 +333,7 @@ static iv_status build(iv_runner *runner, const iv_segment *segment, iv_replay *
     iv_lane *lane = runner->settings->placement.lane;
     IV_TRY(run_steps_of(runner, segment, error));
     *done = true;
-    return iv_cuda_graph_build(lane->device, lane->queue.record, &replay->graph, error);
+    return iv_cuda_graph_build(lane->device, lane->queue.record, lane->queue.dependent_launch, &replay->graph, error);
 }
 
 /* Records the segment; *done says whether its values have been computed on the way. */

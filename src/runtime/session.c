@@ -45,6 +45,7 @@ static iv_status open_lane(iv_session *session, const iv_session_options *option
         placement->force_cpu = session->force_cpu;
     }
     IV_TRY(iv_lane_create(options->device->cuda, options->stream, &session->lane, error));
+    session->lane->queue.dependent_launch = options->dependent_launch;
     placement->lane = session->lane;
     return IV_OK;
 }

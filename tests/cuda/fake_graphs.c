@@ -83,6 +83,19 @@ CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
     return finish(add_checked(made, graph, edges, count, &kernel));
 }
 
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                const CUgraphEdgeData *data, size_t count) {
+    START("%p, %zu, type %d", (void *)graph, count, data != NULL ? data->type : 0);
+    if (!is_live(GRAPH, graph))
+        return finish(CUDA_ERROR_INVALID_HANDLE);
+    for (size_t i = 0; i < count; i++) {
+        if (to[i]->edge_count == MOST_EDGES)
+            return finish(CUDA_ERROR_OUT_OF_MEMORY);
+        to[i]->edges[to[i]->edge_count++] = from[i];
+    }
+    return finish(CUDA_SUCCESS);
+}
+
 CUresult cuGraphAddMemcpyNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges,
                               size_t count, const CUDA_MEMCPY3D *copy, CUcontext context) {
     START("%zu, after %zu", copy->WidthInBytes, count);

@@ -174,7 +174,7 @@ static void test_replays(void **unused) {
         run_eager(&setting, seed, count, 1, expected[0]);
         run_eager(&setting, seed, count, 2, expected[1]);
         iv_cuda_graph *built = NULL, *captured = NULL;
-        MUST(iv_cuda_graph_build(setting.device, setting.queue.record, &built, error));
+        MUST(iv_cuda_graph_build(setting.device, setting.queue.record, false, &built, error));
         assert_int_equal(built->task_count, count + 2 * BUFFERS);
         iv_cuda_counters before = iv_cuda_device_counters(setting.device);
         MUST(iv_cuda_enter(setting.device, error));
@@ -215,7 +215,7 @@ static void test_edges(void **unused) {
     MUST(mix(&setting, 1, 5, error)); /* 5: writes what 0 and 4 read */
     MUST(iv_cuda_leave(setting.device, IV_OK, error));
     iv_cuda_graph *graph = NULL;
-    MUST(iv_cuda_graph_build(setting.device, setting.queue.record, &graph, error));
+    MUST(iv_cuda_graph_build(setting.device, setting.queue.record, false, &graph, error));
     assert_int_equal(graph->edge_count, 2 + 1 + 2);
     iv_cuda_graph_destroy(graph);
     iv_cuda_graph_destroy(NULL);
@@ -239,7 +239,7 @@ static void test_missing_range(void **unused) {
         MUST(iv_cuda_task_list_append(silent, &task, error));
     }
     iv_cuda_graph *graph = NULL;
-    MUST(iv_cuda_graph_build(setting.device, silent, &graph, error));
+    MUST(iv_cuda_graph_build(setting.device, silent, false, &graph, error));
     start_values(&setting, 1);
     MUST(iv_cuda_enter(setting.device, error));
     MUST(iv_cuda_graph_launch(graph, setting.queue.stream, error));
@@ -351,9 +351,9 @@ static void test_not_capturable(void **unused) {
     iv_error error;
     MUST(iv_cuda_stream_wrap(setting.device, NULL, &legacy, error));
     MUST(iv_cuda_trace_create(setting.device, &trace, error));
-    iv_cuda_queue queues[] = {{legacy, setting.queue.record, NULL},
-                              {setting.queue.stream, NULL, NULL},
-                              {setting.queue.stream, setting.queue.record, trace}};
+    iv_cuda_queue queues[] = {{legacy, setting.queue.record, NULL, false},
+                              {setting.queue.stream, NULL, NULL, false},
+                              {setting.queue.stream, setting.queue.record, trace, false}};
     static const iv_status statuses[] = {IV_ERROR_DEVICE, IV_ERROR_INTERNAL, IV_ERROR_INTERNAL};
     MUST(iv_cuda_enter(setting.device, error));
     for (int i = 0; i < 3; i++)
@@ -383,7 +383,7 @@ static iv_status use_graphs(void *context) {
             status = iv_cuda_capture_end(&setting.queue, launch_random(&setting, 5, 12, NULL),
                                          &captured, NULL);
         if (status == IV_OK)
-            status = iv_cuda_graph_build(setting.device, setting.queue.record, &built, NULL);
+            status = iv_cuda_graph_build(setting.device, setting.queue.record, false, &built, NULL);
         if (status == IV_OK)
             status = iv_cuda_graph_launch(captured, setting.queue.stream, NULL);
         if (status == IV_OK)

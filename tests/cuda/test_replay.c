@@ -173,7 +173,7 @@ static void test_replay(void **unused) {
         iv_cuda_graph *built = NULL, *captured = NULL;
         iv_cuda_task_list_clear(setting.queue.record);
         uint64_t first = run(&setting, NULL, seed, count, 1);
-        MUST(iv_cuda_graph_build(setting.device, setting.queue.record, &built, error));
+        MUST(iv_cuda_graph_build(setting.device, setting.queue.record, false, &built, error));
         MUST(iv_cuda_enter(setting.device, error));
         MUST(iv_cuda_capture_begin(&setting.queue, error));
         iv_status status = launch_all(&setting, seed, count, NULL);

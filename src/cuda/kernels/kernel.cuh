@@ -15,10 +15,21 @@
 
 #include <stdint.h>
 
+/* Dependent launch. Where the host asks for it, a kernel is launched once all blocks of the one ahead have begun, and its own
+ * first instructions wait until that one has ended and its writes are seen, so that only the way to the device is saved. Every
+ * kernel waits, whether it needs to or not: whoever waits for a kernel then waits for all that came before it. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define IV_CUDA_DEPEND()                                                                           \
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#else
+#define IV_CUDA_DEPEND() (void)0
+#endif
+
 #if defined(__CUDACC__)
 #define IV_CUDA_KERNEL(name, type, parameters)                                                     \
     static __device__ __forceinline__ void name##_body(const type *parameters);                    \
     extern "C" __global__ void name(const __grid_constant__ type given) {                          \
+        IV_CUDA_DEPEND();                                                                          \
         name##_body(&given);                                                                       \
     }                                                                                              \
     static __device__ __forceinline__ void name##_body(const type *parameters)
@@ -28,6 +39,7 @@
     static __device__ __forceinline__ void name##_body(const type *parameters);                    \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ type given) {                                                 \
+        IV_CUDA_DEPEND();                                                                          \
         name##_body(&given);                                                                       \
     }                                                                                              \
     static __device__ __forceinline__ void name##_body(const type *parameters)
