@@ -7,21 +7,27 @@
 /* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
 /* clang-format off */
 #define IV_CUDA_FAMILIES(family) \
+    family(dropout) \
     family(views) \
     family(moving) \
     family(gather) \
     family(resize) \
     family(sampling) \
     family(windows) \
+    family(einsum) \
+    family(signal) \
     family(matmul_integer) \
     family(convert) \
+    family(quantize) \
     family(select) \
     family(matmul) \
     family(web) \
     family(reduce) \
     family(softmax) \
     family(pool) \
+    family(order) \
     family(normalize) \
+    family(variadic) \
     family(elementwise) \
     family(body) \
 

@@ -45,13 +45,16 @@ IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *
 
 /* All taps in row-major order, with `element` their address. */
 #define EACH_TAP(w, element)                                                                       \
+    IV_CUDA_KEEP_LOOP                                                                              \
     for (int64_t i = 0; i < (w).count[0]; i++)                                                     \
-        for (int64_t j = 0; j < (w).count[1]; j++)                                                 \
-            for (int64_t k = 0; k < (w).count[2]; k++)                                             \
-                for (const char *element = (w).x + i * p->axis[0].dilation * p->axis[0].step +     \
-                                           j * p->axis[1].dilation * p->axis[1].step +             \
-                                           k * p->axis[2].dilation * p->axis[2].step;              \
-                     element != NULL; element = NULL)
+        IV_CUDA_KEEP_LOOP                                                                          \
+    for (int64_t j = 0; j < (w).count[1]; j++)                                                     \
+        for (int64_t k = 0; k < (w).count[2]; k++)                                                 \
+            for (const char *element =                                                             \
+                     (w).x + i * p->axis[0].dilation * p->axis[0].step +                           \
+                     j * p->axis[1].dilation * p->axis[1].step +                                   \
+                     k * p->axis[2].dilation * p->axis[2].step;                                    \
+                 element != NULL; element = NULL)
 
 /* ---- maximum ---- */
 
@@ -105,7 +108,7 @@ IV_CUDA_FUNCTION int64_t padded_taps(const iv_cuda_pool *p, int64_t index) {
 }
 
 #define AVERAGE(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
-    IV_CUDA_KERNEL_BOUNDED(iv_cuda_pool_average_##suffix, iv_cuda_pool, p, 256, 4) {               \
+    IV_CUDA_KERNEL_BOUNDED(iv_cuda_pool_average_##suffix, iv_cuda_pool, p, 256, 3) {               \
         IV_CUDA_EACH(index, p->elements) {                                                         \
             window w;                                                                              \
             find_window(p, index, &w);                                                             \
