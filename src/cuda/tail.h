@@ -25,6 +25,11 @@ typedef struct iv_cuda_tail_plan iv_cuda_tail_plan;
  * OUT_OF_MEMORY. The plan does not refer to the graph afterwards. */
 iv_status iv_cuda_tail_plan_create(const iv_graph *graph, size_t skip, const iv_fact *const *inputs,
                                    iv_cuda_tail_plan **plan, iv_error *error);
+/** The same for a single element-wise node, as a web: `inputs` are its own (NULL where omitted), which
+ * are the plan's graph inputs as well, and `output` is the fact of its first output. */
+iv_status iv_cuda_tail_plan_create_single(const iv_node *node, const iv_fact *const *inputs,
+                                          const iv_fact *output, iv_cuda_tail_plan **plan,
+                                          iv_error *error);
 /** NULL is allowed. */
 void iv_cuda_tail_plan_destroy(iv_cuda_tail_plan *plan);
 

@@ -222,7 +222,6 @@ static bool is_single(const iv_fact *fact) {
 
 static iv_status compile_clip(compiler *compiler, const iv_node *node, size_t at) {
     iv_cuda_tail_step *step;
-    void *context = NULL;
     IV_TRY(require_dtypes(compiler, node, 1));
     IV_TRY(add_step(compiler, node, IV_CUDA_TAIL_Clip, &step));
     IV_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
@@ -231,9 +230,8 @@ static iv_status compile_clip(compiler *compiler, const iv_node *node, size_t at
     step->sources[1] = IV_CUDA_TAIL_IMMEDIATE_A;
     step->sources[2] = IV_CUDA_TAIL_IMMEDIATE_B;
     if (node->input_count == 1) {
-        node->op->loop(node, (const iv_dtype[]){IV_F32}, IV_ISA_SCALAR, &context);
-        step->a = ((const iv_clip_bounds *)context)->least.f32;
-        step->b = ((const iv_clip_bounds *)context)->most.f32;
+        step->a = ((const iv_clip_params *)node->params)->least;
+        step->b = ((const iv_clip_params *)node->params)->most;
     }
     for (int i = 1; i < node->input_count; i++) {
         if (node->inputs[i] == IV_NO_VALUE)
@@ -467,4 +465,39 @@ iv_status iv_cuda_tail_plan_create(const iv_graph *graph, size_t skip, const iv_
     }
     *plan = fresh;
     return IV_OK;
+}
+
+iv_status iv_cuda_tail_plan_create_single(const iv_node *node, const iv_fact *const *inputs,
+                                          const iv_fact *output, iv_cuda_tail_plan **plan,
+                                          iv_error *error) {
+    /* A graph around a copy of the node that has values of its own: value i is input i, and the last
+     * one the output. Everything in it is borrowed. */
+    size_t count = (size_t)node->input_count;
+    iv_node copy = *node, *nodes[1] = {&copy};
+    iv_value_id result = (iv_value_id)count;
+    iv_value_info *values = iv_allocate_array(count + 1, sizeof *values);
+    iv_value_id *ids = iv_allocate_array(2 * count + 1, sizeof *ids);
+    iv_status status = IV_OK;
+    if (values == NULL || ids == NULL)
+        status = iv_fail_memory(error, (count + 1) * (sizeof *values + 2 * sizeof *ids));
+    for (size_t i = 0; i < count && status == IV_OK; i++) {
+        ids[i] = node->inputs[i] != IV_NO_VALUE ? (iv_value_id)i : IV_NO_VALUE;
+        ids[count + i] = (iv_value_id)i;
+    }
+    if (status == IV_OK) {
+        values[count].fact = *output;
+        copy.inputs = ids;
+        copy.output_count = 1;
+        copy.outputs = &result;
+        iv_graph graph = {.value_count = count + 1,
+                          .values = values,
+                          .node_count = 1,
+                          .nodes = nodes,
+                          .input_count = count,
+                          .inputs = ids + count};
+        status = iv_cuda_tail_plan_create(&graph, 0, inputs, plan, error);
+    }
+    iv_free(values);
+    iv_free(ids);
+    return status;
 }

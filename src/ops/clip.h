@@ -15,6 +15,12 @@ typedef struct iv_clip_bounds {
     iv_clip_bound least, most;
 } iv_clip_bounds;
 
+/* node->params: the bounds as attributes, before operator set 11; later ones: no bounds at all. */
+typedef struct iv_clip_params {
+    float least, most;
+    iv_clip_bounds f32, f64; /* the same, as the loops take them */
+} iv_clip_params;
+
 /* Row 0: operands output and x; the context is an iv_clip_bounds. Row 1: operands output, x, least,
  * most; no context. */
 IV_DECLARE_LOOPS(iv_clip_loops, 2)

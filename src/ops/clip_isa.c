@@ -3,13 +3,9 @@
 #include <string.h>
 
 #include "ops/clip.h"
+#include "ops/clip_values.h"
 
 #define CLIP_LOOPS(suffix, type, real, load, store)                                                \
-    static inline type clip_##suffix(type x, real least, real most) {                              \
-        real value = load(x);                                                                      \
-        value = value < least ? least : value;                                                     \
-        return store(value > most ? most : value);                                                 \
-    }                                                                                              \
     static void fixed_##suffix(void *opaque, int64_t count, char *const *data,                     \
                                const int64_t *steps) {                                             \
         real least, most;                                                                          \
@@ -19,12 +15,12 @@
             type *restrict out = (type *)(void *)data[0];                                          \
             const type *restrict in = (const type *)(const void *)data[1];                         \
             for (int64_t i = 0; i < count; i++)                                                    \
-                out[i] = clip_##suffix(in[i], least, most);                                        \
+                out[i] = iv_clip_value_##suffix(in[i], least, most);                                        \
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; i < count; i++)                                                        \
             IV_AT(type, data[0], steps[0], i) =                                                    \
-                clip_##suffix(IV_CONST_AT(type, data[1], steps[1], i), least, most);               \
+                iv_clip_value_##suffix(IV_CONST_AT(type, data[1], steps[1], i), least, most);               \
     }                                                                                              \
     static void given_##suffix(void *opaque, int64_t count, char *const *data,                     \
                                const int64_t *steps) {                                             \
@@ -39,7 +35,7 @@
         }                                                                                          \
         for (int64_t i = 0; i < count; i++)                                                        \
             IV_AT(type, data[0], steps[0], i) =                                                    \
-                clip_##suffix(IV_CONST_AT(type, data[1], steps[1], i),                             \
+                iv_clip_value_##suffix(IV_CONST_AT(type, data[1], steps[1], i),                             \
                               load(IV_CONST_AT(type, data[2], steps[2], i)),                       \
                               load(IV_CONST_AT(type, data[3], steps[3], i)));                      \
     }

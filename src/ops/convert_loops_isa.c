@@ -1,73 +1,7 @@
 /* The loops of Cast, compiled once per instruction set. */
 #include "ops/convert_loops.h"
+#include "ops/convert_values.h"
 #include "ops/row_pieces.h"
-
-/* Every source type is first read, without loss, as one of four: s64, u64, f32, f64. Both 64-bit
- * integer kinds are needed for the one rounding to a float; bool reads as u64. */
-#define FROM_s64(value) ((int64_t)(value))
-#define FROM_u64(value) ((uint64_t)(value))
-#define FROM_f32(value) (value)
-#define FROM_f64(value) (value)
-
-/* A bool that came in with other bits than 0 and 1 still counts as 1. */
-#define TRUTH(value) ((value) != 0)
-
-/* What each kind becomes. Integers keep their low bits; only zero is false. */
-#define TO_b8_FROM_s64(value) ((value) != 0)
-#define TO_b8_FROM_u64(value) ((value) != 0)
-#define TO_b8_FROM_f32(value) iv_bool_from_f32(value)
-#define TO_b8_FROM_f64(value) iv_bool_from_f64(value)
-
-#define TO_u8_FROM_s64(value) ((uint8_t)(value))
-#define TO_u8_FROM_u64(value) ((uint8_t)(value))
-#define TO_u8_FROM_f32(value) iv_u8_from_f32(value)
-#define TO_u8_FROM_f64(value) iv_u8_from_f64(value)
-#define TO_u16_FROM_s64(value) ((uint16_t)(value))
-#define TO_u16_FROM_u64(value) ((uint16_t)(value))
-#define TO_u16_FROM_f32(value) iv_u16_from_f32(value)
-#define TO_u16_FROM_f64(value) iv_u16_from_f64(value)
-#define TO_u32_FROM_s64(value) ((uint32_t)(value))
-#define TO_u32_FROM_u64(value) ((uint32_t)(value))
-#define TO_u32_FROM_f32(value) iv_u32_from_f32(value)
-#define TO_u32_FROM_f64(value) iv_u32_from_f64(value)
-#define TO_u64_FROM_s64(value) ((uint64_t)(value))
-#define TO_u64_FROM_u64(value) ((uint64_t)(value))
-#define TO_u64_FROM_f32(value) iv_u64_from_f32(value)
-#define TO_u64_FROM_f64(value) iv_u64_from_f64(value)
-
-#define TO_s8_FROM_s64(value) ((int8_t)(value))
-#define TO_s8_FROM_u64(value) ((int8_t)(value))
-#define TO_s8_FROM_f32(value) iv_i8_from_f32(value)
-#define TO_s8_FROM_f64(value) iv_i8_from_f64(value)
-#define TO_s16_FROM_s64(value) ((int16_t)(value))
-#define TO_s16_FROM_u64(value) ((int16_t)(value))
-#define TO_s16_FROM_f32(value) iv_i16_from_f32(value)
-#define TO_s16_FROM_f64(value) iv_i16_from_f64(value)
-#define TO_s32_FROM_s64(value) ((int32_t)(value))
-#define TO_s32_FROM_u64(value) ((int32_t)(value))
-#define TO_s32_FROM_f32(value) iv_i32_from_f32(value)
-#define TO_s32_FROM_f64(value) iv_i32_from_f64(value)
-#define TO_s64_FROM_s64(value) (value)
-#define TO_s64_FROM_u64(value) ((int64_t)(value))
-#define TO_s64_FROM_f32(value) iv_i64_from_f32(value)
-#define TO_s64_FROM_f64(value) iv_i64_from_f64(value)
-
-#define TO_f16_FROM_s64(value) iv_f16_from_i64(value)
-#define TO_f16_FROM_u64(value) iv_f16_from_u64(value)
-#define TO_f16_FROM_f32(value) iv_f16_from_f32(value)
-#define TO_f16_FROM_f64(value) iv_f16_from_f64(value)
-#define TO_bf16_FROM_s64(value) iv_bf16_from_i64(value)
-#define TO_bf16_FROM_u64(value) iv_bf16_from_u64(value)
-#define TO_bf16_FROM_f32(value) iv_bf16_from_f32(value)
-#define TO_bf16_FROM_f64(value) iv_bf16_from_f64(value)
-#define TO_f32_FROM_s64(value) iv_f32_from_i64(value)
-#define TO_f32_FROM_u64(value) iv_f32_from_u64(value)
-#define TO_f32_FROM_f32(value) (value)
-#define TO_f32_FROM_f64(value) ((float)(value))
-#define TO_f64_FROM_s64(value) iv_f64_from_i64(value)
-#define TO_f64_FROM_u64(value) iv_f64_from_u64(value)
-#define TO_f64_FROM_f32(value) ((double)(value))
-#define TO_f64_FROM_f64(value) (value)
 
 /* One loop: `kind` is how the source is read, by `load`. */
 #define CONVERT_LOOP(to, to_type, from, from_type, kind, load)                                     \
@@ -84,25 +18,14 @@
         to_type *restrict out = (to_type *)(void *)data[0];                                        \
         const from_type *restrict in = (const from_type *)(const void *)data[1];                   \
         for (int64_t i = 0; i < count; i++)                                                        \
-            out[i] = (to_type)TO_##to##_FROM_##kind(FROM_##kind(load(in[i])));                     \
+            out[i] = (to_type)IV_TO_##to##_FROM_##kind(IV_FROM_##kind(load(in[i])));                     \
     }
 
 /* All loops to one type. A type to itself is a copy (below), so that NaNs keep their bits and
  * nothing is computed. */
-#define TO_LOOPS(to, to_type)                                                                      \
-    CONVERT_LOOP(to, to_type, b8, uint8_t, u64, TRUTH)                                             \
-    CONVERT_LOOP(to, to_type, u8, uint8_t, u64, IV_SAME)                                           \
-    CONVERT_LOOP(to, to_type, u16, uint16_t, u64, IV_SAME)                                         \
-    CONVERT_LOOP(to, to_type, u32, uint32_t, u64, IV_SAME)                                         \
-    CONVERT_LOOP(to, to_type, u64, uint64_t, u64, IV_SAME)                                         \
-    CONVERT_LOOP(to, to_type, s8, int8_t, s64, IV_SAME)                                            \
-    CONVERT_LOOP(to, to_type, s16, int16_t, s64, IV_SAME)                                          \
-    CONVERT_LOOP(to, to_type, s32, int32_t, s64, IV_SAME)                                          \
-    CONVERT_LOOP(to, to_type, s64, int64_t, s64, IV_SAME)                                          \
-    CONVERT_LOOP(to, to_type, f16, uint16_t, f32, iv_f16_to_f32)                                   \
-    CONVERT_LOOP(to, to_type, bf16, uint16_t, f32, iv_bf16_to_f32)                                 \
-    CONVERT_LOOP(to, to_type, f32, float, f32, IV_SAME)                                            \
-    CONVERT_LOOP(to, to_type, f64, double, f64, IV_SAME)
+#define TO_LOOP(from, from_type, kind, load, to, to_type)                                           \
+    CONVERT_LOOP(to, to_type, from, from_type, kind, load)
+#define TO_LOOPS(to, to_type) IV_CONVERT_SOURCES(TO_LOOP, to, to_type)
 
 TO_LOOPS(b8, uint8_t)
 TO_LOOPS(u8, uint8_t)

@@ -3,24 +3,21 @@
  * Then element i (in row-major order) is kept where u >= ratio, as x (1 / (1 - ratio)), and is +0
  * elsewhere. u is uniform in [0, 1): the first word of Philox4x32-10 with the 64-bit seed as its
  * key and i as its counter (numerics/philox.h). Without a seed it is 0, so that two runs agree. */
+#include "ops/dropout.h"
+
 #include <string.h>
 
 #include "numerics/convert.h"
-#include "numerics/philox.h"
 #include "ops/convert_loops.h"
+#include "ops/dropout_values.h"
 #include "ops/list.h"
 #include "ops/loops.h"
 #include "ops/rows.h"
 
 #define CHUNK 512
 
-typedef struct dropout_params {
-    float ratio; /* before operator set 12 */
-    int64_t seed;
-} dropout_params;
-
 static iv_status prepare_dropout(iv_node *node, iv_error *error) {
-    dropout_params *params = node->params;
+    iv_dropout_params *params = node->params;
     IV_TRY(iv_node_float(node, "ratio", 0.5f, &params->ratio, error));
     return iv_node_int(node, "seed", 0, &params->seed, error);
 }
@@ -38,25 +35,18 @@ static iv_status infer_dropout(iv_infer *infer) {
     return IV_OK;
 }
 
-/* The ratio in force: 0 unless training. */
-static iv_status read_ratio(const iv_call *call, double *ratio) {
+iv_status iv_dropout_ratio(const iv_call *call, double *ratio) {
     const iv_tensor *given = iv_call_input(call, 1), *training = iv_call_input(call, 2);
     *ratio = 0;
     if (training == NULL || iv_tensor_elements(training) != 1 || training->data[0] == 0)
         return IV_OK;
-    *ratio = (double)((const dropout_params *)call->node->params)->ratio;
+    *ratio = (double)((const iv_dropout_params *)call->node->params)->ratio;
     if (given != NULL && iv_tensor_elements(given) == 1)
         iv_convert_row(IV_F64, ratio, given->dtype, given->data, 0, 1);
     if (!(*ratio >= 0 && *ratio < 1))
         return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT, "the ratio %g is not in [0, 1)",
                             *ratio);
     return IV_OK;
-}
-
-static bool is_kept(uint64_t seed, uint64_t index, double ratio) {
-    iv_philox_block counter = {{(uint32_t)index, (uint32_t)(index >> 32), 0, 0}};
-    iv_philox_block random = iv_philox4x32_10(counter, (uint32_t)seed, (uint32_t)(seed >> 32));
-    return (double)iv_uniform_f32(random.word[0]) >= ratio;
 }
 
 /* The whole input is one row of `from`. */
@@ -67,18 +57,16 @@ static void drop(const iv_rows *from, iv_tensor *output, iv_tensor *mask, uint64
     bool is_wide = from->tensor->dtype == IV_F64;
     iv_dtype computed = is_wide ? IV_F64 : IV_F32;
     void *values = is_wide ? (void *)wide : (void *)narrow;
-    double wide_scale = 1.0 / (1.0 - ratio);
-    float scale = iv_div_f32(1.0f, 1.0f - (float)ratio);
     for (int64_t begin = 0; begin < from->length; begin += CHUNK) {
         int64_t count = from->length - begin < CHUNK ? from->length - begin : CHUNK;
         uint8_t kept[CHUNK];
         iv_rows_load(from, 0, begin, count, computed, values);
         for (int64_t i = 0; i < count; i++) {
-            kept[i] = ratio == 0 || is_kept(seed, (uint64_t)(begin + i), ratio);
+            kept[i] = ratio == 0 || iv_dropout_keeps(seed, (uint64_t)(begin + i), ratio);
             if (ratio == 0)
                 continue;
-            narrow[i] = is_wide ? 0 : kept[i] != 0 ? narrow[i] * scale : 0;
-            wide[i] = !is_wide ? 0 : kept[i] != 0 ? wide[i] * wide_scale : 0;
+            narrow[i] = is_wide ? 0 : kept[i] != 0 ? iv_dropout_value_f32(narrow[i], ratio) : 0;
+            wide[i] = !is_wide ? 0 : kept[i] != 0 ? iv_dropout_value_f64(wide[i], ratio) : 0;
         }
         if (output != NULL)
             iv_convert_row(output->dtype,
@@ -91,10 +79,10 @@ static void drop(const iv_rows *from, iv_tensor *output, iv_tensor *mask, uint64
 }
 
 static iv_status eval_dropout(iv_call *call) {
-    const dropout_params *params = call->node->params;
+    const iv_dropout_params *params = call->node->params;
     iv_tensor *input = iv_call_input(call, 0), *output = NULL, *mask = NULL;
     double ratio;
-    IV_TRY(read_ratio(call, &ratio));
+    IV_TRY(iv_dropout_ratio(call, &ratio));
     if (iv_call_wants(call, 1))
         IV_TRY(iv_call_output(call, 1, &mask));
     if (iv_call_wants(call, 0) && ratio == 0)
@@ -117,7 +105,7 @@ const iv_op iv_ops_dropout[] = {
      .least_outputs = 1,
      .most_outputs = 2,
      .flags = IV_OP_VIEW,
-     .params_size = sizeof(dropout_params),
+     .params_size = sizeof(iv_dropout_params),
      .prepare = prepare_dropout,
      .infer = infer_dropout,
      .eval = eval_dropout},

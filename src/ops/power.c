@@ -15,25 +15,8 @@
 
 typedef struct power_context {
     iv_dtype base, exponent, computed;
-    bool divided_by_zero;
+    uint32_t divided_by_zero;
 } power_context;
-
-/* x^y modulo 2^64 by squaring. A negative exponent gives 1 / x^-y truncated toward zero: 0 except
- * for x = 1 and x = -1; for x = 0 it is a division by zero. An exponent that came as u64 is never
- * negative. */
-static int64_t integer_power(int64_t x, int64_t y, power_context *context) {
-    uint64_t left = (uint64_t)y, result = 1, factor = (uint64_t)x;
-    if (y < 0 && context->exponent != IV_U64) {
-        context->divided_by_zero |= x == 0;
-        return x == 1 ? 1 : x == -1 ? (left & 1) != 0 ? -1 : 1 : 0;
-    }
-    for (; left != 0; left >>= 1) {
-        if ((left & 1) != 0)
-            result *= factor;
-        factor *= factor;
-    }
-    return (int64_t)result;
-}
 
 static void power_chunk(power_context *context, int64_t count, const void *bases,
                         const void *exponents, void *results) {
@@ -45,8 +28,9 @@ static void power_chunk(power_context *context, int64_t count, const void *bases
             ((double *)results)[i] =
                 iv_power_f64(((const double *)bases)[i], ((const double *)exponents)[i]);
         else
-            ((int64_t *)results)[i] = integer_power(((const int64_t *)bases)[i],
-                                                    ((const int64_t *)exponents)[i], context);
+            ((int64_t *)results)[i] = iv_power_s64(
+                ((const int64_t *)bases)[i], ((const int64_t *)exponents)[i],
+                context->exponent != IV_U64, &context->divided_by_zero, 1);
     }
 }
 
@@ -88,7 +72,7 @@ static iv_status eval_power(iv_call *call) {
     iv_walk walk;
     iv_walk_start(&walk, output->rank, output->dims, 3, operands);
     iv_walk_run(&walk, power_row, &context);
-    if (context.divided_by_zero)
+    if (context.divided_by_zero != 0)
         return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
                             "integer division by zero: 0 to a negative power");
     return IV_OK;

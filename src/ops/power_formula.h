@@ -15,4 +15,23 @@ static IV_HD_HOT double iv_power_f64(double x, double y) {
     return y == 2.0 ? x * x : iv_pow_f64(x, y);
 }
 
+/* x^y modulo 2^64 by squaring. A negative exponent gives 1 / x^-y truncated toward zero: 0 except
+ * for x = 1 and x = -1; for x = 0 it is a division by zero, for which *fault is set to `kind`. An
+ * exponent that came as u64 is not `is_signed`, and never negative. */
+static IV_HD_HOT int64_t iv_power_s64(int64_t x, int64_t y, int is_signed, uint32_t *fault,
+                                      uint32_t kind) {
+    uint64_t left = (uint64_t)y, result = 1, factor = (uint64_t)x;
+    if (y < 0 && is_signed) {
+        if (x == 0)
+            *fault = kind;
+        return x == 1 ? 1 : x == -1 ? ((left & 1) != 0 ? -1 : 1) : 0;
+    }
+    for (; left != 0; left >>= 1) {
+        if ((left & 1) != 0)
+            result *= factor;
+        factor *= factor;
+    }
+    return (int64_t)result;
+}
+
 #endif

@@ -4,6 +4,8 @@
  * the sum exact; NaN counts as q = 0. Dequantizing: y = (float)(x - zero point) scale, the
  * difference exact, rounded to f32 first and multiplied then. All in f32; f16 and bf16 round once
  * when stored. */
+#include "ops/quantize.h"
+
 #include <string.h>
 
 #include "numerics/minmax.h"
@@ -11,6 +13,7 @@
 #include "ops/element_type.h"
 #include "ops/list.h"
 #include "ops/loops.h"
+#include "ops/quantize_values.h"
 
 #define SET_QUANTIZED (IV_SET(IV_U8) | IV_SET(IV_S8) | IV_SET(IV_U16) | IV_SET(IV_S16))
 #define SET_SINGLE (IV_SET(IV_F32) | IV_SET(IV_F16) | IV_SET(IV_BF16))
@@ -116,19 +119,13 @@ static iv_status spread(const iv_call *call, const iv_tensor *of, const iv_tenso
         axis, (long long)params->block);
 }
 
-typedef struct row_types {
-    iv_dtype output, input, scale;
-    int64_t least, most; /* of the quantized type */
-} row_types;
-
-/* Runs `row` over operands output, input, scale, zero point; block by block where scales come in
- * blocks. */
-static iv_status run_quantize(iv_call *call, iv_walk_row *row, row_types *types) {
+iv_status iv_quantize_parts(iv_call *call,
+                            iv_status (*run)(iv_call *call, const iv_quantize_types *types,
+                                             const iv_tensor *const operands[4])) {
     const quantize_params *params = call->node->params;
+    const iv_quantize_types types = iv_quantize_types_of(call);
     const iv_tensor *input = iv_call_input(call, 0), *scale = iv_call_input(call, 1);
-    static const int64_t nothing = 0;
-    iv_tensor absent = {.dtype = types->output, .data = (char *)(uintptr_t)&nothing};
-    const iv_tensor *zero = iv_call_input(call, 2) != NULL ? iv_call_input(call, 2) : &absent;
+    const iv_tensor *zero = iv_call_input(call, 2);
     iv_tensor *output;
     IV_TRY(iv_call_output(call, 0, &output));
     int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
@@ -143,26 +140,20 @@ static iv_status run_quantize(iv_call *call, iv_walk_row *row, row_types *types)
         memcpy(&part[0], output, sizeof part[0]);
         memcpy(&part[1], input, sizeof part[1]);
         IV_TRY(spread(call, input, scale, (int)axis, piece, &spread_scale));
-        IV_TRY(spread(call, input, zero, (int)axis, piece, &spread_zero));
+        if (zero != NULL)
+            IV_TRY(spread(call, input, zero, (int)axis, piece, &spread_zero));
         for (int i = 0; i < 2 && blocked; i++) {
             part[i].data += start * part[i].strides[axis] * (int64_t)iv_dtype_size(part[i].dtype);
             part[i].dims[axis] = extent - start < step ? extent - start : step;
         }
-        const iv_tensor *operands[4] = {&part[0], &part[1], &spread_scale, &spread_zero};
-        iv_walk walk;
-        iv_walk_start(&walk, part[0].rank, part[0].dims, 4, operands);
-        iv_walk_run(&walk, row, types);
+        IV_TRY(run(call, &types,
+                   (const iv_tensor *const[]){&part[0], &part[1], &spread_scale,
+                                              zero != NULL ? &spread_zero : NULL}));
     }
     return IV_OK;
 }
 
 /* ---- rows ---- */
-
-static inline int64_t quantize_one(float x, float scale, int64_t zero, const row_types *types) {
-    int64_t value = iv_i32_from_f32(iv_round_half_even_f32(iv_div_f32(x, scale)));
-    value += zero;
-    return value < types->least ? types->least : value > types->most ? types->most : value;
-}
 
 static void store_chunk(iv_dtype dtype, char *target, int64_t step, iv_dtype from, void *values,
                         int64_t count) {
@@ -172,7 +163,7 @@ static void store_chunk(iv_dtype dtype, char *target, int64_t step, iv_dtype fro
 }
 
 static void quantize_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
-    const row_types *types = opaque;
+    const iv_quantize_types *types = opaque;
     float values[CHUNK], scales[CHUNK];
     int64_t zeros[CHUNK];
     for (int64_t start = 0; start < count; start += CHUNK) {
@@ -181,13 +172,13 @@ static void quantize_row(void *opaque, int64_t count, char *const *data, const i
         iv_convert_row(IV_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
         iv_convert_row(IV_S64, zeros, types->output, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
-            zeros[i] = quantize_one(values[i], scales[i], zeros[i], types);
+            zeros[i] = iv_quantize_value(values[i], scales[i], zeros[i], types->least, types->most);
         store_chunk(types->output, data[0] + start * steps[0], steps[0], IV_S64, zeros, size);
     }
 }
 
 static void dequantize_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
-    const row_types *types = opaque;
+    const iv_quantize_types *types = opaque;
     float scales[CHUNK];
     int64_t values[CHUNK], zeros[CHUNK];
     for (int64_t start = 0; start < count; start += CHUNK) {
@@ -196,36 +187,62 @@ static void dequantize_row(void *opaque, int64_t count, char *const *data, const
         iv_convert_row(IV_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
         iv_convert_row(IV_S64, zeros, types->input, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
-            scales[i] = (float)(values[i] - zeros[i]) * scales[i];
+            scales[i] = iv_dequantize_value(values[i], scales[i], zeros[i]);
         store_chunk(types->output, data[0] + start * steps[0], steps[0], IV_F32, scales, size);
     }
 }
 
-static row_types quantized_range(iv_dtype dtype) {
+static iv_quantize_types quantized_range(iv_dtype dtype) {
     switch (dtype) {
     case IV_S8:
-        return (row_types){.output = dtype, .least = INT8_MIN, .most = INT8_MAX};
+        return (iv_quantize_types){.output = dtype, .least = INT8_MIN, .most = INT8_MAX};
     case IV_U16:
-        return (row_types){.output = dtype, .least = 0, .most = UINT16_MAX};
+        return (iv_quantize_types){.output = dtype, .least = 0, .most = UINT16_MAX};
     case IV_S16:
-        return (row_types){.output = dtype, .least = INT16_MIN, .most = INT16_MAX};
+        return (iv_quantize_types){.output = dtype, .least = INT16_MIN, .most = INT16_MAX};
     default:
-        return (row_types){.output = dtype, .least = 0, .most = UINT8_MAX};
+        return (iv_quantize_types){.output = dtype, .least = 0, .most = UINT8_MAX};
     }
 }
 
-static iv_status eval_quantize(iv_call *call) {
-    row_types types = quantized_range(call->facts[0].dtype);
+iv_quantize_types iv_quantize_types_of(const iv_call *call) {
+    iv_quantize_types types = quantized_range(call->facts[0].dtype);
     types.input = iv_call_input(call, 0)->dtype;
     types.scale = iv_call_input(call, 1)->dtype;
-    return run_quantize(call, quantize_row, &types);
+    return types;
+}
+
+static void run_rows(iv_walk_row *row, const iv_quantize_types *types,
+                     const iv_tensor *const given[4]) {
+    static const int64_t nothing = 0;
+    iv_tensor absent = {.dtype = row == quantize_row ? types->output : types->input,
+                        .data = (char *)(uintptr_t)&nothing};
+    const iv_tensor *operands[4] = {given[0], given[1], given[2],
+                                    given[3] != NULL ? given[3] : &absent};
+    iv_quantize_types copy = *types;
+    iv_walk walk;
+    iv_walk_start(&walk, given[0]->rank, given[0]->dims, 4, operands);
+    iv_walk_run(&walk, row, &copy);
+}
+
+static iv_status quantize_part(iv_call *call, const iv_quantize_types *types,
+                               const iv_tensor *const operands[4]) {
+    run_rows(quantize_row, types, operands);
+    return IV_OK;
+}
+
+static iv_status dequantize_part(iv_call *call, const iv_quantize_types *types,
+                                 const iv_tensor *const operands[4]) {
+    run_rows(dequantize_row, types, operands);
+    return IV_OK;
+}
+
+static iv_status eval_quantize(iv_call *call) {
+    return iv_quantize_parts(call, quantize_part);
 }
 
 static iv_status eval_dequantize(iv_call *call) {
-    row_types types = {.output = call->facts[0].dtype,
-                       .input = iv_call_input(call, 0)->dtype,
-                       .scale = iv_call_input(call, 1)->dtype};
-    return run_quantize(call, dequantize_row, &types);
+    return iv_quantize_parts(call, dequantize_part);
 }
 
 /* ---- DynamicQuantizeLinear: to u8 by the range of the input, which 0 belongs to ----
@@ -270,22 +287,21 @@ static iv_status eval_dynamic(iv_call *call) {
     iv_walk walk;
     iv_walk_start(&walk, input->rank, input->dims, 1, &input);
     iv_walk_run(&walk, range_row, &range);
-    float scale = iv_div_f32(range.most - range.least, 255.0f);
-    uint8_t zero = iv_u8_from_f32(iv_round_half_even_f32(0.0f - iv_div_f32(range.least, scale)));
+    float scale;
+    uint8_t zero;
+    iv_quantize_range(range.least, range.most, &scale, &zero);
     IV_TRY(store_scalar(call, 1, &scale));
     IV_TRY(store_scalar(call, 2, &zero));
     if (!iv_call_wants(call, 0))
         return IV_OK;
     iv_tensor *output;
     IV_TRY(iv_call_output(call, 0, &output));
-    row_types types = quantized_range(IV_U8);
+    iv_quantize_types types = quantized_range(IV_U8);
     types.input = IV_F32;
     types.scale = IV_F32;
     iv_tensor scales = {.dtype = IV_F32, .data = (char *)&scale};
     iv_tensor zeros = {.dtype = IV_U8, .data = (char *)&zero};
-    const iv_tensor *operands[4] = {output, input, &scales, &zeros};
-    iv_walk_start(&walk, input->rank, input->dims, 4, operands);
-    iv_walk_run(&walk, quantize_row, &types);
+    run_rows(quantize_row, &types, (const iv_tensor *const[]){output, input, &scales, &zeros});
     return IV_OK;
 }
 

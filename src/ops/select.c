@@ -91,14 +91,8 @@ static iv_status eval_where(iv_call *call) {
 /* ---- Clip: t = x < least ? least : x, then t > most ? most : t. NaN stays, and a NaN bound bounds
  * nothing ---- */
 
-/* node->params: the bounds as attributes, before operator set 11; later ones: no bounds at all. */
-typedef struct clip_params {
-    float least, most;
-    iv_clip_bounds f32, f64; /* the same, as the loops take them */
-} clip_params;
-
-static void set_bounds(clip_params *params, float least, float most) {
-    *params = (clip_params){.least = least, .most = most};
+static void set_bounds(iv_clip_params *params, float least, float most) {
+    *params = (iv_clip_params){.least = least, .most = most};
     params->f32.least.f32 = least;
     params->f32.most.f32 = most;
     params->f64.least.f64 = (double)least;
@@ -106,7 +100,7 @@ static void set_bounds(clip_params *params, float least, float most) {
 }
 
 static iv_status prepare_clip(iv_node *node, iv_error *error) {
-    clip_params *params = node->params;
+    iv_clip_params *params = node->params;
     if (node->version >= 11) {
         /* Converted to an integer type, infinities become its ends. */
         set_bounds(params, -iv_infinity_f32(), iv_infinity_f32());
@@ -154,7 +148,7 @@ static iv_status read_bound(const iv_call *call, int index, float otherwise, iv_
 }
 
 static iv_status eval_clip(iv_call *call) {
-    const clip_params *params = call->node->params;
+    const iv_clip_params *params = call->node->params;
     iv_tensor *output;
     IV_TRY(iv_call_output(call, 0, &output));
     bool half = output->dtype == IV_F16 || output->dtype == IV_BF16;
@@ -179,7 +173,7 @@ static iv_walk_row *loop_where(const iv_node *node, const iv_dtype *dtypes, iv_i
  * left to evaluation. */
 static iv_walk_row *loop_clip(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
                               void **context) {
-    clip_params *params = node->params;
+    iv_clip_params *params = node->params;
     int count = node->input_count - node->capture_count;
     *context = dtypes[0] == IV_F64 ? &params->f64 : &params->f32;
     if (count == 1 && iv_dtype_is_float(dtypes[0]))
@@ -216,7 +210,7 @@ const iv_op iv_ops_select[] = {
      .least_outputs = 1,
      .most_outputs = 1,
      .flags = IV_OP_ELEMENTWISE,
-     .params_size = sizeof(clip_params),
+     .params_size = sizeof(iv_clip_params),
      .prepare = prepare_clip,
      .infer = infer_clip,
      .eval = eval_clip,

@@ -1,4 +1,5 @@
-/* Fused nodes of element-wise nodes only: one kernel, which reads and writes memory once. */
+/* Fused nodes of element-wise nodes only: one kernel, which reads and writes memory once. And single
+ * nodes that are several steps, as webs. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +10,18 @@
 
 _Static_assert(IV_CUDA_TAIL_INPUTS + 1 <= IV_WALK_OPERANDS, "a walk takes a web's operands");
 
+static iv_status create_plan(const iv_kernel_query *query, iv_cuda_tail_plan **plan,
+                             iv_error *error) {
+    const iv_node *node = query->node;
+    if ((node->op->flags & IV_OP_FUSED) != 0)
+        return iv_cuda_tail_plan_create(iv_node_graph(node, "body"), 0, query->inputs, plan, error);
+    return iv_cuda_tail_plan_create_single(node, query->inputs, &query->outputs[0], plan, error);
+}
+
 static bool supports_web(const iv_kernel_query *query, char *why) {
     iv_cuda_tail_plan *plan;
     iv_error error;
-    iv_status status = iv_cuda_tail_plan_create(iv_node_graph(query->node, "body"), 0,
-                                                query->inputs, &plan, &error);
+    iv_status status = create_plan(query, &plan, &error);
     if (status != IV_OK) {
         *query->exhausted = status == IV_ERROR_OUT_OF_MEMORY;
         snprintf(why, IV_WHY_BYTES, "%.200s", error.message);
@@ -23,10 +31,23 @@ static bool supports_web(const iv_kernel_query *query, char *why) {
     return true;
 }
 
+/* In inference: with other outputs it trains. */
+static bool supports_normalization(const iv_kernel_query *query, char *why) {
+    const iv_node *node = query->node;
+    const iv_attribute *training = iv_attributes_find(&node->attributes, "training_mode");
+    bool trains = training != NULL && training->kind == IV_ATTRIBUTE_INTS && training->ints[0] != 0;
+    for (int i = 1; i < node->output_count; i++)
+        trains = trains || node->outputs[i] != IV_NO_VALUE;
+    if (trains) {
+        snprintf(why, IV_WHY_BYTES, "batch normalisation in training has no GPU kernel");
+        return false;
+    }
+    return supports_web(query, why);
+}
+
 static iv_status prepare_web(const iv_kernel_query *query, void **state, iv_error *error) {
     iv_cuda_tail_plan *plan;
-    IV_TRY(iv_cuda_tail_plan_create(iv_node_graph(query->node, "body"), 0, query->inputs, &plan,
-                                    error));
+    IV_TRY(create_plan(query, &plan, error));
     *state = plan;
     return IV_OK;
 }
@@ -126,11 +147,16 @@ static iv_status launch_web(iv_call *call) {
     return iv_cuda_call_launch(call, &work);
 }
 
+#define WEB(operator, place)                                                                       \
+    {                                                                                              \
+        .op = operator, .domain = place, .name = "elementwise-web", .supports = supports_web,      \
+        .prepare = prepare_web, .release = release_web, .launch = launch_web                       \
+    }
 const iv_kernel iv_cuda_kernels_web[] = {
-    {.op = "Fused",
-     .domain = "invar",
-     .name = "elementwise-web",
-     .supports = supports_web,
+    WEB("Fused", "invar"), WEB("Max", ""), WEB("Min", ""), WEB("Sum", ""), WEB("Mean", ""),
+    {.op = "BatchNormalization",
+     .name = "batch-normalization",
+     .supports = supports_normalization,
      .prepare = prepare_web,
      .release = release_web,
      .launch = launch_web},
