@@ -6,35 +6,23 @@
  * fma(product, last operand, acc) from +0; with one operand acc = acc + operand. f16 and bf16 are
  * computed in f32 and rounded once, f64 in f64, integers wrap around. With one operand and nothing
  * to sum, elements only move. */
+#include "ops/einsum.h"
+
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/real.h"
 
-/* Labels: the letters, then the dimensions of an ellipsis, counted from the last one. */
-#define ELLIPSIS 52
-#define LABELS (ELLIPSIS + IV_MAX_RANK)
-#define MARK 127 /* stands for "..." in a term */
-
-typedef struct term {
-    int count;
-    uint8_t labels[LABELS + 1];
-} term;
-
-typedef struct einsum_params {
-    int count;   /* of operands */
-    term *terms; /* one per operand, then the output */
-} einsum_params;
-
 /* ---- the equation ---- */
 
-static iv_status parse_term(const iv_node *node, const char **at, term *result, iv_error *error) {
+static iv_status parse_term(const iv_node *node, const char **at, iv_einsum_term *result,
+                            iv_error *error) {
     bool ellipsis = false;
     for (; **at != '\0' && **at != ',' && **at != '-'; ++*at) {
         char letter = **at;
         if (letter == ' ')
             continue;
-        uint8_t label = MARK;
+        uint8_t label = IV_EINSUM_MARK;
         if (letter >= 'a' && letter <= 'z')
             label = (uint8_t)(letter - 'a' + 26);
         else if (letter >= 'A' && letter <= 'Z')
@@ -42,7 +30,7 @@ static iv_status parse_term(const iv_node *node, const char **at, term *result, 
         else if (strncmp(*at, "...", 3) != 0 || ellipsis)
             return iv_fail(error, IV_ERROR_INVALID_MODEL,
                            "node %s: the equation is wrong at \"%s\"", node->name, *at);
-        if (label == MARK) {
+        if (label == IV_EINSUM_MARK) {
             ellipsis = true;
             *at += 2;
         }
@@ -56,27 +44,27 @@ static iv_status parse_term(const iv_node *node, const char **at, term *result, 
 
 /* Without an output in the equation it is: the ellipsis, then the labels that appear once, in the
  * order of ASCII. */
-static void imply_output(einsum_params *params) {
-    int seen[LABELS] = {0};
+static void imply_output(iv_einsum_params *params) {
+    int seen[IV_EINSUM_LABELS] = {0};
     bool ellipsis = false;
-    term *output = &params->terms[params->count];
+    iv_einsum_term *output = &params->terms[params->count];
     for (int t = 0; t < params->count; t++) {
         for (int i = 0; i < params->terms[t].count; i++) {
-            ellipsis = ellipsis || params->terms[t].labels[i] == MARK;
-            if (params->terms[t].labels[i] != MARK)
+            ellipsis = ellipsis || params->terms[t].labels[i] == IV_EINSUM_MARK;
+            if (params->terms[t].labels[i] != IV_EINSUM_MARK)
                 seen[params->terms[t].labels[i]]++;
         }
     }
     if (ellipsis)
-        output->labels[output->count++] = MARK;
-    for (int label = 0; label < ELLIPSIS; label++) {
+        output->labels[output->count++] = IV_EINSUM_MARK;
+    for (int label = 0; label < IV_EINSUM_ELLIPSIS; label++) {
         if (seen[label] == 1)
             output->labels[output->count++] = (uint8_t)label;
     }
 }
 
 static iv_status prepare_einsum(iv_node *node, iv_error *error) {
-    einsum_params *params = node->params;
+    iv_einsum_params *params = node->params;
     const char *equation;
     IV_TRY(iv_node_string(node, "equation", "", &equation, error));
     params->count = node->input_count - node->capture_count;
@@ -110,26 +98,26 @@ static iv_status prepare_einsum(iv_node *node, iv_error *error) {
 }
 
 static void release_einsum(void *params) {
-    iv_free(((einsum_params *)params)->terms);
+    iv_free(((iv_einsum_params *)params)->terms);
 }
 
 /* The label of each dimension of a term, its ellipsis standing for `wide` dimensions. Returns the
  * rank. */
-static int spread(const term *source, int wide, uint8_t *labels) {
+static int spread(const iv_einsum_term *source, int wide, uint8_t *labels) {
     int rank = 0;
-    for (int i = 0; i < source->count && rank < LABELS; i++) {
-        if (source->labels[i] != MARK) {
+    for (int i = 0; i < source->count && rank < IV_EINSUM_LABELS; i++) {
+        if (source->labels[i] != IV_EINSUM_MARK) {
             labels[rank++] = source->labels[i];
             continue;
         }
-        for (int e = wide - 1; e >= 0 && rank < LABELS; e--)
-            labels[rank++] = (uint8_t)(ELLIPSIS + e);
+        for (int e = wide - 1; e >= 0 && rank < IV_EINSUM_LABELS; e--)
+            labels[rank++] = (uint8_t)(IV_EINSUM_ELLIPSIS + e);
     }
     return rank;
 }
 
-static bool has_ellipsis(const term *source) {
-    return memchr(source->labels, MARK, (size_t)source->count) != NULL;
+static bool has_ellipsis(const iv_einsum_term *source) {
+    return memchr(source->labels, IV_EINSUM_MARK, (size_t)source->count) != NULL;
 }
 
 /* ---- inference ---- */
@@ -138,11 +126,11 @@ static iv_status join_label(iv_infer *infer, int label, iv_dim *extent, iv_dim o
     int64_t left = 0, right = 0;
     bool known = *extent != NULL && iv_dim_is_constant(*extent, &left);
     bool also = iv_dim_is_constant(other, &right);
-    if (*extent == NULL || (label >= ELLIPSIS && known && left == 1)) {
+    if (*extent == NULL || (label >= IV_EINSUM_ELLIPSIS && known && left == 1)) {
         *extent = other;
         return IV_OK;
     }
-    if (label >= ELLIPSIS && (iv_dim_equal(*extent, other) || (also && right == 1)))
+    if (label >= IV_EINSUM_ELLIPSIS && (iv_dim_equal(*extent, other) || (also && right == 1)))
         return IV_OK;
     if (known && also && left != right)
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "one label has the extents %lld and %lld",
@@ -151,15 +139,15 @@ static iv_status join_label(iv_infer *infer, int label, iv_dim *extent, iv_dim o
      */
     if (also)
         *extent = other;
-    else if (label >= ELLIPSIS && !known)
+    else if (label >= IV_EINSUM_ELLIPSIS && !known)
         *extent = iv_infer_fresh(infer, 0, label);
     return IV_OK;
 }
 
 static iv_status infer_einsum(iv_infer *infer) {
-    const einsum_params *params = infer->node->params;
-    iv_dim extents[LABELS] = {NULL}, dims[LABELS];
-    uint8_t labels[LABELS];
+    const iv_einsum_params *params = infer->node->params;
+    iv_dim extents[IV_EINSUM_LABELS] = {NULL}, dims[IV_EINSUM_LABELS];
+    uint8_t labels[IV_EINSUM_LABELS];
     const iv_fact *first = NULL;
     int widest = 0;
     bool open = false;
@@ -177,8 +165,9 @@ static iv_status infer_einsum(iv_infer *infer) {
         bool spreads = has_ellipsis(&params->terms[t]);
         int wide = input->rank - params->terms[t].count + (spreads ? 1 : 0);
         if (wide < 0 || (wide > 0 && !spreads))
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, its term %d labels",
-                                 t, input->rank, params->terms[t].count);
+            return iv_infer_fail(infer, IV_ERROR_SHAPE,
+                                 "input %d has rank %d, its term %d labels", t,
+                                 input->rank, params->terms[t].count);
         widest = wide > widest ? wide : widest;
         spread(&params->terms[t], wide, labels);
         for (int d = 0; d < input->rank; d++)
@@ -200,21 +189,12 @@ static iv_status infer_einsum(iv_infer *infer) {
 
 /* ---- evaluation ---- */
 
-/* The loops: output labels, then summed ones; per operand the step in elements along each. */
-typedef struct nest {
-    int operands, outer, inner;
-    int64_t dims[LABELS];
-    const iv_tensor **tensors;
-    int64_t (*steps)[LABELS]; /* [operands] */
-    int64_t *offsets;         /* [operands]: where the chain begins */
-} nest;
-
-static iv_status plan_nest(const iv_call *call, nest *loops) {
-    const einsum_params *params = call->node->params;
-    int64_t extents[LABELS];
-    uint8_t labels[LABELS], order[LABELS];
-    int widest = 0, position[LABELS];
-    for (int i = 0; i < LABELS; i++)
+iv_status iv_einsum_plan(const iv_call *call, iv_einsum_nest *loops) {
+    const iv_einsum_params *params = call->node->params;
+    int64_t extents[IV_EINSUM_LABELS];
+    uint8_t labels[IV_EINSUM_LABELS], order[IV_EINSUM_LABELS];
+    int widest = 0, position[IV_EINSUM_LABELS];
+    for (int i = 0; i < IV_EINSUM_LABELS; i++)
         extents[i] = position[i] = -1;
     for (int t = 0; t < params->count; t++) {
         int wide = loops->tensors[t]->rank - params->terms[t].count +
@@ -235,7 +215,7 @@ static iv_status plan_nest(const iv_call *call, nest *loops) {
                 order[count++] = (uint8_t)label;
             }
             if (*extent >= 0 && *extent != tensor->dims[d] &&
-                (label < ELLIPSIS || (*extent != 1 && tensor->dims[d] != 1)))
+                (label < IV_EINSUM_ELLIPSIS || (*extent != 1 && tensor->dims[d] != 1)))
                 return iv_call_fail(call, IV_ERROR_SHAPE, "one label has the extents %lld and %lld",
                                     (long long)*extent, (long long)tensor->dims[d]);
             if (*extent < 0 || *extent == 1)
@@ -257,7 +237,7 @@ static iv_status plan_nest(const iv_call *call, nest *loops) {
     return IV_OK;
 }
 
-static int64_t operand_offset(const nest *loops, int operand, const int64_t *index) {
+static int64_t operand_offset(const iv_einsum_nest *loops, int operand, const int64_t *index) {
     int64_t offset = loops->offsets[operand];
     for (int i = 0; i < loops->inner; i++)
         offset += index[i] * loops->steps[operand][loops->outer + i];
@@ -277,9 +257,9 @@ static bool is_empty(int rank, const int64_t *dims) {
 
 /* The innermost summed label is a plain loop over steps; the others are counted. */
 #define DEFINE_CHAIN(suffix, type)                                                                 \
-    static type chain_##suffix(const nest *loops) {                                                \
+    static type chain_##suffix(const iv_einsum_nest *loops) {                                      \
         type acc = (type)0;                                                                        \
-        int64_t index[LABELS] = {0};                                                               \
+        int64_t index[IV_EINSUM_LABELS] = {0};                                                     \
         const int64_t *dims = loops->dims + loops->outer;                                          \
         if (is_empty(loops->inner, dims))                                                          \
             return acc;                                                                            \
@@ -321,9 +301,9 @@ static uint64_t load_integer(const iv_tensor *tensor, int64_t offset) {
     }
 }
 
-static uint64_t chain_integer(const nest *loops) {
+static uint64_t chain_integer(const iv_einsum_nest *loops) {
     uint64_t sum = 0;
-    int64_t index[LABELS] = {0};
+    int64_t index[IV_EINSUM_LABELS] = {0};
     const int64_t *dims = loops->dims + loops->outer;
     if (is_empty(loops->inner, dims))
         return sum;
@@ -353,8 +333,8 @@ static void store_integer(iv_tensor *output, int64_t element, uint64_t value) {
     }
 }
 
-static void run_nest(nest *loops, iv_tensor *output) {
-    int64_t index[LABELS] = {0}, element = 0;
+static void run_nest(iv_einsum_nest *loops, iv_tensor *output) {
+    int64_t index[IV_EINSUM_LABELS] = {0}, element = 0;
     size_t size = iv_dtype_size(output->dtype);
     bool moves = loops->operands == 1 && loops->inner == 0;
     if (is_empty(loops->outer, loops->dims))
@@ -379,12 +359,12 @@ static void run_nest(nest *loops, iv_tensor *output) {
 }
 
 static iv_status eval_einsum(iv_call *call) {
-    const einsum_params *params = call->node->params;
+    const iv_einsum_params *params = call->node->params;
     size_t count = (size_t)params->count;
-    nest loops = {.operands = params->count,
-                  .tensors = iv_allocate_array(count, sizeof *loops.tensors),
-                  .steps = iv_allocate_array(count, sizeof *loops.steps),
-                  .offsets = iv_allocate_array(count, sizeof *loops.offsets)};
+    iv_einsum_nest loops = {.operands = params->count,
+                            .tensors = iv_allocate_array(count, sizeof *loops.tensors),
+                            .steps = iv_allocate_array(count, sizeof *loops.steps),
+                            .offsets = iv_allocate_array(count, sizeof *loops.offsets)};
     iv_status status = IV_OK;
     iv_tensor *output;
     if (loops.tensors == NULL || loops.steps == NULL || loops.offsets == NULL)
@@ -392,7 +372,7 @@ static iv_status eval_einsum(iv_call *call) {
     for (int t = 0; t < params->count && status == IV_OK; t++)
         loops.tensors[t] = iv_call_input(call, t);
     if (status == IV_OK)
-        status = plan_nest(call, &loops);
+        status = iv_einsum_plan(call, &loops);
     if (status == IV_OK)
         status = iv_call_output(call, 0, &output);
     if (status == IV_OK)
@@ -410,7 +390,7 @@ const iv_op iv_ops_einsum[] = {
      .most_inputs = -1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(einsum_params),
+     .params_size = sizeof(iv_einsum_params),
      .prepare = prepare_einsum,
      .release = release_einsum,
      .infer = infer_einsum,

@@ -1,17 +1,13 @@
 /* Spectra and windows: BlackmanWindow, DFT, HammingWindow, HannWindow, MelWeightMatrix, STFT. All
  * are evaluated in f64 and rounded once. */
+#include "ops/signal.h"
+
 #include "base/allocation.h"
-#include "numerics/elementary.h"
 #include "ops/element_type.h"
 #include "ops/list.h"
 #include "ops/moving.h"
 #include "ops/number.h"
-
-typedef struct signal_params {
-    iv_dtype dtype;
-    bool periodic, inverse, onesided;
-    int64_t axis;
-} signal_params;
+#include "ops/signal_values.h"
 
 /* The value of input `index` as one integer, if there is such an input. */
 static iv_status one_integer(const iv_call *call, int index, int64_t otherwise, int64_t *value) {
@@ -36,21 +32,10 @@ static iv_status one_formula(iv_infer *infer, int index, iv_dim *value) {
     return IV_OK;
 }
 
-/* cos and sin of 2π·index/length, index in [0, length). The quadrant is split off exactly, so that
- * multiples of a quarter turn are. */
-static void unit_root(int64_t index, int64_t length, double *cosine, double *sine) {
-    int64_t quadrant = 4 * index / length,
-            rest = 4 * index % length; /* sizes of tensors are far below 2^61 */
-    double angle = (double)rest / (double)length * 1.5707963267948966;
-    double c = iv_cos_f64(angle), s = iv_sin_f64(angle);
-    *cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
-    *sine = quadrant == 0 ? s : quadrant == 1 ? c : quadrant == 2 ? -s : -c;
-}
-
 /* ---- windows ---- */
 
 static iv_status prepare_window(iv_node *node, iv_error *error) {
-    signal_params *params = node->params;
+    iv_signal_params *params = node->params;
     int64_t periodic;
     IV_TRY(iv_node_int(node, "periodic", 1, &periodic, error));
     params->periodic = periodic != 0;
@@ -69,42 +54,37 @@ static iv_status infer_window(iv_infer *infer) {
         return iv_infer_fail(infer, IV_ERROR_SHAPE, "a window of %lld elements", (long long)number);
     if (size == NULL)
         size = iv_infer_fresh(infer, 0, 0);
-    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 1,
-                       &size);
+    iv_fact_set_tensor(&infer->outputs[0], ((const iv_signal_params *)infer->node->params)->dtype,
+                       1, &size);
     return IV_OK;
 }
 
-/* a + b·cos(2πn/N) + c·cos(4πn/N), added in that order, with N the size (periodic) or the size less
- * 1 (symmetric). The only element of a symmetric window of one is 1. */
-static iv_status eval_cosines(iv_call *call, double a, double b, double c) {
-    const signal_params *params = call->node->params;
-    int64_t size;
+/* a + b·cos(2πn/N) + c·cos(4πn/N) with N the size (periodic) or the size less 1 (symmetric). The
+ * only element of a symmetric window of one is 1. */
+iv_status iv_window_read_plan(const iv_call *call, iv_window_plan *plan) {
+    const iv_signal_params *params = call->node->params;
+    const char *name = call->node->op->name;
+    if (strcmp(name, "BlackmanWindow") == 0)
+        *plan = (iv_window_plan){.a = 0.42, .b = -0.5, .c = 0.08};
+    else if (strcmp(name, "HannWindow") == 0)
+        *plan = (iv_window_plan){.a = 0.5, .b = -0.5, .c = 0.0};
+    else
+        *plan = (iv_window_plan){.a = 25.0 / 46.0, .b = -21.0 / 46.0, .c = 0.0};
+    IV_TRY(one_integer(call, 0, 0, &plan->size));
+    plan->period = params->periodic ? plan->size : plan->size - 1;
+    return IV_OK;
+}
+
+static iv_status eval_window(iv_call *call) {
+    iv_dtype dtype = ((const iv_signal_params *)call->node->params)->dtype;
+    iv_window_plan plan;
     iv_tensor *output;
-    IV_TRY(one_integer(call, 0, 0, &size));
-    IV_TRY(iv_call_output_shape(call, 0, params->dtype, 1, &size, &output));
-    int64_t period = params->periodic ? size : size - 1;
-    for (int64_t n = 0; n < size; n++) {
-        double once, twice, ignored, value = 1.0;
-        if (period > 0) {
-            unit_root(n % period, period, &once, &ignored);
-            unit_root(2 * n % period, period, &twice, &ignored);
-            value = a + b * once + c * twice;
-        }
-        iv_number_store(params->dtype, output->data, n, value);
-    }
+    IV_TRY(iv_window_read_plan(call, &plan));
+    IV_TRY(iv_call_output_shape(call, 0, dtype, 1, &plan.size, &output));
+    for (int64_t n = 0; n < plan.size; n++)
+        iv_number_store(dtype, output->data, n,
+                        iv_signal_window(n, plan.period, plan.a, plan.b, plan.c));
     return IV_OK;
-}
-
-static iv_status eval_blackman(iv_call *call) {
-    return eval_cosines(call, 0.42, -0.5, 0.08);
-}
-
-static iv_status eval_hann(iv_call *call) {
-    return eval_cosines(call, 0.5, -0.5, 0.0);
-}
-
-static iv_status eval_hamming(iv_call *call) {
-    return eval_cosines(call, 25.0 / 46.0, -21.0 / 46.0, 0.0);
 }
 
 /* ---- MelWeightMatrix ---- */
@@ -123,21 +103,9 @@ static iv_status infer_mel(iv_infer *infer) {
                                iv_dim_constant(scope, 1))
                   : iv_infer_fresh(infer, 0, 0);
     dims[1] = bins != NULL ? bins : iv_infer_fresh(infer, 0, 1);
-    iv_fact_set_tensor(&infer->outputs[0], ((const signal_params *)infer->node->params)->dtype, 2,
-                       dims);
+    iv_fact_set_tensor(&infer->outputs[0], ((const iv_signal_params *)infer->node->params)->dtype,
+                       2, dims);
     return IV_OK;
-}
-
-/* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 +
- * f/700). */
-static int64_t mel_edge(double low, double high, int64_t index, int64_t bins, int64_t length,
-                        int64_t rate) {
-    const double ln10 = 2.302585092994046;
-    double low_mel = 2595.0 * iv_log1p_f64(low / 700.0) / ln10;
-    double high_mel = 2595.0 * iv_log1p_f64(high / 700.0) / ln10;
-    double mel = (double)index * ((high_mel - low_mel) / (double)(bins + 2)) + low_mel;
-    double hertz = 700.0 * iv_expm1_f64(mel / 2595.0 * ln10);
-    return iv_i64_from_f64(__builtin_floor((double)(length + 1) * hertz / (double)rate));
 }
 
 /* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge.
@@ -146,38 +114,40 @@ static void mel_column(iv_tensor *output, int64_t bin, int64_t left, int64_t cen
                        int64_t right) {
     int64_t rows = output->dims[0], columns = output->dims[1];
     for (int64_t row = 0; row < rows; row++) {
-        double weight = 0.0;
-        if (row >= centre && row < right)
-            weight = (double)(right - row) / (double)(right - centre);
-        else if (row == centre)
-            weight = 1.0;
-        else if (row >= left && row < centre)
-            weight = (double)(row - left) / (double)(centre - left);
+        double weight = iv_signal_mel_weight(row, left, centre, right);
         iv_number_store(output->dtype, output->data, row * columns + bin, weight);
     }
 }
 
-static iv_status eval_mel(iv_call *call) {
-    int64_t bins, length, rate;
-    IV_TRY(one_integer(call, 0, 0, &bins));
-    IV_TRY(one_integer(call, 1, 0, &length));
-    IV_TRY(one_integer(call, 2, 0, &rate));
+iv_status iv_mel_read(const iv_call *call, iv_mel_plan *plan) {
+    IV_TRY(one_integer(call, 0, 0, &plan->bins));
+    IV_TRY(one_integer(call, 1, 0, &plan->length));
+    IV_TRY(one_integer(call, 2, 0, &plan->rate));
     const iv_tensor *low = iv_call_input(call, 3), *high = iv_call_input(call, 4);
-    if (bins < 0 || bins > INT32_MAX || length < 0 || length > INT32_MAX || rate < 1 ||
-        iv_tensor_elements(low) != 1 || iv_tensor_elements(high) != 1)
+    if (plan->bins < 0 || plan->bins > INT32_MAX || plan->length < 0 || plan->length > INT32_MAX ||
+        plan->rate < 1 || iv_tensor_elements(low) != 1 || iv_tensor_elements(high) != 1)
         return iv_call_fail(call, IV_ERROR_SHAPE,
                             "%lld bins, a DFT of %lld and a rate of %lld do not make sense",
-                            (long long)bins, (long long)length, (long long)rate);
+                            (long long)plan->bins, (long long)plan->length, (long long)plan->rate);
+    plan->low = iv_number_load(low->dtype, low->data, 0);
+    plan->high = iv_number_load(high->dtype, high->data, 0);
+    return IV_OK;
+}
+
+static int64_t plan_edge(const iv_mel_plan *plan, int64_t index) {
+    return iv_signal_mel_edge(plan->low, plan->high, index, plan->bins, plan->length, plan->rate);
+}
+
+static iv_status eval_mel(iv_call *call) {
+    iv_mel_plan plan;
+    IV_TRY(iv_mel_read(call, &plan));
     iv_tensor *output;
-    const int64_t dims[2] = {length / 2 + 1, bins};
-    IV_TRY(iv_call_output_shape(call, 0, ((const signal_params *)call->node->params)->dtype, 2,
+    const int64_t dims[2] = {plan.length / 2 + 1, plan.bins};
+    IV_TRY(iv_call_output_shape(call, 0, ((const iv_signal_params *)call->node->params)->dtype, 2,
                                 dims, &output));
-    double from = iv_number_load(low->dtype, low->data, 0),
-           to = iv_number_load(high->dtype, high->data, 0);
-    for (int64_t bin = 0; bin < bins; bin++)
-        mel_column(output, bin, mel_edge(from, to, bin, bins, length, rate),
-                   mel_edge(from, to, bin + 1, bins, length, rate),
-                   mel_edge(from, to, bin + 2, bins, length, rate));
+    for (int64_t bin = 0; bin < plan.bins; bin++)
+        mel_column(output, bin, plan_edge(&plan, bin), plan_edge(&plan, bin + 1),
+                   plan_edge(&plan, bin + 2));
     return IV_OK;
 }
 
@@ -201,7 +171,7 @@ static iv_status start_transform(const iv_call *call, transform *work, int64_t l
     *work = (transform){
         length, inverse, memory, memory + length, memory + 2 * length, memory + 3 * length};
     for (int64_t i = 0; i < length; i++)
-        unit_root(i, length, &work->cosines[i], &work->sines[i]);
+        iv_signal_root(i, length, &work->cosines[i], &work->sines[i]);
     return IV_OK;
 }
 
@@ -210,10 +180,7 @@ static void transform_one(const transform *work, int64_t k, double *real, double
     int64_t turn = 0;
     for (int64_t m = 0; m < work->length; m++) {
         double c = work->cosines[turn], s = work->inverse ? -work->sines[turn] : work->sines[turn];
-        re = iv_fma_f64(work->real[m], c, re);
-        re = iv_fma_f64(work->imaginary[m], s, re);
-        im = iv_fma_f64(-work->real[m], s, im);
-        im = iv_fma_f64(work->imaginary[m], c, im);
+        iv_signal_accumulate(work->real[m], work->imaginary[m], c, s, &re, &im);
         turn += k;
         turn = turn >= work->length ? turn - work->length : turn;
     }
@@ -222,7 +189,7 @@ static void transform_one(const transform *work, int64_t k, double *real, double
 }
 
 static iv_status prepare_transform(iv_node *node, iv_error *error) {
-    signal_params *params = node->params;
+    iv_signal_params *params = node->params;
     bool framed = strcmp(node->op->name, "STFT") == 0;
     int64_t inverse, onesided;
     IV_TRY(iv_node_int(node, "axis", node->version < 20 ? 1 : -2, &params->axis, error));
@@ -241,7 +208,7 @@ static iv_dim half_spectrum(iv_scope *scope, iv_dim length) {
 /* ---- DFT ---- */
 
 static iv_status infer_dft(iv_infer *infer) {
-    const signal_params *params = infer->node->params;
+    const iv_signal_params *params = infer->node->params;
     const iv_fact *input;
     iv_dim length, axis_value;
     int64_t where = params->axis, parts;
@@ -302,29 +269,43 @@ static void read_line(const iv_tensor *input, int axis, int64_t offset, bool mir
     }
 }
 
-static iv_status eval_dft(iv_call *call) {
-    const signal_params *params = call->node->params;
+iv_status iv_dft_read(const iv_call *call, iv_dft_plan *plan) {
+    const iv_signal_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
-    int64_t where, length, lines[IV_MAX_RANK], dims[IV_MAX_RANK], index[IV_MAX_RANK] = {0};
-    int axis, last = input->rank - 1;
-    bool to_real = params->inverse && params->onesided;
+    int64_t where, extent;
+    int last = input->rank - 1;
+    plan->to_real = params->inverse && params->onesided;
     IV_TRY(one_integer(call, 2, params->axis, &where));
-    IV_TRY(iv_move_axis(call, where, input->rank, &axis));
-    IV_TRY(
-        one_integer(call, 1, to_real ? 2 * (input->dims[axis] - 1) : input->dims[axis], &length));
-    if (length < 1 || length > INT32_MAX || axis == last ||
+    IV_TRY(iv_move_axis(call, where, input->rank, &plan->axis));
+    extent = input->dims[plan->axis];
+    IV_TRY(one_integer(call, 1, plan->to_real ? 2 * (extent - 1) : extent, &plan->length));
+    if (plan->length < 1 || plan->length > INT32_MAX || plan->axis == last ||
         (input->dims[last] != 1 && input->dims[last] != 2))
         return iv_call_fail(call, IV_ERROR_SHAPE, "a DFT of length %lld along axis %d of rank %d",
-                            (long long)length, axis, input->rank);
-    memcpy(dims, input->dims, sizeof dims);
-    dims[axis] = params->onesided && !to_real ? length / 2 + 1 : length;
-    dims[last] = to_real ? 1 : 2;
+                            (long long)plan->length, plan->axis, input->rank);
+    memcpy(plan->dims, input->dims, sizeof plan->dims);
+    plan->dims[plan->axis] =
+        params->onesided && !plan->to_real ? plan->length / 2 + 1 : plan->length;
+    plan->dims[last] = plan->to_real ? 1 : 2;
+    return IV_OK;
+}
+
+static iv_status eval_dft(iv_call *call) {
+    const iv_signal_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0);
+    int64_t lines[IV_MAX_RANK], index[IV_MAX_RANK] = {0};
+    int last = input->rank - 1;
+    iv_dft_plan plan;
+    IV_TRY(iv_dft_read(call, &plan));
+    int axis = plan.axis;
+    bool to_real = plan.to_real;
+    const int64_t *dims = plan.dims;
     iv_tensor *output;
     transform work;
     IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, &output));
     if (iv_tensor_elements(output) == 0)
         return IV_OK;
-    IV_TRY(start_transform(call, &work, length, params->inverse));
+    IV_TRY(start_transform(call, &work, plan.length, params->inverse));
     memcpy(lines, dims, sizeof lines);
     lines[axis] = lines[last] = 1;
     do {
@@ -350,7 +331,7 @@ static iv_status eval_dft(iv_call *call) {
 /* ---- STFT ---- */
 
 static iv_status infer_stft(iv_infer *infer) {
-    const signal_params *params = infer->node->params;
+    const iv_signal_params *params = infer->node->params;
     const iv_fact *signal, *window = iv_infer_input(infer, 2);
     iv_dim step, length;
     int64_t number;
@@ -397,27 +378,34 @@ static void read_frame(const iv_tensor *signal, const iv_tensor *window, int64_t
     }
 }
 
-static iv_status eval_stft(iv_call *call) {
-    const signal_params *params = call->node->params;
+iv_status iv_stft_read(const iv_call *call, iv_stft_plan *plan) {
+    const iv_signal_params *params = call->node->params;
     const iv_tensor *signal = iv_call_input(call, 0), *window = iv_call_input(call, 2);
-    int64_t step, length;
-    IV_TRY(one_integer(call, 1, 0, &step));
-    IV_TRY(
-        one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0, &length));
-    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || step < 1 ||
-        length < 1 || length > signal->dims[1] || length > INT32_MAX ||
+    IV_TRY(one_integer(call, 1, 0, &plan->step));
+    IV_TRY(one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0,
+                       &plan->length));
+    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || plan->step < 1 ||
+        plan->length < 1 || plan->length > signal->dims[1] || plan->length > INT32_MAX ||
         (window != NULL && window->rank != 1))
         return iv_call_fail(
             call, IV_ERROR_SHAPE,
             "frames of %lld every %lld elements do not fit the signal, or the window is no list",
-            (long long)length, (long long)step);
-    int64_t frames = (signal->dims[1] - length) / step + 1,
-            bins = params->onesided ? length / 2 + 1 : length;
+            (long long)plan->length, (long long)plan->step);
+    plan->frames = (signal->dims[1] - plan->length) / plan->step + 1;
+    plan->bins = params->onesided ? plan->length / 2 + 1 : plan->length;
+    return IV_OK;
+}
+
+static iv_status eval_stft(iv_call *call) {
+    const iv_tensor *signal = iv_call_input(call, 0), *window = iv_call_input(call, 2);
+    iv_stft_plan plan;
+    IV_TRY(iv_stft_read(call, &plan));
+    int64_t frames = plan.frames, bins = plan.bins, step = plan.step;
     const int64_t dims[4] = {signal->dims[0], frames, bins, 2};
     iv_tensor *output;
     transform work;
     IV_TRY(iv_call_output_shape(call, 0, signal->dtype, 4, dims, &output));
-    IV_TRY(start_transform(call, &work, length, false));
+    IV_TRY(start_transform(call, &work, plan.length, false));
     int64_t element = 0;
     for (int64_t b = 0; b < signal->dims[0]; b++) {
         for (int64_t frame = 0; frame < frames; frame++) {
@@ -437,15 +425,15 @@ static iv_status eval_stft(iv_call *call) {
 #define SIGNAL_OP(op_name, least, most, prepare_function, infer_function, eval_function)           \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(signal_params),               \
+        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(iv_signal_params),            \
         .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
     }
 
 const iv_op iv_ops_signal[] = {
-    SIGNAL_OP("BlackmanWindow", 1, 1, prepare_window, infer_window, eval_blackman),
+    SIGNAL_OP("BlackmanWindow", 1, 1, prepare_window, infer_window, eval_window),
     SIGNAL_OP("DFT", 1, 3, prepare_transform, infer_dft, eval_dft),
-    SIGNAL_OP("HammingWindow", 1, 1, prepare_window, infer_window, eval_hamming),
-    SIGNAL_OP("HannWindow", 1, 1, prepare_window, infer_window, eval_hann),
+    SIGNAL_OP("HammingWindow", 1, 1, prepare_window, infer_window, eval_window),
+    SIGNAL_OP("HannWindow", 1, 1, prepare_window, infer_window, eval_window),
     SIGNAL_OP("MelWeightMatrix", 5, 5, prepare_window, infer_mel, eval_mel),
     SIGNAL_OP("STFT", 2, 4, prepare_transform, infer_stft, eval_stft),
     {0},
