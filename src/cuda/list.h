@@ -26,6 +26,7 @@
     family(softmax) \
     family(pool) \
     family(order) \
+    family(losses) \
     family(normalize) \
     family(variadic) \
     family(elementwise) \

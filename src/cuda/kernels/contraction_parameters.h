@@ -1,0 +1,99 @@
+/* What the tiled kernels of contractions take, for the host and for the device. */
+#ifndef IV_CUDA_KERNELS_CONTRACTION_PARAMETERS_H
+#define IV_CUDA_KERNELS_CONTRACTION_PARAMETERS_H
+
+#include "cuda/kernels/divisor.h"
+#include "cuda/kernels/parameters.h"
+#include "cuda/kernels/tail_parameters.h"
+
+/* How a block's threads fetch a tile of an operand, whose elements (i, k) lie at i * step + k *
+ * k_step. */
+typedef enum iv_cuda_fetch {
+    IV_CUDA_FETCH_ACROSS, /* neighbours in a warp have neighbouring i: for a step of 1 */
+    IV_CUDA_FETCH_ALONG,  /* eight neighbours have neighbouring k: for a k_step of 1 */
+    IV_CUDA_FETCH_VECTORS /* four elements at once: step 1, everything else a multiple of 16 bytes
+                           */
+} iv_cuda_fetch;
+
+typedef struct iv_cuda_operand {
+    const float *data;
+    int64_t step, k_step; /* in elements */
+    int32_t fetch;        /* an iv_cuda_fetch */
+    int32_t unused;
+} iv_cuda_operand;
+
+/* Matrices of m rows and n columns, one for each batch: element (i, j) is the chain over k, then
+ * times alpha unless alpha is 1, plus the addend, times beta unless beta is 1, if there is one;
+ * then the tail. Steps are in elements. */
+typedef struct iv_cuda_contraction {
+    int64_t batches, m, n, k;
+    int64_t m_tiles, n_tiles;
+    iv_cuda_operand a, b;
+    float *y;
+    int64_t y_row, y_column;
+    const float *addend; /* may be NULL */
+    int64_t addend_row, addend_column;
+    float alpha, beta;
+    int32_t plain;   /* nothing happens to the finished chain */
+    int32_t vectors; /* four columns of y that begin at a multiple of 4 may be stored at once */
+    iv_cuda_tail tail;
+} iv_cuda_contraction;
+
+/* Matrix products; batches are row-major over `dims`. y's batches lie y_batch apart. */
+typedef struct iv_cuda_matmul {
+    iv_cuda_contraction base;
+    int32_t rank, unused;
+    int64_t dims[IV_CUDA_RANK], a_steps[IV_CUDA_RANK], b_steps[IV_CUDA_RANK];
+    int64_t y_batch;
+} iv_cuda_matmul;
+
+/* Spatial axes of the tiled convolution; fewer are preceded by extents of 1. */
+#define IV_CUDA_CONV_AXES 3
+
+/* Convolutions as products: rows are the output channels of a group, columns the output positions
+ * of all samples, k runs over kernel positions and at each over the group's input channels; a batch
+ * is a group. `b` of the base is not used: column j and k give an element of x or, in the padding,
+ * +0. Of y, a row is a channel's positions, y_row = positions. */
+typedef struct iv_cuda_convolution {
+    iv_cuda_contraction base;
+    const float *x;
+    int64_t x_sample, x_group, x_channel, x_steps[IV_CUDA_CONV_AXES]; /* in elements */
+    int64_t a_group;                                                  /* from group to group */
+    int64_t y_sample;
+    int32_t channels; /* of a group's input */
+    int32_t in[IV_CUDA_CONV_AXES], stride[IV_CUDA_CONV_AXES], dilation[IV_CUDA_CONV_AXES];
+    int32_t begin[IV_CUDA_CONV_AXES];
+    iv_cuda_divisor positions, out[IV_CUDA_CONV_AXES], kernel[IV_CUDA_CONV_AXES];
+    iv_cuda_divisor chain; /* the channels again */
+    int32_t whole_taps;    /* every tile's k belong to one kernel position */
+} iv_cuda_convolution;
+
+/* Convolutions by threads that take four positions of one output channel each, for groups with few
+ * channels and for any number of axes. */
+typedef struct iv_cuda_direct_convolution {
+    iv_cuda_contraction base; /* m: output channels, n: positions, batches: samples */
+    const float *x, *w;
+    int64_t x_sample, x_channel, x_steps[IV_CUDA_RANK];
+    int64_t w_output, w_channel, w_steps[IV_CUDA_RANK];
+    int64_t groups_of_four; /* threads */
+    int64_t quads;          /* of a channel */
+    int64_t channels, taps;
+    int32_t rank, unused;
+    int64_t group_outputs;
+    int64_t in[IV_CUDA_RANK], out[IV_CUDA_RANK], kernel[IV_CUDA_RANK];
+    int64_t stride[IV_CUDA_RANK], dilation[IV_CUDA_RANK], begin[IV_CUDA_RANK];
+} iv_cuda_direct_convolution;
+
+/* Weights w[output][channel][tap…] as a matrix [tap][channel][output], `pitch` outputs apart, for
+ * each group. */
+typedef struct iv_cuda_pack_weights {
+    int64_t elements; /* groups * taps * channels * outputs */
+    int64_t groups, outputs, channels, taps, pitch;
+    int64_t w_output, w_channel;
+    int32_t rank, unused;
+    int64_t kernel[IV_CUDA_CONV_AXES], w_steps[IV_CUDA_CONV_AXES];
+    const float *w;
+    float *packed;
+} iv_cuda_pack_weights;
+
+#endif

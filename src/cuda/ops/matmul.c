@@ -1,0 +1,228 @@
+/* MatMul and Gemm, alone or with element-wise nodes behind them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/site.h"
+#include "cuda/device.h"
+#include "cuda/list.h"
+#include "cuda/ops/tiles.h"
+#include "cuda/tail.h"
+#include "ops/matmul.h"
+
+static bool is_gemm(const iv_site *site) {
+    return strcmp(site->node->op->name, "Gemm") == 0;
+}
+
+static bool supports_matmul(const iv_kernel_query *query, char *why) {
+    iv_site site = iv_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' ||
+        (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
+        return false;
+    const iv_fact *a = iv_site_fact(&site, query, 0);
+    if (a->dtype != IV_F32) {
+        snprintf(why, IV_WHY_BYTES, "matrix products of %s have no GPU kernel",
+                 iv_dtype_name(a->dtype));
+        return false;
+    }
+    if (query->outputs[0].dtype != a->dtype) {
+        snprintf(why, IV_WHY_BYTES, "the fused result is %s, not %s",
+                 iv_dtype_name(query->outputs[0].dtype), iv_dtype_name(a->dtype));
+        return false;
+    }
+    return site.body == NULL || iv_cuda_tail_supports(query, site.body, why);
+}
+
+static iv_status prepare_matmul(const iv_kernel_query *query, void **state, iv_error *error) {
+    iv_site site = iv_site_of(query->node);
+    iv_cuda_tail_plan *plan;
+    if (site.body == NULL)
+        return IV_OK;
+    IV_TRY(iv_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
+    *state = plan;
+    return IV_OK;
+}
+
+static void release_matmul(void *state) {
+    iv_cuda_tail_plan_destroy(state);
+}
+
+/* ---- what is computed ---- */
+
+/* A product as its kernel sees it. */
+typedef struct product {
+    iv_matmul_geometry geometry;
+    const char *a, *b;
+    const iv_gemm_params *params; /* NULL for MatMul */
+    const iv_tensor *y;
+    iv_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
+    bool merged;       /* batches have become rows */
+    bool turned;       /* rows have become columns, and A is on the right */
+} product;
+
+/* A matrix with its two dimensions swapped if Gemm says so. */
+static void turn_operand(const iv_tensor *tensor, bool transpose, iv_tensor *view) {
+    view->rank = tensor->rank;
+    view->data = tensor->data;
+    for (int d = 0; d < tensor->rank; d++) {
+        int from = transpose ? 1 - d : d;
+        view->dims[d] = tensor->dims[from];
+        view->strides[d] = tensor->strides[from];
+    }
+}
+
+/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
+ * spaced. */
+static bool merge_batches(iv_matmul_geometry *g) {
+    int64_t rows = g->m, stride = g->a_row_stride;
+    for (int d = g->batch_rank - 1; d >= 0; d--) {
+        if (g->batch_dims[d] == 1)
+            continue;
+        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
+            return false;
+        if (rows == 1)
+            stride = g->a_batch_strides[d];
+        rows *= g->batch_dims[d];
+    }
+    g->m = rows;
+    g->a_row_stride = stride;
+    g->batches = 1;
+    g->batch_rank = 0;
+    return true;
+}
+
+/* Few columns and many rows: kernels take few rows and many columns. */
+#define FEW_COLUMNS 16
+
+static iv_status describe(iv_call *call, const iv_site *site, product *product) {
+    const iv_tensor *a = iv_site_tensor(site, call, 0), *b = iv_site_tensor(site, call, 1);
+    iv_tensor *c = NULL, *y, left, right;
+    if (is_gemm(site)) {
+        product->params = site->node->params;
+        c = iv_site_tensor(site, call, 2);
+    }
+    IV_TRY(iv_call_output(call, 0, &y));
+    product->y = y;
+    turn_operand(a, product->params != NULL && product->params->transpose_a, &left);
+    turn_operand(b, product->params != NULL && product->params->transpose_b, &right);
+    iv_matmul_geometry *g = &product->geometry;
+    iv_matmul_geometry_of(&left, &right, g);
+    product->a = left.data;
+    product->b = right.data;
+    product->merged = merge_batches(g);
+    product->turned = g->n <= FEW_COLUMNS && g->m > g->n;
+    return c != NULL ? iv_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : IV_OK;
+}
+
+/* ---- parameters ---- */
+
+static void swap_numbers(int64_t *left, int64_t *right) {
+    int64_t kept = *left;
+    *left = *right;
+    *right = kept;
+}
+
+static void fill_operands(const product *product, iv_cuda_matmul *matmul) {
+    const iv_matmul_geometry *g = &product->geometry;
+    iv_cuda_contraction *base = &matmul->base;
+    iv_cuda_operand a = {.data = (const float *)(const void *)product->a,
+                         .step = g->a_row_stride,
+                         .k_step = g->a_k_stride};
+    iv_cuda_operand b = {.data = (const float *)(const void *)product->b,
+                         .step = g->b_column_stride,
+                         .k_step = g->b_k_stride};
+    bool turned = product->turned;
+    base->m = turned ? g->n : g->m;
+    base->n = turned ? g->m : g->n;
+    base->k = g->k;
+    base->a = turned ? b : a;
+    base->b = turned ? a : b;
+    base->batches = g->batches;
+    matmul->rank = g->batch_rank;
+    for (int d = 0; d < g->batch_rank; d++) {
+        matmul->dims[d] = g->batch_dims[d];
+        matmul->a_steps[d] = turned ? g->b_batch_strides[d] : g->a_batch_strides[d];
+        matmul->b_steps[d] = turned ? g->a_batch_strides[d] : g->b_batch_strides[d];
+    }
+}
+
+static void fill_output(const product *product, iv_cuda_matmul *matmul) {
+    const iv_matmul_geometry *g = &product->geometry;
+    iv_cuda_contraction *base = &matmul->base;
+    base->y = (float *)(void *)product->y->data;
+    base->y_row = g->n;
+    base->y_column = 1;
+    matmul->y_batch = g->m * g->n;
+    base->alpha = base->beta = 1;
+    if (product->params != NULL) {
+        base->alpha = product->params->alpha;
+        base->beta = product->params->beta;
+    }
+    if (product->addend != NULL) {
+        base->addend = (const float *)(const void *)product->addend->data;
+        base->addend_row = product->addend->strides[0];
+        base->addend_column = product->addend->strides[1];
+    }
+    if (product->turned) {
+        swap_numbers(&base->y_row, &base->y_column);
+        swap_numbers(&base->addend_row, &base->addend_column);
+    }
+    base->vectors = base->y_column == 1 && base->y_row % 4 == 0 && (uintptr_t)base->y % 16 == 0;
+}
+
+/* The roles of y's dimensions in the matrices that the kernel computes. */
+static void find_roles(const product *product, int a_rank, int b_rank, iv_cuda_tail_role *roles) {
+    int rank = product->y->rank, row = rank - 1 - (b_rank > 1);
+    for (int d = 0; d < rank; d++) {
+        bool is_column = b_rank > 1 && d == rank - 1;
+        bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
+        roles[d] = is_column || is_row
+                       ? is_column != product->turned ? IV_CUDA_TAIL_COLUMN : IV_CUDA_TAIL_ROW
+                       : IV_CUDA_TAIL_BATCH;
+    }
+}
+
+static iv_status launch_product(iv_call *call, const iv_site *site, const product *product) {
+    const iv_tensor *a = iv_site_tensor(site, call, 0), *b = iv_site_tensor(site, call, 1);
+    iv_cuda_tail_role roles[IV_MAX_RANK];
+    iv_cuda_matmul matmul = {0};
+    iv_cuda_contraction *base = &matmul.base;
+    iv_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
+    fill_operands(product, &matmul);
+    fill_output(product, &matmul);
+    find_roles(product, a->rank, b->rank, roles);
+    IV_TRY(iv_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
+    base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
+    const iv_cuda_tile *tile = iv_cuda_tile_choose(
+        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
+    base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
+    iv_cuda_work_reads(&work, a);
+    iv_cuda_work_reads(&work, b);
+    iv_cuda_work_reads(&work, product->addend);
+    iv_cuda_work_writes(&work, product->y);
+    return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+}
+
+static iv_status launch_matmul(iv_call *call) {
+    iv_site site = iv_site_of(call->node);
+    product product = {0};
+    IV_TRY(describe(call, &site, &product));
+    iv_status status = IV_OK;
+    if (iv_tensor_elements(product.y) != 0)
+        status = launch_product(call, &site, &product);
+    iv_tensor_release(product.addend);
+    return status;
+}
+
+#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
+    {                                                                                              \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
+        .prepare = prepare_matmul, .release = release_matmul, .launch = launch_matmul              \
+    }
+
+const iv_kernel iv_cuda_kernels_matmul[] = {
+    MATMUL_KERNEL("MatMul", "", "matmul"),
+    MATMUL_KERNEL("Gemm", "", "gemm"),
+    MATMUL_KERNEL("Fused", "invar", "matmul-fused"),
+    {0},
+};

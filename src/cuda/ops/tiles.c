@@ -1,0 +1,101 @@
+#include "cuda/ops/tiles.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "cuda/device.h"
+
+/* The rates follow from instructions: a step of a chain is one of the 128 that a multiprocessor
+ * begins in a cycle, a thread with r rows and c columns has (r + c) / 4 loads from shared memory
+ * for r c steps, and a block alone cannot hide its waits. */
+static const iv_cuda_tile tiles[] = {
+    {"256x128", 256, 128, 256, 118, 116}, {"128x256", 128, 256, 256, 118, 116},
+    {"128x128", 128, 128, 256, 114, 100}, {"128x64", 128, 64, 128, 112, 90},
+    {"64x128", 64, 128, 128, 112, 90},    {"64x64", 64, 64, 128, 104, 78},
+    {"32x64", 32, 64, 128, 92, 58},       {"32x32", 32, 32, 128, 75, 40},
+    {"8x32", 8, 32, 64, 70, 28},          {"1x32", 1, 32, 32, 22, 7},
+};
+#define TILES ((int)(sizeof tiles / sizeof tiles[0]))
+
+/* Bytes that a multiprocessor gets from the second-level cache in a cycle. */
+#define BYTES_PER_CYCLE 24.0
+
+static _Atomic int forced = -1;
+
+int iv_cuda_tile_count(void) {
+    return TILES;
+}
+
+const iv_cuda_tile *iv_cuda_tile_at(int index) {
+    return &tiles[index];
+}
+
+void iv_cuda_tile_force(int index) {
+    atomic_store(&forced, index);
+}
+
+static int64_t parts(int64_t extent, int64_t part) {
+    return extent / part + (extent % part != 0);
+}
+
+/* Cycles for each k: those of the multiprocessor with the most blocks. */
+static double cost(const iv_cuda_tile *tile, double batches, int64_t m, int64_t n,
+                   int multiprocessors) {
+    double blocks = batches * (double)parts(m, tile->m) * (double)parts(n, tile->n);
+    int64_t rounds = blocks < 1e15 ? parts((int64_t)blocks, multiprocessors)
+                                   : (int64_t)(blocks / multiprocessors);
+    double area = (double)tile->m * tile->n, busy = (double)rounds * area / tile->whole;
+    double moved = (double)rounds * (tile->m + tile->n) * 4 / BYTES_PER_CYCLE;
+    double least = area / tile->alone;
+    busy = busy > moved ? busy : moved;
+    return busy > least ? busy : least;
+}
+
+const iv_cuda_tile *iv_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
+                                        int multiprocessors) {
+    int best = atomic_load(&forced);
+    if (best >= 0 && best < TILES)
+        return &tiles[best];
+    best = 0;
+    double least = cost(&tiles[0], (double)batches, m, n, multiprocessors);
+    for (int i = 1; i < TILES; i++) {
+        double cycles = cost(&tiles[i], (double)batches, m, n, multiprocessors);
+        if (cycles < least) {
+            least = cycles;
+            best = i;
+        }
+    }
+    return &tiles[best];
+}
+
+iv_cuda_fetch iv_cuda_tile_fetch(const iv_cuda_operand *operand, int tile, int64_t extent,
+                                 int other_count, const int64_t *others) {
+    int64_t step = operand->step, k_step = operand->k_step;
+    if (extent > 1 && step == 1) {
+        bool vectors =
+            tile >= 4 && extent % 4 == 0 && k_step % 4 == 0 && (uintptr_t)operand->data % 16 == 0;
+        for (int i = 0; i < other_count; i++)
+            vectors = vectors && others[i] % 4 == 0;
+        return vectors ? IV_CUDA_FETCH_VECTORS : IV_CUDA_FETCH_ACROSS;
+    }
+    bool nearer = (k_step < 0 ? -k_step : k_step) < (step < 0 ? -step : step);
+    return extent <= 1 || nearer ? IV_CUDA_FETCH_ALONG : IV_CUDA_FETCH_ACROSS;
+}
+
+iv_status iv_cuda_tile_launch(iv_call *call, iv_cuda_work *work, const char *module,
+                              const char *prefix, const iv_cuda_tile *tile,
+                              iv_cuda_contraction *base) {
+    char name[64];
+    int64_t count;
+    base->m_tiles = parts(base->m, tile->m);
+    base->n_tiles = parts(base->n, tile->n);
+    if (__builtin_mul_overflow(base->m_tiles, base->n_tiles, &count) ||
+        __builtin_mul_overflow(count, base->batches, &count))
+        return iv_call_fail(call, IV_ERROR_UNSUPPORTED, "the product has more than 2^63 tiles");
+    snprintf(name, sizeof name, "%s%s", prefix, tile->name);
+    work->module = module;
+    work->kernel = name;
+    work->threads = (unsigned)tile->threads;
+    work->blocks = (unsigned)(count < INT32_MAX ? count : INT32_MAX);
+    return iv_cuda_call_launch(call, work);
+}

@@ -1,0 +1,73 @@
+/* Contractions on a device, alone and with nodes behind them, against the nodes one by one. */
+#ifndef CONTRACTION_CHECK_H
+#define CONTRACTION_CHECK_H
+
+#include "cuda/ops/tiles.h"
+#include "device_calls.h"
+
+static inline void release_all(iv_tensor **tensors, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        iv_tensor_release(tensors[i]);
+}
+
+static inline iv_value_id add_input(builder *b, random_source *random, iv_dtype dtype, int rank,
+                                    const int64_t *dims, layout layout, iv_tensor **tensors) {
+    iv_value_id value = builder_input(b, dtype, rank, dims);
+    tensors[b->graph->input_count - 1] = make_tensor(random, dtype, rank, dims, layout);
+    return value;
+}
+
+static inline iv_value_id add_scalar(builder *b, float value) {
+    iv_tensor *tensor = NULL;
+    MUST(iv_tensor_create(IV_F32, 0, NULL, &tensor, error));
+    *(float *)(void *)tensor->data = value;
+    return builder_constant(b, tensor);
+}
+
+static inline void add_floats(iv_attributes *attributes, const char *name, float value) {
+    MUST(iv_attributes_add_floats(attributes, name, false, 1, &value, error));
+}
+
+static inline void add_int(iv_attributes *attributes, const char *name, int64_t value) {
+    MUST(iv_attributes_add_ints(attributes, name, false, 1, &value, error));
+}
+
+/* Makes the graph one node, runs that on the device with each shape of tiles from `first` to `last`
+ * (-1: the one that is chosen), and compares with the nodes one by one. `inputs` are those of the
+ * graph. */
+static inline void check_contraction(const setting *setting, builder *b, iv_value_id result,
+                                     iv_tensor **inputs, int first, int last, const char *what) {
+    iv_tensor *in[IV_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
+    iv_graph *graph = b->graph;
+    MUST(iv_graph_add_output(graph, result, error));
+    builder_finish(b);
+    size_t value_count = graph->value_count;
+    iv_tensor **values = calloc(value_count, sizeof *values);
+    assert_non_null(values);
+    evaluate_graph(b, inputs, values);
+    MUST(iv_pass_fuse(graph, b->scope, error));
+    assert_int_equal(graph->node_count, 1);
+    uint64_t constants = 0;
+    const iv_node *node = graph->nodes[0];
+    for (int i = 0; i < node->input_count; i++) {
+        if (node->inputs[i] == IV_NO_VALUE)
+            continue;
+        in[i] = values[node->inputs[i]];
+        if (graph->values[node->inputs[i]].fact.constant != NULL)
+            constants |= UINT64_C(1) << i;
+    }
+    for (int tile = first; tile <= last; tile++) {
+        uint32_t fault;
+        iv_cuda_tile_force(tile);
+        run_node(setting, b, node, in, constants, out, &fault);
+        if (!iv_tensor_equal(out[0], values[result]))
+            fail_msg("%s: %s gives other bits with tiles of %s", what, node->name,
+                     tile >= 0 ? iv_cuda_tile_at(tile)->name : "its choice");
+        iv_tensor_release(out[0]);
+    }
+    iv_cuda_tile_force(-1);
+    release_all(values, value_count);
+    free(values);
+}
+
+#endif

@@ -1,0 +1,233 @@
+/* Matrix products on a device against their definition, bit for bit: without arguments over the
+ * fake driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "contraction_check.h"
+
+typedef struct operand {
+    int rank;
+    int64_t dims[5];
+    layout layout;
+} operand;
+
+static void check_matmul(setting *setting, iv_dtype dtype, const operand *a, const operand *b,
+                         int first, int last, const char *what) {
+    builder built = builder_create();
+    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+    iv_value_id left =
+        add_input(&built, &setting->random, dtype, a->rank, a->dims, a->layout, tensors);
+    iv_value_id right =
+        add_input(&built, &setting->random, dtype, b->rank, b->dims, b->layout, tensors);
+    check_contraction(setting, &built, builder_binary(&built, "MatMul", left, right), tensors,
+                      first, last, what);
+    release_all(tensors, IV_WALK_OPERANDS);
+    builder_destroy(&built);
+}
+
+/* Every shape of tiles with more than one tile along both axes and a rest, for chains of no, one,
+ * many and not a multiple of the tile's k, however the operands lie. */
+static void test_tiles(void **unused) {
+    static const int64_t depths[] = {0, 1, 7, 16, 64, 83, 200};
+    setting setting = set_up();
+    for (int tile = 0; tile < iv_cuda_tile_count(); tile++) {
+        const iv_cuda_tile *shape = iv_cuda_tile_at(tile);
+        for (int round = 0; round < 10; round++) {
+            int64_t k = depths[round % 7], m = shape->m + round % 3, n = shape->n + 3 + round % 2;
+            layout left = (enum layout)(round % LAYOUTS);
+            layout right = (enum layout)((round + round / LAYOUTS) % LAYOUTS);
+            operand a = {2, {m, k}, left}, b = {2, {k, n}, right};
+            check_matmul(&setting, IV_F32, &a, &b, tile, tile, shape->name);
+        }
+    }
+    tear_down(&setting);
+}
+
+/* Extents that are multiples of 4, so that four elements are fetched and stored at once. */
+static void test_vectors(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 4; round++) {
+        layout left = round % 2 == 0 ? PACKED : TRANSPOSED;
+        layout right = round / 2 == 0 ? PACKED : TRANSPOSED;
+        operand a = {2, {136, 68}, left}, b = {2, {68, 140}, right};
+        check_matmul(&setting, IV_F32, &a, &b, -1, iv_cuda_tile_count() - 1, "fours");
+    }
+    tear_down(&setting);
+}
+
+static void test_batches(void **unused) {
+    static const struct {
+        operand a, b;
+    } cases[] = {
+        {{3, {3, 5, 17}, PACKED}, {3, {3, 17, 9}, PACKED}},
+        {{4, {2, 3, 5, 17}, PACKED}, {4, {2, 1, 17, 9}, TRANSPOSED}},
+        {{4, {2, 3, 5, 17}, TRANSPOSED}, {2, {17, 40}, PACKED}},
+        {{4, {2, 3, 5, 16}, PACKED}, {2, {16, 40}, PACKED}}, /* one taller matrix */
+        {{2, {5, 16}, SHIFTED}, {4, {2, 3, 16, 12}, APART}},
+        {{4, {2, 1, 5, 17}, REVERSED}, {4, {1, 3, 17, 9}, REVERSED}},
+        {{5, {2, 1, 2, 4, 3}, PACKED}, {5, {1, 3, 2, 3, 4}, PACKED}},
+        {{1, {19}, PACKED}, {2, {19, 33}, PACKED}},
+        {{1, {19}, REVERSED}, {3, {4, 19, 33}, PACKED}},
+        {{2, {33, 19}, PACKED}, {1, {19}, APART}}, /* turned */
+        {{3, {4, 33, 19}, TRANSPOSED}, {1, {19}, PACKED}},
+        {{3, {2, 50, 70}, PACKED}, {3, {2, 70, 6}, PACKED}},
+        {{1, {70}, PACKED}, {1, {70}, PACKED}},
+        {{3, {0, 5, 17}, PACKED}, {3, {1, 17, 9}, PACKED}},
+        {{2, {0, 4}, PACKED}, {2, {4, 3}, PACKED}},
+        {{2, {3, 4}, PACKED}, {2, {4, 0}, PACKED}},
+        {{3, {2, 3, 0}, PACKED}, {3, {2, 0, 3}, PACKED}},
+        {{2, {1, 130}, PACKED}, {2, {130, 100}, PACKED}},
+        {{2, {8, 130}, PACKED}, {2, {130, 100}, TRANSPOSED}},
+    };
+    setting setting = set_up();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char what[32];
+        snprintf(what, sizeof what, "batches %d", (int)i);
+        check_matmul(&setting, IV_F32, &cases[i].a, &cases[i].b, -1, iv_cuda_tile_count() - 1,
+                     what);
+    }
+    tear_down(&setting);
+}
+
+/* Chains whose every product is a negative number too small for f32: they end at -0, unless
+ * something takes part that does not belong to them. */
+static void test_negative_zeros(void **unused) {
+    setting setting = set_up();
+    for (int64_t k = 1; k < 90; k += 11) {
+        builder b = builder_create();
+        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        int64_t left_dims[] = {9, k}, right_dims[] = {k, 35};
+        iv_value_id left = add_input(&b, &setting.random, IV_F32, 2, left_dims, PACKED, tensors);
+        iv_value_id right = add_input(&b, &setting.random, IV_F32, 2, right_dims, PACKED, tensors);
+        for (int64_t i = 0; i < 9 * k; i++)
+            ((float *)(void *)tensors[0]->data)[i] = 1e-30f;
+        for (int64_t i = 0; i < k * 35; i++)
+            ((float *)(void *)tensors[1]->data)[i] = -1e-30f;
+        check_contraction(&setting, &b, builder_binary(&b, "MatMul", left, right), tensors, -1,
+                          iv_cuda_tile_count() - 1, "negative zeros");
+        release_all(tensors, IV_WALK_OPERANDS);
+        builder_destroy(&b);
+    }
+    tear_down(&setting);
+}
+
+static void check_gemm(setting *setting, iv_dtype dtype, int round, int first, int last) {
+    static const operand addends[] = {
+        {0, {0}, PACKED},          {1, {37}, PACKED},     {1, {1}, PACKED},
+        {2, {21, 1}, PACKED},      {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED},
+        {2, {21, 37}, TRANSPOSED},
+    };
+    builder b = builder_create();
+    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+    bool turned_a = (round & 1) != 0, turned_b = (round & 2) != 0;
+    int64_t a_dims[] = {turned_a ? 19 : 21, turned_a ? 21 : 19};
+    int64_t b_dims[] = {turned_b ? 37 : 19, turned_b ? 19 : 37};
+    const operand *c = &addends[round % 7];
+    iv_value_id inputs[3];
+    inputs[0] =
+        add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
+    inputs[1] = add_input(&b, &setting->random, dtype, 2, b_dims, PACKED, tensors);
+    if (round % 5 != 0)
+        inputs[2] = add_input(&b, &setting->random, dtype, c->rank, c->dims, c->layout, tensors);
+    iv_attributes attributes = {0};
+    add_floats(&attributes, "alpha", round % 3 == 0 ? 1.0f : round % 3 == 1 ? 0.3f : 0.0f);
+    add_floats(&attributes, "beta", round % 4 == 0 ? 1.0f : round % 4 == 1 ? -1.7f : 0.0f);
+    add_int(&attributes, "transA", turned_a);
+    add_int(&attributes, "transB", turned_b);
+    iv_value_id result = builder_node(&b, "Gemm", round % 5 != 0 ? 3 : 2, inputs, &attributes);
+    check_contraction(setting, &b, result, tensors, first, last, "gemm");
+    release_all(tensors, IV_WALK_OPERANDS);
+    builder_destroy(&b);
+}
+
+static void test_gemm(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 40; round++)
+        check_gemm(&setting, IV_F32, round, -1, round % 8 == 0 ? iv_cuda_tile_count() - 1 : -1);
+    tear_down(&setting);
+}
+
+/* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
+static iv_value_id add_tail(builder *b, random_source *random, iv_value_id value, int rank,
+                            const int64_t *dims, int round, iv_tensor **tensors) {
+    int64_t narrow[5];
+    int64_t last = dims[rank - 1];
+    for (int d = 0; d < rank; d++)
+        narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
+    value =
+        builder_binary(b, "Add", value, add_input(b, random, IV_F32, 1, &last, PACKED, tensors));
+    if (round % 2 == 0)
+        value = builder_binary(
+            b, "Add",
+            add_input(b, random, IV_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
+            value);
+    if (round % 3 == 0)
+        value = builder_unary(b, "Relu", value);
+    value = builder_binary(
+        b, "Mul", value,
+        add_input(b, random, IV_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
+    if (round % 4 == 1)
+        value = builder_node(b, "Clip", 3,
+                             (iv_value_id[]){value, add_scalar(b, -1.5f), add_scalar(b, 6)}, NULL);
+    return value;
+}
+
+static void test_tails(void **unused) {
+    static const struct {
+        operand a, b;
+        int rank;
+        int64_t dims[4];
+    } cases[] = {
+        {{2, {21, 19}, PACKED}, {2, {19, 36}, PACKED}, 2, {21, 36}},
+        {{4, {2, 3, 5, 17}, PACKED}, {4, {2, 3, 17, 9}, PACKED}, 4, {2, 3, 5, 9}},
+        {{3, {2, 5, 17}, PACKED}, {2, {17, 40}, PACKED}, 3, {2, 5, 40}},
+        {{3, {2, 50, 17}, PACKED}, {2, {17, 3}, PACKED}, 3, {2, 50, 3}},
+        {{3, {2, 50, 17}, PACKED}, {1, {17}, PACKED}, 2, {2, 50}},
+        {{1, {17}, PACKED}, {3, {3, 17, 20}, PACKED}, 2, {3, 20}},
+    };
+    setting setting = set_up();
+    for (int round = 0; round < 48; round++) {
+        builder b = builder_create();
+        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        int which = round % 6;
+        iv_value_id left = add_input(&b, &setting.random, IV_F32, cases[which].a.rank,
+                                     cases[which].a.dims, PACKED, tensors);
+        iv_value_id right = add_input(&b, &setting.random, IV_F32, cases[which].b.rank,
+                                      cases[which].b.dims, PACKED, tensors);
+        iv_value_id value = builder_binary(&b, "MatMul", left, right);
+        value = add_tail(&b, &setting.random, value, cases[which].rank, cases[which].dims,
+                         round + round / 6, tensors);
+        check_contraction(&setting, &b, value, tensors, -1,
+                          round < 6 ? iv_cuda_tile_count() - 1 : -1, "tail");
+        release_all(tensors, IV_WALK_OPERANDS);
+        builder_destroy(&b);
+    }
+    tear_down(&setting);
+}
+
+/* The choice is among those that there are, whatever the extents. */
+static void test_choice(void **unused) {
+    for (int64_t batches = 0; batches < INT64_C(1) << 40; batches = batches * 1000 + 1) {
+        for (int64_t m = 1; m < INT64_C(1) << 40; m *= 37) {
+            for (int64_t n = 1; n < INT64_C(1) << 40; n *= 53)
+                assert_non_null(iv_cuda_tile_choose(batches, m, n, 132));
+        }
+    }
+    assert_string_equal(iv_cuda_tile_choose(1, 1, 768, 132)->name, "1x32");
+    assert_true(iv_cuda_tile_choose(1, 4096, 4096, 132)->m >= 128);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        library = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tiles),   cmocka_unit_test(test_vectors),
+        cmocka_unit_test(test_batches), cmocka_unit_test(test_negative_zeros),
+        cmocka_unit_test(test_gemm),    cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_choice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
