@@ -12,6 +12,18 @@ typedef struct visitor {
     int on_host; /* nodes that did not run on the device */
 } visitor;
 
+static void visit_transfer(const visitor *visitor, const iv_runner *runner, iv_value_id value, iv_side to, bool by_data) {
+    bool constant = runner->plan->facts[value].constant != NULL;
+    visitor->visit(visitor->context, &(iv_placed_node){.name = runner->program->graph->values[value].name,
+                                                       .op = IV_TRANSFER,
+                                                       .depth = runner->depth,
+                                                       .on_device = to == IV_DEVICE,
+                                                       .by_data = by_data,
+                                                       .kernel = constant          ? "constant to device, once"
+                                                                 : to == IV_DEVICE ? "to device"
+                                                                                   : "to host"});
+}
+
 /* The transfers before a step are those that bringing its inputs would make: of values that are not there yet. `present` is by
  * copy. Without memory for it transfers are left out. */
 static void visit_transfers(const visitor *visitor, const iv_runner *runner, size_t step, bool *present) {
@@ -26,16 +38,20 @@ static void visit_transfers(const visitor *visitor, const iv_runner *runner, siz
         if (*here || (side == IV_HOST && runner->plan->facts[value].constant != NULL))
             continue;
         *here = true;
-        bool constant = runner->plan->facts[value].constant != NULL;
-        visitor->visit(visitor->context,
-                       &(iv_placed_node){.name = runner->program->graph->values[value].name,
-                                         .op = IV_TRANSFER,
-                                         .depth = runner->depth,
-                                         .on_device = side == IV_DEVICE,
-                                         .by_data = planned->mode == IV_STEP_DYNAMIC,
-                                         .kernel = constant           ? "constant to device, once"
-                                                   : side == IV_DEVICE ? "to device"
-                                                                       : "to host"});
+        visit_transfer(visitor, runner, value, side, planned->mode == IV_STEP_DYNAMIC);
+    }
+}
+
+/* Those behind the last step, of outputs that are wanted on the host. */
+static void visit_output_transfers(const visitor *visitor, const iv_runner *runner, bool *present) {
+    const iv_graph *graph = runner->program->graph;
+    for (size_t o = 0; o < graph->output_count && runner->plan->host_outputs; o++) {
+        iv_value_id value = graph->outputs[o];
+        bool *here = &present[iv_copy_index(runner->program, IV_HOST, value)];
+        if (*here || !present[iv_copy_index(runner->program, IV_DEVICE, value)])
+            continue;
+        *here = true;
+        visit_transfer(visitor, runner, value, IV_HOST, false);
     }
 }
 
@@ -75,6 +91,8 @@ static void visit_runner(visitor *visitor, const iv_runner *runner) {
                 present[iv_copy_index(program, runner->plan->steps[s].side, node->outputs[i])] = true;
         }
     }
+    if (present != NULL)
+        visit_output_transfers(visitor, runner, present);
     iv_free(present);
     for (size_t i = 0; i < runner->nested_count; i++)
         visit_runner(visitor, runner->nested[i]);

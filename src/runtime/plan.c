@@ -95,13 +95,14 @@ static bool shows_host_value(const iv_plan *plan, const iv_program *program, con
            plan->facts[node->inputs[0]].constant == NULL;
 }
 
+/* `stays`: why the step is not for the device to begin with; NULL if it may be. */
 static iv_status choose_kernel(iv_planned_step *planned, iv_program *program, const iv_placement *placement,
-                               size_t step, const step_facts *facts, bool shows_on_host, iv_error *error) {
+                               size_t step, const step_facts *facts, const char *stays, iv_error *error) {
     char why[IV_WHY_BYTES];
     planned->in_place = -1;
     if (placement->lane != NULL) {
-        if (shows_on_host)
-            snprintf(why, sizeof why, "it shows what a node on the CPU has made");
+        if (stays != NULL)
+            snprintf(why, sizeof why, "%s", stays);
         else
             IV_TRY(iv_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
         planned->side = planned->kernel != NULL ? IV_DEVICE : IV_HOST;
@@ -112,6 +113,23 @@ static iv_status choose_kernel(iv_planned_step *planned, iv_program *program, co
     }
     return iv_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel,
                              &planned->state, &planned->in_place, error);
+}
+
+static iv_status place_step(iv_plan *plan, iv_program *program, const iv_placement *placement, size_t step,
+                            const char *stays, iv_error *error) {
+    const iv_node *node = program->steps[step].node;
+    iv_planned_step *planned = &plan->steps[step];
+    step_facts facts;
+    IV_TRY(gather_facts(plan, node, &facts, error));
+    planned->kernel = NULL;
+    planned->state = NULL;
+    iv_status status = choose_kernel(planned, program, placement, step, &facts, stays, error);
+    iv_free(facts.outputs);
+    for (int i = 0; i < node->output_count && status == IV_OK; i++) {
+        if (node->outputs[i] != IV_NO_VALUE)
+            plan->sides[node->outputs[i]] = planned->side;
+    }
+    return status;
 }
 
 /* Chooses where and by which kernel a static step runs. With a device, a step that reads what only the data shape becomes
@@ -128,15 +146,60 @@ static iv_status plan_step(iv_plan *plan, iv_program *program, const iv_placemen
     }
     if (planned->mode != IV_STEP_STATIC)
         return IV_OK;
-    step_facts facts;
-    IV_TRY(gather_facts(plan, node, &facts, error));
-    iv_status status = choose_kernel(planned, program, placement, step, &facts, shows_host_value(plan, program, node), error);
-    iv_free(facts.outputs);
-    for (int i = 0; i < node->output_count && status == IV_OK; i++) {
-        if (node->outputs[i] != IV_NO_VALUE)
-            plan->sides[node->outputs[i]] = planned->side;
+    return place_step(plan, program, placement, step,
+                      shows_host_value(plan, program, node) ? "it shows what a node on the CPU has made" : NULL, error);
+}
+
+/* ---- views of what lies on the host ---- */
+
+/* The value whose memory a view shows, through the views between. */
+static iv_value_id shown_value(const iv_program *program, iv_value_id view) {
+    for (;;) {
+        int64_t producer = program->graph->values[view].producer;
+        const iv_node *node = producer >= 0 ? program->graph->nodes[producer] : NULL;
+        if (node == NULL || (node->op->flags & IV_OP_VIEW) == 0 || node->inputs[0] == IV_NO_VALUE)
+            return view;
+        view = node->inputs[0];
     }
-    return status;
+}
+
+/* Whether somebody reads the value, and everybody who does reads it on the host. */
+static bool is_for_host(const iv_plan *plan, const iv_program *program, iv_value_id value) {
+    bool read = false;
+    for (size_t o = 0; o < program->graph->output_count; o++) {
+        if (program->graph->outputs[o] == value)
+            return false;
+    }
+    for (size_t s = 0; s < program->step_count; s++) {
+        const iv_planned_step *reader = &plan->steps[s];
+        const iv_node *node = program->steps[s].node;
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] != value || reader->mode == IV_STEP_SKIP)
+                continue;
+            if (reader->mode == IV_STEP_DYNAMIC || iv_input_side(reader->kernel, reader->side, i) == IV_DEVICE)
+                return false;
+            read = true;
+        }
+    }
+    return read;
+}
+
+/* A view of an input that lies on the host belongs there if it is for steps on the CPU alone: on the device, the input would go
+ * there only to come back. From the last step to the first, since views may be for views. */
+static iv_status keep_views_on_host(iv_plan *plan, iv_program *program, const iv_placement *placement, iv_error *error) {
+    for (size_t s = program->step_count; s-- > 0;) {
+        const iv_node *node = program->steps[s].node;
+        const iv_planned_step *planned = &plan->steps[s];
+        if (planned->mode != IV_STEP_STATIC || planned->side != IV_DEVICE || (node->op->flags & IV_OP_VIEW) == 0 ||
+            node->output_count != 1 || node->inputs[0] == IV_NO_VALUE)
+            continue;
+        iv_value_id shown = shown_value(program, node->inputs[0]);
+        if (program->graph->values[shown].producer >= 0 || plan->sides[shown] != IV_HOST ||
+            plan->facts[shown].constant != NULL || !is_for_host(plan, program, node->outputs[0]))
+            continue;
+        IV_TRY(place_step(plan, program, placement, s, "it shows an input on the host to nodes on the CPU", error));
+    }
+    return IV_OK;
 }
 
 /* ---- a plan ---- */
@@ -169,8 +232,10 @@ static iv_status fill_plan(iv_plan *plan, iv_program *program, const iv_placemen
     IV_TRY(infer_facts(plan, program, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         IV_TRY(plan_step(plan, program, placement, s, error));
-    if (placement->lane != NULL)
+    if (placement->lane != NULL) {
+        IV_TRY(keep_views_on_host(plan, program, placement, error));
         IV_TRY(iv_segments_find(plan, program, error));
+    }
     return iv_memory_plan(plan, program, error);
 }
 

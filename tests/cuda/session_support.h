@@ -1,0 +1,216 @@
+/* What tests of sessions on a device share: models from graphs, a device over the fake driver, runs
+ * and what they should give. Include after cmocka.h. */
+#ifndef SESSION_SUPPORT_H
+#define SESSION_SUPPORT_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <invar/invar.h>
+
+#include "host_kernels.h"
+#include "runtime/model.h"
+#include "support/graph_builder.h"
+#include "support/random.h"
+#include "with_fake.h"
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
+        if ((call) != IV_OK)                                                                       \
+            fail_msg("line %d: %s", __LINE__, error_.message);                                     \
+    } while (0)
+
+/* ---- models ---- */
+
+static inline void mark_output(builder *b, iv_value_id value) {
+    MUST(iv_graph_add_output(b->graph, value, error));
+}
+
+/* A model of the builder's graph, which it takes over, as if it had come from a file. */
+static inline iv_model *model_of(builder *b, bool passes) {
+    builder_finish(b);
+    if (passes)
+        MUST(iv_passes_run(b->graph, b->scope, error));
+    iv_model *model = iv_allocate_array(1, sizeof *model);
+    assert_non_null(model);
+    model->references = 1;
+    model->scope = b->scope;
+    model->graph = b->graph;
+    model->input_count = (int)b->graph->input_count;
+    model->output_count = (int)b->graph->output_count;
+    size_t count = b->graph->input_count + b->graph->output_count;
+    model->descriptions = iv_allocate_array(count, sizeof *model->descriptions);
+    assert_non_null(model->descriptions);
+    MUST(iv_program_create(model->graph, IV_ISA_SCALAR, false, &model->program, error));
+    return model;
+}
+
+static inline iv_value_id attribute_node(builder *b, const char *op, int count,
+                                         const iv_value_id *inputs, const char *name, bool scalar,
+                                         size_t values, const int64_t *integers) {
+    iv_attributes attributes = {0};
+    MUST(iv_attributes_add_ints(&attributes, name, scalar, values, integers, error));
+    return builder_node(b, op, count, inputs, &attributes);
+}
+
+static inline iv_value_id concat(builder *b, iv_value_id left, iv_value_id right, int64_t axis) {
+    return attribute_node(b, "Concat", 2, (iv_value_id[]){left, right}, "axis", true, 1, &axis);
+}
+
+static inline iv_value_id transpose(builder *b, iv_value_id input, int rank,
+                                    const int64_t *permutation) {
+    return attribute_node(b, "Transpose", 1, &input, "perm", false, (size_t)rank, permutation);
+}
+
+static inline iv_value_id integers(builder *b, int count, const int64_t *values) {
+    iv_tensor *tensor;
+    MUST(iv_tensor_from_data(IV_S64, 1, (int64_t[]){count}, values, &tensor, error));
+    return builder_constant(b, tensor);
+}
+
+static inline iv_value_id reshape(builder *b, iv_value_id input, int rank, const int64_t *dims) {
+    return builder_binary(b, "Reshape", input, integers(b, rank, dims));
+}
+
+/* The name of the node that makes a value. */
+static inline const char *maker(const builder *b, iv_value_id value) {
+    return b->graph->nodes[b->graph->values[value].producer]->name;
+}
+
+/* ---- tensors ---- */
+
+/* Numbers around 0 for floating-point dtypes, small integers for the rest. */
+static inline iv_tensor *random_tensor(iv_dtype dtype, int rank, const int64_t *dims,
+                                       uint64_t seed) {
+    random_source source = {seed};
+    iv_tensor *tensor;
+    MUST(iv_tensor_create(dtype, rank, dims, &tensor, error));
+    char *data = iv_tensor_mutable_data(tensor);
+    size_t size = iv_dtype_size(dtype);
+    for (int64_t i = 0; i < iv_tensor_elements(tensor); i++, data += size) {
+        int64_t integer = random_between(&source, 0, 100);
+        float single = (float)random_between(&source, -4000, 4000) / 1024;
+        double number = (double)single;
+        if (dtype == IV_F32)
+            memcpy(data, &single, size);
+        else if (dtype == IV_F64)
+            memcpy(data, &number, size);
+        else if (dtype == IV_BOOL)
+            *data = (char)(integer & 1);
+        else
+            memcpy(data, &integer, size);
+    }
+    return tensor;
+}
+
+static inline iv_tensor *to_host(iv_device *device, iv_tensor *tensor) {
+    iv_tensor *host;
+    MUST(iv_tensor_to_host(device, tensor, &host, error));
+    return host;
+}
+
+static inline iv_tensor *to_device(iv_device *device, iv_tensor *tensor) {
+    iv_tensor *copy;
+    MUST(iv_tensor_to_device(device, tensor, &copy, error));
+    return copy;
+}
+
+/* Equal bits, wherever they lie. */
+static inline void check_same(iv_device *device, iv_tensor *actual, iv_tensor *expected) {
+    iv_tensor *left = to_host(device, actual), *right = to_host(device, expected);
+    char first[IV_DIMS_TEXT_BYTES], second[IV_DIMS_TEXT_BYTES];
+    if (!iv_tensor_equal(left, right))
+        fail_msg("%s%s differs from %s%s", iv_dtype_name(left->dtype),
+                 iv_dims_text(left->rank, left->dims, first), iv_dtype_name(right->dtype),
+                 iv_dims_text(right->rank, right->dims, second));
+    iv_tensor_release(left);
+    iv_tensor_release(right);
+}
+
+/* ---- devices and sessions ---- */
+
+static inline const fake_cuda_control *fake_with_kernels(void) {
+    setenv("FAKE_CUDA_GUARD", "1", 1);
+    const fake_cuda_control *fake = fresh_fake();
+    define_host_kernels(fake);
+    return fake;
+}
+
+static inline iv_device *open_device(void) {
+    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
+    iv_device *device;
+    options.cuda_driver = FAKE_CUDA;
+    MUST(iv_device_open(&options, 0, &device, error));
+    return device;
+}
+
+static inline iv_device_counters counters_of(iv_device *device) {
+    iv_device_counters counters;
+    iv_device_count(device, &counters);
+    return counters;
+}
+
+static inline iv_session_options options_on(iv_device *device) {
+    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+    options.threads = 1;
+    options.device = device;
+    return options;
+}
+
+static inline iv_session *session_with(iv_model *model, const iv_session_options *options) {
+    iv_session *session;
+    MUST(iv_session_create(model, options, &session, error));
+    return session;
+}
+
+static inline iv_session *cpu_session(iv_model *model) {
+    iv_session_options options = options_on(NULL);
+    return session_with(model, &options);
+}
+
+static inline void run_session(iv_session *session, iv_tensor *const *inputs, iv_tensor **outputs) {
+    iv_error error = {IV_OK, ""};
+    if (iv_session_run_tensors(session, inputs, outputs, &error) != IV_OK)
+        fail_msg("%s", error.message);
+}
+
+static inline void release_all(iv_tensor **tensors, int count) {
+    for (int i = 0; i < count; i++) {
+        iv_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
+#define MOST_VALUES 8
+
+/* Runs on the device and on the CPU, with inputs that lie on the host for the latter, and compares
+ * the bits. */
+static inline void run_both(iv_session *session, iv_session *cpu, iv_device *device,
+                            int input_count, iv_tensor *const *inputs, int output_count) {
+    iv_tensor *outputs[MOST_VALUES], *expected[MOST_VALUES], *on_host[MOST_VALUES];
+    for (int i = 0; i < input_count; i++)
+        on_host[i] = to_host(device, inputs[i]);
+    run_session(cpu, on_host, expected);
+    run_session(session, inputs, outputs);
+    for (int i = 0; i < output_count; i++)
+        check_same(device, outputs[i], expected[i]);
+    release_all(outputs, output_count);
+    release_all(expected, output_count);
+    release_all(on_host, input_count);
+}
+
+static inline iv_graph_report report_of(iv_session *session) {
+    iv_graph_report report;
+    iv_session_graphs(session, &report);
+    return report;
+}
+
+/* A model's end: everything is given back, to the driver too. */
+static inline void close_device(const fake_cuda_control *fake, iv_device *device, int64_t blocks) {
+    iv_device_release(device);
+    check_nothing_lives(fake);
+    assert_int_equal(iv_allocation_count().live_blocks, blocks);
+}
+
+#endif
