@@ -14,33 +14,57 @@ static int compare_items(const void *left, const void *right) {
     return strcmp(first->name, second->name);
 }
 
-/* Adds a value, whose reference it takes. */
-static int add_item(reference *reference, const char *name, iv_value value) {
-    if (reference->count == reference->capacity) {
+static bool copy_text(const char *text, char **copy) {
+    *copy = text != NULL ? strdup(text) : NULL;
+    return text == NULL || *copy != NULL;
+}
+
+static bool make_item(const char *name, const char *node, const char *op, iv_value value,
+                      struct reference_item *item) {
+    *item = (struct reference_item){.value = value};
+    return copy_text(name, &item->name) && copy_text(node, &item->node) && copy_text(op, &item->op);
+}
+
+static void free_item(struct reference_item *item) {
+    free(item->name);
+    free(item->node);
+    free(item->op);
+    iv_value_release(&item->value);
+}
+
+bool add_recorded(reference *reference, const char *name, const char *node, const char *op,
+                  iv_value value) {
+    struct reference_item item;
+    bool complete = make_item(name, node, op, value, &item);
+    if (complete && reference->count == reference->capacity) {
         int capacity = reference->capacity > 0 ? 2 * reference->capacity : 64;
         struct reference_item *items =
             realloc(reference->items, (size_t)capacity * sizeof *reference->items);
-        if (items == NULL) {
-            iv_value_release(&value);
-            return out_of_memory();
+        complete = items != NULL;
+        if (complete) {
+            reference->items = items;
+            reference->capacity = capacity;
         }
-        reference->items = items;
-        reference->capacity = capacity;
     }
-    char *copy = strdup(name);
-    if (copy == NULL) {
-        iv_value_release(&value);
-        return out_of_memory();
-    }
-    reference->items[reference->count++] = (struct reference_item){copy, value, false};
-    return EXIT_RIGHT;
+    if (complete)
+        reference->items[reference->count++] = item;
+    else
+        free_item(&item);
+    return complete;
+}
+
+static int add_item(reference *reference, const char *name, iv_value value) {
+    return add_recorded(reference, name, NULL, NULL, value) ? EXIT_RIGHT : out_of_memory();
+}
+
+void sort_recorded(reference *reference) {
+    if (reference->count > 0)
+        qsort(reference->items, (size_t)reference->count, sizeof *reference->items, compare_items);
 }
 
 void free_reference(reference *reference) {
-    for (int i = 0; i < reference->count; i++) {
-        free(reference->items[i].name);
-        iv_value_release(&reference->items[i].value);
-    }
+    for (int i = 0; i < reference->count; i++)
+        free_item(&reference->items[i]);
     free(reference->items);
     *reference = (struct reference){0};
 }
@@ -158,7 +182,6 @@ int read_reference(const char *path, const iv_model *model, const iv_inspection 
         fprintf(stderr, "invar: reference %s holds no value of the model\n", path);
         code = EXIT_FAILED;
     }
-    if (reference->count > 0)
-        qsort(reference->items, (size_t)reference->count, sizeof *reference->items, compare_items);
+    sort_recorded(reference);
     return code;
 }

@@ -8,10 +8,17 @@ typedef struct reference {
     int count, capacity;
     struct reference_item {
         char *name;
+        char *node, *op; /* what made it; NULL where that is not known */
         iv_value value;
         bool used; /* a value of the graph has the name */
-    } * items;     /* in the order of names */
+    } * items;     /* in the order of names, once that is wanted */
 } reference;
+
+/** Adds a value, whose reference it takes also when it fails; `node` and `op` may be NULL. False when memory runs out. */
+bool add_recorded(reference *reference, const char *name, const char *node, const char *op,
+                  iv_value value);
+/** Puts the items in the order of names, for find_recorded. */
+void sort_recorded(reference *reference);
 
 /** Reads a .npz file with arrays named like values, or a folder: with NAME.npy files (a '/' in a
  * name is a subfolder, or '_'), or with input_0.pb, … and output_0.pb, … in the order of the model,

@@ -40,17 +40,12 @@ static void leave_interrupts(void) {
 
 /* ---- models and sessions ---- */
 
-int open_running(const arguments *arguments, const iv_model_options *model,
-                 const iv_session_options *session, running *running) {
+static int load_model(const arguments *arguments, const iv_model_options *model,
+                      const iv_session_options *session, running *running) {
     iv_error error;
-    iv_session_options options = *session;
-    *running = (struct running){0};
-    int code = open_device(arguments, &options, &running->device);
-    if (code != EXIT_RIGHT)
-        return code;
     double start = now_ns();
     if (iv_model_load(arguments->positional[0], model, &running->model, &error) != IV_OK ||
-        iv_session_create(running->model, &options, &running->session, &error) != IV_OK)
+        iv_session_create(running->model, session, &running->session, &error) != IV_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
     catch_interrupts(running->session);
@@ -59,6 +54,20 @@ int open_running(const arguments *arguments, const iv_model_options *model,
     if (running->inputs == NULL || running->outputs == NULL)
         return out_of_memory();
     return EXIT_RIGHT;
+}
+
+int open_running(const arguments *arguments, const iv_model_options *model,
+                 const iv_session_options *session, running *running) {
+    iv_session_options options = *session;
+    *running = (struct running){0};
+    int code = open_device(arguments, &options, &running->device);
+    return code == EXIT_RIGHT ? load_model(arguments, model, &options, running) : code;
+}
+
+int open_running_on_cpu(const arguments *arguments, const iv_model_options *model,
+                        const iv_session_options *session, running *running) {
+    *running = (struct running){0};
+    return load_model(arguments, model, session, running);
 }
 
 static void release_outputs(running *running) {

@@ -17,6 +17,9 @@ typedef struct running {
  * code; `close_running` in both cases. */
 int open_running(const arguments *arguments, const iv_model_options *model,
                  const iv_session_options *session, running *running);
+/** The same on the CPU, whatever the arguments say of devices. */
+int open_running_on_cpu(const arguments *arguments, const iv_model_options *model,
+                        const iv_session_options *session, running *running);
 void close_running(running *running);
 
 /** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes
