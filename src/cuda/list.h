@@ -21,6 +21,7 @@
     family(quantize) \
     family(select) \
     family(matmul) \
+    family(conv) \
     family(web) \
     family(reduce) \
     family(softmax) \

@@ -25,11 +25,11 @@ static inline iv_value_id add_scalar(builder *b, float value) {
 }
 
 static inline void add_floats(iv_attributes *attributes, const char *name, float value) {
-    MUST(iv_attributes_add_floats(attributes, name, false, 1, &value, error));
+    MUST(iv_attributes_add_floats(attributes, name, true, 1, &value, error));
 }
 
 static inline void add_int(iv_attributes *attributes, const char *name, int64_t value) {
-    MUST(iv_attributes_add_ints(attributes, name, false, 1, &value, error));
+    MUST(iv_attributes_add_ints(attributes, name, true, 1, &value, error));
 }
 
 /* Makes the graph one node, runs that on the device with each shape of tiles from `first` to `last`

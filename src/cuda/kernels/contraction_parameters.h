@@ -53,45 +53,42 @@ typedef struct iv_cuda_matmul {
 /* Convolutions as products: rows are the output channels of a group, columns the output positions
  * of all samples, k runs over kernel positions and at each over the group's input channels; a batch
  * is a group. `b` of the base is not used: column j and k give an element of x or, in the padding,
- * +0. Of y, a row is a channel's positions, y_row = positions. */
+ * +0. A row of y is a channel's positions. */
 typedef struct iv_cuda_convolution {
     iv_cuda_contraction base;
     const float *x;
     int64_t x_sample, x_group, x_channel, x_steps[IV_CUDA_CONV_AXES]; /* in elements */
     int64_t a_group;                                                  /* from group to group */
     int64_t y_sample;
-    int32_t channels; /* of a group's input */
+    int64_t w_steps[IV_CUDA_CONV_AXES]; /* where weights are not packed: a's steps are those of
+                                           outputs and channels */
+    int32_t channels;                   /* of a group's input; at least 1 */
     int32_t in[IV_CUDA_CONV_AXES], stride[IV_CUDA_CONV_AXES], dilation[IV_CUDA_CONV_AXES];
     int32_t begin[IV_CUDA_CONV_AXES];
     iv_cuda_divisor positions, out[IV_CUDA_CONV_AXES], kernel[IV_CUDA_CONV_AXES];
     iv_cuda_divisor chain; /* the channels again */
-    int32_t whole_taps;    /* every tile's k belong to one kernel position */
+    int64_t quads;         /* of positions of a channel, for kernels whose threads take four */
 } iv_cuda_convolution;
 
-/* Convolutions by threads that take four positions of one output channel each, for groups with few
- * channels and for any number of axes. */
-typedef struct iv_cuda_direct_convolution {
-    iv_cuda_contraction base; /* m: output channels, n: positions, batches: samples */
+/* Convolutions over any number of axes with extents of any size: a thread takes one element. */
+typedef struct iv_cuda_any_convolution {
+    iv_cuda_contraction base; /* batches: samples, m: output channels, n: positions */
     const float *x, *w;
-    int64_t x_sample, x_channel, x_steps[IV_CUDA_RANK];
-    int64_t w_output, w_channel, w_steps[IV_CUDA_RANK];
-    int64_t groups_of_four; /* threads */
-    int64_t quads;          /* of a channel */
-    int64_t channels, taps;
+    int64_t x_sample, x_channel, w_output, w_channel;
+    int64_t channels, taps, group_outputs;
     int32_t rank, unused;
-    int64_t group_outputs;
+    int64_t x_steps[IV_CUDA_RANK], w_steps[IV_CUDA_RANK];
     int64_t in[IV_CUDA_RANK], out[IV_CUDA_RANK], kernel[IV_CUDA_RANK];
     int64_t stride[IV_CUDA_RANK], dilation[IV_CUDA_RANK], begin[IV_CUDA_RANK];
-} iv_cuda_direct_convolution;
+} iv_cuda_any_convolution;
 
-/* Weights w[output][channel][tap…] as a matrix [tap][channel][output], `pitch` outputs apart, for
- * each group. */
+/* Weights w[output][channel][tap...] of each group become a matrix [tap][channel][output], whose
+ * rows lie `pitch` elements apart. */
 typedef struct iv_cuda_pack_weights {
-    int64_t elements; /* groups * taps * channels * outputs */
     int64_t groups, outputs, channels, taps, pitch;
-    int64_t w_output, w_channel;
-    int32_t rank, unused;
-    int64_t kernel[IV_CUDA_CONV_AXES], w_steps[IV_CUDA_CONV_AXES];
+    int64_t w_output, w_channel, w_steps[IV_CUDA_CONV_AXES];
+    int64_t kernel[IV_CUDA_CONV_AXES];
+    int64_t across, down; /* squares of 32: along outputs, along channels and taps */
     const float *w;
     float *packed;
 } iv_cuda_pack_weights;

@@ -1,0 +1,147 @@
+/* Convolutions in f32 without tiles: for groups with few channels, and for whatever tiles do not
+ * take. And weights in the order of the chain. */
+#include "cuda/kernels/index.cuh"
+#include "cuda/kernels/patch.cuh"
+#include "numerics/scalar.h"
+
+/* A thread takes four positions of a channel. Groups with one channel have nothing that threads
+ * could share but what the cache holds. */
+IV_CUDA_KERNEL(iv_cuda_conv_f32_narrow, iv_cuda_convolution, p) {
+    const iv_cuda_contraction *base = &p->base;
+    int64_t samples = base->n / p->positions.divisor, outputs = base->batches * base->m;
+    IV_CUDA_EACH(index, samples * outputs * p->quads) {
+        int64_t sample = index, position = iv_cuda_take(&sample, p->quads) * 4;
+        int64_t output = iv_cuda_take(&sample, outputs), group = output;
+        int64_t row = iv_cuda_take(&group, base->m);
+        int left = (int)(p->positions.divisor - position), count = left < 4 ? left : 4;
+        const float *x = p->x + sample * p->x_sample + group * p->x_group;
+        const float *w = base->a.data + output * base->a.step;
+        int start[4][IV_CUDA_CONV_AXES];
+        float chains[4];
+        IV_CUDA_UNROLL
+        for (int j = 0; j < 4; j++) {
+            uint32_t rest = (uint32_t)position + (uint32_t)(j < count ? j : 0);
+            IV_CUDA_UNROLL
+            for (int d = IV_CUDA_CONV_AXES - 1; d >= 0; d--) {
+                uint32_t quotient = iv_cuda_divide(rest, &p->out[d]);
+                start[j][d] =
+                    (int)(rest - quotient * p->out[d].divisor) * p->stride[d] - p->begin[d];
+                rest = quotient;
+            }
+            chains[j] = 0.0f;
+        }
+        int tap[IV_CUDA_CONV_AXES];
+        int64_t end = base->k / p->channels;
+        IV_PATCH_EACH tap[d] = 0;
+        IV_CUDA_KEEP_LOOP
+        for (int64_t t = 0; t < end; t++) {
+            const float *from[4], *weight = w;
+            bool inside[4];
+            IV_CUDA_UNROLL
+            for (int j = 0; j < 4; j++) {
+                int64_t offset = 0;
+                inside[j] = true;
+                IV_PATCH_EACH {
+                    int at = start[j][d] + tap[d] * p->dilation[d];
+                    inside[j] = inside[j] && (unsigned)at < (unsigned)p->in[d];
+                    offset += at * p->x_steps[d];
+                }
+                from[j] = x + (inside[j] ? offset : 0);
+            }
+            IV_PATCH_EACH weight += tap[d] * p->w_steps[d];
+            IV_CUDA_KEEP_LOOP
+            for (int c = 0; c < p->channels; c++) {
+                float factor = weight[c * base->a.k_step];
+                IV_CUDA_UNROLL
+                for (int j = 0; j < 4; j++)
+                    chains[j] =
+                        iv_fma_f32(inside[j] ? from[j][c * p->x_channel] : 0.0f, factor, chains[j]);
+            }
+            bool carry = true;
+            IV_CUDA_UNROLL
+            for (int d = IV_CUDA_CONV_AXES - 1; d >= 0; d--) {
+                tap[d] += carry;
+                carry = tap[d] == (int)p->kernel[d].divisor;
+                tap[d] = carry ? 0 : tap[d];
+            }
+        }
+        iv_cuda_tail_place place;
+        iv_cuda_tail_begin(&base->tail, sample, &place);
+        place.row = group * base->m + row;
+        place.column = position;
+        iv_tile_store(base, &place,
+                      base->y + sample * p->y_sample + place.row * base->y_row + position, 4, count,
+                      base->vectors, chains);
+    }
+}
+
+/* Where tap `tap` of output position `position` lies in the input, if it does; and in the weights.
+ */
+IV_CUDA_FUNCTION bool find_tap(const iv_cuda_any_convolution *p, int64_t position, int64_t tap,
+                               int64_t *x_offset, int64_t *w_offset) {
+    bool inside = true;
+    *x_offset = *w_offset = 0;
+    IV_CUDA_KEEP_LOOP
+    for (int d = p->rank - 1; d >= 0; d--) {
+        int64_t t = iv_cuda_take(&tap, p->kernel[d]), o = iv_cuda_take(&position, p->out[d]);
+        int64_t at = o * p->stride[d] + t * p->dilation[d] - p->begin[d];
+        inside = inside && at >= 0 && at < p->in[d];
+        *x_offset += at * p->x_steps[d];
+        *w_offset += t * p->w_steps[d];
+    }
+    return inside;
+}
+
+IV_CUDA_KERNEL(iv_cuda_conv_f32_any, iv_cuda_any_convolution, p) {
+    const iv_cuda_contraction *base = &p->base;
+    IV_CUDA_EACH(index, base->batches * base->m * base->n) {
+        int64_t sample = index, position = iv_cuda_take(&sample, base->n);
+        int64_t output = iv_cuda_take(&sample, base->m), group = output;
+        iv_cuda_take(&group, p->group_outputs);
+        const float *x = p->x + sample * p->x_sample + group * p->channels * p->x_channel;
+        const float *w = p->w + output * p->w_output;
+        float chain = 0.0f;
+        for (int64_t t = 0; t < p->taps; t++) {
+            int64_t x_offset, w_offset;
+            bool inside = find_tap(p, position, t, &x_offset, &w_offset);
+            for (int64_t c = 0; c < p->channels; c++)
+                chain = iv_fma_f32(inside ? x[x_offset + c * p->x_channel] : 0.0f,
+                                   w[w_offset + c * p->w_channel], chain);
+        }
+        iv_cuda_tail_place place;
+        iv_cuda_tail_begin(&base->tail, sample, &place);
+        place.row = output;
+        place.column = position;
+        iv_tile_store(base, &place, base->y + index, 1, 1, false, &chain);
+    }
+}
+
+/* A block of 256 threads takes squares of 32 by 32: it reads along taps and channels, as weights
+ * mostly lie, and writes along outputs. */
+IV_CUDA_KERNEL(iv_cuda_conv_f32_pack, iv_cuda_pack_weights, p) {
+    IV_CUDA_SHARED float square[32][33];
+    const int lane = (int)threadIdx.x % 32, line = (int)threadIdx.x / 32;
+    const int64_t length = p->channels * p->taps;
+    for (int64_t index = blockIdx.x; index < p->groups * p->across * p->down; index += gridDim.x) {
+        int64_t group = index, down = iv_cuda_take(&group, p->down) * 32;
+        int64_t across = iv_cuda_take(&group, p->across) * 32;
+        int64_t channel = down + lane, rest = iv_cuda_take(&channel, p->taps);
+        int64_t offset = channel * p->w_channel;
+        for (int d = IV_CUDA_CONV_AXES - 1; d >= 0; d--)
+            offset += iv_cuda_take(&rest, p->kernel[d]) * p->w_steps[d];
+        for (int i = line; i < 32; i += 8) {
+            int64_t output = across + i;
+            if (output < p->outputs && down + lane < length)
+                square[lane][i] = p->w[(group * p->outputs + output) * p->w_output + offset];
+        }
+        IV_CUDA_BARRIER();
+        for (int i = line; i < 32; i += 8) {
+            channel = down + i;
+            int64_t tap = iv_cuda_take(&channel, p->taps);
+            if (across + lane < p->outputs && down + i < length)
+                p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + across +
+                          lane] = square[i][lane];
+        }
+        IV_CUDA_BARRIER();
+    }
+}

@@ -1,0 +1,345 @@
+/* Conv, alone or with element-wise nodes behind it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/site.h"
+#include "cuda/device.h"
+#include "cuda/list.h"
+#include "cuda/ops/tiles.h"
+#include "cuda/tail.h"
+#include "ops/convolution.h"
+
+static bool supports_conv(const iv_kernel_query *query, char *why) {
+    iv_site site = iv_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0)
+        return false;
+    const iv_fact *x = iv_site_fact(&site, query, 0);
+    if (x->dtype != IV_F32) {
+        snprintf(why, IV_WHY_BYTES, "convolutions of %s have no GPU kernel",
+                 iv_dtype_name(x->dtype));
+        return false;
+    }
+    if (query->outputs[0].dtype != x->dtype) {
+        snprintf(why, IV_WHY_BYTES, "the fused result is %s, not %s",
+                 iv_dtype_name(query->outputs[0].dtype), iv_dtype_name(x->dtype));
+        return false;
+    }
+    return site.body == NULL || iv_cuda_tail_supports(query, site.body, why);
+}
+
+static iv_status prepare_conv(const iv_kernel_query *query, void **state, iv_error *error) {
+    iv_site site = iv_site_of(query->node);
+    iv_cuda_tail_plan *plan;
+    if (site.body == NULL)
+        return IV_OK;
+    IV_TRY(iv_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
+    *state = plan;
+    return IV_OK;
+}
+
+static void release_conv(void *state) {
+    iv_cuda_tail_plan_destroy(state);
+}
+
+/* ---- what all kernels take ---- */
+
+/* A convolution as its kernels see it. */
+typedef struct convolution {
+    const iv_tensor *x, *w, *bias; /* bias may be NULL */
+    iv_tensor *y;
+    iv_conv_extents extents;
+    int64_t k; /* the chains' length */
+} convolution;
+
+static const float *floats(const iv_tensor *tensor) {
+    return (const float *)(const void *)tensor->data;
+}
+
+/* What happens behind the chains, with channels as rows and positions as columns. */
+static iv_status start_output(iv_call *call, const convolution *conv, iv_cuda_contraction *base,
+                              iv_cuda_work *work) {
+    iv_cuda_tail_role roles[IV_MAX_RANK];
+    for (int d = 0; d < conv->y->rank; d++)
+        roles[d] = d == 0 ? IV_CUDA_TAIL_BATCH : d == 1 ? IV_CUDA_TAIL_ROW : IV_CUDA_TAIL_COLUMN;
+    base->y = (float *)(void *)conv->y->data;
+    base->y_row = conv->extents.positions;
+    base->y_column = 1;
+    base->vectors = conv->extents.positions % 4 == 0 && (uintptr_t)base->y % 16 == 0;
+    base->alpha = base->beta = 1;
+    base->k = conv->k;
+    if (conv->bias != NULL) {
+        base->addend = floats(conv->bias);
+        base->addend_row = conv->bias->strides[0];
+    }
+    IV_TRY(iv_cuda_tail_start(call, call->state, conv->y, roles, &base->tail, work));
+    base->plain = base->addend == NULL && base->tail.code.count == 0;
+    iv_cuda_work_reads(work, conv->bias);
+    iv_cuda_work_reads(work, conv->x);
+    iv_cuda_work_writes(work, conv->y);
+    return IV_OK;
+}
+
+/* ---- 1x1 kernels on dense positions: a matrix product ---- */
+
+/* Samples with fewer positions than this fill tiles better when they are one row of positions. */
+#define LONG_ROW 1500
+
+static bool is_product(const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    bool dense = extents->groups == 1 && extents->taps == 1;
+    int64_t behind = 1;
+    for (int i = extents->axes - 1; i >= 0 && dense; i--) {
+        const iv_window_axis *axis = &extents->axis[i];
+        dense = axis->stride == 1 && axis->begin == 0 && axis->in == axis->out &&
+                (axis->in == 1 ||
+                 conv->x->strides[i + 2] == behind * conv->x->strides[extents->axes + 1]);
+        behind *= axis->in;
+    }
+    return dense && extents->axes > 0 && (extents->batch == 1 || extents->positions >= LONG_ROW);
+}
+
+static iv_status launch_product(iv_call *call, const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    iv_cuda_matmul matmul = {.rank = 1, .dims = {extents->batch}, .b_steps = {conv->x->strides[0]}};
+    iv_cuda_contraction *base = &matmul.base;
+    iv_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
+    IV_TRY(start_output(call, conv, base, &work));
+    iv_cuda_work_reads(&work, conv->w);
+    base->batches = extents->batch;
+    base->m = extents->group_outputs;
+    base->n = extents->positions;
+    matmul.y_batch = base->m * base->n;
+    base->a = (iv_cuda_operand){
+        .data = floats(conv->w), .step = conv->w->strides[0], .k_step = conv->w->strides[1]};
+    /* The position's step is that of the innermost axis that has more than one. */
+    int inner = extents->axes - 1;
+    while (inner > 0 && extents->axis[inner].in == 1)
+        inner--;
+    base->b = (iv_cuda_operand){.data = floats(conv->x),
+                                .step = conv->x->strides[inner + 2],
+                                .k_step = conv->x->strides[1]};
+    const iv_cuda_tile *tile = iv_cuda_tile_choose(
+        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
+    base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
+    return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+}
+
+/* ---- up to three axes ---- */
+
+static bool fits(int64_t value) {
+    return value >= 0 && value < INT32_MAX / 2;
+}
+
+/* Whether positions, taps and all that is computed of them are 32-bit numbers. */
+static bool is_small(const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    int64_t columns;
+    bool small =
+        extents->axes <= IV_CUDA_CONV_AXES && fits(conv->k) && fits(extents->group_inputs) &&
+        !__builtin_mul_overflow(extents->batch, extents->positions, &columns) && fits(columns);
+    for (int i = 0; i < extents->axes && small; i++) {
+        const iv_window_axis *axis = &extents->axis[i];
+        int64_t reach;
+        small = fits(axis->in) && fits(axis->begin < 0 ? -axis->begin : axis->begin) &&
+                !__builtin_mul_overflow(axis->out, axis->stride, &reach) && fits(reach) &&
+                !__builtin_mul_overflow(axis->kernel, axis->dilation, &reach) && fits(reach);
+    }
+    return small;
+}
+
+static iv_cuda_divisor divisor(int64_t value) {
+    return iv_cuda_divisor_of(value > 0 ? (uint32_t)value : 1);
+}
+
+static void fill_convolution(const convolution *conv, iv_cuda_convolution *to) {
+    const iv_conv_extents *extents = &conv->extents;
+    const iv_tensor *x = conv->x, *w = conv->w;
+    to->base.batches = extents->groups;
+    to->base.m = extents->group_outputs;
+    to->base.n = extents->batch * extents->positions;
+    to->x = floats(x);
+    to->x_sample = x->strides[0];
+    to->x_channel = x->strides[1];
+    to->x_group = extents->group_inputs * x->strides[1];
+    to->y_sample = extents->groups * extents->group_outputs * extents->positions;
+    to->channels = extents->group_inputs > 0 ? (int32_t)extents->group_inputs : 1;
+    to->chain = divisor(to->channels);
+    to->positions = divisor(extents->positions);
+    for (int d = 0; d < IV_CUDA_CONV_AXES; d++) {
+        int i = d - (IV_CUDA_CONV_AXES - extents->axes);
+        iv_window_axis none = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+        const iv_window_axis *axis = i >= 0 ? &extents->axis[i] : &none;
+        to->in[d] = (int32_t)axis->in;
+        to->stride[d] = (int32_t)axis->stride;
+        to->dilation[d] = (int32_t)axis->dilation;
+        to->begin[d] = (int32_t)axis->begin;
+        to->out[d] = divisor(axis->out);
+        to->kernel[d] = divisor(axis->kernel);
+        to->x_steps[d] = i >= 0 ? x->strides[i + 2] : 0;
+        to->w_steps[d] = i >= 0 ? w->strides[i + 2] : 0;
+    }
+    to->base.a =
+        (iv_cuda_operand){.data = floats(w), .step = w->strides[0], .k_step = w->strides[1]};
+    to->a_group = extents->group_outputs * w->strides[0];
+}
+
+/* Writes the weights in chain order, outputs side by side, to scratch memory. */
+static iv_status pack_weights(iv_call *call, const convolution *conv, iv_cuda_convolution *to) {
+    const iv_conv_extents *extents = &conv->extents;
+    int64_t length = extents->taps * extents->group_inputs;
+    iv_cuda_pack_weights pack = {
+        .groups = extents->groups,
+        .outputs = extents->group_outputs,
+        .channels = extents->group_inputs,
+        .taps = extents->taps,
+        .pitch = (extents->group_outputs + 3) / 4 * 4,
+        .w_output = conv->w->strides[0],
+        .w_channel = conv->w->strides[1],
+        .across = (extents->group_outputs + 31) / 32,
+        .down = (length + 31) / 32,
+        .w = floats(conv->w),
+    };
+    iv_cuda_work work = {.module = "conv_direct_f32",
+                         .kernel = "iv_cuda_conv_f32_pack",
+                         .parameters = &pack,
+                         .parameter_bytes = sizeof pack,
+                         .threads = 256};
+    int64_t bytes;
+    void *memory;
+    if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float),
+                               &bytes))
+        return iv_call_fail(call, IV_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
+    IV_TRY(iv_call_scratch(call, (size_t)bytes, &memory));
+    pack.packed = memory;
+    for (int d = 0; d < IV_CUDA_CONV_AXES; d++) {
+        pack.kernel[d] = to->kernel[d].divisor;
+        pack.w_steps[d] = to->w_steps[d];
+    }
+    work.blocks = iv_cuda_call_blocks(call, pack.groups * pack.across * pack.down);
+    iv_cuda_work_reads(&work, conv->w);
+    iv_cuda_work_touches(&work, memory, (size_t)bytes, true);
+    IV_TRY(iv_cuda_call_launch(call, &work));
+    to->base.a = (iv_cuda_operand){
+        .data = memory, .step = 1, .k_step = pack.pitch, .fetch = IV_CUDA_FETCH_VECTORS};
+    to->a_group = length * pack.pitch;
+    return IV_OK;
+}
+
+static iv_status launch_tiles(iv_call *call, const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    iv_cuda_convolution to = {0};
+    iv_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    fill_convolution(conv, &to);
+    IV_TRY(start_output(call, conv, &to.base, &work));
+    const iv_cuda_tile *tile =
+        iv_cuda_tile_choose(to.base.batches, to.base.m, to.base.n,
+                            call->target->queue->stream->device->multiprocessors);
+    bool packs = extents->taps > 1 && extents->group_inputs > 0;
+    if (packs)
+        IV_TRY(pack_weights(call, conv, &to));
+    if (!packs || tile->m < 4)
+        to.base.a.fetch = iv_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
+    if (packs)
+        iv_cuda_work_touches(&work, to.base.a.data,
+                             (size_t)(extents->groups * to.a_group) * sizeof(float), false);
+    else
+        iv_cuda_work_reads(&work, conv->w);
+    return iv_cuda_tile_launch(call, &work, "conv_f32", "iv_cuda_conv_f32_", tile, &to.base);
+}
+
+/* Groups in which tiles would be mostly empty. */
+static bool is_narrow(const iv_conv_extents *extents) {
+    return extents->groups > 1 && (extents->group_inputs == 1 || extents->group_outputs <= 4);
+}
+
+#define THREADS 128
+
+static iv_status launch_narrow(iv_call *call, const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    iv_cuda_convolution to = {0};
+    iv_cuda_work work = {.module = "conv_direct_f32",
+                         .kernel = "iv_cuda_conv_f32_narrow",
+                         .parameters = &to,
+                         .parameter_bytes = sizeof to,
+                         .threads = THREADS};
+    fill_convolution(conv, &to);
+    IV_TRY(start_output(call, conv, &to.base, &work));
+    iv_cuda_work_reads(&work, conv->w);
+    to.quads = (extents->positions + 3) / 4;
+    int64_t threads = extents->batch * extents->groups * extents->group_outputs * to.quads;
+    work.blocks = iv_cuda_call_blocks(call, (threads + THREADS - 1) / THREADS);
+    return iv_cuda_call_launch(call, &work);
+}
+
+/* ---- any number of axes ---- */
+
+static iv_status launch_any(iv_call *call, const convolution *conv) {
+    const iv_conv_extents *extents = &conv->extents;
+    const iv_tensor *x = conv->x, *w = conv->w;
+    iv_cuda_any_convolution to = {
+        .x = floats(x),
+        .w = floats(w),
+        .x_sample = x->strides[0],
+        .x_channel = x->strides[1],
+        .w_output = w->strides[0],
+        .w_channel = w->strides[1],
+        .channels = extents->group_inputs,
+        .taps = extents->taps,
+        .group_outputs = extents->group_outputs,
+        .rank = extents->axes,
+    };
+    iv_cuda_work work = {.module = "conv_direct_f32",
+                         .kernel = "iv_cuda_conv_f32_any",
+                         .parameters = &to,
+                         .parameter_bytes = sizeof to,
+                         .threads = THREADS};
+    for (int d = 0; d < extents->axes; d++) {
+        const iv_window_axis *axis = &extents->axis[d];
+        to.in[d] = axis->in;
+        to.out[d] = axis->out;
+        to.kernel[d] = axis->kernel;
+        to.stride[d] = axis->stride;
+        to.dilation[d] = axis->dilation;
+        to.begin[d] = axis->begin;
+        to.x_steps[d] = x->strides[d + 2];
+        to.w_steps[d] = w->strides[d + 2];
+    }
+    IV_TRY(start_output(call, conv, &to.base, &work));
+    iv_cuda_work_reads(&work, w);
+    to.base.batches = extents->batch;
+    to.base.m = extents->groups * extents->group_outputs;
+    to.base.n = extents->positions;
+    int64_t elements = iv_tensor_elements(conv->y);
+    work.blocks = iv_cuda_call_blocks(call, (elements + THREADS - 1) / THREADS);
+    return iv_cuda_call_launch(call, &work);
+}
+
+static iv_status launch_conv(iv_call *call) {
+    iv_site site = iv_site_of(call->node);
+    convolution conv = {.x = iv_site_tensor(&site, call, 0),
+                        .w = iv_site_tensor(&site, call, 1),
+                        .bias = iv_site_tensor(&site, call, 2)};
+    IV_TRY(iv_call_output(call, 0, &conv.y));
+    if (iv_tensor_elements(conv.y) == 0)
+        return IV_OK;
+    iv_conv_extents_of(site.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
+    conv.k = conv.extents.taps * conv.extents.group_inputs;
+    if (is_product(&conv))
+        return launch_product(call, &conv);
+    if (!is_small(&conv))
+        return launch_any(call, &conv);
+    return is_narrow(&conv.extents) ? launch_narrow(call, &conv) : launch_tiles(call, &conv);
+}
+
+#define CONV_KERNEL(op_name, op_domain, kernel_name)                                               \
+    {                                                                                              \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,        \
+        .prepare = prepare_conv, .release = release_conv, .launch = launch_conv                    \
+    }
+
+const iv_kernel iv_cuda_kernels_conv[] = {
+    CONV_KERNEL("Conv", "", "conv"),
+    CONV_KERNEL("Fused", "invar", "conv-fused"),
+    {0},
+};

@@ -1,0 +1,192 @@
+/* Convolutions on a device against their definition, bit for bit: without arguments over the fake
+ * driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "contraction_check.h"
+
+#define AXES 4
+
+typedef struct convolution {
+    int axes;
+    int64_t batch, channels, outputs, group;
+    int64_t in[AXES], kernel[AXES], stride[AXES], dilation[AXES], begin[AXES], end[AXES];
+    const char *auto_pad;
+    bool without_bias;
+} convolution;
+
+static iv_value_id add_conv(const setting *setting, builder *b, iv_dtype dtype,
+                            const convolution *conv, layout layout, iv_tensor **tensors) {
+    random_source *random = (random_source *)&setting->random;
+    int64_t x[2 + AXES] = {conv->batch, conv->channels};
+    int64_t w[2 + AXES] = {conv->outputs, conv->channels / conv->group};
+    int64_t pads[2 * AXES], strides[AXES], dilations[AXES];
+    for (int i = 0; i < conv->axes; i++) {
+        x[2 + i] = conv->in[i];
+        w[2 + i] = conv->kernel[i];
+        strides[i] = conv->stride[i] > 0 ? conv->stride[i] : 1;
+        dilations[i] = conv->dilation[i] > 0 ? conv->dilation[i] : 1;
+        pads[i] = conv->begin[i];
+        pads[conv->axes + i] = conv->end[i];
+    }
+    iv_value_id inputs[3];
+    iv_attributes attributes = {0};
+    inputs[0] = add_input(b, random, dtype, 2 + conv->axes, x, layout, tensors);
+    inputs[1] = add_input(b, random, dtype, 2 + conv->axes, w,
+                          (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
+    if (!conv->without_bias)
+        inputs[2] = add_input(b, random, dtype, 1, &conv->outputs, layout, tensors);
+    add_int(&attributes, "group", conv->group);
+    MUST(iv_attributes_add_ints(&attributes, "strides", false, conv->axes, strides, error));
+    MUST(iv_attributes_add_ints(&attributes, "dilations", false, conv->axes, dilations, error));
+    if (conv->auto_pad != NULL) {
+        iv_string text = {conv->auto_pad, strlen(conv->auto_pad)};
+        MUST(iv_attributes_add_strings(&attributes, "auto_pad", true, 1, &text, error));
+    } else
+        MUST(iv_attributes_add_ints(&attributes, "pads", false, 2 * conv->axes, pads, error));
+    return builder_node(b, "Conv", conv->without_bias ? 2 : 3, inputs, &attributes);
+}
+
+static void check_conv(setting *setting, iv_dtype dtype, const convolution *conv, layout layout,
+                       int first, int last, const char *what) {
+    builder b = builder_create();
+    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+    iv_value_id result = add_conv(setting, &b, dtype, conv, layout, tensors);
+    check_contraction(setting, &b, result, tensors, first, last, what);
+    release_all(tensors, IV_WALK_OPERANDS);
+    builder_destroy(&b);
+}
+
+static const convolution shapes[] = {
+    /* whole tiles of one tap, and not */
+    {2, 2, 64, 20, 1, {5, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 1, 16, 40, 1, {9, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 3, 3, 35, 1, {15, 15}, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, NULL, true},
+    {2, 2, 5, 6, 1, {9, 6}, {3, 2}, {2, 1}, {2, 3}, {2, 0}, {1, 4}, NULL, false},
+    {2, 2, 8, 12, 2, {6, 6}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 1, 24, 48, 3, {5, 5}, {1, 3}, {1, 1}, {1, 1}, {0, 1}, {0, 1}, NULL, true},
+    /* 1x1: products, flattened samples, strides */
+    {2, 1, 32, 50, 1, {7, 7}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 3, 33, 36, 1, {6, 6}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 2, 16, 9, 1, {7, 7}, {1, 1}, {2, 2}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 2, 20, 12, 4, {5, 4}, {1, 1}, {1, 1}, {1, 1}, {0}, {0}, NULL, false},
+    {2, 1, 4, 6, 1, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {1, 2, 5, 70, 1, {1600}, {1}, {1}, {1}, {0}, {0}, NULL, false},
+    /* depthwise, with a multiplier, narrow groups */
+    {2, 2, 9, 9, 9, {10, 7}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 1, 6, 6, 6, {9, 9}, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, NULL, true},
+    {2, 2, 4, 12, 4, {6, 5}, {3, 3}, {1, 2}, {2, 1}, {2, 1}, {2, 1}, NULL, false},
+    {2, 2, 12, 8, 4, {6, 5}, {2, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, NULL, false},
+    /* one, three and four axes */
+    {1, 3, 6, 7, 1, {31}, {5}, {2}, {3}, {4}, {5}, NULL, false},
+    {3, 2, 4, 10, 2, {5, 4, 6}, {2, 3, 2}, {1, 2, 1}, {2, 1, 1}, {1, 0, 1}, {0, 1, 0}, NULL, false},
+    {4,
+     1,
+     3,
+     4,
+     1,
+     {3, 4, 3, 2},
+     {2, 2, 1, 2},
+     {1, 2, 1, 1},
+     {1, 1, 1, 1},
+     {1, 0, 0, 1},
+     {0, 1, 0, 0},
+     NULL,
+     false},
+    {1, 2, 4, 4, 4, {11}, {4}, {1}, {1}, {3}, {0}, NULL, true},
+    /* paddings by name, and one that only sees padding */
+    {2, 2, 4, 5, 1, {7, 8}, {3, 4}, {2, 3}, {1, 1}, {0}, {0}, "SAME_UPPER", false},
+    {2, 2, 4, 5, 1, {7, 8}, {2, 4}, {2, 1}, {1, 2}, {0}, {0}, "SAME_LOWER", false},
+    {2, 1, 4, 5, 1, {7, 8}, {3, 3}, {1, 1}, {1, 1}, {0}, {0}, "VALID", false},
+    {2, 1, 3, 5, 1, {2, 2}, {2, 2}, {1, 1}, {1, 1}, {4, 4}, {4, 4}, NULL, false},
+    /* nothing to add, and nothing at all */
+    {2, 2, 0, 3, 1, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+    {2, 0, 4, 3, 1, {4, 4}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, NULL, false},
+};
+#define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
+
+static void test_shapes(void **unused) {
+    setting setting = set_up();
+    for (int i = 0; i < SHAPES; i++) {
+        char what[32];
+        snprintf(what, sizeof what, "convolution %d", i);
+        check_conv(&setting, IV_F32, &shapes[i], PACKED, -1, iv_cuda_tile_count() - 1, what);
+        for (int layout = 1; layout < LAYOUTS; layout++)
+            check_conv(&setting, IV_F32, &shapes[i], (enum layout)layout, -1, -1, what);
+    }
+    tear_down(&setting);
+}
+
+/* More than one tile along both axes, for every shape of tiles. */
+static void test_tiles(void **unused) {
+    setting setting = set_up();
+    for (int tile = 0; tile < iv_cuda_tile_count(); tile++) {
+        const iv_cuda_tile *shape = iv_cuda_tile_at(tile);
+        convolution conv = {2,      1,      16,     shape->m + 5, 1,      {8, shape->n / 8 + 3},
+                            {2, 2}, {1, 1}, {1, 1}, {1, 0},       {0, 1}, NULL,
+                            false};
+        check_conv(&setting, IV_F32, &conv, PACKED, tile, tile, shape->name);
+        conv.batch = 3;
+        conv.channels = 9;
+        check_conv(&setting, IV_F32, &conv, PACKED, tile, tile, shape->name);
+    }
+    tear_down(&setting);
+}
+
+static iv_value_id add_statistics(setting *setting, builder *b, int64_t channels, iv_value_id value,
+                                  iv_tensor **tensors) {
+    iv_value_id inputs[5] = {value};
+    for (int i = 1; i < 5; i++) {
+        inputs[i] = add_input(b, &setting->random, IV_F32, 1, &channels, PACKED, tensors);
+        float *data = (float *)(void *)tensors[b->graph->input_count - 1]->data;
+        for (int64_t j = 0; j < channels; j++)
+            data[j] = (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64;
+    }
+    return builder_node(b, "BatchNormalization", 5, inputs, NULL);
+}
+
+/* Residuals, factors of batch normalisation and bounds behind convolutions of all kinds. */
+static void test_tails(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 2 * SHAPES; round++) {
+        const convolution *conv = &shapes[round % SHAPES];
+        builder b = builder_create();
+        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        iv_value_id value = add_conv(&setting, &b, IV_F32, conv, PACKED, tensors);
+        if (round % 2 == 0)
+            value = add_statistics(&setting, &b, conv->outputs, value, tensors);
+        builder_finish(&b);
+        const iv_fact *fact = &b.graph->values[value].fact;
+        int64_t dims[IV_MAX_RANK];
+        assert_true(iv_fact_is_concrete(fact, dims));
+        value = builder_binary(&b, "Add", value,
+                               add_input(&b, &setting.random, IV_F32, fact->rank, dims,
+                                         (enum layout)(round % LAYOUTS), tensors));
+        value =
+            round % 3 != 0
+                ? builder_unary(&b, "Relu", value)
+                : builder_node(&b, "Clip", 3,
+                               (iv_value_id[]){value, add_scalar(&b, 0), add_scalar(&b, 6)}, NULL);
+        char what[32];
+        snprintf(what, sizeof what, "tail %d", round);
+        check_contraction(&setting, &b, value, tensors, -1,
+                          round % 8 == 0 ? iv_cuda_tile_count() - 1 : -1, what);
+        release_all(tensors, IV_WALK_OPERANDS);
+        builder_destroy(&b);
+    }
+    tear_down(&setting);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        library = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_tails),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
