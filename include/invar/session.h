@@ -24,7 +24,7 @@ typedef struct iv_node_event {
     int64_t end_ns;
     int output_count;
     const char *const *output_names; /**< NULL for an output that nobody wants */
-    iv_value *outputs;    /**< the observer may replace a value by one of the same type and extents (release the old
+    iv_value *outputs;    /**< NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the old
                                one first). Tensors are valid until the observer returns: their memory is used again */
     int64_t output_bytes; /**< of all its outputs, or of a transfer */
     bool on_device;       /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
@@ -37,6 +37,21 @@ typedef struct iv_node_event {
 
 /** Called after every node. A status other than IV_OK ends the run with that status (the observer fills the error). */
 typedef iv_status iv_observer(void *context, iv_node_event *event, iv_error *error);
+
+/** What a device did, for a task observer. */
+typedef struct iv_task_span {
+    const char *task;  /**< the kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device */
+    const char *name;  /**< the node that it was for, or with IV_TRANSFER the value; NULL: for none, such as what an observer is shown */
+    const char *op;    /**< that node's operator, or IV_TRANSFER; NULL where `name` is. Both live as long as the model */
+    int depth;         /**< of the node: 0 in the model's own graph */
+    int stream;        /**< counted from 0: tasks of one stream come one after the other */
+    int64_t start_ns;  /**< by the clock of iv_node_event, to within some 20 us in all spans of a run alike */
+    int64_t end_ns;
+} iv_task_span;
+
+/** Called after every run on a device with all that it did, in the order in which it was told to. A status other than IV_OK is
+ * that of the run. */
+typedef iv_status iv_task_observer(void *context, const iv_task_span *spans, size_t count, iv_error *error);
 
 /** How a device is given the steps of a run. The bits are the same. */
 typedef enum iv_graph_mode {
@@ -84,10 +99,17 @@ typedef struct iv_session_options {
     /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent launch,
      * compute capability 9.0 and later). */
     bool dependent_launch;
+    /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it: events have
+     * no outputs. */
+    bool observer_times_only;
+    /** NULL for none. Steps are then given to the device one by one, whatever `graphs` says, with a mark before and behind each
+     * task, which takes some microseconds. */
+    iv_task_observer *task_observer;
+    void *task_observer_context;
 } iv_session_options;
 
 #define IV_SESSION_OPTIONS_DEFAULT                                                                 \
-    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, IV_GRAPHS_AUTO, true }
+    { sizeof(iv_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, IV_GRAPHS_AUTO, true, false, NULL, NULL }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 IV_API IV_MUST_CHECK iv_status iv_session_create(iv_model *model, const iv_session_options *options,

@@ -10,8 +10,9 @@ typedef struct mark {
 
 struct iv_cuda_trace {
     iv_cuda_device *device;
+    iv_cuda_event *origin; /* NULL: the start of the first task */
     mark *marks;
-    size_t count, capacity; /* marks[count] is the task between begin and end */
+    size_t count, capacity; /* marks[count] is the task between begin and end; those from there on keep events for later */
 };
 
 iv_status iv_cuda_trace_create(iv_cuda_device *device, iv_cuda_trace **trace, iv_error *error) {
@@ -32,12 +33,20 @@ static void clear(mark *mark) {
 void iv_cuda_trace_destroy(iv_cuda_trace *trace) {
     if (trace == NULL)
         return;
-    /* One more than counted: a task may have failed after its beginning. */
-    for (size_t i = 0; i <= trace->count && i < trace->capacity; i++)
+    for (size_t i = 0; i < trace->capacity; i++)
         clear(&trace->marks[i]);
+    iv_cuda_event_destroy(trace->origin);
     iv_free(trace->marks);
     iv_cuda_device_release(trace->device);
     iv_free(trace);
+}
+
+iv_status iv_cuda_trace_restart(iv_cuda_trace *trace, iv_cuda_stream *stream, iv_error *error) {
+    trace->count = 0;
+    if (trace->origin == NULL)
+        IV_TRY(iv_cuda_event_create(trace->device, true, &trace->origin, error));
+    IV_TRY(iv_cuda_event_record(trace->origin, stream, error));
+    return iv_cuda_event_synchronize(trace->origin, error);
 }
 
 int iv_cuda_trace_count(const iv_cuda_trace *trace) {
@@ -48,8 +57,9 @@ iv_status iv_cuda_trace_span(const iv_cuda_trace *trace, int index, iv_cuda_span
                              iv_error *error) {
     const mark *mark = &trace->marks[index];
     *span = (iv_cuda_span){.name = mark->name, .step = mark->step};
-    IV_TRY(iv_cuda_event_elapsed(trace->marks[0].start, mark->start, &span->start_ns, error));
-    return iv_cuda_event_elapsed(trace->marks[0].start, mark->end, &span->end_ns, error);
+    const iv_cuda_event *origin = trace->origin != NULL ? trace->origin : trace->marks[0].start;
+    IV_TRY(iv_cuda_event_elapsed(origin, mark->start, &span->start_ns, error));
+    return iv_cuda_event_elapsed(origin, mark->end, &span->end_ns, error);
 }
 
 iv_status iv_cuda_trace_begin(iv_cuda_trace *trace, iv_cuda_stream *stream,

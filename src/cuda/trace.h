@@ -8,7 +8,7 @@
 typedef struct iv_cuda_span {
     const char *name; /* of the task; belongs to the device */
     int step;
-    double start_ns; /* since the trace's first task began */
+    double start_ns; /* since the trace was restarted, or if it never was, since its first task began */
     double end_ns;
 } iv_cuda_span;
 
@@ -17,6 +17,9 @@ typedef struct iv_cuda_span {
 iv_status iv_cuda_trace_create(iv_cuda_device *device, iv_cuda_trace **trace, iv_error *error);
 /** NULL is allowed. */
 void iv_cuda_trace_destroy(iv_cuda_trace *trace);
+/** Forgets all tasks, which the stream must have done, and waits for the stream: times count from then. Between iv_cuda_enter
+ * and iv_cuda_leave. */
+iv_status iv_cuda_trace_restart(iv_cuda_trace *trace, iv_cuda_stream *stream, iv_error *error);
 int iv_cuda_trace_count(const iv_cuda_trace *trace);
 /** Task `index` in the order of launching; the stream must have done it. */
 iv_status iv_cuda_trace_span(const iv_cuda_trace *trace, int index, iv_cuda_span *span,

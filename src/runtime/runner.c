@@ -178,8 +178,10 @@ static iv_status bring_constant(iv_runner *runner, iv_value_id value, iv_error *
     iv_tensor *constant = runner->plan->facts[value].constant;
     iv_lane *lane = runner->settings->placement.lane;
     if (constant == runner->program->graph->values[value].fact.constant)
-        return iv_program_constant(runner->program, value, lane, &runner->plan->constants[value], error);
-    return iv_lane_to_device(lane, constant, &runner->plan->constants[value], error);
+        IV_TRY(iv_program_constant(runner->program, value, lane, &runner->plan->constants[value], error));
+    else
+        IV_TRY(iv_lane_to_device(lane, constant, &runner->plan->constants[value], error));
+    return iv_runner_note_tasks(runner, runner->program->graph->values[value].name, IV_TRANSFER, error);
 }
 
 static iv_status make_copy(iv_runner *runner, iv_value_id value, iv_side side, bool planned,
@@ -217,6 +219,7 @@ iv_status iv_runner_bring(iv_runner *runner, iv_value_id value, iv_side side, bo
                               runner->program->graph->values[value].name, side == IV_DEVICE ? "device" : "host");
     }
     runner->values[iv_copy_index(runner->program, side, value)] = iv_value_of_tensor(tensor);
+    IV_TRY(iv_runner_note_tasks(runner, runner->program->graph->values[value].name, IV_TRANSFER, error));
     return iv_runner_observe_transfer(runner, value, side,
                                       iv_tensor_elements(tensor) * (int64_t)iv_dtype_size(tensor->dtype), start,
                                       error);
@@ -274,6 +277,7 @@ static iv_status launch(iv_runner *runner, size_t index, iv_call *call, const iv
         aim(runner, index, call);
     int64_t start = settings->observer != NULL ? iv_now_ns() : 0;
     IV_TRY(iv_call_run(call, kernel != NULL ? kernel->launch : call->node->op->eval));
+    IV_TRY(iv_runner_note_tasks(runner, call->node->name, call->node->op->name, call->error));
     iv_status status = check_aliases(runner, call);
     if (status != IV_OK || settings->observer == NULL)
         return status;
@@ -484,12 +488,12 @@ static iv_status check_interrupt(const iv_runner *runner, const iv_step *step, i
                    step->node->op->name);
 }
 
-/* Whether tasks can be recorded here: an observer wants each node for itself, and what is inside a recorded step is recorded
+/* Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside a recorded step is recorded
  * with it. */
 static bool may_replay(const iv_runner *runner) {
     const iv_lane *lane = runner->settings->placement.lane;
     return runner->settings->graphs != IV_GRAPHS_OFF && runner->settings->observer == NULL && lane != NULL &&
-           lane->queue.record == NULL;
+           runner->settings->task_times == NULL && lane->queue.record == NULL;
 }
 
 static iv_status run_steps(iv_runner *runner, const iv_value *inputs, iv_error *error) {

@@ -26,6 +26,8 @@ typedef struct iv_run_settings {
     iv_placement placement;
     iv_graph_mode graphs;
     bool require_device;     /* a step that cannot run on the device is an error */
+    bool observer_times_only; /* events have no outputs */
+    struct iv_task_times *task_times; /* measures every task; NULL for none */
     bool device_outputs;     /* outputs of the session's runs stay where they are made */
 } iv_run_settings;
 

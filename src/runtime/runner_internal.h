@@ -53,6 +53,8 @@ iv_status iv_runner_observe(iv_runner *runner, iv_call *call, const char *kernel
 /** Tells the observer of a transfer. */
 iv_status iv_runner_observe_transfer(const iv_runner *runner, iv_value_id value, iv_side to, int64_t bytes,
                                      int64_t start, iv_error *error);
+/** Where tasks are measured: says that those since the last call were for this node, or with IV_TRANSFER this value. */
+iv_status iv_runner_note_tasks(const iv_runner *runner, const char *name, const char *op, iv_error *error);
 /** Whether somebody asked for an end. */
 bool iv_runner_interrupted(const iv_runner *runner);
 /** The monotonic clock. */

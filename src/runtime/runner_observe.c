@@ -3,11 +3,17 @@
 
 #include "base/allocation.h"
 #include "runtime/runner_internal.h"
+#include "runtime/task_times.h"
 
 int64_t iv_now_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+iv_status iv_runner_note_tasks(const iv_runner *runner, const char *name, const char *op, iv_error *error) {
+    iv_task_times *times = runner->settings->task_times;
+    return times != NULL ? iv_task_times_note(times, name, op, runner->depth, error) : IV_OK;
 }
 
 /* Whether a value can stand in for another: the plan has settled kind, dtype and extents. */
@@ -39,7 +45,7 @@ static iv_status on_host(const iv_runner *runner, iv_value value, iv_value *show
         return status;
     }
     *shown = iv_value_of_tensor(copy);
-    return IV_OK;
+    return iv_runner_note_tasks(runner, NULL, NULL, error);
 }
 
 /* Whether both are the same object. */
@@ -58,7 +64,7 @@ static iv_status call_observer(const iv_runner *runner, iv_call *call, iv_node_e
     iv_status status =
         runner->settings->observer(runner->settings->observer_context, event, call->error);
     iv_memory_budget_enter(budget);
-    for (int i = 0; i < call->output_count && status == IV_OK; i++) {
+    for (int i = 0; shown != NULL && i < call->output_count && status == IV_OK; i++) {
         if (!same_type(shown[i], before[i]))
             status = iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
                                   "the observer replaced output %d by a value of another type or shape", i);
@@ -76,15 +82,36 @@ static void describe_outputs(const iv_runner *runner, const iv_call *call, iv_no
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] == IV_NO_VALUE)
             continue;
-        names[i] = runner->program->graph->values[node->outputs[i]].name;
+        if (names != NULL)
+            names[i] = runner->program->graph->values[node->outputs[i]].name;
         if (call->outputs[i].kind == IV_KIND_TENSOR)
             event->output_bytes += iv_tensor_elements(call->outputs[i].tensor) *
                                    (int64_t)iv_dtype_size(call->outputs[i].tensor->dtype);
     }
 }
 
+static iv_node_event node_event(const iv_runner *runner, const iv_call *call, const char *kernel, int64_t start,
+                                int64_t end) {
+    return (iv_node_event){.name = call->node->name,
+                           .op = call->node->op->name,
+                           .kernel = kernel,
+                           .depth = runner->depth,
+                           .start_ns = start,
+                           .end_ns = end,
+                           .on_device = call->target != NULL};
+}
+
+/* For an observer that looks at no output. */
+static iv_status observe_times(iv_runner *runner, iv_call *call, iv_node_event *event) {
+    describe_outputs(runner, call, event, NULL);
+    return call_observer(runner, call, event, call->outputs, NULL);
+}
+
 iv_status iv_runner_observe(iv_runner *runner, iv_call *call, const char *kernel, int64_t start, int64_t end) {
     const iv_node *node = call->node;
+    iv_node_event event = node_event(runner, call, kernel, start, end);
+    if (runner->settings->observer_times_only)
+        return observe_times(runner, call, &event);
     size_t count = (size_t)node->output_count;
     iv_value *before = iv_allocate_array(2 * count, sizeof *before);
     const char **names = iv_allocate_array(count, sizeof *names);
@@ -97,15 +124,8 @@ iv_status iv_runner_observe(iv_runner *runner, iv_call *call, const char *kernel
         shown[i] = iv_value_retain(before[i]);
     }
     if (status == IV_OK) {
-        iv_node_event event = {.name = node->name,
-                               .op = node->op->name,
-                               .kernel = kernel,
-                               .depth = runner->depth,
-                               .start_ns = start,
-                               .end_ns = end,
-                               .output_count = node->output_count,
-                               .output_names = names,
-                               .on_device = call->target != NULL};
+        event.output_count = node->output_count;
+        event.output_names = names;
         describe_outputs(runner, call, &event, names);
         status = call_observer(runner, call, &event, before, shown);
     }

@@ -8,12 +8,15 @@
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/runner.h"
+#include "runtime/task_times.h"
 
 struct iv_session {
     iv_model *model;
     iv_lane *lane;
     char *force_cpu;
     iv_run_settings settings;
+    iv_task_observer *task_observer;
+    void *task_observer_context;
     iv_run_control control;
     iv_memory_budget *budget;
     iv_runner *runner;
@@ -47,7 +50,11 @@ static iv_status open_lane(iv_session *session, const iv_session_options *option
     IV_TRY(iv_lane_create(options->device->cuda, options->stream, &session->lane, error));
     session->lane->queue.dependent_launch = options->dependent_launch;
     placement->lane = session->lane;
-    return IV_OK;
+    session->task_observer = options->task_observer;
+    session->task_observer_context = options->task_observer_context;
+    return session->task_observer != NULL
+               ? iv_task_times_create(session->lane, &session->settings.task_times, error)
+               : IV_OK;
 }
 
 static iv_status fill_session(iv_session *session, const iv_session_options *options, iv_error *error) {
@@ -83,6 +90,7 @@ iv_status iv_session_create(iv_model *model, const iv_session_options *given, iv
     fresh->model = iv_model_retain(model);
     fresh->settings.observer = options.observer;
     fresh->settings.observer_context = options.observer_context;
+    fresh->settings.observer_times_only = options.observer_times_only;
     fresh->settings.control = &fresh->control;
     fresh->control.iteration_limit = options.iteration_limit != 0 ? options.iteration_limit : INT64_MAX;
     iv_status status = iv_memory_limit_begin(options.memory_limit, &fresh->budget, error);
@@ -104,6 +112,7 @@ void iv_session_destroy(iv_session *session) {
         return;
     iv_runner_destroy(session->runner);
     iv_workers_destroy(session->settings.workers);
+    iv_task_times_destroy(session->settings.task_times);
     iv_lane_destroy(session->lane);
     iv_free(session->force_cpu);
     iv_free(session->symbols);
@@ -192,12 +201,20 @@ static iv_status run_where_placed(iv_session *session, const iv_value *inputs, i
     bool host_outputs = !session->settings.device_outputs;
     if (lane == NULL)
         return iv_runner_run(session->runner, host_outputs, inputs, outputs, error);
+    iv_task_times *times = session->settings.task_times;
     IV_TRY(iv_cuda_enter(lane->device, error));
-    iv_status status = iv_runner_run(session->runner, host_outputs, inputs, outputs, error);
+    iv_status status = times != NULL ? iv_task_times_begin(times, error) : IV_OK;
+    if (status == IV_OK)
+        status = iv_runner_run(session->runner, host_outputs, inputs, outputs, error);
     iv_status waited = iv_lane_wait(lane, status == IV_OK ? error : NULL);
     status = status == IV_OK ? waited : status;
     iv_status faults = iv_runner_check_faults(session->runner, status == IV_OK ? error : NULL);
-    status = iv_cuda_leave(lane->device, status == IV_OK ? faults : status, error);
+    status = status == IV_OK ? faults : status;
+    if (times != NULL)
+        iv_task_times_end(times);
+    if (times != NULL && status == IV_OK)
+        status = iv_task_times_report(times, session->task_observer, session->task_observer_context, error);
+    status = iv_cuda_leave(lane->device, status, error);
     for (int i = 0; i < session->model->output_count && status != IV_OK; i++)
         iv_value_release(&outputs[i]);
     return status;
