@@ -104,6 +104,62 @@ static bool is_one_run(const iv_walk *walk, size_t size) {
            walk->steps[1][0] == (int64_t)size;
 }
 
+/* The dimension along which the source is contiguous, if it is long enough for tiles and not the
+ * target's last; -1 else. */
+static int transposed_dimension(const iv_walk *walk, int64_t size) {
+    int last = walk->rank - 1;
+    if (walk->steps[0][last] != size || walk->dims[last] < IV_CUDA_TILE / 2)
+        return -1;
+    for (int d = 0; d < last; d++) {
+        if (walk->steps[1][d] == size && walk->dims[d] >= IV_CUDA_TILE / 2)
+            return d;
+    }
+    return -1;
+}
+
+static iv_status launch_transposition(const iv_cuda_queue *queue, int step, const iv_walk *walk,
+                                      int dimension, const iv_tensor *to, const iv_tensor *from,
+                                      iv_error *error) {
+    int last = walk->rank - 1;
+    const iv_tensor *operands[2] = {to, from};
+    iv_cuda_transposition parameters = {.rows = walk->dims[dimension],
+                                        .columns = walk->dims[last],
+                                        .to_step = walk->steps[0][dimension],
+                                        .from_step = walk->steps[1][last]};
+    /* The matrices' first elements: the walk without the two dimensions. */
+    iv_walk batch = {.operands = 2, .elements = 1, .data = {walk->data[0], walk->data[1]}};
+    for (int d = 0; d < last; d++) {
+        if (d == dimension)
+            continue;
+        batch.dims[batch.rank] = walk->dims[d];
+        batch.elements *= walk->dims[d];
+        for (int i = 0; i < 2; i++)
+            batch.steps[i][batch.rank] = walk->steps[i][d];
+        batch.rank++;
+    }
+    if (batch.rank == 0)
+        batch.dims[batch.rank++] = 1;
+    iv_cuda_box_of_walk(&parameters.batch, &batch, operands);
+    parameters.row_tiles = (parameters.rows + IV_CUDA_TILE - 1) / IV_CUDA_TILE;
+    parameters.column_tiles = (parameters.columns + IV_CUDA_TILE - 1) / IV_CUDA_TILE;
+    parameters.tiles = batch.elements * parameters.row_tiles * parameters.column_tiles;
+    char name[32];
+    snprintf(name, sizeof name, "iv_cuda_transpose_%d", 8 * (int)iv_dtype_size(to->dtype));
+    const iv_cuda_kernel *kernel;
+    IV_TRY(iv_cuda_kernel_find(queue->stream->device, "transpose", name, sizeof parameters, &kernel,
+                               error));
+    iv_cuda_range ranges[] = {iv_cuda_tensor_range(to, true), iv_cuda_tensor_range(from, false)};
+    iv_cuda_task task = {.kind = IV_CUDA_KERNEL,
+                         .step = step,
+                         .kernel = {.kernel = kernel,
+                                    .grid = {block_count(queue, parameters.tiles), 1, 1},
+                                    .block = {THREADS, 1, 1},
+                                    .parameters = &parameters,
+                                    .range_count = 2,
+                                    .ranges = ranges}};
+    return iv_cuda_launch(queue, &task, error);
+}
+
 iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cuda_kernel *kernel,
                               const iv_tensor *to, const iv_tensor *from, iv_error *error) {
     if (is_empty(to))
@@ -120,6 +176,9 @@ iv_status iv_cuda_launch_copy(const iv_cuda_queue *queue, int step, const iv_cud
                                       .bytes = (size_t)walk.elements * size}};
         return iv_cuda_launch(queue, &task, error);
     }
+    int dimension = transposed_dimension(&walk, (int64_t)size);
+    if (dimension >= 0)
+        return launch_transposition(queue, step, &walk, dimension, to, from, error);
     iv_cuda_box box;
     iv_cuda_box_of_walk(&box, &walk, operands);
     iv_cuda_range ranges[] = {iv_cuda_tensor_range(to, true), iv_cuda_tensor_range(from, false)};

@@ -185,6 +185,9 @@ static const shape shapes[] = {
     {"rows", 3, {3, 5, 16}, {false, false, false}, {0, 0, 2}},
     {"rows of one value", 3, {3, 5, 8}, {false, false, false}, {0, 4, 3}},
     {"strided rows", 3, {3, 6, 12}, {false, true, false}, {0, 0, 1}},
+    {"matrix of tiles", 2, {70, 37}, {false, true, true}, {0, 0, 0}},
+    {"matrices of tiles", 3, {33, 3, 40}, {false, true, false}, {0, 0, 0}},
+    {"matrices in another order", 3, {33, 17, 3}, {true, false, false}, {0, 0, 0}},
     {"broadcast scalar", 2, {40, 9}, {false, true, false}, {0, 0, 3}},
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])

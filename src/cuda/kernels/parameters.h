@@ -43,6 +43,19 @@ typedef struct iv_cuda_elementwise {
     uint32_t *fault;           /* set by integer divisions; other operators leave it alone */
 } iv_cuda_elementwise;
 
+/* The sides of a tile of a transposition. */
+#define IV_CUDA_TILE 32
+
+/* A copy of many matrices from operand 1 of `batch`, where rows are contiguous, to operand 0, where
+ * columns are. */
+typedef struct iv_cuda_transposition {
+    iv_cuda_box batch; /* of the matrices' first elements */
+    int64_t rows, columns, row_tiles, column_tiles;
+    int64_t tiles;     /* of all matrices */
+    int64_t to_step;   /* from one row to the next, in bytes */
+    int64_t from_step; /* from one column to the next */
+} iv_cuda_transposition;
+
 /* A reduction of each row of the input to one element of the output. Outer dimensions number the
  * rows, inner ones the elements of a row, both row-major; each list has at least one. Steps are in
  * bytes. */
