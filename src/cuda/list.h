@@ -29,6 +29,7 @@
     family(order) \
     family(losses) \
     family(normalize) \
+    family(batch) \
     family(variadic) \
     family(elementwise) \
     family(body) \

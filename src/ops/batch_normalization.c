@@ -17,13 +17,8 @@
 #include "ops/moments.h"
 #include "ops/rows.h"
 
-typedef struct batch_params {
-    float epsilon, momentum;
-    bool training;
-} batch_params;
-
 static iv_status prepare_batch(iv_node *node, iv_error *error) {
-    batch_params *params = node->params;
+    iv_batch_params *params = node->params;
     int64_t training, spatial;
     IV_TRY(iv_node_float(node, "epsilon", 1e-5f, &params->epsilon, error));
     IV_TRY(iv_node_float(node, "momentum", 0.9f, &params->momentum, error));
@@ -42,7 +37,7 @@ static iv_status prepare_batch(iv_node *node, iv_error *error) {
 }
 
 static iv_status infer_batch(iv_infer *infer) {
-    const batch_params *params = infer->node->params;
+    const iv_batch_params *params = infer->node->params;
     const iv_fact *facts[5];
     for (int i = 0; i < 5; i++)
         IV_TRY(iv_infer_require(infer, i, IV_SET_FLOAT, &facts[i]));
@@ -114,7 +109,7 @@ static iv_status store_list(iv_call *call, int index, iv_dtype computed, const v
 }
 
 static iv_status train(iv_call *call, channels *all) {
-    const batch_params *params = call->node->params;
+    const iv_batch_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     iv_rows rows;
     uint32_t every = (UINT32_C(1) << input->rank) - 1;
@@ -195,7 +190,7 @@ static iv_status apply(iv_call *call, const channels *all) {
 }
 
 static iv_status eval_batch(iv_call *call) {
-    const batch_params *params = call->node->params;
+    const iv_batch_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
     channels all = {.count = input->rank > 1 ? input->dims[1] : 1,
                     .computed = iv_computing_dtype(input->dtype)};
@@ -217,7 +212,7 @@ const iv_op iv_ops_batch_normalization[] = {
      .most_inputs = 5,
      .least_outputs = 1,
      .most_outputs = 5,
-     .params_size = sizeof(batch_params),
+     .params_size = sizeof(iv_batch_params),
      .prepare = prepare_batch,
      .infer = infer_batch,
      .eval = eval_batch},

@@ -5,6 +5,12 @@
 #include "graph/graph.h"
 #include "ops/batch_factors_formula.h"
 
+/* node->params of BatchNormalization. */
+typedef struct iv_batch_params {
+    float epsilon, momentum;
+    bool training;
+} iv_batch_params;
+
 /* The node's epsilon; its attributes were checked when the node was made. */
 static inline float iv_batch_normalization_epsilon(const iv_node *node) {
     const iv_attribute *attribute = iv_attributes_find(&node->attributes, "epsilon");

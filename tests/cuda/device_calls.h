@@ -171,9 +171,9 @@ static inline void make_fact(const builder *b, iv_fact *fact, iv_tensor *tensor,
 static inline iv_status evaluate_node(const builder *b, const iv_node *node,
                                       iv_tensor *const *inputs, iv_tensor **outputs,
                                       iv_error *error) {
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[4] = {{0}};
+    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const iv_fact *pointers[IV_WALK_OPERANDS];
-    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[4] = {{0}};
+    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
     for (int i = 0; i < node->input_count; i++) {
         pointers[i] = inputs[i] != NULL ? &facts[i] : NULL;
         if (inputs[i] != NULL) {
@@ -212,7 +212,7 @@ static inline void evaluate_graph(const builder *b, iv_tensor *const *inputs, iv
         values[graph->inputs[i]] = iv_tensor_retain(inputs[i]);
     for (size_t n = 0; n < graph->node_count; n++) {
         const iv_node *node = graph->nodes[n];
-        iv_tensor *in[IV_WALK_OPERANDS], *out[4] = {NULL};
+        iv_tensor *in[IV_WALK_OPERANDS], *out[5] = {NULL};
         for (int i = 0; i < node->input_count; i++)
             in[i] = node->inputs[i] != IV_NO_VALUE ? values[node->inputs[i]] : NULL;
         MUST(evaluate_node(b, node, in, out, error));
@@ -230,7 +230,7 @@ static inline void evaluate_graph(const builder *b, iv_tensor *const *inputs, iv
 typedef struct device_frame {
     iv_frame frame;
     const setting *setting;
-    iv_tensor *scratch[8];
+    iv_tensor *scratch[32];
     int scratch_count;
 } device_frame;
 
@@ -256,7 +256,7 @@ static inline iv_status frame_allocate(iv_frame *frame, const iv_call *call, int
 static inline iv_status frame_scratch(iv_frame *frame, const iv_call *call, size_t bytes,
                                       void **memory) {
     device_frame *own = (device_frame *)frame;
-    assert_true(own->scratch_count < 8);
+    assert_true(own->scratch_count < 32);
     iv_tensor **tensor = &own->scratch[own->scratch_count++];
     IV_TRY(allocate_on_device(own, bytes, tensor, call->error));
     *memory = (*tensor)->data;
@@ -276,7 +276,7 @@ static inline iv_status frame_copy(iv_frame *frame, const iv_call *call, iv_tens
 static inline const iv_kernel *find_device_kernel(const builder *b, const iv_node *node,
                                                   iv_tensor *const *inputs, uint64_t constants,
                                                   void **state, char *why) {
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[4] = {{0}};
+    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const iv_fact *pointers[IV_WALK_OPERANDS];
     const iv_kernel *kernel = NULL;
     for (int i = 0; i < node->input_count; i++) {
@@ -313,9 +313,9 @@ static inline void run_node(const setting *setting, const builder *b, const iv_n
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
     iv_cuda_target target = {&setting->queue, 0, (CUdeviceptr)(uintptr_t)setting->fault->data};
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[4] = {{0}};
+    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const iv_fact *pointers[IV_WALK_OPERANDS];
-    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[4] = {{0}};
+    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
     for (int i = 0; i < node->input_count; i++) {
         pointers[i] = inputs[i] != NULL ? &facts[i] : NULL;
         if (inputs[i] == NULL)

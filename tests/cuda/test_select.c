@@ -23,7 +23,7 @@ static const list shapes[] = {{0, {0}},       {1, {1}},       {1, {1031}},     {
 static void check_node(const setting *setting, const builder *b, const char *what,
                        iv_tensor *const *inputs, uint64_t constants) {
     const iv_node *node = b->graph->nodes[b->graph->node_count - 1];
-    iv_tensor *expected[4] = {NULL}, *found[4] = {NULL};
+    iv_tensor *expected[5] = {NULL}, *found[5] = {NULL};
     iv_error error;
     uint32_t fault;
     iv_status status = evaluate_node(b, node, inputs, expected, &error);
@@ -43,7 +43,7 @@ static void check_op(setting *setting, const char *op, int version, int outputs,
                      iv_tensor **inputs, iv_attributes *attributes, uint64_t constants,
                      const char *what) {
     builder b = builder_create();
-    iv_value_id ids[IV_WALK_OPERANDS], results[4];
+    iv_value_id ids[IV_WALK_OPERANDS], results[5];
     iv_attributes none = {0};
     iv_error error = {IV_OK, ""};
     for (int i = 0; i < count; i++)
@@ -191,7 +191,7 @@ static void test_joins(void **unused) {
 /* ---- batch normalisation ---- */
 
 static void test_normalizations(void **unused) {
-    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_BF16, IV_F32};
+    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
     static const list normalized[] = {{4, {2, 5, 3, 8}}, {2, {7, 3}}, {3, {2, 4, 0}}, {1, {9}}};
     setting setting = set_up();
     for (int s = 0; s < 16; s++) {
@@ -201,6 +201,41 @@ static void test_normalizations(void **unused) {
         for (int i = 1; i < 5; i++)
             inputs[i] = any_tensor(&setting, i < 3 ? dtypes[s % 4] : s < 8 ? IV_F32 : IV_F64, &channels);
         check_op(&setting, "BatchNormalization", 15, 1, 5, inputs, NULL, 0, iv_dtype_name(dtypes[s % 4]));
+    }
+    tear_down(&setting);
+}
+
+/* In training: the moments of the batch, in every operator set's way of asking for them. */
+static void test_training(void **unused) {
+    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
+    static const list trained[] = {{4, {3, 4, 5, 7}}, {3, {2, 3, 4500}}, {2, {300, 5}}, {1, {9}}, {3, {2, 4, 0}}};
+    setting setting = set_up();
+    for (int round = 0; round < 40; round++) {
+        const list *shape = &trained[round % 5];
+        list channels = {1, {shape->rank > 1 ? shape->dims[1] : 1}};
+        iv_dtype dtype = dtypes[round / 5 % 4];
+        iv_tensor *inputs[5] = {any_tensor(&setting, dtype, shape)};
+        for (int i = 1; i < 5; i++)
+            inputs[i] = any_tensor(&setting, round < 20 ? dtype : IV_F32, &channels);
+        /* Ordinary numbers, so that every addition rounds. */
+        for (int64_t i = 0; i < (int64_t)(inputs[0]->storage->bytes / iv_dtype_size(dtype)); i++) {
+            double value = (double)(int32_t)random_bits(&setting.random) * 0x1p-29;
+            float narrow = (float)value;
+            void *data = inputs[0]->storage->data;
+            if (dtype == IV_F64)
+                ((double *)data)[i] = value;
+            else if (dtype == IV_F32)
+                ((float *)data)[i] = narrow;
+            else
+                ((uint16_t *)data)[i] = dtype == IV_F16 ? iv_f16_from_f32(narrow) : iv_bf16_from_f32(narrow);
+        }
+        iv_attributes attributes = {0};
+        int64_t training = 1;
+        bool old = round % 3 == 0;
+        if (!old)
+            MUST(iv_attributes_add_ints(&attributes, "training_mode", true, 1, &training, error));
+        check_op(&setting, "BatchNormalization", old ? 9 : 15, old ? 5 : 3, 5, inputs, &attributes, 0,
+                 iv_dtype_name(dtype));
     }
     tear_down(&setting);
 }
@@ -282,6 +317,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_casts), cmocka_unit_test(test_choices), cmocka_unit_test(test_clips),
         cmocka_unit_test(test_powers), cmocka_unit_test(test_joins), cmocka_unit_test(test_normalizations),
+        cmocka_unit_test(test_training),
         cmocka_unit_test(test_quantization), cmocka_unit_test(test_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

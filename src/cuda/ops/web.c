@@ -39,7 +39,7 @@ static bool supports_normalization(const iv_kernel_query *query, char *why) {
     for (int i = 1; i < node->output_count; i++)
         trains = trains || node->outputs[i] != IV_NO_VALUE;
     if (trains) {
-        snprintf(why, IV_WHY_BYTES, "batch normalisation in training has no GPU kernel");
+        snprintf(why, IV_WHY_BYTES, "batch normalisation in training is no web");
         return false;
     }
     return supports_web(query, why);

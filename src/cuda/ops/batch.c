@@ -1,0 +1,100 @@
+/* Batch normalisation that is no web: in training, and in f64. */
+#include <string.h>
+
+#include "cuda/compute.h"
+#include "cuda/kernels/batch_parameters.h"
+#include "cuda/list.h"
+#include "cuda/ops/elements.h"
+#include "cuda/ops/typed.h"
+#include "ops/batch_normalization.h"
+#include "tensor/walk.h"
+
+/* Channel 0 of a tensor: everything but dimension 1. */
+static void first_channel(const iv_tensor *tensor, iv_tensor *part) {
+    memcpy(part, tensor, sizeof *part);
+    if (tensor->rank < 2)
+        return;
+    part->rank = tensor->rank - 1;
+    for (int d = 1; d < part->rank; d++) {
+        part->dims[d] = tensor->dims[d + 1];
+        part->strides[d] = tensor->strides[d + 1];
+    }
+}
+
+static int64_t channel_step(const iv_tensor *tensor) {
+    return tensor->rank > 1 ? tensor->strides[1] * (int64_t)iv_dtype_size(tensor->dtype) : 0;
+}
+
+static void describe_list(const iv_tensor *list, iv_cuda_channel_list *described) {
+    described->data = list->data;
+    described->step = list->strides[0] * (int64_t)iv_dtype_size(list->dtype);
+    described->type = iv_cuda_typed_of(list->dtype);
+}
+
+static iv_status describe_given(const iv_call *call, iv_cuda_batch *batch, iv_cuda_work *work) {
+    for (int i = 0; i < 4; i++) {
+        const iv_tensor *list = iv_call_input(call, i + 1);
+        if (list->rank != 1 || list->dims[0] != batch->channels)
+            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d must be a list of %lld values", i + 1,
+                                (long long)batch->channels);
+        describe_list(list, &batch->given[i]);
+        iv_cuda_work_reads(work, list);
+    }
+    return IV_OK;
+}
+
+static iv_status make_results(iv_call *call, iv_cuda_batch *batch, iv_cuda_work *work) {
+    for (int i = 0; i < 4 && batch->trains; i++) {
+        iv_tensor *list;
+        if (!iv_call_wants(call, i + 1))
+            continue;
+        IV_TRY(iv_call_output(call, i + 1, &list));
+        describe_list(list, &batch->results[i]);
+        iv_cuda_work_writes(work, list);
+    }
+    return IV_OK;
+}
+
+static iv_status launch_batch(iv_call *call) {
+    const iv_batch_params *params = call->node->params;
+    const iv_tensor *input = iv_call_input(call, 0), *operands[2];
+    iv_tensor *out = NULL, parts[2];
+    iv_cuda_batch batch = {.channels = input->rank > 1 ? input->dims[1] : 1,
+                           .in_step = channel_step(input),
+                           .type = iv_cuda_typed_of(input->dtype),
+                           .epsilon = params->epsilon,
+                           .momentum = params->momentum,
+                           .trains = params->training};
+    iv_cuda_work work = {.module = "batch",
+                         .kernel = input->dtype == IV_F64 ? "iv_cuda_batch_f64" : "iv_cuda_batch_f32",
+                         .parameters = &batch,
+                         .parameter_bytes = sizeof batch,
+                         .threads = IV_CUDA_BATCH_THREADS};
+    IV_TRY(describe_given(call, &batch, &work));
+    IV_TRY(make_results(call, &batch, &work));
+    if (iv_call_wants(call, 0)) {
+        IV_TRY(iv_call_output(call, 0, &out));
+        batch.wants_output = 1;
+        batch.out_step = channel_step(out);
+    }
+    /* Where y is not wanted x stands for it, and is left alone. */
+    first_channel(out != NULL ? out : input, &parts[0]);
+    first_channel(input, &parts[1]);
+    operands[0] = &parts[0];
+    operands[1] = &parts[1];
+    iv_walk walk;
+    iv_walk_start_ordered(&walk, parts[0].rank, parts[0].dims, 2, operands);
+    iv_cuda_box_of_walk(&batch.box, &walk, operands);
+    iv_cuda_work_writes(&work, out);
+    iv_cuda_work_reads(&work, input);
+    work.blocks = iv_cuda_call_blocks(call, batch.channels);
+    return iv_cuda_call_launch(call, &work);
+}
+
+const iv_kernel iv_cuda_kernels_batch[] = {
+    {.op = "BatchNormalization",
+     .name = "batch-normalization",
+     .supports = iv_cuda_supports_all,
+     .launch = launch_batch},
+    {0},
+};
