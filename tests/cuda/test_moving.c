@@ -1,0 +1,238 @@
+/* Operators that move, pick, place and make elements, on a device against their definitions.
+ * Without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1),
+ * on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device_calls.h"
+
+#include "op_checks.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+/* One dtype for each size of an element, and floats whose bits must stay. */
+static const iv_dtype sizes[] = {IV_U8, IV_BOOL, IV_F16, IV_BF16, IV_F32, IV_S32, IV_F64, IV_S64};
+#define SIZES (int)(sizeof sizes / sizeof sizes[0])
+
+/* ---- copies ---- */
+
+static void test_joins(void **unused) {
+    setting setting = set_up();
+    for (int i = 0; i < SIZES; i++) {
+        for (int axis = -3; axis < 3; axis++) {
+            op_case test = op_of("Concat", 13);
+            for (int part = 0; part < 4; part++) {
+                int64_t dims[3] = {3, 4, 5};
+                dims[axis < 0 ? axis + 3 : axis] = part;
+                add_input(&test, any_tensor(&setting, sizes[i], 3, dims));
+            }
+            set_int(&test, "axis", axis);
+            check_op(&setting, &test, "parts, one empty");
+        }
+        op_case test = op_of("Tile", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 3, DIMS(2, 3, 5)));
+        add_list(&test, 3, DIMS(3, 1, 2));
+        check_op(&setting, &test, "repeated");
+        test = op_of("Tile", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 2, DIMS(2, 3)));
+        add_list(&test, 2, DIMS(2, 0));
+        check_op(&setting, &test, "none");
+    }
+    tear_down(&setting);
+}
+
+static void test_blocks(void **unused) {
+    setting setting = set_up();
+    for (int i = 0; i < SIZES; i++) {
+        op_case test = op_of("DepthToSpace", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 4, DIMS(2, 12, 3, 5)));
+        set_int(&test, "blocksize", 2);
+        set_text(&test, "mode", i % 2 == 0 ? "DCR" : "CRD");
+        check_op(&setting, &test, "blocks of 2");
+        test = op_of("SpaceToDepth", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 4, DIMS(2, 3, 6, 9)));
+        set_int(&test, "blocksize", 3);
+        check_op(&setting, &test, "blocks of 3");
+        for (int64_t diagonal = -9; diagonal < 10; diagonal += 3) {
+            test = op_of("Trilu", 14);
+            add_input(&test, any_tensor(&setting, sizes[i], 3, DIMS(2, 5, 7)));
+            if (diagonal != 0)
+                add_list(&test, 1, &diagonal);
+            set_int(&test, "upper", diagonal & 1);
+            check_op(&setting, &test, "a triangle");
+        }
+        for (int batch = 0; batch < 2; batch++) {
+            int64_t extent = batch == 0 ? 4 : 6, time = batch == 0 ? 6 : 4;
+            test = op_of("ReverseSequence", 10);
+            add_input(&test, any_tensor(&setting, sizes[i], 4, DIMS(4, 6, 3, 2)));
+            iv_tensor *lengths = any_indices(&setting, IV_S64, 1, &extent, time, i == 5);
+            for (size_t at = 0; at < lengths->storage->bytes / 8; at++) {
+                int64_t *length = (int64_t *)lengths->storage->data + at;
+                *length = *length < 0 ? -*length : *length + (i == 5);
+            }
+            add_input(&test, lengths);
+            set_int(&test, "batch_axis", batch);
+            set_int(&test, "time_axis", 1 - batch);
+            check_op(&setting, &test, i == 5 ? "too long" : "reversed");
+        }
+    }
+    tear_down(&setting);
+}
+
+static void test_pads(void **unused) {
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    static const int64_t pads[][6] = {
+        {1, 0, 2, 0, 3, 1}, {0, 0, 0, 0, 0, 0}, {0, -1, 9, 7, 0, -2}, {-2, 12, 0, 1, 1, 0}};
+    setting setting = set_up();
+    for (int i = 0; i < SIZES; i++) {
+        for (int mode = 0; mode < 4; mode++) {
+            for (int p = 0; p < 4; p++) {
+                op_case test = op_of("Pad", 19);
+                add_input(&test, any_tensor(&setting, sizes[i], 3, DIMS(3, 4, 5)));
+                add_list(&test, 6, pads[p]);
+                if (p % 2 == 0)
+                    add_input(&test, any_tensor(&setting, sizes[i], 0, NULL));
+                set_text(&test, "mode", modes[mode]);
+                check_op(&setting, &test, modes[mode]);
+            }
+        }
+        op_case test = op_of("Pad", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 2, DIMS(0, 3)));
+        add_list(&test, 4, DIMS(2, 0, 0, 1));
+        check_op(&setting, &test, "of nothing");
+        test = op_of("CenterCropPad", 18);
+        add_input(&test, any_tensor(&setting, sizes[i], 4, DIMS(5, 4, 3, 6)));
+        add_list(&test, 4, DIMS(2, 9, 3, 7));
+        check_op(&setting, &test, "cropped and padded");
+    }
+    tear_down(&setting);
+}
+
+static void test_making(void **unused) {
+    setting setting = set_up();
+    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+        op_case test = op_of("ConstantOfShape", 9);
+        add_list(&test, 3, DIMS(3, 1, 7));
+        iv_tensor *value = make_tensor(&setting.random, (iv_dtype)dtype, 1, DIMS(1), PACKED);
+        MUST(iv_attributes_add_tensor(&test.attributes, "value", value, error));
+        check_op(&setting, &test, "filled");
+        test = op_of("EyeLike", 9);
+        add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 2, DIMS(5, 7)));
+        set_int(&test, "k", dtype % 5 - 2);
+        check_op(&setting, &test, "a diagonal");
+    }
+    static const float bounds[][3] = {{0.5f, 9.0f, 0.3f}, {3, -4, -0.7f}, {1, 1, 2}};
+    for (int i = 0; i < 3; i++) {
+        op_case test = op_of("Range", 11);
+        for (int b = 0; b < 3; b++) {
+            add_floats(&test, 1, &bounds[i][b]);
+            test.inputs[b]->rank = 0;
+        }
+        check_op(&setting, &test, "floats");
+    }
+    op_case test = op_of("Range", 11);
+    for (int b = 0; b < 3; b++) {
+        add_list(&test, 1, &DIMS(-7, 1000, 3)[b]);
+        test.inputs[b]->rank = 0;
+    }
+    check_op(&setting, &test, "integers");
+    tear_down(&setting);
+}
+
+/* ---- by index ---- */
+
+static void test_gathers(void **unused) {
+    static const int64_t widths[] = {1, 2, 3, 4, 6, 8, 16, 768};
+    setting setting = set_up();
+    for (int i = 0; i < SIZES; i++) {
+        for (int round = 0; round < 8; round++) {
+            iv_dtype index = round % 2 == 0 ? IV_S64 : IV_S32;
+            bool astray = round == 7;
+            int64_t dims[3] = {5, 7, widths[round]}, axis = round % 3;
+            op_case test = op_of("Gather", 13);
+            add_input(&test, any_tensor(&setting, sizes[i], 3, dims));
+            add_input(&test, any_indices(&setting, index, 2, DIMS(3, 4), dims[axis], astray));
+            set_int(&test, "axis", axis);
+            check_op(&setting, &test, astray ? "an index astray" : "rows");
+            int64_t picks[3] = {4, 6, widths[round] < 5 ? 1 : 5};
+            picks[axis] = 9;
+            test = op_of("GatherElements", 13);
+            add_input(&test, any_tensor(&setting, sizes[i], 3, dims));
+            add_input(&test, any_indices(&setting, index, 3, picks, dims[axis], astray));
+            set_int(&test, "axis", axis);
+            check_op(&setting, &test, astray ? "an index astray" : "elements");
+            test = op_of("GatherND", 13);
+            add_input(&test, any_tensor(&setting, sizes[i], 3, dims));
+            add_input(&test, any_indices(&setting, index, 3, DIMS(5, 3, 1 + (round & 1)),
+                                         (round & 1) != 0 && widths[round] < 7 ? widths[round] : 7,
+                                         astray));
+            set_int(&test, "batch_dims", 1);
+            check_op(&setting, &test, astray ? "an index astray" : "tuples");
+        }
+        op_case test = op_of("Gather", 13);
+        add_input(&test, any_tensor(&setting, sizes[i], 2, DIMS(0, 3)));
+        add_input(&test, any_indices(&setting, IV_S64, 1, DIMS(0), 0, false));
+        check_op(&setting, &test, "nothing of nothing");
+        for (int axis = -1; axis < 3; axis++) {
+            int64_t depth = 5;
+            test = op_of("OneHot", 11);
+            add_input(&test, any_indices(&setting, IV_S64, 2, DIMS(4, 6), 9, false));
+            add_list(&test, 1, &depth);
+            add_input(&test, any_tensor(&setting, sizes[i], 1, DIMS(2)));
+            set_int(&test, "axis", axis);
+            check_op(&setting, &test, "some outside");
+        }
+    }
+    tear_down(&setting);
+}
+
+/* Few places and many updates, so that most places are written several times. */
+static void test_scatters(void **unused) {
+    static const char *const ways[] = {"none", "add", "mul", "max", "min"};
+    setting setting = set_up();
+    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+        for (int way = 0; way < 5; way++) {
+            for (int axis = 0; axis < 3; axis++) {
+                iv_dtype index = axis == 0 ? IV_S32 : IV_S64;
+                bool astray = way == 2 && axis == 1;
+                int64_t dims[3] = {3, 4, 5}, picks[3] = {2, 4, 3};
+                picks[axis] = 17;
+                op_case test = op_of("ScatterElements", 18);
+                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, dims));
+                add_input(&test, any_indices(&setting, index, 3, picks, dims[axis], astray));
+                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, picks));
+                set_int(&test, "axis", axis);
+                set_text(&test, "reduction", ways[way]);
+                check_op(&setting, &test, ways[way]);
+                int64_t depth = axis + 1, updates[4] = {7, 3, 4, 5};
+                updates[2] = axis == 0 ? 4 : 5;
+                test = op_of("ScatterND", 18);
+                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, dims));
+                add_input(&test, any_indices(&setting, index, 3, DIMS(7, 3, depth), 3, astray));
+                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 5 - (int)depth, updates));
+                set_text(&test, "reduction", ways[way]);
+                check_op(&setting, &test, ways[way]);
+            }
+        }
+    }
+    op_case test = op_of("Scatter", 9);
+    add_input(&test, any_tensor(&setting, IV_F32, 2, DIMS(3, 3)));
+    add_input(&test, any_indices(&setting, IV_S64, 2, DIMS(0, 3), 3, false));
+    add_input(&test, any_tensor(&setting, IV_F32, 2, DIMS(0, 3)));
+    check_op(&setting, &test, "nothing");
+    tear_down(&setting);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        library = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_joins),   cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_pads),    cmocka_unit_test(test_making),
+        cmocka_unit_test(test_gathers), cmocka_unit_test(test_scatters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* Operators that sample, slide windows and contract in their own ways, on a device against their
+ * definitions. Without arguments over the fake driver; with the file name of a driver's library
+ * (libcuda.so.1), on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "device_calls.h"
+
+#include "op_checks.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static const iv_dtype floats[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
+
+/* Values near 0 to 1, times `scale`, in place of awkward ones: coordinates that hit something. */
+static iv_tensor *mild_tensor(setting *setting, iv_dtype dtype, int rank, const int64_t *dims,
+                              float scale) {
+    iv_tensor *tensor = any_tensor(setting, dtype, rank, dims);
+    size_t size = iv_dtype_size(dtype), count = tensor->storage->bytes / size;
+    for (size_t i = 0; i < count; i++) {
+        float value = scale * (float)random_between(&setting->random, -1200, 1200) / 1000.0f;
+        double wide = (double)value;
+        uint16_t half = dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+        memcpy((char *)tensor->storage->data + i * size,
+               dtype == IV_F64   ? (const void *)&wide
+               : dtype == IV_F32 ? (const void *)&value
+                                 : &half,
+               size);
+    }
+    return tensor;
+}
+
+/* ---- Resize ---- */
+
+static void test_resize(void **unused) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const transforms[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                          "ceil"};
+    static const float scales[][3] = {{1.0f, 2.0f, 0.6f}, {1.7f, 1.0f, 3.3f}, {0.4f, 0.5f, 1.0f}};
+    static const float region[6] = {0.1f, -0.2f, 0.3f, 0.8f, 1.4f, 0.9f};
+    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_F64, IV_U8, IV_S32, IV_BF16};
+    setting setting = set_up();
+    for (int round = 0; round < 3 * 7 * 6; round++) {
+        int mode = round % 3, transform = round / 3 % 7;
+        op_case test = op_of("Resize", 19);
+        add_input(&test, any_tensor(&setting, dtypes[round % 6], 3, DIMS(3, 6, 7)));
+        if (transform == 6)
+            add_floats(&test, 6, region);
+        else
+            add_input(&test, NULL);
+        if (round % 4 == 3) {
+            add_input(&test, NULL);
+            add_list(&test, 3, DIMS(3, 5 + round % 3, 9));
+        } else {
+            add_floats(&test, 3, scales[round % 5 % 3]);
+        }
+        set_text(&test, "mode", modes[mode]);
+        set_text(&test, "coordinate_transformation_mode", transforms[transform]);
+        set_text(&test, "nearest_mode", nearest[round % 4]);
+        set_int(&test, "exclude_outside", round / 5 % 2);
+        set_int(&test, "antialias", mode != 0 && round / 7 % 2 != 0);
+        set_float(&test, "extrapolation_value", 2.5f);
+        check_op(&setting, &test, transforms[transform]);
+    }
+    tear_down(&setting);
+}
+
+/* ---- GridSample and AffineGrid, regions ---- */
+
+static void test_sampling(void **unused) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    setting setting = set_up();
+    for (int round = 0; round < 72; round++) {
+        iv_dtype dtype = floats[round % 4], grid = floats[round / 2 % 4];
+        bool deep = round % 5 == 4;
+        op_case test = op_of("GridSample", 20);
+        add_input(&test, deep ? any_tensor(&setting, dtype, 5, DIMS(2, 2, 3, 4, 3))
+                              : any_tensor(&setting, dtype, 4, DIMS(2, 3, 5, 6)));
+        add_input(&test, round % 7 == 6
+                             ? any_tensor(&setting, grid, deep ? 5 : 4,
+                                          deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
+                             : mild_tensor(&setting, grid, deep ? 5 : 4,
+                                           deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
+        set_text(&test, "mode", modes[round % 3]);
+        set_text(&test, "padding_mode", paddings[round / 3 % 3]);
+        set_int(&test, "align_corners", round / 9 % 2);
+        check_op(&setting, &test, modes[round % 3]);
+        int axes = 2 + round % 2;
+        test = op_of("AffineGrid", 20);
+        add_input(&test, any_tensor(&setting, dtype, 3, DIMS(2, axes, axes + 1)));
+        add_list(&test, axes + 2, DIMS(2, 3, 1 + round % 3, 4, 5));
+        set_int(&test, "align_corners", round / 2 % 2);
+        check_op(&setting, &test, "a grid");
+    }
+    tear_down(&setting);
+}
+
+static void test_regions(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 64; round++) {
+        iv_dtype dtype = floats[round % 4];
+        bool astray = round % 16 == 15;
+        op_case test = op_of("RoiAlign", 16);
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 3, 7, 6)));
+        add_input(&test, round % 8 == 7 ? any_tensor(&setting, dtype, 2, DIMS(5, 4))
+                                        : mild_tensor(&setting, dtype, 2, DIMS(5, 4), 8.0f));
+        add_input(&test, make_tensor(&setting.random, IV_S64, 1, DIMS(5), PACKED));
+        for (int i = 0; i < 5; i++)
+            ((int64_t *)(void *)test.inputs[2]->data)[i] = astray && i == 3 ? 2 : i % 2;
+        set_text(&test, "mode", round / 4 % 2 == 0 ? "avg" : "max");
+        set_text(&test, "coordinate_transformation_mode",
+                 round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
+        set_int(&test, "output_height", 3);
+        set_int(&test, "output_width", 2);
+        set_int(&test, "sampling_ratio", round % 3);
+        set_float(&test, "spatial_scale", 0.7f);
+        check_op(&setting, &test, astray ? "a batch element astray" : "aligned");
+        test = op_of("MaxRoiPool", 1);
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 3, 7, 6)));
+        add_input(&test, mild_tensor(&setting, dtype, 2, DIMS(5, 5), 0.8f));
+        set_ints(&test, "pooled_shape", 2, DIMS(2, 3));
+        set_float(&test, "spatial_scale", 6.0f);
+        check_op(&setting, &test, "pooled");
+    }
+    tear_down(&setting);
+}
+
+/* ---- convolutions ---- */
+
+static void test_transposed(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 48; round++) {
+        iv_dtype dtype = floats[round % 4];
+        int64_t group = 1 + round / 4 % 2;
+        op_case test = op_of("ConvTranspose", 11);
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 18, 5, 4)));
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(18, 3, 3, 2)));
+        if (round % 3 != 0)
+            add_input(&test, any_tensor(&setting, dtype, 1, DIMS(3 * group)));
+        set_int(&test, "group", group);
+        set_ints(&test, "strides", 2, DIMS(1 + round % 3, 2));
+        set_ints(&test, "dilations", 2, DIMS(1 + round / 8 % 2, 1));
+        if (round % 5 == 0)
+            set_ints(&test, "output_shape", 2, DIMS(9, 7));
+        else
+            set_ints(&test, "pads", 4, DIMS(1, 0, 0, 1));
+        check_op(&setting, &test, "two axes");
+    }
+    for (int i = 0; i < 4; i++) {
+        op_case test = op_of("ConvTranspose", 11);
+        add_input(&test, any_tensor(&setting, floats[i], 3, DIMS(1, 1, 9)));
+        add_input(&test, any_tensor(&setting, floats[i], 3, DIMS(1, 2, 4)));
+        check_op(&setting, &test, "one axis");
+    }
+    tear_down(&setting);
+}
+
+static void test_deformed(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 16; round++) {
+        iv_dtype dtype = floats[round % 4];
+        int64_t group = 1 + round / 4 % 2;
+        op_case test = op_of("DeformConv", 19);
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 4, 5, 6)));
+        add_input(&test, any_tensor(&setting, dtype, 4, DIMS(6, 4 / group, 2, 3)));
+        add_input(&test, round % 8 == 7 ? any_tensor(&setting, dtype, 4, DIMS(2, 24, 4, 3))
+                                        : mild_tensor(&setting, dtype, 4, DIMS(2, 24, 4, 3), 2.0f));
+        add_input(&test, round % 3 == 0 ? NULL : any_tensor(&setting, dtype, 1, DIMS(6)));
+        if (round % 2 != 0)
+            add_input(&test, mild_tensor(&setting, dtype, 4, DIMS(2, 12, 4, 3), 1.0f));
+        set_int(&test, "group", group);
+        set_int(&test, "offset_group", 2);
+        set_ints(&test, "pads", 4, DIMS(0, 1, 0, 1));
+        set_ints(&test, "strides", 2, DIMS(1, 2));
+        check_op(&setting, &test, "deformed");
+    }
+    tear_down(&setting);
+}
+
+static void test_folds(void **unused) {
+    setting setting = set_up();
+    for (int dtype = IV_U8; dtype < IV_STRING; dtype++) {
+        op_case test = op_of("Col2Im", 18);
+        add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, DIMS(2, 12, 12)));
+        add_list(&test, 2, DIMS(5, 6));
+        add_list(&test, 2, DIMS(2, 3));
+        set_ints(&test, "pads", 4, DIMS(1, 0, 0, 1));
+        set_ints(&test, "dilations", 2, DIMS(2, 1));
+        set_ints(&test, "strides", 2, DIMS(1, 2));
+        check_op(&setting, &test, "folded");
+    }
+    tear_down(&setting);
+}
+
+/* ---- integers ---- */
+
+static iv_dtype narrow(int bit) {
+    return bit == 0 ? IV_U8 : IV_S8;
+}
+
+static void test_integer_convolutions(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 16; round++) {
+        iv_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        bool each = (round & 8) != 0;
+        op_case test = op_of("ConvInteger", 10);
+        add_input(&test, any_tensor(&setting, x, 4, DIMS(2, 4, 6, 5)));
+        add_input(&test, any_tensor(&setting, w, 4, DIMS(6, 2, 3, 2)));
+        if (round % 3 != 0) {
+            add_input(&test, any_tensor(&setting, x, 0, NULL));
+            if (round % 3 != 1)
+                add_input(&test, any_tensor(&setting, w, each ? 1 : 0, DIMS(6)));
+        }
+        set_int(&test, "group", 2);
+        set_ints(&test, "pads", 4, DIMS(1, 0, 2, 1));
+        check_op(&setting, &test, "groups");
+        test = op_of("QLinearConv", 10);
+        add_input(&test, any_tensor(&setting, x, 3, DIMS(2, 3, 9)));
+        add_input(&test, any_tensor(&setting, IV_F32, 0, NULL));
+        add_input(&test, any_tensor(&setting, x, 0, NULL));
+        add_input(&test, any_tensor(&setting, w, 3, DIMS(4, 3, 3)));
+        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(4), 0.1f));
+        add_input(&test, any_tensor(&setting, w, each ? 1 : 0, DIMS(4)));
+        add_input(&test, mild_tensor(&setting, IV_F32, 0, NULL, 3.0f));
+        add_input(&test, any_tensor(&setting, y, 0, NULL));
+        if (round % 3 == 0)
+            add_input(&test, any_tensor(&setting, IV_S32, 1, DIMS(4)));
+        set_ints(&test, "strides", 1, DIMS(2));
+        check_op(&setting, &test, "rescaled");
+    }
+    tear_down(&setting);
+}
+
+static void test_integer_products(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 24; round++) {
+        iv_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        bool each = (round & 8) != 0;
+        op_case test = op_of("MatMulInteger", 10);
+        add_input(&test, any_tensor(&setting, a, 4, DIMS(2, 1, 5, 37)));
+        add_input(&test, any_tensor(&setting, b, 3, DIMS(3, 37, 4)));
+        if (round % 3 != 0) {
+            add_input(&test, any_tensor(&setting, a, each ? 1 : 0, DIMS(5)));
+            if (round % 3 != 1)
+                add_input(&test, any_tensor(&setting, b, each ? 1 : 0, DIMS(4)));
+        }
+        check_op(&setting, &test, "batches");
+        test = op_of("QLinearMatMul", 10);
+        add_input(&test, any_tensor(&setting, a, 3, DIMS(2, 5, 19)));
+        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(5), 0.3f));
+        add_input(&test, any_tensor(&setting, a, each ? 1 : 0, DIMS(5)));
+        add_input(&test, any_tensor(&setting, b, 2, DIMS(19, 4)));
+        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(4), 0.3f));
+        add_input(&test, any_tensor(&setting, b, each ? 1 : 0, DIMS(4)));
+        add_input(&test, mild_tensor(&setting, IV_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(&setting, y, 0, NULL));
+        check_op(&setting, &test, "rescaled");
+    }
+    op_case test = op_of("MatMulInteger", 10);
+    add_input(&test, any_tensor(&setting, IV_U8, 1, DIMS(9)));
+    add_input(&test, any_tensor(&setting, IV_S8, 2, DIMS(9, 3)));
+    check_op(&setting, &test, "a vector");
+    tear_down(&setting);
+}
+
+/* ---- Einsum and spectra ---- */
+
+static void test_einsum(void **unused) {
+    static const struct {
+        const char *equation;
+        int count, ranks[3];
+        int64_t dims[3][4];
+    } cases[] = {
+        {"bij,bjk->bik", 2, {3, 3}, {{2, 3, 17}, {2, 17, 4}}},
+        {"...ij->...ji", 1, {4}, {{2, 3, 4, 5}}},
+        {"ii->i", 1, {2}, {{5, 5}}},
+        {"ii", 1, {2}, {{5, 5}}},
+        {"ij->", 1, {2}, {{7, 6}}},
+        {"i,ij,j", 3, {1, 2, 1}, {{5}, {5, 6}, {6}}},
+        {"a...b,...bc->...c", 2, {4, 3}, {{3, 2, 1, 5}, {4, 5, 2}}},
+        {"ij,jk->ik", 2, {2, 2}, {{3, 0}, {0, 4}}},
+        {"bhid,bhjd->bhij", 2, {4, 4}, {{2, 2, 3, 8}, {2, 2, 5, 8}}},
+    };
+    setting setting = set_up();
+    for (int dtype = IV_U8; dtype < IV_STRING; dtype++) {
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            op_case test = op_of("Einsum", 12);
+            for (int i = 0; i < cases[c].count; i++)
+                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, cases[c].ranks[i],
+                                            cases[c].dims[i]));
+            set_text(&test, "equation", cases[c].equation);
+            check_op(&setting, &test, cases[c].equation);
+        }
+    }
+    tear_down(&setting);
+}
+
+static void test_spectra(void **unused) {
+    static const char *const windows[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
+    setting setting = set_up();
+    for (int round = 0; round < 32; round++) {
+        iv_dtype dtype = floats[round % 4];
+        int64_t parts = 1 + round / 4 % 2, length = 9 + round % 3, axis = round / 2 % 2;
+        bool inverse = round / 8 % 2 != 0,
+             onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
+        op_case test = op_of("DFT", 20);
+        add_input(&test, any_tensor(&setting, dtype, 3, DIMS(5, 7, parts)));
+        if (round % 3 == 0 && !(inverse && onesided))
+            add_list(&test, 1, &length);
+        else
+            add_input(&test, NULL);
+        add_list(&test, 1, &axis);
+        set_int(&test, "inverse", inverse);
+        set_int(&test, "onesided", onesided);
+        check_op(&setting, &test, inverse ? "inverse" : "forward");
+        test = op_of("STFT", 17);
+        add_input(&test, any_tensor(&setting, dtype, 3, DIMS(2, 40, round % 5 == 0 ? 2 : 1)));
+        add_list(&test, 1, DIMS(3));
+        add_input(&test, round % 3 == 0 ? NULL : any_tensor(&setting, dtype, 1, &length));
+        add_list(&test, 1, &length);
+        set_int(&test, "onesided", round % 5 != 0);
+        check_op(&setting, &test, "frames");
+        int64_t size = round % 9;
+        test = op_of(windows[round % 3], 17);
+        add_list(&test, 1, &size);
+        test.inputs[0]->rank = 0;
+        set_int(&test, "periodic", round % 2);
+        check_op(&setting, &test, "a window");
+    }
+    static const float edges[] = {20.0f, 4000.0f};
+    op_case test = op_of("MelWeightMatrix", 17);
+    for (int i = 0; i < 3; i++) {
+        add_list(&test, 1, &DIMS(8, 128, 8000)[i]);
+        test.inputs[i]->rank = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        add_floats(&test, 1, &edges[i]);
+        test.inputs[3 + i]->rank = 0;
+    }
+    check_op(&setting, &test, "filters");
+    tear_down(&setting);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        library = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_resize),
+        cmocka_unit_test(test_sampling),
+        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_deformed),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_integer_convolutions),
+        cmocka_unit_test(test_integer_products),
+        cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_spectra),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
