@@ -62,19 +62,41 @@ static pool_block *take_all(struct iv_lane_pool *pool, bool close) {
     return kept;
 }
 
+/* The smaller block, and of equal ones that with the lower address: not the one given back last, since callers who let go of
+ * outputs in changing order would get them in as many orders, and a graph is for one. */
+static bool comes_before(const iv_cuda_memory *left, const iv_cuda_memory *right) {
+    return left->bytes != right->bytes ? left->bytes < right->bytes : left->address < right->address;
+}
+
 /* The smallest kept block that is large enough and not more than twice as large, or NULL. */
 static pool_block *take_kept(struct iv_lane_pool *pool, size_t bytes) {
     pool_block **best = NULL, *taken = NULL;
     pthread_mutex_lock(&pool->lock);
     for (pool_block **link = &pool->kept; *link != NULL; link = &(*link)->next) {
-        size_t has = (*link)->memory->bytes;
-        if (has >= bytes && has / 2 <= bytes && (best == NULL || has < (*best)->memory->bytes))
+        const iv_cuda_memory *has = (*link)->memory;
+        if (has->bytes >= bytes && has->bytes / 2 <= bytes && (best == NULL || comes_before(has, (*best)->memory)))
             best = link;
     }
     if (best != NULL) {
         taken = *best;
         *best = taken->next;
         pool->kept_count--;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return taken;
+}
+
+/* The kept block at an address, or NULL. */
+static pool_block *take_kept_at(struct iv_lane_pool *pool, CUdeviceptr address, size_t bytes) {
+    pool_block *taken = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (pool_block **link = &pool->kept; *link != NULL; link = &(*link)->next) {
+        if ((*link)->memory->address != address || (*link)->memory->bytes < bytes)
+            continue;
+        taken = *link;
+        *link = taken->next;
+        pool->kept_count--;
+        break;
     }
     pthread_mutex_unlock(&pool->lock);
     return taken;
@@ -124,6 +146,17 @@ static iv_status make_block(struct iv_lane_pool *pool, size_t bytes, pool_block 
     return IV_OK;
 }
 
+/* Storage over a block, which it owns from now on. */
+static void put_over(iv_storage *storage, iv_lane *lane, pool_block *block, size_t bytes) {
+    atomic_fetch_add_explicit(&lane->pool->references, 1, memory_order_relaxed);
+    *storage = (iv_storage){.references = 1,
+                            .data = (void *)(uintptr_t)block->memory->address,
+                            .bytes = bytes,
+                            .release = give_back,
+                            .context = block,
+                            .device = lane->device};
+}
+
 iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error) {
     iv_storage *fresh = iv_allocate(sizeof *fresh);
     if (fresh == NULL)
@@ -137,13 +170,22 @@ iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_
             return status;
         }
     }
-    atomic_fetch_add_explicit(&lane->pool->references, 1, memory_order_relaxed);
-    *fresh = (iv_storage){.references = 1,
-                          .data = (void *)(uintptr_t)block->memory->address,
-                          .bytes = bytes,
-                          .release = give_back,
-                          .context = block,
-                          .device = lane->device};
+    put_over(fresh, lane, block, bytes);
+    *storage = fresh;
+    return IV_OK;
+}
+
+iv_status iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes, iv_storage **storage, iv_error *error) {
+    *storage = NULL;
+    iv_storage *fresh = iv_allocate(sizeof *fresh);
+    if (fresh == NULL)
+        return iv_fail_memory(error, sizeof *fresh);
+    pool_block *block = take_kept_at(lane->pool, (CUdeviceptr)(uintptr_t)data, bytes);
+    if (block == NULL) {
+        iv_free(fresh);
+        return IV_OK;
+    }
+    put_over(fresh, lane, block, bytes);
     *storage = fresh;
     return IV_OK;
 }

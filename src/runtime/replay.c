@@ -319,9 +319,49 @@ static iv_status run_steps_of(iv_runner *runner, const iv_segment *segment, iv_e
     return IV_OK;
 }
 
+/* The bytes of the block that step `step` takes for output `index` outside of the arena; 0 for none. */
+static size_t own_bytes(const iv_runner *runner, size_t step, int index) {
+    const iv_plan *plan = runner->plan;
+    const iv_node *node = runner->program->steps[step].node;
+    iv_value_id value = node->outputs[index];
+    int64_t dims[IV_MAX_RANK], elements;
+    if (value == IV_NO_VALUE || plan->steps[step].mode == IV_STEP_SKIP ||
+        plan->offsets[iv_copy_index(runner->program, IV_DEVICE, value)] >= 0 ||
+        ((node->op->flags & IV_OP_VIEW) != 0 && !plan->copied[value]))
+        return 0;
+    const iv_fact *fact = &plan->facts[value];
+    if (!iv_fact_is_concrete(fact, dims) ||
+        iv_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != IV_OK)
+        return 0;
+    return (size_t)elements * iv_dtype_size(fact->dtype);
+}
+
+/* Lets the lane have the blocks that the steps will take for values outside of the arena: while a stream is captured nothing can
+ * be allocated, and the caller may hold those of the runs before. Taken at once and given back, they wait for the steps. */
+static iv_status provide_blocks(const iv_runner *runner, const iv_segment *segment, iv_error *error) {
+    size_t most = 0, count = 0;
+    for (size_t s = segment->first; s < segment->end; s++)
+        most += (size_t)runner->program->steps[s].node->output_count;
+    iv_storage **blocks = iv_allocate_array(most, sizeof(iv_storage *));
+    iv_status status = blocks != NULL ? IV_OK : iv_fail_memory(error, most * sizeof(iv_storage *));
+    for (size_t s = segment->first; s < segment->end && status == IV_OK; s++) {
+        for (int i = 0; i < runner->program->steps[s].node->output_count && status == IV_OK; i++) {
+            size_t bytes = own_bytes(runner, s, i);
+            if (bytes != 0)
+                status = iv_lane_storage(runner->settings->placement.lane, bytes, &blocks[count], error);
+            count += bytes != 0 && status == IV_OK;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        iv_storage_release(blocks[i]);
+    iv_free(blocks);
+    return status;
+}
+
 /* Captures the steps, and launches what was captured. */
 static iv_status capture(iv_runner *runner, const iv_segment *segment, iv_replay *replay, bool *done, iv_error *error) {
     iv_lane *lane = runner->settings->placement.lane;
+    IV_TRY(provide_blocks(runner, segment, error));
     IV_TRY(iv_cuda_capture_begin(&lane->queue, error));
     IV_TRY(iv_cuda_capture_end(&lane->queue, run_steps_of(runner, segment, error), &replay->graph, error));
     IV_TRY(iv_cuda_graph_launch(replay->graph, lane->queue.stream, error));
@@ -380,8 +420,8 @@ static void keep_replay(iv_segment *segment, iv_replay *replay) {
     }
 }
 
-/* Records the segment, or, when that fails, runs it as before and never tries again: the failure is kept. A device that has
- * been lost fails again. */
+/* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. A device that is lost
+ * is given nothing more. */
 static iv_status record_or_run(iv_runner *runner, iv_segment *segment, iv_error *error) {
     iv_error failure = {IV_OK, ""};
     iv_lane *lane = runner->settings->placement.lane;
@@ -395,9 +435,13 @@ static iv_status record_or_run(iv_runner *runner, iv_segment *segment, iv_error 
         return IV_OK;
     }
     note_failure(segment, &failure);
-    iv_status status = done ? iv_lane_wait(lane, error) : IV_OK;
+    iv_status status = IV_OK;
+    if (atomic_load(&lane->device->is_lost))
+        status = iv_fail(error, failure.status, "%.1900s", failure.message);
+    else if (done)
+        status = iv_lane_wait(lane, error);
     destroy_replay(replay);
-    if (done)
+    if (done || status != IV_OK)
         return status;
     release_made(runner, segment);
     return run_steps_of(runner, segment, error);
@@ -417,12 +461,14 @@ static bool inputs_match(const iv_runner *runner, const iv_segment *segment, con
     return true;
 }
 
-/* Takes blocks for the values that outlive the run; they fit if they are those that were recorded. */
+/* Takes the recorded blocks for the values that outlive the run, if nobody holds them. Just any blocks would hardly ever be those:
+ * a caller who passes outputs on as inputs changes their order in the lane's list with each run. */
 static iv_status take_escapes(iv_runner *runner, const iv_replay *replay, iv_storage **taken, bool *fit, iv_error *error) {
     *fit = true;
     for (size_t i = 0; i < replay->escape_count && *fit; i++) {
-        IV_TRY(iv_lane_storage(runner->settings->placement.lane, replay->escapes[i].bytes, &taken[i], error));
-        *fit = taken[i]->data == replay->escapes[i].data;
+        IV_TRY(iv_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes,
+                                  &taken[i], error));
+        *fit = taken[i] != NULL;
     }
     return IV_OK;
 }

@@ -1,0 +1,204 @@
+/* Sessions that go on: once inputs of some shapes have been seen twice, runs with such inputs take no memory any more, on the
+ * device or on the host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "session_models.h"
+
+typedef struct setting {
+    const fake_cuda_control *fake;
+    int64_t blocks;
+    iv_device *device;
+    iv_model *model;
+    iv_session *cpu;
+} setting;
+
+static setting start(iv_model *(*make)(bool passes), bool passes) {
+    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
+    s.device = open_device();
+    s.model = make(passes);
+    s.cpu = cpu_session(s.model);
+    return s;
+}
+
+static void finish(setting *s) {
+    iv_session_destroy(s->cpu);
+    iv_model_release(s->model);
+    close_device(s->fake, s->device, s->blocks);
+}
+
+static const char *const forced[] = {NULL, "Softmax", "Concat,ReduceSum"};
+enum { FORCED = sizeof forced / sizeof forced[0] };
+
+static iv_session *open_session(const setting *s, iv_graph_mode mode, bool device_outputs, const char *force_cpu) {
+    iv_session_options options = options_on(s->device);
+    options.graphs = mode;
+    options.device_outputs = device_outputs;
+    options.force_cpu = force_cpu;
+    return session_with(s->model, &options);
+}
+
+/* What a run leaves, once its outputs have been released. */
+typedef struct footprint {
+    int64_t device_allocations, device_bytes, host_blocks, host_bytes;
+    int pinned_blocks, graphs;
+} footprint;
+
+static footprint footprint_of(const setting *s) {
+    iv_device_counters counters = counters_of(s->device);
+    iv_allocation_counters host = iv_allocation_count();
+    fake_live live = s->fake->live();
+    return (footprint){.device_allocations = counters.device_allocations,
+                       .device_bytes = counters.device_bytes,
+                       .host_blocks = host.live_blocks,
+                       .host_bytes = host.live_bytes,
+                       .pinned_blocks = live.host_memory,
+                       .graphs = live.executables};
+}
+
+static void check_unchanged(const footprint *before, const footprint *now) {
+    assert_int_equal(now->device_allocations, before->device_allocations);
+    assert_int_equal(now->device_bytes, before->device_bytes);
+    assert_int_equal(now->host_blocks, before->host_blocks);
+    assert_int_equal(now->host_bytes, before->host_bytes);
+    assert_int_equal(now->pinned_blocks, before->pinned_blocks);
+    assert_int_equal(now->graphs, before->graphs);
+}
+
+/* Runs 3 and later, inputs and outputs on the host or on the device, with and without nodes on the CPU. */
+static void test_nothing_grows(void **unused) {
+    for (int passes = 0; passes < 2; passes++) {
+        setting s = start(network, passes != 0);
+        for (int f = 0; f < FORCED; f++) {
+            for (int on_device = 0; on_device < 2; on_device++) {
+                for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+                    iv_session *session = open_session(&s, mode, on_device != 0, forced[f]);
+                    iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+                    network_inputs(inputs, 9, 1);
+                    for (int i = 0; i < NETWORK_INPUTS && on_device != 0; i++) {
+                        iv_tensor *host = inputs[i];
+                        inputs[i] = to_device(s.device, host);
+                        iv_tensor_release(host);
+                    }
+                    footprint before = {0};
+                    for (int run = 0; run < 12; run++) {
+                        run_session(session, inputs, outputs);
+                        release_all(outputs, NETWORK_OUTPUTS);
+                        footprint now = footprint_of(&s);
+                        if (run > 2)
+                            check_unchanged(&before, &now);
+                        before = now;
+                    }
+                    run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+                    release_all(inputs, NETWORK_INPUTS);
+                    iv_session_destroy(session);
+                }
+            }
+        }
+        finish(&s);
+    }
+}
+
+/* As many shapes as plans are kept for, over and over in changing order. */
+static void test_plans_in_turn(void **unused) {
+    setting s = start(network, false);
+    for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+        iv_session *session = open_session(&s, mode, false, "Softmax");
+        random_source source = {4};
+        footprint before = {0};
+        for (uint64_t run = 0; run < 80; run++) {
+            int64_t rows = run < 32 ? 8 - (int64_t)(run % 8) : random_between(&source, 1, 8);
+            iv_tensor *inputs[NETWORK_INPUTS];
+            network_inputs(inputs, rows, run);
+            run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+            release_all(inputs, NETWORK_INPUTS);
+            footprint now = footprint_of(&s);
+            if (run >= 32)
+                check_unchanged(&before, &now);
+            before = now;
+        }
+        assert_int_equal(report_of(session).failed, 0);
+        iv_session_destroy(session);
+    }
+    finish(&s);
+}
+
+/* More shapes than plans are kept for: plans go and are made again, arenas grow, the bits stay right, and memory is bounded. */
+static void test_more_shapes_than_plans(void **unused) {
+    setting s = start(network, false);
+    for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+        iv_session *session = open_session(&s, mode, mode == IV_GRAPHS_BUILD, NULL);
+        random_source source = {5};
+        int64_t most = 0;
+        for (uint64_t run = 0; run < 150; run++) {
+            iv_tensor *inputs[NETWORK_INPUTS];
+            network_inputs(inputs, run % 5 == 0 ? 40 : random_between(&source, 0, 25), run);
+            run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+            release_all(inputs, NETWORK_INPUTS);
+            int64_t bytes = counters_of(s.device).device_bytes;
+            if (run == 50)
+                most = bytes;
+            assert_true(run < 50 || bytes <= 2 * most);
+        }
+        iv_session_destroy(session);
+    }
+    finish(&s);
+}
+
+/* Sessions come and go: the model's constants stay on the device, everything else is given back. */
+static void test_sessions_come_and_go(void **unused) {
+    setting s = start(network, true);
+    footprint before = {0};
+    for (int round = 0; round < 6; round++) {
+        iv_session *session = open_session(&s, round % 2 == 0 ? IV_GRAPHS_CAPTURE : IV_GRAPHS_BUILD, false, NULL);
+        for (uint64_t run = 0; run < 4; run++) {
+            iv_tensor *inputs[NETWORK_INPUTS];
+            network_inputs(inputs, 6, run);
+            run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+            release_all(inputs, NETWORK_INPUTS);
+        }
+        iv_session_destroy(session);
+        footprint now = footprint_of(&s);
+        if (round > 0) {
+            assert_int_equal(now.device_bytes, before.device_bytes);
+            assert_int_equal(now.host_blocks, before.host_blocks);
+            assert_int_equal(now.pinned_blocks, before.pinned_blocks);
+            assert_int_equal(now.graphs, 0);
+        }
+        before = now;
+    }
+    finish(&s);
+}
+
+/* A budget on the host's memory ends a run, and leaves the session usable. */
+static void test_memory_limit(void **unused) {
+    setting s = start(network, false);
+    iv_session_options options = options_on(s.device);
+    options.memory_limit = 200000;
+    iv_session *session = session_with(s.model, &options);
+    for (uint64_t run = 0; run < 6; run++) {
+        iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+        iv_error error = {IV_OK, ""};
+        network_inputs(inputs, run % 2 == 0 ? 4 : 20000, run);
+        if (run % 2 == 0)
+            run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+        else
+            assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_OUT_OF_MEMORY);
+        release_all(inputs, NETWORK_INPUTS);
+    }
+    iv_session_destroy(session);
+    finish(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nothing_grows),          cmocka_unit_test(test_plans_in_turn),
+        cmocka_unit_test(test_more_shapes_than_plans), cmocka_unit_test(test_sessions_come_and_go),
+        cmocka_unit_test(test_memory_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
