@@ -11,11 +11,16 @@
 #include "running.h"
 #include "whole_file.h"
 
+/* Runs before whole runs are measured: the second records graphs, the third is the first replay. */
+#define PLAIN_WARMUP 3
+
 const option profile_options[] = {
     {"runs", "N", false, "Runs to measure; default 10"},
     {"warmup", "N", false, "Runs before measuring; default 2"},
     {"all", NULL, false, "Print every node, not only the slowest"},
-    {"trace", "FILE", false, "Write a trace for Perfetto (ui.perfetto.dev) or chrome://tracing"},
+    {"trace", "FILE", false,
+     "Write a trace for Perfetto (ui.perfetto.dev) or chrome://tracing: nodes and copies, and what "
+     "a device did for them"},
     {"html", "FILE", false, "Write a page with a timeline and tables"},
     {"json", NULL, false, "Print the measurements as JSON"},
     INPUT_OPTIONS,
@@ -26,6 +31,18 @@ const option profile_options[] = {
 
 /* ---- collecting ---- */
 
+/* What events and spans are counted under: a node, or a value on its way to one side. */
+typedef struct entry_key {
+    const char *name, *op;
+    int depth;
+    bool transfer, to_device;
+} entry_key;
+
+static bool has_key(const profiled_node *node, const entry_key *key) {
+    return node->name == key->name && node->transfer == key->transfer &&
+           (!key->transfer || node->on_device == key->to_device);
+}
+
 static size_t hash_pointer(const void *pointer) {
     uint64_t bits = (uint64_t)(uintptr_t)pointer * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(bits >> 32);
@@ -34,9 +51,9 @@ static size_t hash_pointer(const void *pointer) {
 /* A name's slot: the one that holds its node, or the free one where it belongs. Names are compared
  * by address: an event's name is the model's own, the same in every run, and looking it up must not
  * cost time. */
-static size_t find_slot(const profile *profile, const char *name) {
-    size_t slot = hash_pointer(name) & (profile->slot_count - 1);
-    while (profile->slots[slot] >= 0 && profile->nodes[profile->slots[slot]].name != name)
+static size_t find_slot(const profile *profile, const entry_key *key) {
+    size_t slot = hash_pointer(key->name) & (profile->slot_count - 1);
+    while (profile->slots[slot] >= 0 && !has_key(&profile->nodes[profile->slots[slot]], key))
         slot = (slot + 1) & (profile->slot_count - 1);
     return slot;
 }
@@ -51,16 +68,19 @@ static bool grow_slots(profile *profile) {
     free(profile->slots);
     profile->slots = slots;
     profile->slot_count = count;
-    for (int n = 0; n < profile->node_count; n++)
-        slots[find_slot(profile, profile->nodes[n].name)] = n;
+    for (int n = 0; n < profile->node_count; n++) {
+        const profiled_node *node = &profile->nodes[n];
+        entry_key key = {node->name, node->op, node->depth, node->transfer, node->on_device};
+        slots[find_slot(profile, &key)] = n;
+    }
     return true;
 }
 
-/* The node of an event, new or known; -1 when memory runs out. */
-static int find_node(profile *profile, const iv_node_event *event) {
+/* The node of that key, new or known; -1 when memory runs out. */
+static int find_node(profile *profile, const entry_key *key) {
     if ((size_t)profile->node_count * 2 >= profile->slot_count && !grow_slots(profile))
         return -1;
-    size_t slot = find_slot(profile, event->name);
+    size_t slot = find_slot(profile, key);
     if (profile->slots[slot] >= 0)
         return profile->slots[slot];
     if (profile->node_count == profile->node_capacity) {
@@ -71,9 +91,11 @@ static int find_node(profile *profile, const iv_node_event *event) {
         profile->nodes = nodes;
         profile->node_capacity = capacity;
     }
-    profile->nodes[profile->node_count] = (profiled_node){.name = event->name,
-                                                          .op = event->op,
-                                                          .depth = event->depth,
+    profile->nodes[profile->node_count] = (profiled_node){.name = key->name,
+                                                          .op = key->op,
+                                                          .depth = key->depth,
+                                                          .transfer = key->transfer,
+                                                          .on_device = key->to_device,
                                                           .least_ns = INT64_MAX,
                                                           .flops = -1};
     profile->slots[slot] = profile->node_count;
@@ -97,7 +119,9 @@ static iv_status note_event(void *context, iv_node_event *event, iv_error *error
     profile *profile = context;
     if (!profile->measuring || strcmp(event->kernel, "constant") == 0)
         return IV_OK;
-    int index = find_node(profile, event);
+    bool transfer = strcmp(event->op, IV_TRANSFER) == 0;
+    entry_key key = {event->name, event->op, event->depth, transfer, event->on_device};
+    int index = find_node(profile, &key);
     if (index < 0 || !add_call(profile, index, event)) {
         snprintf(error->message, sizeof error->message, "out of memory");
         return error->status = IV_ERROR_OUT_OF_MEMORY;
@@ -105,10 +129,49 @@ static iv_status note_event(void *context, iv_node_event *event, iv_error *error
     profiled_node *node = &profile->nodes[index];
     int64_t taken = event->end_ns - event->start_ns;
     node->kernel = event->kernel;
+    node->on_device = event->on_device;
     node->bytes = event->output_bytes;
     node->calls++;
     node->total_ns += taken;
     node->least_ns = taken < node->least_ns ? taken : node->least_ns;
+    return IV_OK;
+}
+
+/* The node that a task was for; -1 for none. Events come before spans: nodes are known by now, and
+ * a value that has been copied without an event was a constant's first time. */
+static int find_spans_node(const profile *profile, const iv_task_span *span) {
+    if (span->name == NULL || profile->slot_count == 0)
+        return -1;
+    entry_key key = {span->name, span->op, span->depth, strcmp(span->op, IV_TRANSFER) == 0,
+                     strcmp(span->task, "copy to host") != 0};
+    return profile->slots[find_slot(profile, &key)];
+}
+
+static iv_status note_tasks(void *context, const iv_task_span *spans, size_t count,
+                            iv_error *error) {
+    profile *profile = context;
+    if (!profile->measuring || count == 0)
+        return IV_OK;
+    if (profile->task_count + count > profile->task_capacity) {
+        size_t capacity = 2 * (profile->task_count + count);
+        profiled_task *tasks = realloc(profile->tasks, capacity * sizeof *tasks);
+        if (tasks == NULL) {
+            snprintf(error->message, sizeof error->message, "out of memory");
+            return error->status = IV_ERROR_OUT_OF_MEMORY;
+        }
+        profile->tasks = tasks;
+        profile->task_capacity = capacity;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const iv_task_span *span = &spans[i];
+        int node = find_spans_node(profile, span);
+        profile->tasks[profile->task_count++] =
+            (profiled_task){span->task, node, span->stream, span->start_ns, span->end_ns};
+        if (node < 0)
+            continue;
+        profile->nodes[node].tasks++;
+        profile->nodes[node].task_ns += span->end_ns - span->start_ns;
+    }
     return IV_OK;
 }
 
@@ -125,6 +188,42 @@ double mean_node_ns(const profile *profile, const profiled_node *node) {
     return (double)node->total_ns / profile->runs;
 }
 
+double mean_nodes_ns(const profile *profile) {
+    double sum = 0;
+    for (int n = 0; n < profile->node_count; n++) {
+        const profiled_node *node = &profile->nodes[n];
+        sum += node->depth == 0 && !node->transfer ? mean_node_ns(profile, node) : 0;
+    }
+    return sum;
+}
+
+int fastest_run(const profile *profile) {
+    int best = 0;
+    for (int r = 1; r < profile->runs; r++)
+        best = profile->run_ns[r] < profile->run_ns[best] ? r : best;
+    return best;
+}
+
+int count_profiled(const profile *profile) {
+    int count = 0;
+    for (int n = 0; n < profile->node_count; n++)
+        count += !profile->nodes[n].transfer;
+    return count;
+}
+
+profiled_copies sum_copies(const profile *profile, bool to_device) {
+    profiled_copies copies = {0};
+    for (int n = 0; n < profile->node_count; n++) {
+        const profiled_node *node = &profile->nodes[n];
+        if (!node->transfer || node->on_device != to_device)
+            continue;
+        copies.count += (double)node->calls / profile->runs;
+        copies.bytes += (double)node->bytes * (double)node->calls / profile->runs;
+        copies.ns += mean_node_ns(profile, node);
+    }
+    return copies;
+}
+
 static int compare_operators(const void *left, const void *right) {
     const profiled_op *first = left, *second = right;
     if (first->ns != second->ns)
@@ -137,13 +236,15 @@ profiled_op *sum_operators(const profile *profile, int *count) {
     *count = 0;
     for (int n = 0; ops != NULL && n < profile->node_count; n++) {
         const profiled_node *node = &profile->nodes[n];
-        if (node->depth != 0)
+        if (node->depth != 0 || node->transfer)
             continue;
         int o = 0;
-        while (o < *count && strcmp(ops[o].op, node->op) != 0)
+        while (o < *count &&
+               (strcmp(ops[o].op, node->op) != 0 || ops[o].on_device != node->on_device))
             o++;
         if (o == *count)
-            ops[(*count)++].op = node->op;
+            ops[(*count)++] = (profiled_op){.op = node->op, .on_device = node->on_device};
+        ops[o].task_ns += (double)node->task_ns / profile->runs;
         double taken = mean_node_ns(profile, node);
         ops[o].nodes++;
         ops[o].ns += taken;
@@ -198,7 +299,8 @@ static int count_flops(profile *profile, const running *running) {
         const iv_inspected_node *node = iv_inspection_node(graph, i);
         int at = n;
         while (at < profile->node_count &&
-               (profile->nodes[at].depth != 0 || strcmp(profile->nodes[at].name, node->name) != 0))
+               (profile->nodes[at].depth != 0 || profile->nodes[at].transfer ||
+                strcmp(profile->nodes[at].name, node->name) != 0))
             at++;
         if (at == profile->node_count)
             continue;
@@ -223,6 +325,39 @@ static int measure(profile *profile, running *running, long long warmup) {
     }
     clear_progress();
     return code == EXIT_RIGHT ? count_flops(profile, running) : code;
+}
+
+/* Runs that nothing is measured in: on a device they wait for it only at the end, and are replayed
+ * as graphs from the third on. */
+static int measure_plain(profile *profile, running *running) {
+    double sum = 0;
+    int code = renew_session(running);
+    for (int r = 0; r < PLAIN_WARMUP && code == EXIT_RIGHT; r++)
+        code = run_once(running, NULL);
+    for (int r = 0; r < profile->runs && code == EXIT_RIGHT; r++) {
+        double taken;
+        show_progress("measuring whole runs: %d of %d", r + 1, profile->runs);
+        code = run_once(running, &taken);
+        sum += taken;
+    }
+    clear_progress();
+    iv_graph_report graphs;
+    if (code != EXIT_RIGHT)
+        return code;
+    iv_session_graphs(running->session, &graphs);
+    profile->plain_ns = sum / profile->runs;
+    profile->plain_graphs = graphs.recorded;
+    return EXIT_RIGHT;
+}
+
+static void note_reason(void *context, const iv_placed_node *placed) {
+    profile *profile = context;
+    if (placed->why == NULL || profile->slot_count == 0)
+        return;
+    entry_key key = {placed->name, placed->op, placed->depth, false, false};
+    int node = profile->slots[find_slot(profile, &key)];
+    if (node >= 0 && profile->nodes[node].why_cpu == NULL)
+        profile->nodes[node].why_cpu = strdup(placed->why);
 }
 
 static int write_files(const arguments *arguments, const profile *profile) {
@@ -261,11 +396,19 @@ static int profile_model(const arguments *arguments, const iv_model_options *mod
     running running;
     session_options->observer = note_event;
     session_options->observer_context = profile;
+    session_options->observer_times_only = true;
+    session_options->task_observer = note_tasks;
+    session_options->task_observer_context = profile;
     int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, true, running.inputs);
     if (code == EXIT_RIGHT)
         code = measure(profile, &running, warmup);
+    if (code == EXIT_RIGHT && running.device != NULL) {
+        profile->device = iv_device_name(running.device);
+        iv_session_visit_placement(running.session, note_reason, profile);
+        code = measure_plain(profile, &running);
+    }
     if (code == EXIT_RIGHT)
         code = report_profile(arguments, profile);
     if (code == EXIT_RIGHT)
@@ -291,6 +434,9 @@ int run_profile(const arguments *arguments) {
                    : profile_model(arguments, &model_options, &session_options, warmup, &profile);
     free(profile.run_ns);
     free(profile.run_start_ns);
+    for (int n = 0; n < profile.node_count; n++)
+        free(profile.nodes[n].why_cpu);
+    free(profile.tasks);
     free(profile.nodes);
     free(profile.calls);
     free(profile.slots);

@@ -8,9 +8,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* One node, over all measured runs. Text belongs to the model. */
+#include "text.h"
+
+/* One node, or a value that is copied between host and device, over all measured runs. Text belongs
+ * to the model unless it says otherwise. */
 typedef struct profiled_node {
     const char *name, *op, *kernel;
+    bool transfer;  /* of the value `name`; `on_device`: to the device */
+    bool on_device; /* where the node ran */
+    char
+        *why_cpu; /* owned: why it did not run on the device; NULL where it did, or there is none */
+    int64_t tasks, task_ns; /* what the device did for it */
     int depth; /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time
                 */
     int64_t calls, total_ns, least_ns, bytes;
@@ -23,28 +31,49 @@ typedef struct profiled_call {
     int64_t start_ns, end_ns;
 } profiled_call;
 
+/* A kernel, copy or fill of a device in a measured run. */
+typedef struct profiled_task {
+    const char *task;
+    int node, stream; /* node: -1 for what is for none */
+    int64_t start_ns, end_ns;
+} profiled_task;
+
 typedef struct profile {
     const char *model;
+    const char *device; /* what it is called; NULL on the CPU */
+    double plain_ns;    /* with a device: per run, when nothing is measured on the way */
+    int plain_graphs;   /* groups of nodes that were then replayed as graphs */
     int runs;
     double *run_ns, *run_start_ns; /* per run */
     int node_count, node_capacity;
     profiled_node *nodes; /* in the order in which they first ended */
     size_t call_count, call_capacity;
     profiled_call *calls;
+    size_t task_count, task_capacity;
+    profiled_task *tasks;
     size_t slot_count; /* of the table from names to nodes: a power of two */
     int *slots;
     bool measuring;
 } profile;
 
-/* Nodes of one operator at depth 0. */
+/* Nodes of one operator at depth 0 on one side. */
 typedef struct profiled_op {
     const char *op;
+    bool on_device;
     int nodes;
+    double task_ns;  /* per run: what the device worked for them */
     double ns;       /* per run */
     double flops;    /* per run, of the nodes where they are known */
     double known_ns; /* the time of those */
 } profiled_op;
 
+/* Copies in one direction. */
+typedef struct profiled_copies {
+    double count, bytes, ns; /* per run */
+} profiled_copies;
+
+/** The copies to the device, or to the host. */
+profiled_copies sum_copies(const profile *profile, bool to_device);
 /** The operators, slowest first: *count entries to free, or NULL when memory runs out. */
 profiled_op *sum_operators(const profile *profile, int *count);
 /** The nodes' indices, slowest first: to free, or NULL. */
@@ -52,6 +81,12 @@ int *sort_nodes(const profile *profile);
 /** Nanoseconds per run: of the whole run, and of a node. */
 double mean_run_ns(const profile *profile);
 double mean_node_ns(const profile *profile, const profiled_node *node);
+/** The time of all nodes that are inside no other. */
+double mean_nodes_ns(const profile *profile);
+/** The run that took the least time. */
+int fastest_run(const profile *profile);
+/** How many nodes there are, without copies. */
+int count_profiled(const profile *profile);
 
 /* The reports. Each is false when memory runs out. */
 bool print_profile(const profile *profile, bool all);
@@ -59,5 +94,12 @@ bool print_profile_json(FILE *file, const profile *profile);
 /** Trace events for Perfetto and chrome://tracing. */
 void write_trace(FILE *file, const profile *profile);
 bool write_profile_page(FILE *file, const profile *profile);
+
+/* What the reports share. */
+double share(double part, double whole);
+/** Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is
+ * computed. */
+const char *speed(double flops, double nanoseconds, char room[TEXT_BYTES]);
+double node_flops(const profile *profile, const profiled_node *node);
 
 #endif

@@ -48,6 +48,7 @@ static int load_model(const arguments *arguments, const iv_model_options *model,
         iv_session_create(running->model, session, &running->session, &error) != IV_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
+    running->options = *session;
     catch_interrupts(running->session);
     running->inputs = calloc((size_t)iv_model_input_count(running->model) + 1, sizeof(iv_value));
     running->outputs = calloc((size_t)iv_model_output_count(running->model) + 1, sizeof(iv_value));
@@ -68,6 +69,19 @@ int open_running_on_cpu(const arguments *arguments, const iv_model_options *mode
                         const iv_session_options *session, running *running) {
     *running = (struct running){0};
     return load_model(arguments, model, session, running);
+}
+
+int renew_session(running *running) {
+    iv_error error;
+    running->options.observer = NULL;
+    running->options.task_observer = NULL;
+    leave_interrupts();
+    iv_session_destroy(running->session);
+    running->session = NULL;
+    if (iv_session_create(running->model, &running->options, &running->session, &error) != IV_OK)
+        return report(&error);
+    catch_interrupts(running->session);
+    return EXIT_RIGHT;
 }
 
 static void release_outputs(running *running) {

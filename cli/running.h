@@ -9,18 +9,22 @@ typedef struct running {
     iv_model *model;
     iv_session *session;
     iv_value *inputs, *outputs; /* one per input and output of the model */
+    iv_session_options options; /* the session's, with the device */
     double load_ms;
 } running;
 
-/** Opens the device, loads the model, the first operand, and creates a session. Until `close_running`, Ctrl-C interrupts its runs; a
- * second one ends the process. Returns EXIT_RIGHT, or prints what is wrong and returns another exit
- * code; `close_running` in both cases. */
+/** Opens the device, loads the model, the first operand, and creates a session. Until
+ * `close_running`, Ctrl-C interrupts its runs; a second one ends the process. Returns EXIT_RIGHT,
+ * or prints what is wrong and returns another exit code; `close_running` in both cases. */
 int open_running(const arguments *arguments, const iv_model_options *model,
                  const iv_session_options *session, running *running);
 /** The same on the CPU, whatever the arguments say of devices. */
 int open_running_on_cpu(const arguments *arguments, const iv_model_options *model,
                         const iv_session_options *session, running *running);
 void close_running(running *running);
+
+/** Replaces the session by a fresh one without observers. Exit codes as above. */
+int renew_session(running *running);
 
 /** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes
  * as above. */
