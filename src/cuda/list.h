@@ -28,6 +28,7 @@
     family(pool) \
     family(order) \
     family(losses) \
+    family(recurrent) \
     family(normalize) \
     family(batch) \
     family(variadic) \

@@ -1,20 +1,20 @@
 /* What happens to the gates of one batch row in one time step (see ops/recurrent.h), for one float
  * type: define IV_CELL_REAL, IV_CELL(name) (name with a suffix) and IV_CELL_MATH(name) (the name of
- * a function of numerics), then include. Loops over whole vectors, so that they can be vectorised.
- */
+ * a function of numerics), then include. Loops over whole vectors, so that they can be vectorised; on
+ * a device, vectors of one element. */
 #include "ops/real.h"
-#include "ops/recurrent.h"
+#include "ops/recurrent_types.h"
 #include "ops/unary_formulas.h"
 
 /* What storing does to a value; f64 is always stored as it is. */
-static inline void IV_CELL(round_state)(iv_dtype dtype, int64_t count, IV_CELL_REAL *values) {
+static IV_HD void IV_CELL(round_state)(iv_dtype dtype, int64_t count, IV_CELL_REAL *values) {
     if (dtype != IV_F16 && dtype != IV_BF16)
         return;
     for (int64_t i = 0; i < count; i++)
         values[i] = iv_real_round_f32(dtype, (float)values[i]);
 }
 
-static inline void IV_CELL(activate)(const iv_activation *activation, int64_t count,
+static IV_HD void IV_CELL(activate)(const iv_activation *activation, int64_t count,
                                      IV_CELL_REAL *values) {
     IV_CELL_REAL alpha = activation->alpha, beta = activation->beta;
 #define IV_CELL_EACH(result)                                                                       \
@@ -53,7 +53,7 @@ static inline void IV_CELL(activate)(const iv_activation *activation, int64_t co
 }
 
 /* Clips, then activates. */
-static inline void IV_CELL(gate)(const iv_recurrent_params *params, const iv_activation *activation,
+static IV_HD void IV_CELL(gate)(const iv_recurrent_params *params, const iv_activation *activation,
                                  int64_t count, IV_CELL_REAL *values) {
     if (params->clips) {
         IV_CELL_REAL high = params->clip, low = -high;
@@ -64,7 +64,7 @@ static inline void IV_CELL(gate)(const iv_recurrent_params *params, const iv_act
 }
 
 /* pre = (xw + hr) + bias; `bias` may be NULL, `pre` may be `xw` or `hr`. */
-static inline void IV_CELL(join)(int64_t count, const IV_CELL_REAL *xw, const IV_CELL_REAL *hr,
+static IV_HD void IV_CELL(join)(int64_t count, const IV_CELL_REAL *xw, const IV_CELL_REAL *hr,
                                  const IV_CELL_REAL *bias, IV_CELL_REAL *pre) {
     if (bias == NULL) {
         for (int64_t i = 0; i < count; i++)
@@ -75,7 +75,7 @@ static inline void IV_CELL(join)(int64_t count, const IV_CELL_REAL *xw, const IV
         pre[i] = (xw[i] + hr[i]) + bias[i];
 }
 
-static inline void IV_CELL(add_peephole)(int64_t count, const IV_CELL_REAL *peephole,
+static IV_HD void IV_CELL(add_peephole)(int64_t count, const IV_CELL_REAL *peephole,
                                          const IV_CELL_REAL *c, IV_CELL_REAL *pre) {
     for (int64_t i = 0; i < count; i++)
         pre[i] = pre[i] + peephole[i] * c[i];
@@ -83,7 +83,7 @@ static inline void IV_CELL(add_peephole)(int64_t count, const IV_CELL_REAL *peep
 
 /* `pre` holds i, o, f, c and is overwritten; `peephole` holds i, o, f or is NULL; `c` goes from C
  * to C' and `h` becomes H'. */
-static inline void IV_CELL(lstm)(const iv_recurrent_params *params,
+static IV_HD void IV_CELL(lstm)(const iv_recurrent_params *params,
                                  const iv_activation *activations, iv_dtype dtype, int64_t hidden,
                                  IV_CELL_REAL *pre, const IV_CELL_REAL *peephole, IV_CELL_REAL *c,
                                  IV_CELL_REAL *h) {
@@ -115,7 +115,7 @@ static inline void IV_CELL(lstm)(const iv_recurrent_params *params,
 }
 
 /* r * H, rounded as a state is, to `reset`. */
-static inline void IV_CELL(gru_reset)(iv_dtype dtype, int64_t hidden, const IV_CELL_REAL *r,
+static IV_HD void IV_CELL(gru_reset)(iv_dtype dtype, int64_t hidden, const IV_CELL_REAL *r,
                                       const IV_CELL_REAL *h, IV_CELL_REAL *reset) {
     for (int64_t i = 0; i < hidden; i++)
         reset[i] = r[i] * h[i];
@@ -123,7 +123,7 @@ static inline void IV_CELL(gru_reset)(iv_dtype dtype, int64_t hidden, const IV_C
 }
 
 /* pre = (xw + wb) + (r * (hr + rb)): the candidate with linear_before_reset. Biases may be NULL. */
-static inline void IV_CELL(gru_join_linear)(int64_t hidden, const IV_CELL_REAL *xw,
+static IV_HD void IV_CELL(gru_join_linear)(int64_t hidden, const IV_CELL_REAL *xw,
                                             const IV_CELL_REAL *wb, const IV_CELL_REAL *r,
                                             const IV_CELL_REAL *hr, const IV_CELL_REAL *rb,
                                             IV_CELL_REAL *pre) {
@@ -137,7 +137,7 @@ static inline void IV_CELL(gru_join_linear)(int64_t hidden, const IV_CELL_REAL *
 }
 
 /* Activates the candidate `n` and moves `h` from H to H'. */
-static inline void IV_CELL(gru_update)(const iv_recurrent_params *params,
+static IV_HD void IV_CELL(gru_update)(const iv_recurrent_params *params,
                                        const iv_activation *activation, iv_dtype dtype,
                                        int64_t hidden, const IV_CELL_REAL *z, IV_CELL_REAL *n,
                                        IV_CELL_REAL *h) {

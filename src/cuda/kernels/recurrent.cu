@@ -1,0 +1,216 @@
+/* RNN, GRU and LSTM (ops/recurrent.h): the products with W of all time steps first, then a launch
+ * for each step, or two where r * H has to be whole before it is multiplied. A thread computes the
+ * chains of all gates of one state element, and then the element by ops/recurrent_cell.h. W and R
+ * lie transposed, so that neighbouring threads read neighbouring elements. */
+#include "cuda/kernels/kernel.cuh"
+#include "cuda/kernels/recurrent_parameters.h"
+#include "numerics/chain.h"
+#include "ops/type_lists.h"
+
+#define IV_CELL_REAL float
+#define IV_CELL(name) name##_f32
+#define IV_CELL_MATH(name) iv_##name##_f32
+#include "ops/recurrent_cell.h"
+#undef IV_CELL_REAL
+#undef IV_CELL
+#undef IV_CELL_MATH
+
+#define IV_CELL_REAL double
+#define IV_CELL(name) name##_f64
+#define IV_CELL_MATH(name) iv_##name##_f64
+#include "ops/recurrent_cell.h"
+#undef IV_CELL_REAL
+#undef IV_CELL
+#undef IV_CELL_MATH
+
+#define MOST_GATES 4
+
+/* The time steps of a batch row: a wrong number is a fault, and counts as none. */
+IV_CUDA_FUNCTION int64_t length_of(const iv_cuda_recurrent *p, int64_t batch) {
+    if (p->lengths == NULL)
+        return p->steps;
+    int64_t length = p->lengths[batch * p->length_stride];
+    if (length >= 0 && length <= p->steps)
+        return length;
+    *p->fault = IV_CUDA_FAULT_INDEX;
+    return 0;
+}
+
+/* sums[g] = the chain of `count` values of `left` with column `column + g * hidden` of `right`, for
+ * `gates` gates at once where the format has a step for single products. */
+#define FMA_CHAINS(suffix, type)                                                                   \
+    IV_CUDA_FUNCTION void chains_##suffix(const type *left, int64_t left_stride,                   \
+                                          const type *right, int64_t rows, int64_t hidden,         \
+                                          int64_t count, int gates, type *sums) {                  \
+        IV_CUDA_UNROLL                                                                             \
+        for (int g = 0; g < MOST_GATES; g++)                                                       \
+            sums[g] = 0;                                                                           \
+        IV_CUDA_UNROLL_BY_4                                                                        \
+        for (int64_t k = 0; k < count; k++) {                                                      \
+            type value = left[k * left_stride];                                                    \
+            const type *row = right + k * rows;                                                    \
+            IV_CUDA_UNROLL                                                                         \
+            for (int g = 0; g < MOST_GATES; g++) {                                                 \
+                if (g < gates)                                                                     \
+                    sums[g] = iv_fma_##suffix(value, row[g * hidden], sums[g]);                    \
+            }                                                                                      \
+        }                                                                                          \
+    }
+#if defined(__CUDACC__)
+#define IV_CUDA_UNROLL_BY_4 _Pragma("unroll 4")
+#else
+#define IV_CUDA_UNROLL_BY_4
+#endif
+FMA_CHAINS(f32, float)
+FMA_CHAINS(f64, double)
+
+#define CHAINS_16(suffix)                                                                          \
+    IV_CUDA_FUNCTION void chains_##suffix(const uint16_t *left, int64_t left_stride,               \
+                                          const uint16_t *right, int64_t rows, int64_t hidden,     \
+                                          int64_t count, int gates, float *sums) {                 \
+        for (int g = 0; g < gates; g++)                                                            \
+            sums[g] = iv_chain16(left, left_stride, right + g * hidden, rows, count, 0.0f,         \
+                                 iv_chain16_format_##suffix());                                    \
+    }
+CHAINS_16(f16)
+CHAINS_16(bf16)
+
+#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
+    /* xw[t, b, row]. */                                                                           \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_product_##suffix, iv_cuda_recurrent, p) {                     \
+        IV_CUDA_EACH(index, p->steps * p->batch * p->rows) {                                       \
+            int64_t place = index / p->rows, row = index - place * p->rows;                        \
+            int64_t t = place / p->batch, b = place - t * p->batch;                                \
+            real sums[MOST_GATES];                                                                 \
+            chains_##suffix((const type *)(const void *)p->x + t * p->x_step + b * p->x_batch,     \
+                            p->x_feature, (const type *)(const void *)p->w + row, p->rows, 0,      \
+                            p->inputs, 1, sums);                                                   \
+            ((real *)(void *)p->xw)[index] = sums[0];                                              \
+        }                                                                                          \
+    }                                                                                              \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_start_##suffix, iv_cuda_recurrent, p) {                       \
+        IV_CUDA_EACH(index, p->batch * p->hidden) {                                                \
+            int64_t b = index / p->hidden, j = index - b * p->hidden;                              \
+            const type *h = (const type *)(const void *)p->initial_h;                              \
+            const type *c = (const type *)(const void *)p->initial_c;                              \
+            ((type *)(void *)p->h)[index] = h != NULL ? h[b * p->h_batch + j * p->h_stride] : 0;   \
+            ((type *)(void *)p->c)[index] = c != NULL ? c[b * p->c_batch + j * p->c_stride] : 0;   \
+        }                                                                                          \
+    }                                                                                              \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_finish_##suffix, iv_cuda_recurrent, p) {                      \
+        IV_CUDA_EACH(index, p->batch * p->hidden) {                                                \
+            int64_t b = index / p->hidden, at = b * p->state_batch + index - b * p->hidden;        \
+            if (p->y_h != NULL)                                                                    \
+                ((type *)(void *)p->y_h)[at] = ((const type *)(const void *)p->h)[index];          \
+            if (p->y_c != NULL)                                                                    \
+                ((type *)(void *)p->y_c)[at] = ((const type *)(const void *)p->c)[index];          \
+        }                                                                                          \
+    }                                                                                              \
+    /* Bias `at` of the 2 * rows. */                                                               \
+    IV_CUDA_FUNCTION real bias_##suffix(const iv_cuda_recurrent *p, int64_t at) {                  \
+        return load(((const type *)(const void *)p->b)[at * p->b_stride]);                         \
+    }                                                                                              \
+    /* (xw + hr) + (wb + rb) of gate row `row`. */                                                 \
+    IV_CUDA_FUNCTION real joined_##suffix(const iv_cuda_recurrent *p, int64_t row, real xw,        \
+                                          real hr) {                                               \
+        real bias = 0, pre;                                                                        \
+        if (p->b != NULL)                                                                          \
+            bias = bias_##suffix(p, row) + bias_##suffix(p, p->rows + row);                        \
+        join_##real_suffix(1, &xw, &hr, p->b != NULL ? &bias : NULL, &pre);                        \
+        return pre;                                                                                \
+    }                                                                                              \
+    IV_CUDA_FUNCTION void store_state_##suffix(const iv_cuda_recurrent *p, int64_t index,          \
+                                               int64_t b, int64_t t, real h) {                     \
+        type stored = store(h);                                                                    \
+        ((type *)(void *)p->h_next)[index] = stored;                                               \
+        if (p->y != NULL)                                                                          \
+            ((type *)(void *)p->y)[t * p->y_step + b * p->y_batch + index - b * p->hidden] =       \
+                stored;                                                                            \
+    }                                                                                              \
+    /* Past the end of a sequence the state stays and Y is +0. Gives the time step, or -1. */      \
+    IV_CUDA_FUNCTION int64_t time_##suffix(const iv_cuda_recurrent *p, int64_t index, int64_t b) { \
+        int64_t length = length_of(p, b);                                                          \
+        if (p->step < length)                                                                      \
+            return p->backward ? length - 1 - p->step : p->step;                                   \
+        ((type *)(void *)p->h_next)[index] = ((const type *)(const void *)p->h)[index];            \
+        if (p->y != NULL)                                                                          \
+            ((type *)(void *)p->y)[p->step * p->y_step + b * p->y_batch + index - b * p->hidden] = \
+                0;                                                                                 \
+        return -1;                                                                                 \
+    }                                                                                              \
+    /* RNN, LSTM, GRU with linear_before_reset; of other GRUs z and r * H. */                      \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_step_##suffix, iv_cuda_recurrent, p) {                        \
+        const iv_recurrent_params *params = &p->params;                                            \
+        const iv_activation *activations = params->activations[p->direction];                      \
+        int64_t hidden = p->hidden;                                                                \
+        int resets = params->kind == IV_RECURRENT_GRU && !params->linear_before_reset;             \
+        int gates = resets ? 2 : params->gates;                                                    \
+        IV_CUDA_EACH(index, p->batch *hidden) {                                                    \
+            int64_t b = index / hidden, j = index - b * hidden, t = time_##suffix(p, index, b);    \
+            if (t < 0)                                                                             \
+                continue;                                                                          \
+            const type *states = (const type *)(const void *)p->h + b * hidden;                    \
+            const real *xw = (const real *)(const void *)p->xw + (t * p->batch + b) * p->rows + j; \
+            real hr[MOST_GATES], pre[MOST_GATES], h = load(states[j]);                             \
+            chains_##suffix(states, 1, (const type *)(const void *)p->r + j, p->rows, hidden,      \
+                            hidden, gates, hr);                                                    \
+            IV_CUDA_UNROLL                                                                         \
+            for (int g = 0; g < MOST_GATES; g++)                                                   \
+                pre[g] = g < gates ? joined_##suffix(p, g * hidden + j, xw[g * hidden], hr[g])     \
+                                   : (real)0;                                                      \
+            if (params->kind == IV_RECURRENT_RNN) {                                                \
+                gate_##real_suffix(params, &activations[0], 1, pre);                               \
+                round_state_##real_suffix(IV_##dtype, 1, pre);                                     \
+                store_state_##suffix(p, index, b, t, pre[0]);                                      \
+            } else if (params->kind == IV_RECURRENT_LSTM) {                                        \
+                real peephole[3], c = load(((const type *)(const void *)p->c)[index]);             \
+                for (int i = 0; i < 3 && p->p != NULL; i++)                                        \
+                    peephole[i] =                                                                  \
+                        load(((const type *)(const void *)p->p)[(i * hidden + j) * p->p_stride]);  \
+                lstm_##real_suffix(params, activations, IV_##dtype, 1, pre,                        \
+                                   p->p != NULL ? peephole : NULL, &c, &h);                        \
+                ((type *)(void *)p->c)[index] = store(c);                                          \
+                store_state_##suffix(p, index, b, t, h);                                           \
+            } else {                                                                               \
+                gate_##real_suffix(params, &activations[0], 2, pre);                               \
+                if (resets) {                                                                      \
+                    real reset;                                                                    \
+                    gru_reset_##real_suffix(IV_##dtype, 1, &pre[1], &h, &reset);                   \
+                    ((type *)(void *)p->reset)[index] = store(reset);                              \
+                    ((real *)(void *)p->z)[index] = pre[0];                                        \
+                    continue;                                                                      \
+                }                                                                                  \
+                int64_t row = 2 * hidden + j;                                                      \
+                real own = xw[2 * hidden], w_bias = 0, r_bias = 0, candidate;                      \
+                if (p->b != NULL) {                                                                \
+                    w_bias = bias_##suffix(p, row);                                                \
+                    r_bias = bias_##suffix(p, p->rows + row);                                      \
+                }                                                                                  \
+                gru_join_linear_##real_suffix(1, &own, p->b != NULL ? &w_bias : NULL, &pre[1],     \
+                                              &hr[2], &r_bias, &candidate);                        \
+                gru_update_##real_suffix(params, &activations[1], IV_##dtype, 1, &pre[0],          \
+                                         &candidate, &h);                                          \
+                store_state_##suffix(p, index, b, t, h);                                           \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    /* The rest of a GRU's step once r * H is whole. */                                            \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_reset_##suffix, iv_cuda_recurrent, p) {                       \
+        int64_t hidden = p->hidden;                                                                \
+        IV_CUDA_EACH(index, p->batch *hidden) {                                                    \
+            int64_t b = index / hidden, j = index - b * hidden, t = time_##suffix(p, index, b);    \
+            if (t < 0)                                                                             \
+                continue;                                                                          \
+            int64_t row = 2 * hidden + j;                                                          \
+            real hr[MOST_GATES], h = load(((const type *)(const void *)p->h)[index]);              \
+            chains_##suffix((const type *)(const void *)p->reset + b * hidden, 1,                  \
+                            (const type *)(const void *)p->r + row, p->rows, 0, hidden, 1, hr);    \
+            real xw = ((const real *)(const void *)p->xw)[(t * p->batch + b) * p->rows + row];     \
+            real candidate = joined_##suffix(p, row, xw, hr[0]);                                   \
+            real z = ((const real *)(const void *)p->z)[index];                                    \
+            gru_update_##real_suffix(&p->params, &p->params.activations[p->direction][1],          \
+                                     IV_##dtype, 1, &z, &candidate, &h);                           \
+            store_state_##suffix(p, index, b, t, h);                                               \
+        }                                                                                          \
+    }
+IV_FLOAT_TYPES(KERNELS, )

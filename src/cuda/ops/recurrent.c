@@ -1,0 +1,173 @@
+/* RNN, GRU and LSTM. */
+#include <string.h>
+
+#include "cuda/kernels/recurrent_parameters.h"
+#include "cuda/list.h"
+#include "cuda/ops/elements.h"
+#include "ops/recurrent.h"
+#include "ops/rows.h"
+
+/* A node's operands, the memory of the direction at hand, and what its kernels take. */
+typedef struct recurrence {
+    iv_cuda_recurrent parameters;
+    const iv_tensor *inputs[8]; /* by IV_RECURRENT_…; NULL where omitted */
+    iv_tensor *outputs[3];      /* Y, Y_h and Y_c; NULL where not wanted */
+    iv_recurrent_extents extents;
+    char *memory;
+    size_t bytes;
+} recurrence;
+
+static iv_status launch(iv_call *call, const recurrence *run, const char *name, int64_t elements) {
+    iv_cuda_recurrent parameters = run->parameters;
+    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    parameters.fault = iv_cuda_work_fault(&work, call);
+    for (int i = 0; i < 8; i++)
+        iv_cuda_work_reads(&work, run->inputs[i]);
+    for (int i = 0; i < 3; i++)
+        iv_cuda_work_writes(&work, run->outputs[i]);
+    iv_cuda_work_touches(&work, run->memory, run->bytes, true);
+    return iv_cuda_launch_each(call, &work, "recurrent", name,
+                               iv_dtype_name(run->inputs[IV_RECURRENT_X]->dtype), elements);
+}
+
+/* Takes `bytes` of the direction's memory, which at first is only counted. */
+static char *take(recurrence *run, int64_t elements, size_t size) {
+    char *memory = run->memory != NULL ? run->memory + run->bytes : NULL;
+    run->bytes += ((size_t)elements * size + 63) / 64 * 64;
+    return memory;
+}
+
+static void lay_out(recurrence *run, size_t size, size_t computed) {
+    iv_cuda_recurrent *p = &run->parameters;
+    int64_t states = p->batch * p->hidden;
+    run->bytes = 0;
+    p->w = take(run, p->inputs * p->rows, size);
+    p->r = take(run, p->hidden * p->rows, size);
+    p->xw = take(run, p->steps * p->batch * p->rows, computed);
+    p->h = take(run, states, size);
+    p->h_next = take(run, states, size);
+    p->c = take(run, states, size);
+    p->reset = take(run, states, size);
+    p->z = take(run, states, computed);
+}
+
+/* Weights [direction, rows, columns] of one direction as packed [columns, rows]. */
+static iv_status transpose(iv_call *call, const iv_tensor *weights, int direction,
+                           const char *target) {
+    iv_tensor from, to;
+    memcpy(&from, weights, sizeof from);
+    memcpy(&to, weights, sizeof to);
+    from.rank = to.rank = 2;
+    from.data += direction * weights->strides[0] * (int64_t)iv_dtype_size(weights->dtype);
+    to.data = (char *)(uintptr_t)target;
+    for (int d = 0; d < 2; d++) {
+        from.dims[d] = to.dims[d] = weights->dims[2 - d];
+        from.strides[d] = weights->strides[2 - d];
+    }
+    iv_row_major_strides(2, to.dims, to.strides);
+    return iv_tensor_elements(&to) != 0 ? iv_call_copy(call, &to, &from) : IV_OK;
+}
+
+/* Points to what belongs to one direction. */
+static void choose_direction(recurrence *run, int direction) {
+    iv_cuda_recurrent *p = &run->parameters;
+    const iv_recurrent_extents *e = &run->extents;
+    const iv_tensor *b = run->inputs[IV_RECURRENT_B], *peepholes = run->inputs[IV_RECURRENT_P];
+    const iv_tensor *h = run->inputs[IV_RECURRENT_H], *c = run->inputs[IV_RECURRENT_C];
+    int64_t size = (int64_t)iv_dtype_size(run->inputs[IV_RECURRENT_X]->dtype);
+    int batch_axis = p->params.batch_first ? 0 : 1;
+    p->direction = direction;
+    p->backward = direction == 1 || p->params.backward;
+    if (b != NULL) {
+        p->b = b->data + direction * b->strides[0] * size;
+        p->b_stride = b->strides[1];
+    }
+    if (peepholes != NULL) {
+        p->p = peepholes->data + direction * peepholes->strides[0] * size;
+        p->p_stride = peepholes->strides[1];
+    }
+    p->initial_h = iv_recurrent_state_row(&p->params, h, direction, 0, &p->h_stride);
+    p->h_batch = h != NULL ? h->strides[batch_axis] : 0;
+    p->initial_c = iv_recurrent_state_row(&p->params, c, direction, 0, &p->c_stride);
+    p->c_batch = c != NULL ? c->strides[batch_axis] : 0;
+    char **const targets[3] = {&p->y, &p->y_h, &p->y_c};
+    for (int i = 0; i < 3; i++) {
+        int64_t at = direction * (i == 0 ? e->y_direction : e->state_direction);
+        *targets[i] = run->outputs[i] != NULL ? run->outputs[i]->data + at * size : NULL;
+    }
+}
+
+static iv_status run_direction(iv_call *call, recurrence *run, int direction) {
+    iv_cuda_recurrent *p = &run->parameters;
+    iv_dtype dtype = run->inputs[IV_RECURRENT_X]->dtype;
+    size_t size = iv_dtype_size(dtype), computed = iv_dtype_size(iv_computing_dtype(dtype));
+    int64_t states = p->batch * p->hidden;
+    bool resets = p->params.kind == IV_RECURRENT_GRU && !p->params.linear_before_reset;
+    void *memory;
+    choose_direction(run, direction);
+    run->memory = NULL;
+    lay_out(run, size, computed);
+    IV_TRY(iv_call_scratch(call, run->bytes, &memory));
+    run->memory = memory;
+    lay_out(run, size, computed);
+    IV_TRY(transpose(call, run->inputs[IV_RECURRENT_W], direction, p->w));
+    IV_TRY(transpose(call, run->inputs[IV_RECURRENT_R], direction, p->r));
+    IV_TRY(launch(call, run, "iv_cuda_recurrent_start", states));
+    IV_TRY(launch(call, run, "iv_cuda_recurrent_product", p->steps * p->batch * p->rows));
+    for (p->step = 0; p->step < p->steps; p->step++) {
+        IV_TRY(launch(call, run, "iv_cuda_recurrent_step", states));
+        if (resets)
+            IV_TRY(launch(call, run, "iv_cuda_recurrent_reset", states));
+        char *done = p->h;
+        p->h = p->h_next;
+        p->h_next = done;
+    }
+    return launch(call, run, "iv_cuda_recurrent_finish", states);
+}
+
+static iv_status launch_recurrent(iv_call *call) {
+    const iv_recurrent_params *params = call->node->params;
+    recurrence run = {.parameters = {.params = *params}};
+    iv_cuda_recurrent *p = &run.parameters;
+    int inputs = params->kind == IV_RECURRENT_LSTM ? 8 : 6;
+    for (int i = 0; i < inputs; i++)
+        run.inputs[i] = iv_call_input(call, i);
+    for (int i = 0; i < 3; i++) {
+        if (iv_call_wants(call, i))
+            IV_TRY(iv_call_output(call, i, &run.outputs[i]));
+    }
+    const iv_tensor *x = run.inputs[IV_RECURRENT_X], *lengths = run.inputs[IV_RECURRENT_LENGTHS];
+    iv_recurrent_extents_of(params, x, run.inputs[IV_RECURRENT_R], &run.extents);
+    const iv_recurrent_extents *e = &run.extents;
+    p->steps = e->steps;
+    p->batch = e->batch;
+    p->inputs = e->inputs;
+    p->hidden = e->hidden;
+    p->rows = params->gates * e->hidden;
+    p->x = x->data;
+    p->x_step = e->x_step;
+    p->x_batch = e->x_batch;
+    p->x_feature = e->x_feature;
+    p->lengths = lengths != NULL ? (const int32_t *)(const void *)lengths->data : NULL;
+    p->length_stride = lengths != NULL ? lengths->strides[0] : 0;
+    p->y_step = e->y_step;
+    p->y_batch = e->y_batch;
+    p->state_batch = e->state_batch;
+    for (int direction = 0; direction < params->directions && e->batch * e->hidden != 0;
+         direction++)
+        IV_TRY(run_direction(call, &run, direction));
+    return IV_OK;
+}
+
+#define RECURRENT(op_name, kernel_name)                                                            \
+    {                                                                                              \
+        .op = op_name, .name = kernel_name, .supports = iv_cuda_supports_all,                      \
+        .launch = launch_recurrent                                                                 \
+    }
+
+const iv_kernel iv_cuda_kernels_recurrent[] = {
+    RECURRENT("RNN", "rnn"),
+    RECURRENT("GRU", "gru"),
+    RECURRENT("LSTM", "lstm"),
+    {0},
+};
