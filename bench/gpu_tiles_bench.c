@@ -1,0 +1,114 @@
+/* Times every tile shape of the GPU's f32 products on a list of sizes, to see whether the choice among them is right.
+ *
+ *     gpu_tiles_bench PRODUCT.onnx M,K,N…
+ *
+ * PRODUCT.onnx multiplies a[m,k] by b[k,n] with symbolic extents: bench/models/make_models.py writes it as product. Lines:
+ * tiles M,K,N SHAPE us=… tflops=…, with a star behind the shape that is chosen when none is forced. Needs a GPU. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <invar/invar.h>
+
+#include "cuda/ops/tiles.h"
+
+#define RUNS 41
+
+static double now_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+static int report(const iv_error *error) {
+    fprintf(stderr, "gpu_tiles_bench: %s\n", error->message);
+    return 1;
+}
+
+static int compare(const void *left, const void *right) {
+    const double *first = left, *second = right;
+    return (*first > *second) - (*first < *second);
+}
+
+static iv_status upload(iv_device *device, int64_t rows, int64_t columns, iv_tensor **tensor, iv_error *error) {
+    iv_tensor *host;
+    iv_status status = iv_tensor_create(IV_F32, 2, (const int64_t[]){rows, columns}, &host, error);
+    if (status != IV_OK)
+        return status;
+    float *data = iv_tensor_mutable_data(host);
+    for (int64_t i = 0; i < rows * columns; i++)
+        data[i] = (float)(i * 2654435761u % 2001) / 1000.0f - 1.0f;
+    status = iv_tensor_to_device(device, host, tensor, error);
+    iv_tensor_release(host);
+    return status;
+}
+
+/* The median of some runs, in us. */
+static iv_status measure(iv_session *session, iv_tensor **inputs, double *median, iv_error *error) {
+    double times[RUNS];
+    for (int i = -3; i < RUNS; i++) {
+        iv_tensor *output;
+        double start = now_us();
+        iv_status status = iv_session_run_tensors(session, inputs, &output, error);
+        if (status != IV_OK)
+            return status;
+        if (i >= 0)
+            times[i] = now_us() - start;
+        iv_tensor_release(output);
+    }
+    qsort(times, RUNS, sizeof times[0], compare);
+    *median = times[RUNS / 2];
+    return IV_OK;
+}
+
+static iv_status bench_size(iv_device *device, iv_session *session, const char *text, iv_error *error) {
+    long long m, k, n;
+    if (sscanf(text, "%lld,%lld,%lld", &m, &k, &n) != 3 || m < 1 || k < 1 || n < 1) {
+        snprintf(error->message, sizeof error->message, "%s is not M,K,N", text);
+        return IV_ERROR_INVALID_ARGUMENT;
+    }
+    iv_tensor *inputs[2] = {NULL, NULL};
+    iv_status status = upload(device, m, k, &inputs[0], error);
+    if (status == IV_OK)
+        status = upload(device, k, n, &inputs[1], error);
+    for (int i = 0; i < iv_cuda_tile_count() && status == IV_OK; i++) {
+        double median = 0;
+        iv_cuda_tile_force(i);
+        status = measure(session, inputs, &median, error);
+        iv_cuda_tile_force(-1);
+        const iv_cuda_tile *tile = iv_cuda_tile_at(i), *chosen = iv_cuda_tile_choose(1, m, n, 132);
+        printf("tiles %s %s us=%.1f tflops=%.1f%s\n", text, tile->name, median,
+               2.0 * (double)m * (double)k * (double)n / median / 1e6, tile == chosen ? " *" : "");
+    }
+    iv_tensor_release(inputs[0]);
+    iv_tensor_release(inputs[1]);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    iv_error error = {IV_OK, ""};
+    iv_device *device = NULL;
+    iv_model *model = NULL;
+    iv_session *session = NULL;
+    if (argc < 3) {
+        fprintf(stderr, "gpu_tiles_bench PRODUCT.onnx M,K,N…\n");
+        return 2;
+    }
+    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+    iv_status status = iv_device_open(NULL, 0, &device, &error);
+    options.device = device;
+    options.device_outputs = true;
+    options.graphs = IV_GRAPHS_OFF;
+    if (status == IV_OK)
+        status = iv_model_load(argv[1], NULL, &model, &error);
+    if (status == IV_OK)
+        status = iv_session_create(model, &options, &session, &error);
+    for (int i = 2; i < argc && status == IV_OK; i++)
+        status = bench_size(device, session, argv[i], &error);
+    iv_session_destroy(session);
+    iv_model_release(model);
+    iv_device_release(device);
+    return status == IV_OK ? 0 : report(&error);
+}
