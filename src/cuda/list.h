@@ -16,6 +16,7 @@
     family(windows) \
     family(einsum) \
     family(signal) \
+    family(random) \
     family(matmul_integer) \
     family(convert) \
     family(quantize) \

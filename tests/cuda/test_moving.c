@@ -142,6 +142,31 @@ static void test_making(void **unused) {
     tear_down(&setting);
 }
 
+static void test_random(void **unused) {
+    static const iv_dtype floats[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
+    static const char *const alike[] = {"RandomUniformLike", "RandomNormalLike"};
+    setting setting = set_up();
+    for (int round = 0; round < 16; round++) {
+        op_case test = op_of(alike[round % 2], 1);
+        add_input(&test, any_tensor(&setting, floats[round / 2 % 4], 2, DIMS(13, 17)));
+        if (round % 3 != 0)
+            set_float(&test, "seed", (float)round);
+        check_op(&setting, &test, "a distribution");
+        test = op_of("Bernoulli", 15);
+        add_input(&test, any_tensor(&setting, floats[round / 2 % 4], 2, DIMS(13, 17)));
+        set_float(&test, "seed", 3.0f);
+        check_op(&setting, &test, "coins");
+        test = op_of("Multinomial", 7);
+        add_input(&test, any_tensor(&setting, floats[round % 4], 2, DIMS(5, 9)));
+        set_int(&test, "sample_size", 7);
+        check_op(&setting, &test, "classes");
+    }
+    op_case test = op_of("RandomNormal", 1);
+    set_ints(&test, "shape", 2, DIMS(5, 7));
+    check_op(&setting, &test, "a shape");
+    tear_down(&setting);
+}
+
 /* ---- by index ---- */
 
 static void test_gathers(void **unused) {
@@ -230,9 +255,10 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joins),   cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_pads),    cmocka_unit_test(test_making),
-        cmocka_unit_test(test_gathers), cmocka_unit_test(test_scatters),
+        cmocka_unit_test(test_joins),    cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_pads),     cmocka_unit_test(test_making),
+        cmocka_unit_test(test_random),   cmocka_unit_test(test_gathers),
+        cmocka_unit_test(test_scatters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
