@@ -42,6 +42,7 @@ typedef struct copy_found {
     const char *how; /* "to device", "to host", "constant to device, once" */
     int before;      /* the node that it comes before; the number of nodes for one at the end */
     bool to_device;
+    bool once; /* not in later runs */
 } copy_found;
 
 typedef struct findings {
@@ -57,6 +58,7 @@ typedef struct findings {
     const char *device;    /* what the device is called; NULL when the run was on the CPU */
     int on_device, on_cpu; /* nodes, of those that ran */
     int copy_count, copy_capacity;
+    int once_count; /* copies of those that are made once */
     copy_found *copies;
     int unused; /* recorded arrays that no value of the graph has the name of */
     char **unused_names;

@@ -26,11 +26,13 @@ static bool add_copy(findings *findings, const iv_placed_node *placed) {
     char *value = strdup(placed->name);
     if (value == NULL)
         return false;
-    const char *how = strcmp(placed->kernel, "to host") == 0     ? "to host"
-                      : strcmp(placed->kernel, "to device") == 0 ? "to device"
-                                                                 : "constant to device, once";
+    bool once = strncmp(placed->kernel, "constant", 8) == 0;
+    const char *how = once                ? "constants to device, once"
+                      : placed->on_device ? "to device"
+                                          : "to host";
     findings->copies[findings->copy_count++] =
-        (copy_found){value, how, findings->node_count, placed->on_device};
+        (copy_found){value, how, findings->node_count, placed->on_device, once};
+    findings->once_count += once;
     return true;
 }
 

@@ -133,9 +133,14 @@ static void print_places(const findings *findings) {
     }
     if (shown > SHOWN_NAMES)
         printf("and %d more on the CPU: --verbose prints them\n", shown - SHOWN_NAMES);
-    printf("%d node%s ran on %s, %d on the CPU, with %d cop%s between them\n", findings->on_device,
+    int copies = findings->copy_count - findings->once_count;
+    printf("%d node%s ran on %s, %d on the CPU, with %d cop%s between them", findings->on_device,
            findings->on_device == 1 ? "" : "s", printable(findings->device, room), findings->on_cpu,
-           findings->copy_count, findings->copy_count == 1 ? "y" : "ies");
+           copies, copies == 1 ? "y" : "ies");
+    if (findings->once_count > 0)
+        printf(" and %d constant%s copied once", findings->once_count,
+               findings->once_count == 1 ? "" : "s");
+    putchar('\n');
 }
 
 void print_findings(const findings *findings, bool verbose) {
