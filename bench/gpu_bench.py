@@ -176,15 +176,16 @@ def bench_networks(device, models, report, only, seconds):
 # ---- the matrix product ----
 
 
-def matmul_model(path, rows, inner, columns):
+def matmul_model(path):
+    """A product with symbolic extents, which gpu_tiles_bench uses too."""
     import onnx
     from onnx import TensorProto, helper
 
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["a", "b"], ["c"], name="product")], "product",
-        [helper.make_tensor_value_info("a", TensorProto.FLOAT, [rows, inner]),
-         helper.make_tensor_value_info("b", TensorProto.FLOAT, [inner, columns])],
-        [helper.make_tensor_value_info("c", TensorProto.FLOAT, [rows, columns])])
+        [helper.make_tensor_value_info("a", TensorProto.FLOAT, ["m", "k"]),
+         helper.make_tensor_value_info("b", TensorProto.FLOAT, ["k", "n"])],
+        [helper.make_tensor_value_info("c", TensorProto.FLOAT, ["m", "n"])])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)],
                                 ir_version=8), path)
 
@@ -198,7 +199,7 @@ def bench_products(device, models, report, only, seconds):
         if only and only not in case:
             continue
         path = models / "product.onnx"
-        matmul_model(path, rows, inner, columns)
+        matmul_model(path)
         random = numpy.random.default_rng(1)
         a = random.standard_normal((rows, inner), numpy.float32)
         b = random.standard_normal((inner, columns), numpy.float32)

@@ -2,7 +2,7 @@
  *
  *     gpu_tiles_bench PRODUCT.onnx M,K,N…
  *
- * PRODUCT.onnx multiplies a[m,k] by b[k,n] with symbolic extents: bench/models/make_models.py writes it as product. Lines:
+ * PRODUCT.onnx multiplies a[m,k] by b[k,n] with symbolic extents: bench/gpu_bench.py leaves one with its models. Lines:
  * tiles M,K,N SHAPE us=… tflops=…, with a star behind the shape that is chosen when none is forced. Needs a GPU. */
 #include <math.h>
 #include <stdio.h>
