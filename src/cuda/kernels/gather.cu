@@ -21,6 +21,25 @@
     }
 WORDS(GATHER)
 
+/* Data of any strides: `axis` counts the picks. */
+#define GATHER_STRIDED(size, type)                                                                 \
+    IV_CUDA_KERNEL(iv_cuda_gather_strided_##size, iv_cuda_gather_elements, p) {                    \
+        IV_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t rest = index, offset = 0, place = 0;                                           \
+            IV_CUDA_KEEP_LOOP                                                                      \
+            for (int d = p->rank - 1; d >= 0; d--) {                                               \
+                int64_t at = d > 0 ? iv_cuda_take(&rest, p->dims[d]) : rest;                       \
+                if (d == p->axis)                                                                  \
+                    at = place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, at),       \
+                                                     p->extent, p->fault);                         \
+                offset += at * p->steps[d];                                                        \
+            }                                                                                      \
+            if (place >= 0)                                                                        \
+                ((type *)(void *)p->out)[index] = IV_CUDA_CONST_ELEMENT(type, p->in, offset);      \
+        }                                                                                          \
+    }
+WORDS(GATHER_STRIDED)
+
 #define GATHER_ELEMENTS(size, type)                                                                \
     IV_CUDA_KERNEL(iv_cuda_gather_elements_##size, iv_cuda_gather_elements, p) {                   \
         IV_CUDA_EACH(index, p->elements) {                                                         \

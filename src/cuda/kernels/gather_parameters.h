@@ -20,7 +20,8 @@ typedef struct iv_cuda_gather {
 } iv_cuda_gather;
 
 /* Element i of the output, of the shape of the indices, is that of the data at the same place, but
- * for the index along `axis`. Steps are those of the data, in bytes. */
+ * for the index along `axis`. Steps are those of the data, in bytes. Gather takes it for data that are
+ * not packed: there `axis` numbers the indices. */
 typedef struct iv_cuda_gather_elements {
     int64_t elements, extent;
     int32_t rank, axis, wide;

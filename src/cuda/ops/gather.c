@@ -58,11 +58,76 @@ static void name_ranges(iv_cuda_work *work, const picking *picking) {
 
 /* ---- gathers ---- */
 
+/* Adds a dimension of the output behind those in `p`, as one with the last of them where both are
+ * plain and lie behind each other. */
+static void add_dimension(iv_cuda_gather_elements *p, int64_t dim, int64_t step, bool is_axis) {
+    int last = p->rank - 1;
+    if (dim == 1 && !is_axis)
+        return;
+    if (last >= 0 && last != p->axis && !is_axis && p->steps[last] == step * dim) {
+        p->dims[last] *= dim;
+        p->steps[last] = step;
+        return;
+    }
+    if (is_axis)
+        p->axis = p->rank;
+    p->dims[p->rank] = dim;
+    p->steps[p->rank++] = step;
+}
+
+/* Makes words of the elements that lie together: their bytes. */
+static int64_t widen(iv_cuda_gather_elements *p, int64_t size) {
+    int last = p->rank - 1;
+    if (last == p->axis || p->steps[last] != size)
+        return size;
+    int64_t bits = p->dims[last] * size;
+    for (int d = 0; d < last; d++)
+        bits |= p->steps[d];
+    int64_t word = word_bytes(bits, p->in, p->out);
+    p->dims[last] = p->dims[last] * size / word;
+    p->steps[last] = word;
+    p->elements = p->elements * size / word;
+    return word;
+}
+
+/* Data that are not packed are read where they lie: copying them first would move everything, of
+ * which a few rows may be wanted. */
+static iv_status gather_strided(iv_call *call, int axis) {
+    picking picking;
+    IV_TRY(pick_up(call, false, &picking));
+    const iv_tensor *data = picking.data;
+    int64_t size = (int64_t)iv_dtype_size(data->dtype);
+    iv_cuda_work work = {0};
+    iv_cuda_gather_elements parameters = {
+        .elements = iv_tensor_elements(picking.output),
+        .extent = data->dims[axis],
+        .axis = -1,
+        .indices = picking.picks->data,
+        .wide = picking.picks->dtype == IV_S64,
+        .fault = iv_cuda_work_fault(&work, call),
+        .in = data->data,
+        .out = picking.output->data,
+    };
+    for (int d = 0; d < data->rank; d++)
+        add_dimension(&parameters, d == axis ? iv_tensor_elements(picking.picks) : data->dims[d],
+                      data->strides[d] * size, d == axis);
+    int64_t word = widen(&parameters, size);
+    work.parameters = &parameters;
+    work.parameter_bytes = sizeof parameters;
+    name_ranges(&work, &picking);
+    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_strided",
+                                           word_suffix(word), parameters.elements);
+    give_back(&picking);
+    return status;
+}
+
 static iv_status launch_gather(iv_call *call) {
     picking picking;
     int axis;
     IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
                         iv_call_input(call, 0)->rank, &axis));
+    if (!iv_tensor_is_contiguous(iv_call_input(call, 0)))
+        return gather_strided(call, axis);
     IV_TRY(pick_up(call, true, &picking));
     const iv_tensor *data = picking.data;
     int64_t bytes =
