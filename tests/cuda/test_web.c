@@ -231,6 +231,26 @@ static void test_normalizations(void **unused) {
     tear_down(&setting);
 }
 
+/* Integers and f64 that a web reads only to cast them. */
+static void test_casts(void **unused) {
+    setting setting = set_up();
+    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
+            builder b = builder_create();
+            iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+            iv_value_id x = add_input(&b, &setting.random, (iv_dtype)dtype, shapes[s].rank, shapes[s].dims,
+                                      (enum layout)(s % LAYOUTS), tensors);
+            iv_value_id y = add_broadcast_input(&b, &setting.random, (iv_dtype)dtype, &shapes[s], tensors);
+            iv_value_id sum = builder_binary(&b, "Add", add_cast(&b, x, IV_F32), add_constant(&b, IV_F32, 0.5f));
+            iv_value_id powers = builder_binary(&b, "Pow", sum, dtype == IV_BOOL ? sum : y);
+            check_web(&setting, &b, powers, tensors, iv_dtype_name((iv_dtype)dtype));
+            release_all(tensors, IV_WALK_OPERANDS);
+            builder_destroy(&b);
+        }
+    }
+    tear_down(&setting);
+}
+
 /* The program of many steps, values and inputs, and what is refused. */
 static void test_limits(void **unused) {
     setting setting = set_up();
@@ -400,6 +420,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_webs),
         cmocka_unit_test(test_normalizations),
+        cmocka_unit_test(test_casts),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_tails),
     };

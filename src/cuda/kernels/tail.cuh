@@ -108,6 +108,8 @@ IV_CUDA_FUNCTION void iv_cuda_tail_load(iv_cuda_tail_context context, int index,
 #define IV_TAIL_REGISTERS IV_CUDA_TAIL_LIGHT_REGISTERS
 #define IV_TAIL_CONTEXT iv_cuda_tail_context
 #define IV_TAIL_LOAD(context, input, values) iv_cuda_tail_load(context, input, 1, values)
+#define IV_TAIL_BEGIN IV_TAIL_LOAD
+#define IV_TAIL_END(context, input, values) (void)0
 #include "cuda/kernels/tail_evaluator.cuh"
 
 #define IV_TAIL_NAME iv_cuda_tail_evaluate_4
@@ -116,6 +118,8 @@ IV_CUDA_FUNCTION void iv_cuda_tail_load(iv_cuda_tail_context context, int index,
 #define IV_TAIL_REGISTERS IV_CUDA_TAIL_LIGHT_REGISTERS
 #define IV_TAIL_CONTEXT iv_cuda_tail_context
 #define IV_TAIL_LOAD(context, input, values) iv_cuda_tail_load(context, input, 4, values)
+#define IV_TAIL_BEGIN IV_TAIL_LOAD
+#define IV_TAIL_END(context, input, values) (void)0
 #include "cuda/kernels/tail_evaluator.cuh"
 
 /* The program's value where the contraction's is `value`. */

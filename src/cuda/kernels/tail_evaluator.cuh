@@ -6,6 +6,7 @@
  *     IV_TAIL_REGISTERS       how many registers there are: 2, 4 or 8
  *     IV_TAIL_CONTEXT         a type that knows where the elements are
  *     IV_TAIL_LOAD            void load(context, int input, float values[width])
+ *     IV_TAIL_BEGIN, _END     the same in two steps, without and with the use of what is loaded
  *
  * all of which this file undefines again. The function takes the base in `values` and leaves the
  * result there. Everything is unrolled over the width, so that all values stay in registers of the
@@ -87,7 +88,10 @@
     }
 #define PRELOAD(n)                                                                                 \
     if (code->preloaded >= n)                                                                      \
-        IV_TAIL_LOAD(context, code->preloads[n - 1], r##n);
+        IV_TAIL_BEGIN(context, code->preloads[n - 1], r##n);
+#define FINISH(n)                                                                                  \
+    if (code->preloaded >= n)                                                                      \
+        IV_TAIL_END(context, code->preloads[n - 1], r##n);
 #define DECLARE_NAMED(n) float r##n[IV_TAIL_WIDTH] = {0};
 
 IV_CUDA_FUNCTION void IV_TAIL_NAME(const iv_cuda_tail_code *code, IV_TAIL_CONTEXT context,
@@ -95,6 +99,7 @@ IV_CUDA_FUNCTION void IV_TAIL_NAME(const iv_cuda_tail_code *code, IV_TAIL_CONTEX
     NAMED(DECLARE_NAMED)
     /* All of them before the first is waited for. */
     NAMED(PRELOAD)
+    NAMED(FINISH)
     ROUND(code->base_rounding)
     KEEP(code->base_keep)
     IV_CUDA_KEEP_LOOP
@@ -176,6 +181,7 @@ IV_CUDA_FUNCTION void IV_TAIL_NAME(const iv_cuda_tail_code *code, IV_TAIL_CONTEX
 #undef KEEP
 #undef ROUND
 #undef PRELOAD
+#undef FINISH
 #undef DECLARE_NAMED
 #undef IV_TAIL_NAME
 #undef IV_TAIL_WIDTH
@@ -183,3 +189,5 @@ IV_CUDA_FUNCTION void IV_TAIL_NAME(const iv_cuda_tail_code *code, IV_TAIL_CONTEX
 #undef IV_TAIL_REGISTERS
 #undef IV_TAIL_CONTEXT
 #undef IV_TAIL_LOAD
+#undef IV_TAIL_BEGIN
+#undef IV_TAIL_END

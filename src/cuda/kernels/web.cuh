@@ -11,60 +11,29 @@
 /* A group of neighbours, by the first one's index. */
 typedef struct web_group {
     const iv_cuda_web *web;
-    int64_t index;
+    uint32_t index;
     bool full; /* false where elements are missing, or the output is not aligned */
 } web_group;
 
-/* Where element `index` of an input lies, in bytes. */
-IV_CUDA_FUNCTION int64_t web_offset(const iv_cuda_web *web, const iv_cuda_web_input *input,
-                                    int64_t index) {
+/* Where element `j` of the group lies in an input. A missing one stands for the last, so that
+ * nothing else is read. */
+IV_CUDA_FUNCTION const char *web_address(web_group group, const iv_cuda_web_input *input, int j) {
+    const iv_cuda_web *web = group.web;
+    uint32_t rest = group.index + (uint32_t)j;
+    rest = rest < web->elements ? rest : web->elements - 1;
+    if (input->layout == IV_CUDA_WEB_LINEAR)
+        return input->data + (int64_t)rest * input->size;
     int64_t offset = 0;
-    if (web->elements <= INT32_MAX) {
-        uint32_t rest = (uint32_t)index;
-        IV_CUDA_KEEP_LOOP
-        for (int d = web->rank - 1; d > 0; d--) {
-            uint32_t quotient = iv_cuda_divide(rest, &web->divisors[d]);
-            offset += (rest - quotient * web->divisors[d].divisor) * input->steps[d];
-            rest = quotient;
-        }
-        return offset + rest * input->steps[0];
-    }
     IV_CUDA_KEEP_LOOP
     for (int d = web->rank - 1; d > 0; d--) {
-        int64_t quotient = index / web->dims[d];
-        offset += (index - quotient * web->dims[d]) * input->steps[d];
-        index = quotient;
+        uint32_t quotient = iv_cuda_divide(rest, &web->divisors[d]);
+        offset += (rest - quotient * web->divisors[d].divisor) * input->steps[d];
+        rest = quotient;
     }
-    return offset + index * input->steps[0];
+    return input->data + offset + rest * input->steps[0];
 }
 
-/* A missing element stands for the last one, so that nothing else is read. */
-IV_CUDA_FUNCTION void web_addresses(web_group group, const iv_cuda_web_input *input,
-                                    const char **at) {
-    const iv_cuda_web *web = group.web;
-    int64_t last = web->elements - 1, step;
-    switch (input->layout) {
-    case IV_CUDA_WEB_LINEAR:
-    case IV_CUDA_WEB_ANY:
-        IV_CUDA_UNROLL
-        for (int j = 0; j < WIDTH; j++) {
-            int64_t index = group.index + j < last ? group.index + j : last;
-            at[j] = input->data + (input->layout == IV_CUDA_WEB_ANY ? web_offset(web, input, index)
-                                                                    : index * input->size);
-        }
-        break;
-    default:
-        step = input->layout == IV_CUDA_WEB_SINGLE ? 0 : input->steps[web->rank - 1];
-        at[0] = input->data;
-        if (step != 0 || input->layout == IV_CUDA_WEB_ROWS)
-            at[0] += web_offset(web, input, group.index);
-        IV_CUDA_UNROLL
-        for (int j = 1; j < WIDTH; j++)
-            at[j] = at[0] + j * step;
-    }
-}
-
-/* Four neighbours in one access. */
+/* Four neighbours in one access: their bits as they are, … */
 IV_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
     if (dtype == IV_CUDA_TAIL_F32) {
         iv_cuda_words4 words = *(const iv_cuda_words4 *)(const void *)at;
@@ -73,50 +42,60 @@ IV_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
         values[2] = iv_bits_to_f32(words.z);
         values[3] = iv_bits_to_f32(words.w);
     } else if (dtype == IV_CUDA_TAIL_U8) {
-        uint32_t word = *(const uint32_t *)(const void *)at;
-        IV_CUDA_UNROLL
-        for (int j = 0; j < WIDTH; j++)
-            values[j] = (float)(word >> 8 * j & 255);
+        values[0] = iv_bits_to_f32(*(const uint32_t *)(const void *)at);
     } else {
         iv_cuda_words2 words = *(const iv_cuda_words2 *)(const void *)at;
-        uint16_t halves[WIDTH] = {(uint16_t)words.x, (uint16_t)(words.x >> 16), (uint16_t)words.y,
-                                  (uint16_t)(words.y >> 16)};
-        IV_CUDA_UNROLL
-        for (int j = 0; j < WIDTH; j++)
-            values[j] = dtype == IV_CUDA_TAIL_F16 ? iv_f16_to_f32(halves[j])
-                                                  : iv_bf16_to_f32(halves[j]);
+        values[0] = iv_bits_to_f32(words.x);
+        values[1] = iv_bits_to_f32(words.y);
     }
 }
 
-IV_CUDA_FUNCTION void web_load(web_group group, int number, float *values) {
+/* … and as values. */
+IV_CUDA_FUNCTION void web_widen(int dtype, float *values) {
+    if (dtype == IV_CUDA_TAIL_F32)
+        return;
+    uint32_t words[2] = {iv_bits_from_f32(values[0]), iv_bits_from_f32(values[1])};
+    IV_CUDA_UNROLL
+    for (int j = 0; j < WIDTH; j++) {
+        uint16_t half = (uint16_t)(words[j / 2] >> 16 * (j % 2));
+        values[j] = dtype == IV_CUDA_TAIL_U8    ? (float)(words[0] >> 8 * j & 255)
+                    : dtype == IV_CUDA_TAIL_F16 ? iv_f16_to_f32(half)
+                                                : iv_bf16_to_f32(half);
+    }
+}
+
+/* Loads an input in two steps, so that several loads may be under way. What is not one access is
+ * loaded one by one, by one piece of code for all dtypes. */
+IV_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values) {
     const iv_cuda_web_input *input = &group.web->inputs[number];
-    const char *at[WIDTH];
+    int count = input->layout == IV_CUDA_WEB_SINGLE || input->layout == IV_CUDA_WEB_REPEATED
+                    ? 1
+                    : WIDTH;
     if (input->whole && group.full) {
-        int64_t offset = input->layout == IV_CUDA_WEB_LINEAR
-                             ? group.index * input->size
-                             : web_offset(group.web, input, group.index);
-        web_load_whole(input->dtype, input->data + offset, values);
+        web_load_whole(input->dtype, web_address(group, input, 0), values);
         return;
     }
-    web_addresses(group, input, at);
-    if (input->dtype == IV_CUDA_TAIL_F32) {
-        IV_CUDA_UNROLL
-        for (int j = 0; j < WIDTH; j++)
-            values[j] = *(const float *)(const void *)at[j];
-        return;
-    }
-    /* One piece of code for all: the dtypes are many. */
     IV_CUDA_KEEP_LOOP
-    for (int turn = 0; turn < WIDTH; turn++) {
-        const char *first = at[0];
-        float value = iv_cuda_tail_element(input->dtype, first);
+    for (int turn = 0; turn < count; turn++) {
+        const char *at = input->layout == IV_CUDA_WEB_SINGLE ? input->data
+                                                             : web_address(group, input, turn);
+        float value = iv_cuda_tail_element(input->dtype, at);
         IV_CUDA_UNROLL
-        for (int j = 0; j + 1 < WIDTH; j++) {
-            at[j] = at[j + 1];
-            values[j] = values[j + 1];
-        }
+        for (int j = 0; j + 1 < WIDTH; j++)
+            values[j] = count == 1 ? value : values[j + 1];
         values[WIDTH - 1] = value;
     }
+}
+
+IV_CUDA_FUNCTION void web_load_end(web_group group, int number, float *values) {
+    const iv_cuda_web_input *input = &group.web->inputs[number];
+    if (input->whole && group.full)
+        web_widen(input->dtype, values);
+}
+
+IV_CUDA_FUNCTION void web_load(web_group group, int number, float *values) {
+    web_load_begin(group, number, values);
+    web_load_end(group, number, values);
 }
 
 /* The output's bits: values have been rounded to its dtype. */
@@ -130,7 +109,7 @@ IV_CUDA_FUNCTION uint32_t web_bits(int dtype, float value) {
 IV_CUDA_FUNCTION void web_store(web_group group, const float *values) {
     int dtype = group.web->out_dtype;
     int size = dtype == IV_CUDA_TAIL_F32 ? 4 : dtype == IV_CUDA_TAIL_U8 ? 1 : 2;
-    char *out = group.web->out + group.index * size;
+    char *out = group.web->out + (int64_t)group.index * size;
     uint32_t bits[WIDTH];
     IV_CUDA_UNROLL
     for (int j = 0; j < WIDTH; j++)
@@ -138,7 +117,7 @@ IV_CUDA_FUNCTION void web_store(web_group group, const float *values) {
     if (!group.full) {
         IV_CUDA_UNROLL
         for (int j = 0; j < WIDTH; j++) {
-            if (group.index + j >= group.web->elements)
+            if (group.index + (uint32_t)j >= group.web->elements)
                 break;
             if (size == 4)
                 *(uint32_t *)(void *)(out + 4 * j) = bits[j];
@@ -161,9 +140,11 @@ IV_CUDA_FUNCTION void web_store(web_group group, const float *values) {
 /* A kernel around an evaluator that takes groups. */
 #define WEB_KERNEL(name, evaluate, blocks)                                                         \
     IV_CUDA_KERNEL_BOUNDED(name, iv_cuda_web, web, IV_CUDA_WEB_THREADS, blocks) {                  \
-        IV_CUDA_EACH(number, (web->elements + WIDTH - 1) / WIDTH) {                                \
-            int64_t end = number * WIDTH + WIDTH;                                                  \
-            web_group group = {web, number * WIDTH, web->whole && end <= web->elements};           \
+        uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                          \
+        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH;                     \
+             index < web->elements; index += stride) {                                             \
+            bool full = web->whole && web->elements - index >= WIDTH;                              \
+            web_group group = {web, index, full};                                                  \
             float values[WIDTH] = {0};                                                             \
             evaluate(&web->code, group, values);                                                   \
             web_store(group, values);                                                              \

@@ -9,14 +9,17 @@
 /* Elements that a thread computes at once: neighbours in the output, which is row-major. */
 #define IV_CUDA_WEB_WIDTH 4
 #define IV_CUDA_WEB_THREADS 256
-/* Of the kernel for light programs. */
-#define IV_CUDA_WEB_LIGHT_REGISTERS 4
+/* As many elements as a launch may have: 32-bit indices do not overflow then, even those of the
+ * group behind the last one. */
+#define IV_CUDA_WEB_MOST (INT64_C(1) << 30)
+/* Of the kernels in web.cu. */
+#define IV_CUDA_WEB_REGISTERS 4
 
 /* How an input's elements for such a group lie. */
 typedef enum iv_cuda_web_layout {
-    IV_CUDA_WEB_SINGLE, /* the input has one element */
-    IV_CUDA_WEB_LINEAR, /* as the output's */
-    IV_CUDA_WEB_ROWS,   /* from the first one on, a step apart: groups do not cross rows */
+    IV_CUDA_WEB_SINGLE,   /* the input has one element */
+    IV_CUDA_WEB_LINEAR,   /* as the output's */
+    IV_CUDA_WEB_REPEATED, /* there is one for each group, which never crosses rows */
     IV_CUDA_WEB_ANY
 } iv_cuda_web_layout;
 
@@ -31,14 +34,13 @@ typedef struct iv_cuda_web_input {
 
 typedef struct iv_cuda_web {
     iv_cuda_tail_code code;
-    int64_t elements;
+    uint32_t elements; /* at most IV_CUDA_WEB_MOST */
     int32_t rank; /* at least 1; dimensions from the slowest, merged as in iv_cuda_box */
     uint8_t out_dtype; /* f32, f16, bf16, or u8 for truth values */
     uint8_t whole;     /* groups of the output are aligned */
     uint8_t unused[2];
     char *out;
-    int64_t dims[IV_CUDA_RANK];
-    iv_cuda_divisor divisors[IV_CUDA_RANK]; /* of the dims, if there are fewer than 2^31 elements */
+    iv_cuda_divisor divisors[IV_CUDA_RANK]; /* the dims */
     iv_cuda_web_input inputs[IV_CUDA_TAIL_INPUTS];
 } iv_cuda_web;
 

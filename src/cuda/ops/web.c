@@ -56,15 +56,17 @@ static void release_web(void *state) {
     iv_cuda_tail_plan_destroy(state);
 }
 
-static bool is_light(const iv_cuda_tail_code *code) {
+static void choose_kernel(const iv_cuda_tail_code *code, iv_cuda_work *work) {
     int registers = code->preloaded;
+    bool heavy = false;
     for (int i = 0; i < code->count; i++) {
-        if (code->steps[i].opcode >= IV_CUDA_TAIL_FIRST_HEAVY)
-            return false;
         int kept = code->steps[i].keep - IV_CUDA_TAIL_REGISTER + 1;
         registers = kept > registers ? kept : registers;
+        heavy = heavy || code->steps[i].opcode >= IV_CUDA_TAIL_FIRST_HEAVY;
     }
-    return registers <= IV_CUDA_WEB_LIGHT_REGISTERS;
+    bool large = registers > IV_CUDA_WEB_REGISTERS;
+    work->module = large ? "web_large" : "web";
+    work->kernel = large ? "iv_cuda_web_large" : heavy ? "iv_cuda_web_heavy" : "iv_cuda_web_light";
 }
 
 /* Whether groups of neighbours start at multiples of their size, wherever they are. */
@@ -87,10 +89,10 @@ static void describe_input(const iv_walk *walk, int operand, iv_cuda_web_input *
     }
     input->data = walk->data[operand];
     memcpy(input->steps, walk->steps[operand], (size_t)walk->rank * sizeof input->steps[0]);
-    input->layout = single   ? IV_CUDA_WEB_SINGLE
-                    : linear ? IV_CUDA_WEB_LINEAR
-                    : rows   ? IV_CUDA_WEB_ROWS
-                             : IV_CUDA_WEB_ANY;
+    input->layout = single                                     ? IV_CUDA_WEB_SINGLE
+                    : linear                                   ? IV_CUDA_WEB_LINEAR
+                    : rows && walk->steps[operand][last] == 0 ? IV_CUDA_WEB_REPEATED
+                                                               : IV_CUDA_WEB_ANY;
     bool loads_whole = input->dtype == IV_CUDA_TAIL_F32 || input->dtype == IV_CUDA_TAIL_F16 ||
                        input->dtype == IV_CUDA_TAIL_BF16 || input->dtype == IV_CUDA_TAIL_U8;
     int64_t group = IV_CUDA_WEB_WIDTH * size;
@@ -99,52 +101,84 @@ static void describe_input(const iv_walk *walk, int operand, iv_cuda_web_input *
         (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
 }
 
-static void fill_web(const iv_call *call, const iv_cuda_tail_plan *plan, const iv_tensor *out,
-                     iv_cuda_web *web, iv_cuda_work *work) {
+/* What is the same for all parts of the output. */
+typedef struct web_launch {
+    iv_call *call;
+    const iv_cuda_tail_plan *plan;
+    const iv_tensor *out;
     iv_tensor inputs[IV_CUDA_TAIL_INPUTS];
-    const iv_tensor *operands[1 + IV_CUDA_TAIL_INPUTS] = {out};
-    int count = iv_cuda_tail_plan_inputs(plan);
-    for (int i = 0; i < count; i++) {
-        iv_cuda_tail_operand(plan, call, i, &inputs[i]);
-        operands[1 + i] = &inputs[i];
-        iv_cuda_work_reads(work, &inputs[i]);
-    }
-    iv_walk walk;
-    iv_walk_start_ordered(&walk, out->rank, out->dims, 1 + count, operands);
+    int input_count;
+} web_launch;
+
+static void fill_web(const web_launch *launch, const iv_walk *walk, iv_cuda_web *web) {
     memset(web, 0, sizeof *web);
-    web->code = *iv_cuda_tail_plan_code(plan);
-    web->elements = walk.elements;
-    web->rank = walk.rank;
-    web->out_dtype = (uint8_t)iv_cuda_tail_dtype_of(out->dtype);
-    web->out = out->data;
-    web->whole = (uintptr_t)out->data % (IV_CUDA_WEB_WIDTH * iv_dtype_size(out->dtype)) == 0;
-    for (int d = 0; d < walk.rank; d++) {
-        web->dims[d] = walk.dims[d];
-        if (walk.elements <= INT32_MAX)
-            web->divisors[d] = iv_cuda_divisor_of((uint32_t)walk.dims[d]);
-    }
-    for (int i = 0; i < count; i++) {
-        web->inputs[i].dtype = (uint8_t)iv_cuda_tail_dtype_of(inputs[i].dtype);
-        web->inputs[i].size = (uint8_t)iv_dtype_size(inputs[i].dtype);
-        describe_input(&walk, 1 + i, &web->inputs[i]);
+    web->code = *iv_cuda_tail_plan_code(launch->plan);
+    web->elements = (uint32_t)walk->elements;
+    web->rank = walk->rank;
+    web->out_dtype = (uint8_t)iv_cuda_tail_dtype_of(launch->out->dtype);
+    web->out = walk->data[0];
+    web->whole =
+        (uintptr_t)web->out % (IV_CUDA_WEB_WIDTH * iv_dtype_size(launch->out->dtype)) == 0;
+    for (int d = 0; d < walk->rank; d++)
+        web->divisors[d] = iv_cuda_divisor_of((uint32_t)walk->dims[d]);
+    for (int i = 0; i < launch->input_count; i++) {
+        web->inputs[i].dtype = (uint8_t)iv_cuda_tail_dtype_of(launch->inputs[i].dtype);
+        web->inputs[i].size = (uint8_t)iv_dtype_size(launch->inputs[i].dtype);
+        describe_input(walk, 1 + i, &web->inputs[i]);
     }
 }
 
+static iv_status launch_part(const web_launch *launch, const iv_walk *walk) {
+    iv_cuda_web web;
+    iv_cuda_work work = {.parameters = &web, .parameter_bytes = sizeof web};
+    fill_web(launch, walk, &web);
+    for (int i = 0; i < launch->input_count; i++)
+        iv_cuda_work_reads(&work, &launch->inputs[i]);
+    iv_cuda_work_writes(&work, launch->out);
+    choose_kernel(&web.code, &work);
+    work.threads = IV_CUDA_WEB_THREADS;
+    int64_t per_block = (int64_t)IV_CUDA_WEB_THREADS * IV_CUDA_WEB_WIDTH;
+    work.blocks = iv_cuda_call_blocks(launch->call, (walk->elements + per_block - 1) / per_block);
+    return iv_cuda_call_launch(launch->call, &work);
+}
+
+/* Halves the outermost dimension until a part is small enough for 32-bit indices; parts of a single
+ * row begin at groups. */
+static iv_status launch_parts(const web_launch *launch, const iv_walk *walk) {
+    if (walk->elements <= IV_CUDA_WEB_MOST)
+        return launch_part(launch, walk);
+    iv_walk part = *walk;
+    int d = 0;
+    while (part.dims[d] == 1)
+        d++;
+    int64_t half = part.dims[d] / 2, inner = walk->elements / part.dims[d];
+    half += d == walk->rank - 1 ? -half & (IV_CUDA_WEB_WIDTH - 1) : 0;
+    part.dims[d] = half;
+    part.elements = half * inner;
+    IV_TRY(launch_parts(launch, &part));
+    part.dims[d] = walk->dims[d] - half;
+    part.elements = walk->elements - half * inner;
+    for (int i = 0; i < walk->operands; i++)
+        part.data[i] += half * walk->steps[i][d];
+    return launch_parts(launch, &part);
+}
+
 static iv_status launch_web(iv_call *call) {
-    const iv_cuda_tail_plan *plan = call->state;
+    web_launch launch = {.call = call, .plan = call->state};
+    const iv_tensor *operands[1 + IV_CUDA_TAIL_INPUTS];
     iv_tensor *out;
     IV_TRY(iv_call_output(call, 0, &out));
     if (iv_tensor_elements(out) == 0)
         return IV_OK;
-    iv_cuda_web web;
-    iv_cuda_work work = {.module = "web", .parameters = &web, .parameter_bytes = sizeof web};
-    fill_web(call, plan, out, &web, &work);
-    iv_cuda_work_writes(&work, out);
-    work.kernel = is_light(&web.code) ? "iv_cuda_web_light" : "iv_cuda_web_all";
-    work.threads = IV_CUDA_WEB_THREADS;
-    int64_t per_block = (int64_t)IV_CUDA_WEB_THREADS * IV_CUDA_WEB_WIDTH;
-    work.blocks = iv_cuda_call_blocks(call, (web.elements + per_block - 1) / per_block);
-    return iv_cuda_call_launch(call, &work);
+    launch.out = operands[0] = out;
+    launch.input_count = iv_cuda_tail_plan_inputs(launch.plan);
+    for (int i = 0; i < launch.input_count; i++) {
+        iv_cuda_tail_operand(launch.plan, call, i, &launch.inputs[i]);
+        operands[1 + i] = &launch.inputs[i];
+    }
+    iv_walk walk;
+    iv_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+    return launch_parts(&launch, &walk);
 }
 
 #define WEB(operator, place)                                                                       \
