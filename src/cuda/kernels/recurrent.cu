@@ -36,44 +36,36 @@ IV_CUDA_FUNCTION int64_t length_of(const iv_cuda_recurrent *p, int64_t batch) {
     return 0;
 }
 
-/* sums[g] = the chain of `count` values of `left` with column `column + g * hidden` of `right`, for
- * `gates` gates at once where the format has a step for single products. */
-#define FMA_CHAINS(suffix, type)                                                                   \
-    IV_CUDA_FUNCTION void chains_##suffix(const type *left, int64_t left_stride,                   \
-                                          const type *right, int64_t rows, int64_t hidden,         \
-                                          int64_t count, int gates, type *sums) {                  \
-        IV_CUDA_UNROLL                                                                             \
-        for (int g = 0; g < MOST_GATES; g++)                                                       \
-            sums[g] = 0;                                                                           \
-        IV_CUDA_UNROLL_BY_4                                                                        \
-        for (int64_t k = 0; k < count; k++) {                                                      \
-            type value = left[k * left_stride];                                                    \
-            const type *row = right + k * rows;                                                    \
-            IV_CUDA_UNROLL                                                                         \
-            for (int g = 0; g < MOST_GATES; g++) {                                                 \
-                if (g < gates)                                                                     \
-                    sums[g] = iv_fma_##suffix(value, row[g * hidden], sums[g]);                    \
-            }                                                                                      \
-        }                                                                                          \
+/* The chain of `count` values of `left` with those of `right`, from +0. What bounds it is the way
+ * to the weights: many are fetched ahead of their step. */
+#define FMA_CHAIN(suffix, type)                                                                    \
+    IV_CUDA_FUNCTION type chain_##suffix(const type *left, int64_t left_stride, const type *right, \
+                                         int64_t rows, int64_t count) {                            \
+        type sum = 0;                                                                              \
+        IV_CUDA_UNROLL_BY_32                                                                       \
+        for (int64_t k = 0; k < count; k++)                                                        \
+            sum = iv_fma_##suffix(left[k * left_stride], right[k * rows], sum);                    \
+        return sum;                                                                                \
     }
 #if defined(__CUDACC__)
-#define IV_CUDA_UNROLL_BY_4 _Pragma("unroll 4")
+#define IV_CUDA_UNROLL_BY_32 _Pragma("unroll 32")
 #else
-#define IV_CUDA_UNROLL_BY_4
+#define IV_CUDA_UNROLL_BY_32
 #endif
-FMA_CHAINS(f32, float)
-FMA_CHAINS(f64, double)
+FMA_CHAIN(f32, float)
+FMA_CHAIN(f64, double)
 
-#define CHAINS_16(suffix)                                                                          \
-    IV_CUDA_FUNCTION void chains_##suffix(const uint16_t *left, int64_t left_stride,               \
-                                          const uint16_t *right, int64_t rows, int64_t hidden,     \
-                                          int64_t count, int gates, float *sums) {                 \
-        for (int g = 0; g < gates; g++)                                                            \
-            sums[g] = iv_chain16(left, left_stride, right + g * hidden, rows, count, 0.0f,         \
-                                 iv_chain16_format_##suffix());                                    \
+#define CHAIN_16(suffix)                                                                           \
+    IV_CUDA_FUNCTION float chain_##suffix(const uint16_t *left, int64_t left_stride,               \
+                                          const uint16_t *right, int64_t rows, int64_t count) {    \
+        return iv_chain16(left, left_stride, right, rows, count, 0.0f,                             \
+                          iv_chain16_format_##suffix());                                           \
     }
-CHAINS_16(f16)
-CHAINS_16(bf16)
+CHAIN_16(f16)
+CHAIN_16(bf16)
+
+/* State elements of a block: a warp computes their chains with one gate's weights. */
+#define ELEMENTS IV_CUDA_RECURRENT_ELEMENTS
 
 #define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
     /* xw[t, b, row]. */                                                                           \
@@ -81,11 +73,9 @@ CHAINS_16(bf16)
         IV_CUDA_EACH(index, p->steps * p->batch * p->rows) {                                       \
             int64_t place = index / p->rows, row = index - place * p->rows;                        \
             int64_t t = place / p->batch, b = place - t * p->batch;                                \
-            real sums[MOST_GATES];                                                                 \
-            chains_##suffix((const type *)(const void *)p->x + t * p->x_step + b * p->x_batch,     \
-                            p->x_feature, (const type *)(const void *)p->w + row, p->rows, 0,      \
-                            p->inputs, 1, sums);                                                   \
-            ((real *)(void *)p->xw)[index] = sums[0];                                              \
+            ((real *)(void *)p->xw)[index] = chain_##suffix(                                       \
+                (const type *)(const void *)p->x + t * p->x_step + b * p->x_batch, p->x_feature,   \
+                (const type *)(const void *)p->w + row, p->rows, p->inputs);                       \
         }                                                                                          \
     }                                                                                              \
     IV_CUDA_KERNEL(iv_cuda_recurrent_start_##suffix, iv_cuda_recurrent, p) {                       \
@@ -138,60 +128,76 @@ CHAINS_16(bf16)
                 0;                                                                                 \
         return -1;                                                                                 \
     }                                                                                              \
-    /* RNN, LSTM, GRU with linear_before_reset; of other GRUs z and r * H. */                      \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_step_##suffix, iv_cuda_recurrent, p) {                        \
+    /* One state element, from its chains hr: RNN, LSTM, GRU with linear_before_reset; of other    \
+     * GRUs z and r * H. */                                                                        \
+    IV_CUDA_FUNCTION void cell_##suffix(const iv_cuda_recurrent *p, int64_t index, int64_t b,      \
+                                        int64_t t, int gates, const real *hr) {                    \
         const iv_recurrent_params *params = &p->params;                                            \
         const iv_activation *activations = params->activations[p->direction];                      \
-        int64_t hidden = p->hidden;                                                                \
         int resets = params->kind == IV_RECURRENT_GRU && !params->linear_before_reset;             \
-        int gates = resets ? 2 : params->gates;                                                    \
-        IV_CUDA_EACH(index, p->batch *hidden) {                                                    \
-            int64_t b = index / hidden, j = index - b * hidden, t = time_##suffix(p, index, b);    \
-            if (t < 0)                                                                             \
-                continue;                                                                          \
-            const type *states = (const type *)(const void *)p->h + b * hidden;                    \
-            const real *xw = (const real *)(const void *)p->xw + (t * p->batch + b) * p->rows + j; \
-            real hr[MOST_GATES], pre[MOST_GATES], h = load(states[j]);                             \
-            chains_##suffix(states, 1, (const type *)(const void *)p->r + j, p->rows, hidden,      \
-                            hidden, gates, hr);                                                    \
-            IV_CUDA_UNROLL                                                                         \
-            for (int g = 0; g < MOST_GATES; g++)                                                   \
-                pre[g] = g < gates ? joined_##suffix(p, g * hidden + j, xw[g * hidden], hr[g])     \
-                                   : (real)0;                                                      \
-            if (params->kind == IV_RECURRENT_RNN) {                                                \
-                gate_##real_suffix(params, &activations[0], 1, pre);                               \
-                round_state_##real_suffix(IV_##dtype, 1, pre);                                     \
-                store_state_##suffix(p, index, b, t, pre[0]);                                      \
-            } else if (params->kind == IV_RECURRENT_LSTM) {                                        \
-                real peephole[3], c = load(((const type *)(const void *)p->c)[index]);             \
-                for (int i = 0; i < 3 && p->p != NULL; i++)                                        \
-                    peephole[i] =                                                                  \
-                        load(((const type *)(const void *)p->p)[(i * hidden + j) * p->p_stride]);  \
-                lstm_##real_suffix(params, activations, IV_##dtype, 1, pre,                        \
-                                   p->p != NULL ? peephole : NULL, &c, &h);                        \
-                ((type *)(void *)p->c)[index] = store(c);                                          \
-                store_state_##suffix(p, index, b, t, h);                                           \
-            } else {                                                                               \
-                gate_##real_suffix(params, &activations[0], 2, pre);                               \
-                if (resets) {                                                                      \
-                    real reset;                                                                    \
-                    gru_reset_##real_suffix(IV_##dtype, 1, &pre[1], &h, &reset);                   \
-                    ((type *)(void *)p->reset)[index] = store(reset);                              \
-                    ((real *)(void *)p->z)[index] = pre[0];                                        \
-                    continue;                                                                      \
-                }                                                                                  \
-                int64_t row = 2 * hidden + j;                                                      \
-                real own = xw[2 * hidden], w_bias = 0, r_bias = 0, candidate;                      \
-                if (p->b != NULL) {                                                                \
-                    w_bias = bias_##suffix(p, row);                                                \
-                    r_bias = bias_##suffix(p, p->rows + row);                                      \
-                }                                                                                  \
-                gru_join_linear_##real_suffix(1, &own, p->b != NULL ? &w_bias : NULL, &pre[1],     \
-                                              &hr[2], &r_bias, &candidate);                        \
-                gru_update_##real_suffix(params, &activations[1], IV_##dtype, 1, &pre[0],          \
-                                         &candidate, &h);                                          \
-                store_state_##suffix(p, index, b, t, h);                                           \
+        int64_t hidden = p->hidden, j = index - b * hidden;                                        \
+        const real *xw = (const real *)(const void *)p->xw + (t * p->batch + b) * p->rows + j;     \
+        real pre[MOST_GATES], h = load(((const type *)(const void *)p->h)[index]);                 \
+        IV_CUDA_UNROLL                                                                             \
+        for (int g = 0; g < MOST_GATES; g++)                                                       \
+            pre[g] =                                                                               \
+                g < gates ? joined_##suffix(p, g * hidden + j, xw[g * hidden], hr[g]) : (real)0;   \
+        if (params->kind == IV_RECURRENT_RNN) {                                                    \
+            gate_##real_suffix(params, &activations[0], 1, pre);                                   \
+            round_state_##real_suffix(IV_##dtype, 1, pre);                                         \
+            store_state_##suffix(p, index, b, t, pre[0]);                                          \
+        } else if (params->kind == IV_RECURRENT_LSTM) {                                            \
+            real peephole[3], c = load(((const type *)(const void *)p->c)[index]);                 \
+            for (int i = 0; i < 3 && p->p != NULL; i++)                                            \
+                peephole[i] =                                                                      \
+                    load(((const type *)(const void *)p->p)[(i * hidden + j) * p->p_stride]);      \
+            lstm_##real_suffix(params, activations, IV_##dtype, 1, pre,                            \
+                               p->p != NULL ? peephole : NULL, &c, &h);                            \
+            ((type *)(void *)p->c)[index] = store(c);                                              \
+            store_state_##suffix(p, index, b, t, h);                                               \
+        } else {                                                                                   \
+            gate_##real_suffix(params, &activations[0], 2, pre);                                   \
+            if (resets) {                                                                          \
+                real reset;                                                                        \
+                gru_reset_##real_suffix(IV_##dtype, 1, &pre[1], &h, &reset);                       \
+                ((type *)(void *)p->reset)[index] = store(reset);                                  \
+                ((real *)(void *)p->z)[index] = pre[0];                                            \
+                return;                                                                            \
             }                                                                                      \
+            int64_t row = 2 * hidden + j;                                                          \
+            real own = xw[2 * hidden], w_bias = 0, r_bias = 0, candidate;                          \
+            if (p->b != NULL) {                                                                    \
+                w_bias = bias_##suffix(p, row);                                                    \
+                r_bias = bias_##suffix(p, p->rows + row);                                          \
+            }                                                                                      \
+            gru_join_linear_##real_suffix(1, &own, p->b != NULL ? &w_bias : NULL, &pre[1], &hr[2], \
+                                          &r_bias, &candidate);                                    \
+            gru_update_##real_suffix(params, &activations[1], IV_##dtype, 1, &pre[0], &candidate,  \
+                                     &h);                                                          \
+            store_state_##suffix(p, index, b, t, h);                                               \
+        }                                                                                          \
+    }                                                                                              \
+    IV_CUDA_KERNEL(iv_cuda_recurrent_step_##suffix, iv_cuda_recurrent, p) {                        \
+        IV_CUDA_SHARED real sums[MOST_GATES][ELEMENTS];                                            \
+        int gates = (int)blockDim.x / ELEMENTS, gate = (int)threadIdx.x / ELEMENTS;                \
+        int lane = (int)threadIdx.x % ELEMENTS;                                                    \
+        int64_t hidden = p->hidden, states = p->batch * hidden;                                    \
+        for (int64_t base = (int64_t)blockIdx.x * ELEMENTS; base < states;                         \
+             base += (int64_t)gridDim.x * ELEMENTS) {                                              \
+            int64_t index = base + lane, b = index / hidden, j = index - b * hidden;               \
+            if (index < states)                                                                    \
+                sums[gate][lane] = chain_##suffix(                                                 \
+                    (const type *)(const void *)p->h + b * hidden, 1,                              \
+                    (const type *)(const void *)p->r + gate * hidden + j, p->rows, hidden);        \
+            IV_CUDA_BARRIER();                                                                     \
+            int64_t t = gate == 0 && index < states ? time_##suffix(p, index, b) : -1;             \
+            if (t >= 0) {                                                                          \
+                real hr[MOST_GATES];                                                               \
+                for (int g = 0; g < gates; g++)                                                    \
+                    hr[g] = sums[g][lane];                                                         \
+                cell_##suffix(p, index, b, t, gates, hr);                                          \
+            }                                                                                      \
+            IV_CUDA_BARRIER();                                                                     \
         }                                                                                          \
     }                                                                                              \
     /* The rest of a GRU's step once r * H is whole. */                                            \
@@ -202,11 +208,11 @@ CHAINS_16(bf16)
             if (t < 0)                                                                             \
                 continue;                                                                          \
             int64_t row = 2 * hidden + j;                                                          \
-            real hr[MOST_GATES], h = load(((const type *)(const void *)p->h)[index]);              \
-            chains_##suffix((const type *)(const void *)p->reset + b * hidden, 1,                  \
-                            (const type *)(const void *)p->r + row, p->rows, 0, hidden, 1, hr);    \
+            real h = load(((const type *)(const void *)p->h)[index]);                              \
+            real hr = chain_##suffix((const type *)(const void *)p->reset + b * hidden, 1,         \
+                                     (const type *)(const void *)p->r + row, p->rows, hidden);     \
             real xw = ((const real *)(const void *)p->xw)[(t * p->batch + b) * p->rows + row];     \
-            real candidate = joined_##suffix(p, row, xw, hr[0]);                                   \
+            real candidate = joined_##suffix(p, row, xw, hr);                                      \
             real z = ((const real *)(const void *)p->z)[index];                                    \
             gru_update_##real_suffix(&p->params, &p->params.activations[p->direction][1],          \
                                      IV_##dtype, 1, &z, &candidate, &h);                           \

@@ -5,6 +5,9 @@
 #include "cuda/kernels/parameters.h"
 #include "ops/recurrent_types.h"
 
+/* State elements of a block that computes a time step. */
+#define IV_CUDA_RECURRENT_ELEMENTS 32
+
 /* One direction of a node. Pointers are to the elements of this direction; strides are in elements.
  * What an operand that is NULL would have is +0, or no term at all. */
 typedef struct iv_cuda_recurrent {

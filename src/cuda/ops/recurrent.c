@@ -1,4 +1,5 @@
 /* RNN, GRU and LSTM. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/kernels/recurrent_parameters.h"
@@ -17,17 +18,29 @@ typedef struct recurrence {
     size_t bytes;
 } recurrence;
 
-static iv_status launch(iv_call *call, const recurrence *run, const char *name, int64_t elements) {
+/* With `gates` not 0: that many threads for each of `elements`, in small blocks, which spread over
+ * many multiprocessors. */
+static iv_status launch(iv_call *call, const recurrence *run, const char *name, int64_t elements,
+                        int gates) {
     iv_cuda_recurrent parameters = run->parameters;
     iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    const char *suffix = iv_dtype_name(run->inputs[IV_RECURRENT_X]->dtype);
     parameters.fault = iv_cuda_work_fault(&work, call);
     for (int i = 0; i < 8; i++)
         iv_cuda_work_reads(&work, run->inputs[i]);
     for (int i = 0; i < 3; i++)
         iv_cuda_work_writes(&work, run->outputs[i]);
     iv_cuda_work_touches(&work, run->memory, run->bytes, true);
-    return iv_cuda_launch_each(call, &work, "recurrent", name,
-                               iv_dtype_name(run->inputs[IV_RECURRENT_X]->dtype), elements);
+    if (gates == 0)
+        return iv_cuda_launch_each(call, &work, "recurrent", name, suffix, elements);
+    char full[64];
+    snprintf(full, sizeof full, "%s_%s", name, suffix);
+    work.module = "recurrent";
+    work.kernel = full;
+    work.threads = (unsigned)gates * IV_CUDA_RECURRENT_ELEMENTS;
+    work.blocks = iv_cuda_call_blocks(call, (elements + IV_CUDA_RECURRENT_ELEMENTS - 1) /
+                                                IV_CUDA_RECURRENT_ELEMENTS);
+    return iv_cuda_call_launch(call, &work);
 }
 
 /* Takes `bytes` of the direction's memory, which at first is only counted. */
@@ -112,17 +125,17 @@ static iv_status run_direction(iv_call *call, recurrence *run, int direction) {
     lay_out(run, size, computed);
     IV_TRY(transpose(call, run->inputs[IV_RECURRENT_W], direction, p->w));
     IV_TRY(transpose(call, run->inputs[IV_RECURRENT_R], direction, p->r));
-    IV_TRY(launch(call, run, "iv_cuda_recurrent_start", states));
-    IV_TRY(launch(call, run, "iv_cuda_recurrent_product", p->steps * p->batch * p->rows));
+    IV_TRY(launch(call, run, "iv_cuda_recurrent_start", states, 0));
+    IV_TRY(launch(call, run, "iv_cuda_recurrent_product", p->steps * p->batch * p->rows, 0));
     for (p->step = 0; p->step < p->steps; p->step++) {
-        IV_TRY(launch(call, run, "iv_cuda_recurrent_step", states));
+        IV_TRY(launch(call, run, "iv_cuda_recurrent_step", states, resets ? 2 : p->params.gates));
         if (resets)
-            IV_TRY(launch(call, run, "iv_cuda_recurrent_reset", states));
+            IV_TRY(launch(call, run, "iv_cuda_recurrent_reset", states, 1));
         char *done = p->h;
         p->h = p->h_next;
         p->h_next = done;
     }
-    return launch(call, run, "iv_cuda_recurrent_finish", states);
+    return launch(call, run, "iv_cuda_recurrent_finish", states, 0);
 }
 
 static iv_status launch_recurrent(iv_call *call) {
