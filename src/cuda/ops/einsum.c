@@ -1,10 +1,14 @@
-/* Einsum. */
+/* Einsum: what is a matrix product in f32 by the tiles of MatMul, which are the same chains; the
+ * rest with a thread for each element. */
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/device.h"
 #include "cuda/kernels/einsum_parameters.h"
 #include "cuda/list.h"
 #include "cuda/ops/elements.h"
+#include "cuda/ops/tiles.h"
+#include "cuda/tail.h"
 #include "ops/einsum.h"
 
 /* How many labels the loops have. */
@@ -57,6 +61,110 @@ static void fill_parameters(iv_cuda_einsum *parameters, const iv_einsum_nest *lo
     }
 }
 
+/* ---- matrix products ---- */
+
+/* Summed labels that lie behind each other in both operands are one. False when they do not. */
+static bool join_summed(const iv_einsum_nest *loops, iv_cuda_contraction *base) {
+    int labels = loops->outer + loops->inner;
+    base->k = loops->inner > 0 ? loops->dims[labels - 1] : 1;
+    for (int d = labels - 2; d >= loops->outer; d--) {
+        for (int t = 0; t < 2; t++) {
+            if (loops->steps[t][d] != loops->steps[t][labels - 1] * base->k)
+                return false;
+        }
+        base->k *= loops->dims[d];
+    }
+    return base->k > 0;
+}
+
+/* Whether the last two labels of the output are rows, which only operand `a` has, and columns,
+ * which only the other has; those before them are batches. Steps of an extent of 1 are 0. */
+static bool fill_product(const iv_einsum_nest *loops, int a, iv_cuda_matmul *matmul) {
+    iv_cuda_contraction *base = &matmul->base;
+    int m = loops->outer - 2, n = loops->outer - 1, last = loops->outer + loops->inner - 1;
+    const int64_t *left = loops->steps[a], *right = loops->steps[1 - a];
+    if (left[n] != 0 || right[m] != 0)
+        return false;
+    base->m = loops->dims[m];
+    base->n = loops->dims[n];
+    base->a = (iv_cuda_operand){.data = (const float *)(const void *)loops->tensors[a]->data,
+                                .step = left[m],
+                                .k_step = loops->inner > 0 ? left[last] : 0};
+    base->b = (iv_cuda_operand){.data = (const float *)(const void *)loops->tensors[1 - a]->data,
+                                .step = right[n],
+                                .k_step = loops->inner > 0 ? right[last] : 0};
+    /* Batches that the right operand does not have, and that are more rows of the left one. */
+    int batches = m;
+    while (batches > 0 && right[batches - 1] == 0 && left[batches - 1] == base->a.step * base->m &&
+           base->m > 1)
+        base->m *= loops->dims[--batches];
+    base->batches = 1;
+    matmul->rank = batches;
+    for (int d = 0; d < batches; d++) {
+        base->batches *= loops->dims[d];
+        matmul->dims[d] = loops->dims[d];
+        matmul->a_steps[d] = left[d];
+        matmul->b_steps[d] = right[d];
+    }
+    return true;
+}
+
+static bool is_product(const iv_einsum_nest *loops, const iv_tensor *output,
+                       iv_cuda_matmul *matmul) {
+    if (output->dtype != IV_F32 || loops->operands != 2 || loops->outer < 2 ||
+        loops->outer > IV_CUDA_RANK || iv_tensor_elements(output) == 0)
+        return false;
+    if (!join_summed(loops, &matmul->base) ||
+        (!fill_product(loops, 0, matmul) && !fill_product(loops, 1, matmul)))
+        return false;
+    matmul->base.y = (float *)(void *)output->data;
+    matmul->base.alpha = matmul->base.beta = 1;
+    matmul->base.plain = 1;
+    matmul->y_batch = matmul->base.m * matmul->base.n;
+    return true;
+}
+
+/* Few columns and many rows: kernels take few rows and many columns. */
+#define FEW_COLUMNS 16
+
+static void orient(iv_cuda_matmul *matmul) {
+    iv_cuda_contraction *base = &matmul->base;
+    base->y_row = base->n;
+    base->y_column = 1;
+    if (base->n <= FEW_COLUMNS && base->m > base->n) {
+        iv_cuda_operand operand = base->a;
+        int64_t extent = base->m, steps[IV_CUDA_RANK];
+        base->a = base->b;
+        base->b = operand;
+        base->m = base->n;
+        base->n = extent;
+        base->y_row = 1;
+        base->y_column = base->m;
+        memcpy(steps, matmul->a_steps, sizeof steps);
+        memcpy(matmul->a_steps, matmul->b_steps, sizeof steps);
+        memcpy(matmul->b_steps, steps, sizeof steps);
+    }
+    base->vectors = base->y_column == 1 && base->y_row % 4 == 0 && (uintptr_t)base->y % 16 == 0;
+}
+
+static iv_status launch_product(iv_call *call, iv_cuda_matmul *matmul, const iv_tensor *output) {
+    iv_cuda_contraction *base = &matmul->base;
+    iv_cuda_work work = {.parameters = matmul, .parameter_bytes = sizeof *matmul};
+    iv_cuda_tail_role roles[IV_MAX_RANK];
+    for (int d = 0; d < output->rank; d++)
+        roles[d] = IV_CUDA_TAIL_BATCH;
+    orient(matmul);
+    iv_cuda_work_reads(&work, iv_call_input(call, 0));
+    iv_cuda_work_reads(&work, iv_call_input(call, 1));
+    iv_cuda_work_writes(&work, output);
+    IV_TRY(iv_cuda_tail_start(call, NULL, output, roles, &base->tail, &work));
+    const iv_cuda_tile *tile = iv_cuda_tile_choose(
+        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);
+    base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, matmul->rank, matmul->b_steps);
+    return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+}
+
 static iv_status launch_einsum(iv_call *call) {
     const iv_einsum_params *params = call->node->params;
     const iv_tensor *tensors[IV_CUDA_EINSUM_OPERANDS];
@@ -68,6 +176,9 @@ static iv_status launch_einsum(iv_call *call) {
         tensors[t] = iv_call_input(call, t);
     IV_TRY(iv_einsum_plan(call, &loops));
     IV_TRY(iv_call_output(call, 0, &output));
+    iv_cuda_matmul matmul = {0};
+    if (is_product(&loops, output, &matmul))
+        return launch_product(call, &matmul, output);
     fill_parameters(&parameters, &loops, output);
     iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     iv_cuda_work_writes(&work, output);
