@@ -27,12 +27,16 @@ const command commands[] = {
      .operands = "MODEL",
      .least_operands = 1,
      .most_operands = 1,
-     .summary = "Compare a model, node by node, with recorded tensors",
+     .summary = "Compare a model, node by node, with recorded tensors or with the CPU",
      .description = "Runs the model and compares each node's outputs with the recorded ones of the "
                     "same names. Each node gets the "
                     "recorded inputs, so that the culprit stands alone; with --cumulative, errors "
                     "flow on. Names the first node "
-                    "that differs. With --record, writes such a file instead: what one machine "
+                    "that differs. With --device and without recorded tensors, the run on the "
+                    "device is compared with one "
+                    "on the CPU, of the graph as it stands in the file. Values that passes hide "
+                    "are listed as not compared. "
+                    "With --record, writes such a file instead: what one machine "
                     "records, another compares.",
      .options = compare_options,
      .run = run_compare},
@@ -51,7 +55,10 @@ const command commands[] = {
      .summary = "Show where the time of a run goes",
      .description = "Measures every node and prints a table of operators and one of nodes. Inputs "
                     "that are not given are filled "
-                    "with fixed pseudo-random numbers.",
+                    "with fixed pseudo-random numbers. On a device each node is waited for, which "
+                    "takes time of its own: "
+                    "what the device itself worked, and what runs take when nothing is waited for, "
+                    "is printed beside it.",
      .options = profile_options,
      .run = run_profile},
     {.name = "digest",

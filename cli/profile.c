@@ -143,7 +143,11 @@ static int find_spans_node(const profile *profile, const iv_task_span *span) {
     if (span->name == NULL || profile->slot_count == 0)
         return -1;
     entry_key key = {span->name, span->op, span->depth, strcmp(span->op, IV_TRANSFER) == 0,
-                     strcmp(span->task, "copy to host") != 0};
+                     strcmp(span->task, "copy to device") == 0};
+    int node = profile->slots[find_slot(profile, &key)];
+    if (node >= 0 || !key.transfer)
+        return node;
+    key.to_device = !key.to_device; /* a kernel that packs a value on its way says no direction */
     return profile->slots[find_slot(profile, &key)];
 }
 

@@ -222,6 +222,8 @@ static iv_status run_where_placed(iv_session *session, const iv_value *inputs, i
 
 iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *outputs,
                          iv_error *error) {
+    iv_error unread; /* observers may fill in an error that the caller does not want */
+    error = error != NULL ? error : &unread;
     for (int i = 0; i < session->model->output_count; i++)
         outputs[i] = (iv_value){0};
     iv_memory_budget *outer = iv_memory_budget_enter(session->budget);

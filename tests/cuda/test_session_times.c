@@ -1,0 +1,235 @@
+/* Sessions that measure: what a task observer is told, and what measuring leaves as it is. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "cuda/device_open.h"
+#include "session_models.h"
+
+#define MOST_SPANS 200
+
+/* What observers were told in one run. */
+typedef struct told {
+    size_t spans;
+    iv_task_span items[MOST_SPANS];
+    int runs, nodes, transfers, transfers_to_device;
+    iv_status answer; /* of the task observer */
+} told;
+
+static iv_status note_tasks(void *context, const iv_task_span *spans, size_t count, iv_error *error) {
+    told *told = context;
+    assert_true(count <= MOST_SPANS);
+    memcpy(told->items, spans, count * sizeof *spans);
+    told->spans = count;
+    told->runs++;
+    if (told->answer != IV_OK)
+        snprintf(error->message, sizeof error->message, "the observer has had enough");
+    return error->status = told->answer;
+}
+
+/* Looks at everything that it is shown. */
+static iv_status note_node(void *context, iv_node_event *event, iv_error *error) {
+    told *told = context;
+    (void)error;
+    assert_null(event->outputs);
+    assert_int_equal(event->output_count, 0);
+    assert_true(event->end_ns >= event->start_ns);
+    assert_true(event->output_bytes > 0);
+    bool transfer = strcmp(event->op, IV_TRANSFER) == 0;
+    told->transfers += transfer;
+    told->transfers_to_device += transfer && event->on_device;
+    told->nodes += !transfer;
+    return IV_OK;
+}
+
+static int64_t clock_ns(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static bool is_named(const iv_task_span *span, const char *op) {
+    return span->name != NULL && strcmp(span->op, op) == 0;
+}
+
+static int count_spans(const told *told, const char *op) {
+    int count = 0;
+    for (size_t i = 0; i < told->spans; i++)
+        count += is_named(&told->items[i], op);
+    return count;
+}
+
+static void check_spans(const told *told, int64_t before) {
+    for (size_t i = 0; i < told->spans; i++) {
+        const iv_task_span *span = &told->items[i];
+        assert_non_null(span->task);
+        assert_non_null(span->name); /* nothing was shown to an observer */
+        assert_int_equal(span->depth, 0);
+        assert_int_equal(span->stream, 0);
+        assert_true(span->start_ns >= before && span->end_ns > span->start_ns);
+        if (i > 0)
+            assert_true(span->start_ns >= told->items[i - 1].end_ns);
+    }
+}
+
+/* Every task of every run is reported, in order, with what it was for; runs are given step by step; the bits stay. */
+static void test_tasks(void **unused) {
+    const fake_cuda_control *fake = fake_with_kernels();
+    int64_t blocks = iv_allocation_count().live_blocks;
+    iv_device *device = open_device();
+    iv_model *model = network(false);
+    iv_session *cpu = cpu_session(model);
+    told told = {0};
+    iv_session_options options = options_on(device);
+    options.task_observer = note_tasks;
+    options.task_observer_context = &told;
+    options.force_cpu = "Softmax";
+    iv_session *session = session_with(model, &options);
+    for (uint64_t run = 0; run < 4; run++) {
+        iv_tensor *inputs[NETWORK_INPUTS];
+        network_inputs(inputs, 5, run);
+        iv_device_counters first = counters_of(device);
+        int64_t before = clock_ns();
+        run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+        iv_device_counters last = counters_of(device);
+        assert_int_equal(told.runs, run + 1);
+        check_spans(&told, before);
+        assert_int_equal(told.spans, last.kernels - first.kernels + last.copies_to_device - first.copies_to_device +
+                                         last.copies_to_host - first.copies_to_host + last.copies_on_device -
+                                         first.copies_on_device);
+        assert_int_equal(last.graph_launches, 0);
+        assert_int_equal(count_spans(&told, "Tanh"), 1);
+        assert_int_equal(count_spans(&told, "Mul"), 2);
+        assert_int_equal(count_spans(&told, "Softmax"), 0);
+        /* Two inputs, what Softmax reads and makes, three outputs, of which one is turned first; in the first run the
+         * constant too. */
+        assert_int_equal(count_spans(&told, IV_TRANSFER), run == 0 ? 9 : 8);
+        release_all(inputs, NETWORK_INPUTS);
+    }
+    assert_int_equal(report_of(session).recorded, 0);
+    iv_session_destroy(session);
+    iv_session_destroy(cpu);
+    iv_model_release(model);
+    close_device(fake, device, blocks);
+}
+
+/* An observer of times causes no copy that would not be made without it. */
+static void test_times_only(void **unused) {
+    const fake_cuda_control *fake = fake_with_kernels();
+    int64_t blocks = iv_allocation_count().live_blocks;
+    iv_device *device = open_device();
+    iv_model *model = network(false);
+    iv_session *cpu = cpu_session(model);
+    told told = {0};
+    iv_session_options options = options_on(device);
+    iv_session *plain = session_with(model, &options);
+    options.observer = note_node;
+    options.observer_context = &told;
+    options.observer_times_only = true;
+    iv_session *session = session_with(model, &options);
+    iv_tensor *inputs[NETWORK_INPUTS];
+    network_inputs(inputs, 5, 3);
+    run_both(plain, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters start = counters_of(device);
+    run_both(plain, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters middle = counters_of(device);
+    run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters end = counters_of(device);
+    assert_int_equal(end.copies_to_host - middle.copies_to_host, middle.copies_to_host - start.copies_to_host);
+    assert_int_equal(end.copies_to_device - middle.copies_to_device, middle.copies_to_device - start.copies_to_device);
+    assert_int_equal(told.transfers_to_device, NETWORK_INPUTS);
+    assert_int_equal(told.transfers, NETWORK_INPUTS + NETWORK_OUTPUTS);
+    assert_int_equal(told.nodes, 11);
+    release_all(inputs, NETWORK_INPUTS);
+    iv_session_destroy(session);
+    iv_session_destroy(plain);
+    iv_session_destroy(cpu);
+    iv_model_release(model);
+    close_device(fake, device, blocks);
+}
+
+/* What the task observer says is the run's result; the session goes on afterwards. */
+static void test_refusal(void **unused) {
+    const fake_cuda_control *fake = fake_with_kernels();
+    int64_t blocks = iv_allocation_count().live_blocks;
+    iv_device *device = open_device();
+    iv_model *model = network(true);
+    iv_session *cpu = cpu_session(model);
+    told told = {.answer = IV_ERROR_LIMIT};
+    iv_session_options options = options_on(device);
+    options.task_observer = note_tasks;
+    options.task_observer_context = &told;
+    iv_session *session = session_with(model, &options);
+    iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+    iv_error error = {IV_OK, ""};
+    network_inputs(inputs, 2, 9);
+    assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_LIMIT);
+    assert_says(error, "the observer has had enough");
+    told.answer = IV_OK;
+    run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    assert_int_equal(told.runs, 2);
+    release_all(inputs, NETWORK_INPUTS);
+    iv_session_destroy(session);
+    iv_session_destroy(cpu);
+    iv_model_release(model);
+    close_device(fake, device, blocks);
+}
+
+/* ---- every call failing ---- */
+
+typedef struct attempt {
+    const fake_cuda_control *fake;
+    iv_tensor *inputs[NETWORK_INPUTS];
+} attempt;
+
+static iv_status run_measured(const attempt *attempt, iv_model *model, iv_device *device) {
+    told told = {0};
+    iv_session_options options = options_on(device);
+    iv_session *session;
+    iv_tensor *outputs[NETWORK_OUTPUTS];
+    options.task_observer = note_tasks;
+    options.task_observer_context = &told;
+    IV_TRY(iv_session_create(model, &options, &session, NULL));
+    iv_status status = iv_session_run_tensors(session, attempt->inputs, outputs, NULL);
+    if (status == IV_OK)
+        release_all(outputs, NETWORK_OUTPUTS);
+    iv_session_destroy(session);
+    return status;
+}
+
+static iv_status attempt_run(void *context) {
+    const attempt *attempt = context;
+    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
+    iv_device *device;
+    define_host_kernels(attempt->fake);
+    options.cuda_driver = FAKE_CUDA;
+    IV_TRY(iv_device_open(&options, 0, &device, NULL));
+    iv_model *model = network(true); /* which keeps its constants on the device */
+    iv_status status = run_measured(attempt, model, device);
+    iv_model_release(model);
+    iv_device_release(device);
+    return status;
+}
+
+static void test_failing_calls(void **unused) {
+    attempt attempt = {.fake = fake_with_kernels()};
+    open_fake(); /* which is kept from now on */
+    network_inputs(attempt.inputs, 2, 1);
+    check_failing_calls(attempt.fake, attempt_run, &attempt, 2);
+    check_failing_calls(attempt.fake, attempt_run, &attempt, 700);
+    release_all(attempt.inputs, NETWORK_INPUTS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_times_only),
+        cmocka_unit_test(test_refusal),
+        cmocka_unit_test(test_failing_calls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
