@@ -94,6 +94,10 @@ const char *iv_cuda_fault_text(uint32_t kind) {
     }
 }
 
+iv_status iv_cuda_fault_status(uint32_t kind) {
+    return kind == IV_CUDA_FAULT_INDEX ? IV_ERROR_SHAPE : IV_ERROR_INVALID_ARGUMENT;
+}
+
 bool iv_cuda_takes(const iv_kernel_query *query, const iv_fact *fact, uint32_t dtypes, char *why) {
     if ((dtypes >> fact->dtype & 1) != 0)
         return true;

@@ -59,6 +59,8 @@ void iv_cuda_box_fill(iv_cuda_box *box, const iv_tensor *out, int inputs,
 
 /** What a fault in `kind` means, for users. */
 const char *iv_cuda_fault_text(uint32_t kind);
+/** The status with which operators report it on the CPU. */
+iv_status iv_cuda_fault_status(uint32_t kind);
 
 /* Operators that many `supports` ask about. */
 

@@ -311,10 +311,11 @@ static iv_status hold_others(const iv_runner *runner, const iv_segment *segment,
     return IV_OK;
 }
 
-static iv_status run_steps_of(iv_runner *runner, const iv_segment *segment, iv_error *error) {
-    for (size_t s = segment->first; s < segment->end; s++) {
-        if (runner->plan->steps[s].mode != IV_STEP_SKIP)
-            IV_TRY(iv_runner_step(runner, s, error));
+/* Runs steps of the segment from *next on, which is where it failed if it does. */
+static iv_status run_steps_from(iv_runner *runner, const iv_segment *segment, size_t *next, iv_error *error) {
+    for (; *next < segment->end; ++*next) {
+        if (runner->plan->steps[*next].mode != IV_STEP_SKIP)
+            IV_TRY(iv_runner_step(runner, *next, error));
     }
     return IV_OK;
 }
@@ -358,31 +359,31 @@ static iv_status provide_blocks(const iv_runner *runner, const iv_segment *segme
     return status;
 }
 
-/* Captures the steps, and launches what was captured. */
-static iv_status capture(iv_runner *runner, const iv_segment *segment, iv_replay *replay, bool *done, iv_error *error) {
+/* Captures the steps, and launches what was captured: before that nothing is carried out. */
+static iv_status capture(iv_runner *runner, const iv_segment *segment, iv_replay *replay, size_t *next, iv_error *error) {
     iv_lane *lane = runner->settings->placement.lane;
+    size_t captured = segment->first;
     IV_TRY(provide_blocks(runner, segment, error));
     IV_TRY(iv_cuda_capture_begin(&lane->queue, error));
-    IV_TRY(iv_cuda_capture_end(&lane->queue, run_steps_of(runner, segment, error), &replay->graph, error));
+    IV_TRY(iv_cuda_capture_end(&lane->queue, run_steps_from(runner, segment, &captured, error), &replay->graph, error));
     IV_TRY(iv_cuda_graph_launch(replay->graph, lane->queue.stream, error));
-    *done = true;
+    *next = segment->end;
     return IV_OK;
 }
 
-static iv_status build(iv_runner *runner, const iv_segment *segment, iv_replay *replay, bool *done, iv_error *error) {
+static iv_status build(iv_runner *runner, const iv_segment *segment, iv_replay *replay, size_t *next, iv_error *error) {
     iv_lane *lane = runner->settings->placement.lane;
-    IV_TRY(run_steps_of(runner, segment, error));
-    *done = true;
+    IV_TRY(run_steps_from(runner, segment, next, error));
     return iv_cuda_graph_build(lane->device, lane->queue.record, lane->queue.dependent_launch, &replay->graph, error);
 }
 
-/* Records the segment; *done says whether its values have been computed on the way. */
-static iv_status record(iv_runner *runner, const iv_segment *segment, iv_replay *replay, bool *done, iv_error *error) {
+/* Records the segment; *next is the first of its steps that have not been carried out on the way. */
+static iv_status record(iv_runner *runner, const iv_segment *segment, iv_replay *replay, size_t *next, iv_error *error) {
     iv_lane *lane = runner->settings->placement.lane;
     IV_TRY(describe_inputs(runner, segment, replay, error));
     IV_TRY(iv_cuda_task_list_create(&lane->queue.record, error));
-    iv_status status = runner->settings->graphs == IV_GRAPHS_CAPTURE ? capture(runner, segment, replay, done, error)
-                                                                     : build(runner, segment, replay, done, error);
+    iv_status status = runner->settings->graphs == IV_GRAPHS_CAPTURE ? capture(runner, segment, replay, next, error)
+                                                                     : build(runner, segment, replay, next, error);
     iv_cuda_task_list_destroy(lane->queue.record);
     lane->queue.record = NULL;
     if (status == IV_OK && lane->moves != replay->moves)
@@ -392,8 +393,8 @@ static iv_status record(iv_runner *runner, const iv_segment *segment, iv_replay 
     return status == IV_OK ? hold_others(runner, segment, replay, error) : status;
 }
 
-static void release_made(iv_runner *runner, const iv_segment *segment) {
-    for (size_t s = segment->first; s < segment->end; s++) {
+static void release_made(iv_runner *runner, const iv_segment *segment, size_t first) {
+    for (size_t s = first; s < segment->end; s++) {
         const iv_node *node = runner->program->steps[s].node;
         for (int i = 0; i < node->output_count && runner->plan->steps[s].mode != IV_STEP_SKIP; i++) {
             if (node->outputs[i] != IV_NO_VALUE)
@@ -420,17 +421,18 @@ static void keep_replay(iv_segment *segment, iv_replay *replay) {
     }
 }
 
-/* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. A device that is lost
- * is given nothing more. */
+/* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. What has been carried
+ * out by then is not repeated, since it may have overwritten what the segment's first steps read. A device that is lost is given
+ * nothing more. */
 static iv_status record_or_run(iv_runner *runner, iv_segment *segment, iv_error *error) {
     iv_error failure = {IV_OK, ""};
     iv_lane *lane = runner->settings->placement.lane;
-    bool done = false;
+    size_t next = segment->first;
     iv_replay *replay = iv_allocate_array(1, sizeof *replay);
     if (replay == NULL)
         return iv_fail_memory(error, sizeof *replay);
     replay->moves = lane->moves;
-    if (record(runner, segment, replay, &done, &failure) == IV_OK) {
+    if (record(runner, segment, replay, &next, &failure) == IV_OK) {
         keep_replay(segment, replay);
         return IV_OK;
     }
@@ -438,13 +440,13 @@ static iv_status record_or_run(iv_runner *runner, iv_segment *segment, iv_error 
     iv_status status = IV_OK;
     if (atomic_load(&lane->device->is_lost))
         status = iv_fail(error, failure.status, "%.1900s", failure.message);
-    else if (done)
-        status = iv_lane_wait(lane, error);
+    else if (next == segment->end)
+        status = iv_lane_wait(lane, error); /* for what was launched, before its graph goes */
     destroy_replay(replay);
-    if (done || status != IV_OK)
+    if (status != IV_OK)
         return status;
-    release_made(runner, segment);
-    return run_steps_of(runner, segment, error);
+    release_made(runner, segment, next);
+    return run_steps_from(runner, segment, &next, error);
 }
 
 /* ---- replaying ---- */
@@ -533,6 +535,7 @@ static iv_status replay_any(iv_runner *runner, iv_segment *segment, bool *done, 
 
 iv_status iv_segment_run(iv_runner *runner, iv_segment *segment, iv_error *error) {
     bool done = false;
+    size_t next = segment->first;
     for (size_t i = 0; i < segment->input_count; i++)
         IV_TRY(iv_runner_bring(runner, segment->inputs[i], IV_DEVICE, true, error));
     if (!segment->failed)
@@ -540,7 +543,7 @@ iv_status iv_segment_run(iv_runner *runner, iv_segment *segment, iv_error *error
     if (!done && segment->warm && !segment->failed)
         IV_TRY(record_or_run(runner, segment, error));
     else if (!done)
-        IV_TRY(run_steps_of(runner, segment, error));
+        IV_TRY(run_steps_from(runner, segment, &next, error));
     segment->warm = true;
     for (size_t s = segment->first; s < segment->end; s++) {
         for (size_t r = 0; r < runner->program->steps[s].release_count; r++)

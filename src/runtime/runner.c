@@ -555,7 +555,7 @@ iv_status iv_runner_check_faults(iv_runner *runner, iv_error *error) {
         uint32_t *fault = (uint32_t *)runner->faults->data + s;
         const iv_node *node = runner->program->steps[s].node;
         if (*fault != IV_CUDA_FAULT_NONE && status == IV_OK)
-            status = iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "node %s (%s): %s", node->name, node->op->name,
+            status = iv_fail(error, iv_cuda_fault_status(*fault), "node %s (%s): %s", node->name, node->op->name,
                              iv_cuda_fault_text(*fault));
         *fault = IV_CUDA_FAULT_NONE;
     }
