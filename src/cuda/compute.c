@@ -59,8 +59,12 @@ void iv_cuda_box_of_walk(iv_cuda_box *box, const iv_walk *walk, const iv_tensor 
     *box =
         (iv_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
     memcpy(box->dims, walk->dims, (size_t)walk->rank * sizeof box->dims[0]);
-    for (int d = 0; d < walk->rank && walk->elements <= INT32_MAX && walk->elements > 0; d++)
-        box->divisors[d] = iv_cuda_divisor_of((uint32_t)walk->dims[d]);
+    for (int d = 0; d < walk->rank && walk->elements > 0; d++) {
+        if (walk->elements <= INT32_MAX)
+            box->divisors[d] = iv_cuda_divisor_of((uint32_t)walk->dims[d]);
+        else
+            box->inverses[d] = 1.0 / (double)walk->dims[d];
+    }
     box->rows = walk->rank == 1 || walk->dims[last] % IV_CUDA_GROUP == 0;
     for (int i = 0; i < walk->operands; i++) {
         memcpy(box->steps[i], walk->steps[i], (size_t)walk->rank * sizeof box->steps[i][0]);
@@ -249,77 +253,4 @@ iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
     iv_cuda_box_of_walk(&parameters.box, &walk, operands);
     return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count,
                                 ranges, error);
-}
-
-/* ---- reductions ---- */
-
-iv_status iv_cuda_find_reduction(iv_cuda_device *device, const char *kind, iv_dtype dtype,
-                                 const iv_cuda_kernel **kernel, iv_error *error) {
-    char name[64];
-    snprintf(name, sizeof name, "iv_cuda_%s_%s", kind, iv_dtype_name(dtype));
-    return find_or_refuse(device, "sum", name, sizeof(iv_cuda_reduction), kind, dtype, kernel,
-                          error);
-}
-
-/* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
- * before it is one with it. A list of none is one dimension of extent 1. */
-static void add_dimension(int32_t *rank, int64_t *dims, int64_t *in_steps, int64_t *out_steps,
-                          int64_t dim, int64_t in_step, int64_t out_step) {
-    int last = *rank - 1;
-    if (dim == 1)
-        return;
-    if (dims[last] == 1) {
-        dims[last] = dim;
-    } else if (in_steps[last] == in_step * dim && out_steps[last] == out_step * dim) {
-        dims[last] *= dim;
-    } else {
-        dims[++last] = dim;
-        ++*rank;
-    }
-    in_steps[last] = in_step;
-    out_steps[last] = out_step;
-}
-
-static void fill_reduction(iv_cuda_reduction *reduction, const iv_tensor *out, const iv_tensor *in,
-                           uint32_t axes) {
-    int64_t size = (int64_t)iv_dtype_size(in->dtype), unused[IV_CUDA_RANK] = {0};
-    *reduction = (iv_cuda_reduction){.rows = 1,
-                                     .length = 1,
-                                     .outer_rank = 1,
-                                     .inner_rank = 1,
-                                     .outer_dims = {1},
-                                     .inner_dims = {1},
-                                     .out = out->data,
-                                     .in = in->data};
-    for (int d = 0; d < in->rank; d++) {
-        int64_t dim = in->dims[d], step = in->strides[d] * size;
-        if ((axes >> d & 1) != 0) {
-            reduction->length *= dim;
-            add_dimension(&reduction->inner_rank, reduction->inner_dims, reduction->inner_steps,
-                          unused, dim, step, 0);
-        } else {
-            reduction->rows *= dim;
-            add_dimension(&reduction->outer_rank, reduction->outer_dims, reduction->outer_steps,
-                          reduction->out_steps, dim, step, out->strides[d] * size);
-        }
-    }
-}
-
-iv_status iv_cuda_launch_reduction(const iv_cuda_queue *queue, int step,
-                                   const iv_cuda_kernel *kernel, const iv_tensor *out,
-                                   const iv_tensor *in, uint32_t axes, iv_error *error) {
-    if (is_empty(out))
-        return IV_OK;
-    iv_cuda_reduction parameters;
-    fill_reduction(&parameters, out, in, axes);
-    iv_cuda_range ranges[] = {iv_cuda_tensor_range(out, true), iv_cuda_tensor_range(in, false)};
-    iv_cuda_task task = {.kind = IV_CUDA_KERNEL,
-                         .step = step,
-                         .kernel = {.kernel = kernel,
-                                    .grid = {block_count(queue, parameters.rows), 1, 1},
-                                    .block = {THREADS, 1, 1},
-                                    .parameters = &parameters,
-                                    .range_count = 2,
-                                    .ranges = ranges}};
-    return iv_cuda_launch(queue, &task, error);
 }

@@ -47,14 +47,4 @@ iv_status iv_cuda_launch_elementwise(const iv_cuda_queue *queue, int step,
                                      const iv_tensor *out, int inputs,
                                      const iv_tensor *const *tensors, iv_error *error);
 
-/** The kernel of a reduction ("sum", "mean", "sum_of_squares", "l2_norm") of f16, bf16, f32 or f64
- * in the order of the contract. UNSUPPORTED when there is none. */
-iv_status iv_cuda_find_reduction(iv_cuda_device *device, const char *kind, iv_dtype dtype,
-                                 const iv_cuda_kernel **kernel, iv_error *error);
-/** Reduces the dimensions in the bit set `axes` of `in` to `out`, which has the same rank, and
- * extents of 1 there. */
-iv_status iv_cuda_launch_reduction(const iv_cuda_queue *queue, int step,
-                                   const iv_cuda_kernel *kernel, const iv_tensor *out,
-                                   const iv_tensor *in, uint32_t axes, iv_error *error);
-
 #endif

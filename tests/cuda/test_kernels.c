@@ -12,7 +12,6 @@
 #include "cuda/compute.h"
 #include "cuda/staging.h"
 #include "host_kernels.h"
-#include "numerics/reduce.h"
 #include "ops/binary.h"
 #include "ops/unary.h"
 #include "support/random.h"
@@ -464,164 +463,6 @@ static void test_ranges(void **unused) {
     iv_tensor_release(tensor);
 }
 
-/* ---- reductions ---- */
-
-typedef struct reduction_shape {
-    int rank;
-    int64_t dims[4];
-    uint32_t axes;
-    bool permuted_in, permuted_out;
-} reduction_shape;
-
-static const reduction_shape reductions[] = {
-    {1, {0}, 1, false, false},
-    {1, {1}, 1, false, false},
-    {1, {255}, 1, false, false},
-    {1, {257}, 1, false, false},
-    {1, {4096}, 1, false, false},
-    {1, {4097}, 1, false, false},
-    {1, {4096 + 300}, 1, false, false},
-    {1, {10000}, 1, false, false},
-    {2, {300, 3}, 1, false, false},
-    {2, {3, 300}, 2, true, false},
-    {3, {4, 70, 5}, 2, false, true},
-    {3, {4, 70, 5}, 5, true, true},
-    {4, {2, 20, 3, 21}, 10, true, false},
-    {2, {7, 9}, 0, false, false},
-    {2, {0, 9}, 2, false, false},
-    {2, {9, 0}, 2, false, true},
-};
-
-static double load_real(iv_dtype dtype, const char *at) {
-    switch (dtype) {
-    case IV_F16:
-        return iv_f16_to_f32(*(const uint16_t *)(const void *)at);
-    case IV_BF16:
-        return iv_bf16_to_f32(*(const uint16_t *)(const void *)at);
-    case IV_F32:
-        return *(const float *)(const void *)at;
-    default:
-        return *(const double *)(const void *)at;
-    }
-}
-
-static void store_real(iv_dtype dtype, char *at, double value) {
-    if (dtype == IV_F16)
-        *(uint16_t *)(void *)at = iv_f16_from_f32((float)value);
-    else if (dtype == IV_BF16)
-        *(uint16_t *)(void *)at = iv_bf16_from_f32((float)value);
-    else if (dtype == IV_F32)
-        *(float *)(void *)at = (float)value;
-    else
-        *(double *)(void *)at = value;
-}
-
-static double reduce(iv_dtype dtype, const char *kind, const double *values, int64_t count) {
-    bool squares = strcmp(kind, "sum_of_squares") == 0 || strcmp(kind, "l2_norm") == 0;
-    bool mean = strcmp(kind, "mean") == 0, root = strcmp(kind, "l2_norm") == 0;
-    if (dtype == IV_F64) {
-        double sum =
-            squares ? iv_sum_of_squares_f64(values, 1, count) : iv_sum_f64(values, 1, count);
-        return mean ? sum / (double)count : root ? iv_sqrt_f64(sum) : sum;
-    }
-    float *narrow = malloc((size_t)(count + 1) * sizeof *narrow);
-    assert_non_null(narrow);
-    for (int64_t i = 0; i < count; i++)
-        narrow[i] = (float)values[i];
-    float sum = squares ? iv_sum_of_squares_f32(narrow, 1, count) : iv_sum_f32(narrow, 1, count);
-    free(narrow);
-    return mean ? sum / (float)count : root ? iv_sqrt_f32(sum) : sum;
-}
-
-/* Index by index, in row-major order of the kept and then of the reduced dimensions. */
-static void reduce_host(const char *kind, const pair *out, const pair *in, uint32_t axes) {
-    const iv_tensor *from = in->host, *to = out->host;
-    int64_t index[4], length = 1, rows = 1;
-    for (int d = 0; d < from->rank; d++)
-        *((axes >> d & 1) != 0 ? &length : &rows) *= from->dims[d];
-    double *values = malloc((size_t)(length + 1) * sizeof *values);
-    assert_non_null(values);
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t to_at = 0;
-        for (int64_t i = 0; i < length; i++) {
-            int64_t rest = i, at = 0;
-            for (int d = from->rank - 1; d >= 0; d--) {
-                if ((axes >> d & 1) != 0) {
-                    index[d] = rest % from->dims[d];
-                    rest /= from->dims[d];
-                    at += index[d] * from->strides[d];
-                }
-            }
-            rest = row;
-            for (int d = from->rank - 1; d >= 0; d--) {
-                if ((axes >> d & 1) == 0) {
-                    at += rest % from->dims[d] * from->strides[d];
-                    rest /= from->dims[d];
-                }
-            }
-            values[i] =
-                load_real(from->dtype, from->data + at * (int64_t)iv_dtype_size(from->dtype));
-        }
-        int64_t rest = row;
-        for (int d = from->rank - 1; d >= 0; d--) {
-            if ((axes >> d & 1) == 0) {
-                to_at += rest % from->dims[d] * to->strides[d];
-                rest /= from->dims[d];
-            }
-        }
-        store_real(to->dtype, to->data + to_at * (int64_t)iv_dtype_size(to->dtype),
-                   reduce(from->dtype, kind, values, length));
-    }
-    free(values);
-}
-
-static void check_reduction(setting *setting, const char *kind, iv_dtype dtype,
-                            const iv_cuda_kernel *kernel, const reduction_shape *shape) {
-    static const int orders[5][4] = {{0}, {0}, {1, 0}, {1, 2, 0}, {2, 0, 3, 1}};
-    int64_t dims[4];
-    for (int d = 0; d < shape->rank; d++)
-        dims[d] = (shape->axes >> d & 1) != 0 ? 1 : shape->dims[d];
-    pair in = make_pair(setting, dtype, shape->rank, shape->dims,
-                        shape->permuted_in ? orders[shape->rank] : NULL);
-    pair out = make_pair(setting, dtype, shape->rank, dims,
-                         shape->permuted_out ? orders[shape->rank] : NULL);
-    /* Ordinary numbers, so that every addition rounds. */
-    size_t size = iv_dtype_size(dtype);
-    for (size_t i = 0; i < in.bytes / size; i++)
-        store_real(dtype, in.host->data + i * size,
-                   (double)(int32_t)random_bits(&setting->random) * 0x1p-29);
-    upload(setting, &in);
-    upload(setting, &out);
-    reduce_host(kind, &out, &in, shape->axes);
-    MUST(iv_cuda_enter(setting->device, error));
-    MUST(iv_cuda_launch_reduction(&setting->queue, 0, kernel, out.device, in.device, shape->axes,
-                                  error));
-    MUST(iv_cuda_leave(setting->device, IV_OK, error));
-    char what[128];
-    snprintf(what, sizeof what, "%s, shape %d", kind, (int)(shape - reductions));
-    check_equal(setting, &out, what);
-    release_pair(&in);
-    release_pair(&out);
-}
-
-static void test_reductions(void **unused) {
-    static const char *const kinds[] = {"sum", "mean", "sum_of_squares", "l2_norm"};
-    static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F32, IV_F64};
-    setting setting = set_up(&host_images);
-    const iv_cuda_kernel *kernel = NULL;
-    iv_error error;
-    assert_int_equal(iv_cuda_find_reduction(setting.device, "sum", IV_S32, &kernel, &error),
-                     IV_ERROR_UNSUPPORTED);
-    for (int k = 0; k < 4; k++) {
-        for (int t = 0; t < 4; t++) {
-            MUST(iv_cuda_find_reduction(setting.device, kinds[k], dtypes[t], &kernel, error));
-            for (size_t s = 0; s < sizeof reductions / sizeof reductions[0]; s++)
-                check_reduction(&setting, kinds[k], dtypes[t], kernel, &reductions[s]);
-        }
-    }
-    tear_down(&setting);
-}
-
 /* The embedded images have every kernel, in machine code and in PTX. */
 static void test_embedded(void **unused) {
     static const int computes[] = {80, 90, 120};
@@ -647,7 +488,6 @@ static void test_embedded(void **unused) {
                                                   &kernel, error));
             }
         }
-        MUST(iv_cuda_find_reduction(device, "l2_norm", IV_BF16, &kernel, error));
         iv_cuda_device_release(device);
     }
 }
@@ -659,7 +499,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_copy),       cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_unary),      cmocka_unit_test(test_unary_halves),
         cmocka_unit_test(test_binary),     cmocka_unit_test(test_remainders),
-        cmocka_unit_test(test_reductions), cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_embedded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

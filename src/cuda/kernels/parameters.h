@@ -31,7 +31,8 @@ typedef struct iv_cuda_box {
     int64_t dims[IV_CUDA_RANK];
     int64_t steps[IV_CUDA_OPERANDS][IV_CUDA_RANK];
     char *data[IV_CUDA_OPERANDS];
-    iv_cuda_divisor divisors[IV_CUDA_RANK]; /* of the dims, where there are less than 2^31 elements */
+    iv_cuda_divisor divisors[IV_CUDA_RANK]; /* the dims, where there are less than 2^31 elements */
+    double inverses[IV_CUDA_RANK];          /* 1 / dim, where there are more */
     uint8_t rows; /* no group goes from one row of the last dimension to the next */
     uint8_t whole[IV_CUDA_OPERANDS]; /* and each is one aligned access to this operand */
 } iv_cuda_box;
@@ -55,18 +56,5 @@ typedef struct iv_cuda_transposition {
     int64_t to_step;   /* from one row to the next, in bytes */
     int64_t from_step; /* from one column to the next */
 } iv_cuda_transposition;
-
-/* A reduction of each row of the input to one element of the output. Outer dimensions number the
- * rows, inner ones the elements of a row, both row-major; each list has at least one. Steps are in
- * bytes. */
-typedef struct iv_cuda_reduction {
-    int64_t rows, length;
-    int32_t outer_rank, inner_rank;
-    int64_t outer_dims[IV_CUDA_RANK], inner_dims[IV_CUDA_RANK];
-    int64_t out_steps[IV_CUDA_RANK]; /* of the outer dimensions */
-    int64_t outer_steps[IV_CUDA_RANK], inner_steps[IV_CUDA_RANK];
-    char *out;
-    const char *in;
-} iv_cuda_reduction;
 
 #endif
