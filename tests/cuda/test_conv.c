@@ -136,14 +136,24 @@ static void test_tiles(void **unused) {
     tear_down(&setting);
 }
 
+static void test_dtypes(void **unused) {
+    static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F64};
+    setting setting = set_up();
+    for (int i = 0; i < 3 * SHAPES; i++)
+        check_conv(&setting, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1,
+                   iv_dtype_name(dtypes[i % 3]));
+    tear_down(&setting);
+}
+
 static iv_value_id add_statistics(setting *setting, builder *b, int64_t channels, iv_value_id value,
                                   iv_tensor **tensors) {
     iv_value_id inputs[5] = {value};
     for (int i = 1; i < 5; i++) {
         inputs[i] = add_input(b, &setting->random, IV_F32, 1, &channels, PACKED, tensors);
-        float *data = (float *)(void *)tensors[b->graph->input_count - 1]->data;
+        void *data = tensors[b->graph->input_count - 1]->data;
         for (int64_t j = 0; j < channels; j++)
-            data[j] = (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64;
+            iv_real_store_f32(IV_F32, data, j,
+                              (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64);
     }
     return builder_node(b, "BatchNormalization", 5, inputs, NULL);
 }
@@ -165,11 +175,11 @@ static void test_tails(void **unused) {
         value = builder_binary(&b, "Add", value,
                                add_input(&b, &setting.random, IV_F32, fact->rank, dims,
                                          (enum layout)(round % LAYOUTS), tensors));
-        value =
-            round % 3 != 0
-                ? builder_unary(&b, "Relu", value)
-                : builder_node(&b, "Clip", 3,
-                               (iv_value_id[]){value, add_scalar(&b, 0), add_scalar(&b, 6)}, NULL);
+        value = round % 3 != 0 ? builder_unary(&b, "Relu", value)
+                               : builder_node(&b, "Clip", 3,
+                                              (iv_value_id[]){value, add_scalar(&b, IV_F32, 0),
+                                                              add_scalar(&b, IV_F32, 6)},
+                                              NULL);
         char what[32];
         snprintf(what, sizeof what, "tail %d", round);
         check_contraction(&setting, &b, value, tensors, -1,
@@ -187,6 +197,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_tiles),
         cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

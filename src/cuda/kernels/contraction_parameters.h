@@ -70,17 +70,31 @@ typedef struct iv_cuda_convolution {
     int64_t quads;         /* of positions of a channel, for kernels whose threads take four */
 } iv_cuda_convolution;
 
-/* Convolutions over any number of axes with extents of any size: a thread takes one element. */
+/* Convolutions of any dtype, over any number of axes with extents of any size: a thread takes one
+ * element. */
 typedef struct iv_cuda_any_convolution {
-    iv_cuda_contraction base; /* batches: samples, m: output channels, n: positions */
-    const float *x, *w;
-    int64_t x_sample, x_channel, w_output, w_channel;
+    int64_t elements, outputs, positions;
     int64_t channels, taps, group_outputs;
+    const void *x, *w, *bias; /* bias: may be NULL */
+    void *y;
+    int64_t x_sample, x_channel, w_output, w_channel, bias_step;
     int32_t rank, unused;
     int64_t x_steps[IV_CUDA_RANK], w_steps[IV_CUDA_RANK];
     int64_t in[IV_CUDA_RANK], out[IV_CUDA_RANK], kernel[IV_CUDA_RANK];
     int64_t stride[IV_CUDA_RANK], dilation[IV_CUDA_RANK], begin[IV_CUDA_RANK];
+    iv_cuda_tail tail;
 } iv_cuda_any_convolution;
+
+/* Matrix products of any dtype: a thread takes one element. y is packed. */
+typedef struct iv_cuda_any_matmul {
+    int64_t elements, m, n, k;
+    int32_t rank, unused;
+    int64_t dims[IV_CUDA_RANK], a_steps[IV_CUDA_RANK], b_steps[IV_CUDA_RANK];
+    int64_t a_row, a_k, b_k, b_column, addend_row, addend_column;
+    const void *a, *b, *addend; /* addend: may be NULL */
+    void *y;
+    float alpha, beta;
+} iv_cuda_any_matmul;
 
 /* Weights w[output][channel][tap...] of each group become a matrix [tap][channel][output], whose
  * rows lie `pitch` elements apart. */

@@ -1,5 +1,5 @@
-/* Convolutions in f32 without tiles: for groups with few channels, and for whatever tiles do not
- * take. And weights in the order of the chain. */
+/* Convolutions in f32 without tiles, for groups with few channels. And weights in the order of the
+ * chain. */
 #include "cuda/kernels/index.cuh"
 #include "cuda/kernels/patch.cuh"
 #include "numerics/scalar.h"
@@ -72,47 +72,6 @@ IV_CUDA_KERNEL(iv_cuda_conv_f32_narrow, iv_cuda_convolution, p) {
         iv_tile_store(base, &place,
                       base->y + sample * p->y_sample + place.row * base->y_row + position, 4, count,
                       base->vectors, chains);
-    }
-}
-
-/* Where tap `tap` of output position `position` lies in the input, if it does; and in the weights.
- */
-IV_CUDA_FUNCTION bool find_tap(const iv_cuda_any_convolution *p, int64_t position, int64_t tap,
-                               int64_t *x_offset, int64_t *w_offset) {
-    bool inside = true;
-    *x_offset = *w_offset = 0;
-    IV_CUDA_KEEP_LOOP
-    for (int d = p->rank - 1; d >= 0; d--) {
-        int64_t t = iv_cuda_take(&tap, p->kernel[d]), o = iv_cuda_take(&position, p->out[d]);
-        int64_t at = o * p->stride[d] + t * p->dilation[d] - p->begin[d];
-        inside = inside && at >= 0 && at < p->in[d];
-        *x_offset += at * p->x_steps[d];
-        *w_offset += t * p->w_steps[d];
-    }
-    return inside;
-}
-
-IV_CUDA_KERNEL(iv_cuda_conv_f32_any, iv_cuda_any_convolution, p) {
-    const iv_cuda_contraction *base = &p->base;
-    IV_CUDA_EACH(index, base->batches * base->m * base->n) {
-        int64_t sample = index, position = iv_cuda_take(&sample, base->n);
-        int64_t output = iv_cuda_take(&sample, base->m), group = output;
-        iv_cuda_take(&group, p->group_outputs);
-        const float *x = p->x + sample * p->x_sample + group * p->channels * p->x_channel;
-        const float *w = p->w + output * p->w_output;
-        float chain = 0.0f;
-        for (int64_t t = 0; t < p->taps; t++) {
-            int64_t x_offset, w_offset;
-            bool inside = find_tap(p, position, t, &x_offset, &w_offset);
-            for (int64_t c = 0; c < p->channels; c++)
-                chain = iv_fma_f32(inside ? x[x_offset + c * p->x_channel] : 0.0f,
-                                   w[w_offset + c * p->w_channel], chain);
-        }
-        iv_cuda_tail_place place;
-        iv_cuda_tail_begin(&base->tail, sample, &place);
-        place.row = output;
-        place.column = position;
-        iv_tile_store(base, &place, base->y + index, 1, 1, false, &chain);
     }
 }
 

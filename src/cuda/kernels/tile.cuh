@@ -24,7 +24,7 @@ typedef struct iv_tile_source {
     int fetch;
     int at;          /* where that element goes in the tile */
     int k;           /* its k in the tile */
-    uint32_t wanted; /* bit p: the element of pass p is inside of the matrix */
+    uint32_t wanted; /* bit p: the element of pass p is inside of the matrix; all bits: all are */
 } iv_tile_source;
 
 /* Rows of the operand that a pass of eight k takes, and how k advances when they exceed the tile.
@@ -52,6 +52,8 @@ IV_CUDA_FUNCTION iv_tile_source iv_tile_open(const iv_cuda_operand *operand, con
         source.wanted = 0;
         for (int p = 0; p < extent / rows; p++)
             source.wanted |= (uint32_t)(element + p * rows < left) << p;
+        if (left >= extent)
+            source.wanted = ~0u;
     } else {
         element = thread % extent;
         source.k = thread / extent;
@@ -62,6 +64,44 @@ IV_CUDA_FUNCTION iv_tile_source iv_tile_open(const iv_cuda_operand *operand, con
     return source;
 }
 
+/* Begins to fetch a tile that is there as a whole, as nearly all are: without a question for each
+ * element, and with addresses that follow from each other. */
+IV_CUDA_FUNCTION void iv_tile_fetch_whole(const iv_tile_source *source, float *to, int extent,
+                                          int depth, int threads) {
+    const int pitch = IV_TILE_PITCH(extent);
+    const float *from = source->from;
+    if (source->fetch == IV_CUDA_FETCH_VECTORS) {
+        const int depth_step = threads / IV_TILE_VECTORS(extent);
+        IV_CUDA_UNROLL
+        for (int p = 0; p < (depth + depth_step - 1) / depth_step; p++) {
+            if (depth % depth_step == 0 || source->k + p * depth_step < depth)
+                iv_cuda_copy_16(to + p * depth_step * pitch, from);
+            from += depth_step * source->k_step;
+        }
+    } else if (source->fetch == IV_CUDA_FETCH_ALONG) {
+        const int rows = IV_TILE_ALONG_ROWS(extent, threads);
+        const int depth_step = IV_TILE_ALONG_DEPTH(extent, threads);
+        IV_CUDA_UNROLL
+        for (int q = 0; q < (depth + depth_step - 1) / depth_step; q++) {
+            const float *row = from + q * depth_step * source->k_step;
+            IV_CUDA_UNROLL
+            for (int p = 0; p < extent / rows; p++) {
+                if (depth % depth_step == 0 || source->k + q * depth_step < depth)
+                    iv_cuda_copy_4(to + q * depth_step * pitch + p * rows, row);
+                row += rows * source->step;
+            }
+        }
+    } else {
+        const int depth_step = threads / extent;
+        IV_CUDA_UNROLL
+        for (int p = 0; p < (depth + depth_step - 1) / depth_step; p++) {
+            if (depth % depth_step == 0 || source->k + p * depth_step < depth)
+                iv_cuda_copy_4(to + p * depth_step * pitch, from);
+            from += depth_step * source->k_step;
+        }
+    }
+}
+
 /* Begins to fetch the next tile, of which `left` k are there. Elements outside of the matrix are
  * left as they are: chains that use them are not stored. */
 IV_CUDA_FUNCTION void iv_tile_fetch(iv_tile_source *source, float *tile, int64_t left, int extent,
@@ -69,6 +109,12 @@ IV_CUDA_FUNCTION void iv_tile_fetch(iv_tile_source *source, float *tile, int64_t
     const int pitch = IV_TILE_PITCH(extent);
     const float *from = source->from;
     float *to = tile + source->at;
+    if (left >= depth && source->wanted == ~0u) {
+        iv_tile_fetch_whole(source, to, extent, depth, threads);
+        source->from = from + depth * source->k_step;
+        return;
+    }
+    source->from = from + depth * source->k_step;
     if (source->fetch == IV_CUDA_FETCH_VECTORS) {
         const int vectors = IV_TILE_VECTORS(extent), depth_step = threads / vectors;
         const int passes = (depth + depth_step - 1) / depth_step;
@@ -103,7 +149,6 @@ IV_CUDA_FUNCTION void iv_tile_fetch(iv_tile_source *source, float *tile, int64_t
                 iv_cuda_copy_4(to + p * depth_step * pitch, from + p * depth_step * source->k_step);
         }
     }
-    source->from = from + depth * source->k_step;
 }
 
 /* `width` neighbours in shared memory: 1, 2 or 4. */

@@ -122,7 +122,7 @@ IV_TILE_KERNEL(IV_TILE_NAME, TYPE, p, THREADS, IV_TILE_BLOCKS) {
             chains[i] = 0.0f;
         int64_t fetched = 0;
         int fetch_stage = 0, stage = 0;
-        IV_CUDA_UNROLL
+        IV_CUDA_KEEP_LOOP
         for (int s = 0; s < IV_TILE_STAGES; s++)
             FETCH_NEXT();
         IV_CUDA_COPIES_WAIT(IV_TILE_STAGES - 1);
@@ -133,22 +133,19 @@ IV_TILE_KERNEL(IV_TILE_NAME, TYPE, p, THREADS, IV_TILE_BLOCKS) {
         IV_CUDA_KEEP_LOOP
         for (int64_t whole = base->k / IV_TILE_K; whole > 0; whole--) {
             IV_CUDA_UNROLL
-            for (int k = 0; k < IV_TILE_K; k++) {
-                if (k + 1 < IV_TILE_K) {
-                    LOAD_OPERANDS(k + 1, (k + 1) % 2);
-                } else {
-                    /* Everybody has loaded all of this tile, so the next but one takes its place.
-                     */
-                    IV_CUDA_COPIES_WAIT(IV_TILE_STAGES - 2);
-                    IV_CUDA_BARRIER();
-                    FETCH_NEXT();
-                    stage = stage + 1 == IV_TILE_STAGES ? 0 : stage + 1;
-                    a_at = tiles + stage * STAGE + down * ROW_WIDTH;
-                    b_at = tiles + stage * STAGE + IV_TILE_K * A_PITCH + across * COLUMN_WIDTH;
-                    LOAD_OPERANDS(0, 0);
-                }
+            for (int k = 0; k + 1 < IV_TILE_K; k++) {
+                LOAD_OPERANDS(k + 1, (k + 1) % 2);
                 CONTINUE_CHAINS(k % 2);
             }
+            /* Everybody has loaded all of this tile, so that another one may take its place. */
+            IV_CUDA_COPIES_WAIT(IV_TILE_STAGES - 2);
+            IV_CUDA_BARRIER();
+            FETCH_NEXT();
+            stage = stage + 1 == IV_TILE_STAGES ? 0 : stage + 1;
+            a_at = tiles + stage * STAGE + down * ROW_WIDTH;
+            b_at = tiles + stage * STAGE + IV_TILE_K * A_PITCH + across * COLUMN_WIDTH;
+            LOAD_OPERANDS(0, 0);
+            CONTINUE_CHAINS((IV_TILE_K - 1) % 2);
         }
         IV_CUDA_KEEP_LOOP
         for (int k = 0; k < (int)(base->k % IV_TILE_K); k++) {

@@ -1,44 +1,18 @@
 /* Conv, alone or with element-wise nodes behind it. */
-#include <stdio.h>
 #include <string.h>
 
-#include "cpu/site.h"
 #include "cuda/device.h"
 #include "cuda/list.h"
+#include "cuda/ops/contractions.h"
+#include "cuda/ops/elements.h"
 #include "cuda/ops/tiles.h"
-#include "cuda/tail.h"
 #include "ops/convolution.h"
 
 static bool supports_conv(const iv_kernel_query *query, char *why) {
     iv_site site = iv_site_of(query->node);
     if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0)
         return false;
-    const iv_fact *x = iv_site_fact(&site, query, 0);
-    if (x->dtype != IV_F32) {
-        snprintf(why, IV_WHY_BYTES, "convolutions of %s have no GPU kernel",
-                 iv_dtype_name(x->dtype));
-        return false;
-    }
-    if (query->outputs[0].dtype != x->dtype) {
-        snprintf(why, IV_WHY_BYTES, "the fused result is %s, not %s",
-                 iv_dtype_name(query->outputs[0].dtype), iv_dtype_name(x->dtype));
-        return false;
-    }
-    return site.body == NULL || iv_cuda_tail_supports(query, site.body, why);
-}
-
-static iv_status prepare_conv(const iv_kernel_query *query, void **state, iv_error *error) {
-    iv_site site = iv_site_of(query->node);
-    iv_cuda_tail_plan *plan;
-    if (site.body == NULL)
-        return IV_OK;
-    IV_TRY(iv_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
-    *state = plan;
-    return IV_OK;
-}
-
-static void release_conv(void *state) {
-    iv_cuda_tail_plan_destroy(state);
+    return iv_cuda_contraction_supports(query, &site, why);
 }
 
 /* ---- what all kernels take ---- */
@@ -55,12 +29,22 @@ static const float *floats(const iv_tensor *tensor) {
     return (const float *)(const void *)tensor->data;
 }
 
-/* What happens behind the chains, with channels as rows and positions as columns. */
-static iv_status start_output(iv_call *call, const convolution *conv, iv_cuda_contraction *base,
-                              iv_cuda_work *work) {
+/* The nodes behind, with channels as rows and positions as columns; and the ranges of all but the
+ * weights, which may be packed. */
+static iv_status start_tail(iv_call *call, const convolution *conv, iv_cuda_tail *tail,
+                            iv_cuda_work *work) {
     iv_cuda_tail_role roles[IV_MAX_RANK];
     for (int d = 0; d < conv->y->rank; d++)
         roles[d] = d == 0 ? IV_CUDA_TAIL_BATCH : d == 1 ? IV_CUDA_TAIL_ROW : IV_CUDA_TAIL_COLUMN;
+    iv_cuda_work_reads(work, conv->bias);
+    iv_cuda_work_reads(work, conv->x);
+    iv_cuda_work_writes(work, conv->y);
+    return iv_cuda_tail_start(call, call->state, conv->y, roles, tail, work);
+}
+
+/* What happens behind the chains of kernels with tiles. */
+static iv_status start_output(iv_call *call, const convolution *conv, iv_cuda_contraction *base,
+                              iv_cuda_work *work) {
     base->y = (float *)(void *)conv->y->data;
     base->y_row = conv->extents.positions;
     base->y_column = 1;
@@ -71,11 +55,8 @@ static iv_status start_output(iv_call *call, const convolution *conv, iv_cuda_co
         base->addend = floats(conv->bias);
         base->addend_row = conv->bias->strides[0];
     }
-    IV_TRY(iv_cuda_tail_start(call, call->state, conv->y, roles, &base->tail, work));
+    IV_TRY(start_tail(call, conv, &base->tail, work));
     base->plain = base->addend == NULL && base->tail.code.count == 0;
-    iv_cuda_work_reads(work, conv->bias);
-    iv_cuda_work_reads(work, conv->x);
-    iv_cuda_work_writes(work, conv->y);
     return IV_OK;
 }
 
@@ -272,47 +253,50 @@ static iv_status launch_narrow(iv_call *call, const convolution *conv) {
     return iv_cuda_call_launch(call, &work);
 }
 
-/* ---- any number of axes ---- */
+/* ---- any dtype and number of axes ---- */
 
-static iv_status launch_any(iv_call *call, const convolution *conv) {
+static void fill_any(const convolution *conv, iv_cuda_any_convolution *to) {
     const iv_conv_extents *extents = &conv->extents;
     const iv_tensor *x = conv->x, *w = conv->w;
-    iv_cuda_any_convolution to = {
-        .x = floats(x),
-        .w = floats(w),
+    *to = (iv_cuda_any_convolution){
+        .elements = iv_tensor_elements(conv->y),
+        .outputs = extents->groups * extents->group_outputs,
+        .positions = extents->positions,
+        .channels = extents->group_inputs,
+        .taps = extents->taps,
+        .group_outputs = extents->group_outputs,
+        .x = x->data,
+        .w = w->data,
+        .bias = conv->bias != NULL ? conv->bias->data : NULL,
+        .y = conv->y->data,
         .x_sample = x->strides[0],
         .x_channel = x->strides[1],
         .w_output = w->strides[0],
         .w_channel = w->strides[1],
-        .channels = extents->group_inputs,
-        .taps = extents->taps,
-        .group_outputs = extents->group_outputs,
+        .bias_step = conv->bias != NULL ? conv->bias->strides[0] : 0,
         .rank = extents->axes,
     };
-    iv_cuda_work work = {.module = "conv_direct_f32",
-                         .kernel = "iv_cuda_conv_f32_any",
-                         .parameters = &to,
-                         .parameter_bytes = sizeof to,
-                         .threads = THREADS};
     for (int d = 0; d < extents->axes; d++) {
         const iv_window_axis *axis = &extents->axis[d];
-        to.in[d] = axis->in;
-        to.out[d] = axis->out;
-        to.kernel[d] = axis->kernel;
-        to.stride[d] = axis->stride;
-        to.dilation[d] = axis->dilation;
-        to.begin[d] = axis->begin;
-        to.x_steps[d] = x->strides[d + 2];
-        to.w_steps[d] = w->strides[d + 2];
+        to->in[d] = axis->in;
+        to->out[d] = axis->out;
+        to->kernel[d] = axis->kernel;
+        to->stride[d] = axis->stride;
+        to->dilation[d] = axis->dilation;
+        to->begin[d] = axis->begin;
+        to->x_steps[d] = x->strides[d + 2];
+        to->w_steps[d] = w->strides[d + 2];
     }
-    IV_TRY(start_output(call, conv, &to.base, &work));
-    iv_cuda_work_reads(&work, w);
-    to.base.batches = extents->batch;
-    to.base.m = extents->groups * extents->group_outputs;
-    to.base.n = extents->positions;
-    int64_t elements = iv_tensor_elements(conv->y);
-    work.blocks = iv_cuda_call_blocks(call, (elements + THREADS - 1) / THREADS);
-    return iv_cuda_call_launch(call, &work);
+}
+
+static iv_status launch_any(iv_call *call, const convolution *conv) {
+    iv_cuda_any_convolution to;
+    iv_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    fill_any(conv, &to);
+    IV_TRY(start_tail(call, conv, &to.tail, &work));
+    iv_cuda_work_reads(&work, conv->w);
+    return iv_cuda_launch_each(call, &work, "contraction_any", "iv_cuda_conv_any",
+                               iv_dtype_name(conv->x->dtype), to.elements);
 }
 
 static iv_status launch_conv(iv_call *call) {
@@ -325,17 +309,18 @@ static iv_status launch_conv(iv_call *call) {
         return IV_OK;
     iv_conv_extents_of(site.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
     conv.k = conv.extents.taps * conv.extents.group_inputs;
+    if (conv.x->dtype != IV_F32 || !is_small(&conv))
+        return launch_any(call, &conv);
     if (is_product(&conv))
         return launch_product(call, &conv);
-    if (!is_small(&conv))
-        return launch_any(call, &conv);
     return is_narrow(&conv.extents) ? launch_narrow(call, &conv) : launch_tiles(call, &conv);
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                               \
     {                                                                                              \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,        \
-        .prepare = prepare_conv, .release = release_conv, .launch = launch_conv                    \
+        .prepare = iv_cuda_contraction_prepare, .release = iv_cuda_contraction_release,            \
+        .launch = launch_conv                                                                      \
     }
 
 const iv_kernel iv_cuda_kernels_conv[] = {

@@ -1,12 +1,11 @@
 /* MatMul and Gemm, alone or with element-wise nodes behind them. */
-#include <stdio.h>
 #include <string.h>
 
-#include "cpu/site.h"
 #include "cuda/device.h"
 #include "cuda/list.h"
+#include "cuda/ops/contractions.h"
+#include "cuda/ops/elements.h"
 #include "cuda/ops/tiles.h"
-#include "cuda/tail.h"
 #include "ops/matmul.h"
 
 static bool is_gemm(const iv_site *site) {
@@ -18,32 +17,7 @@ static bool supports_matmul(const iv_kernel_query *query, char *why) {
     if (site.node->op->domain[0] != '\0' ||
         (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
         return false;
-    const iv_fact *a = iv_site_fact(&site, query, 0);
-    if (a->dtype != IV_F32) {
-        snprintf(why, IV_WHY_BYTES, "matrix products of %s have no GPU kernel",
-                 iv_dtype_name(a->dtype));
-        return false;
-    }
-    if (query->outputs[0].dtype != a->dtype) {
-        snprintf(why, IV_WHY_BYTES, "the fused result is %s, not %s",
-                 iv_dtype_name(query->outputs[0].dtype), iv_dtype_name(a->dtype));
-        return false;
-    }
-    return site.body == NULL || iv_cuda_tail_supports(query, site.body, why);
-}
-
-static iv_status prepare_matmul(const iv_kernel_query *query, void **state, iv_error *error) {
-    iv_site site = iv_site_of(query->node);
-    iv_cuda_tail_plan *plan;
-    if (site.body == NULL)
-        return IV_OK;
-    IV_TRY(iv_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
-    *state = plan;
-    return IV_OK;
-}
-
-static void release_matmul(void *state) {
-    iv_cuda_tail_plan_destroy(state);
+    return iv_cuda_contraction_supports(query, &site, why);
 }
 
 /* ---- what is computed ---- */
@@ -109,7 +83,7 @@ static iv_status describe(iv_call *call, const iv_site *site, product *product) 
     product->a = left.data;
     product->b = right.data;
     product->merged = merge_batches(g);
-    product->turned = g->n <= FEW_COLUMNS && g->m > g->n;
+    product->turned = a->dtype == IV_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
     return c != NULL ? iv_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : IV_OK;
 }
 
@@ -181,26 +155,70 @@ static void find_roles(const product *product, int a_rank, int b_rank, iv_cuda_t
     }
 }
 
+static void name_ranges(const iv_call *call, const iv_site *site, const product *product,
+                        iv_cuda_work *work) {
+    iv_cuda_work_reads(work, iv_site_tensor(site, call, 0));
+    iv_cuda_work_reads(work, iv_site_tensor(site, call, 1));
+    iv_cuda_work_reads(work, product->addend);
+    iv_cuda_work_writes(work, product->y);
+}
+
 static iv_status launch_product(iv_call *call, const iv_site *site, const product *product) {
-    const iv_tensor *a = iv_site_tensor(site, call, 0), *b = iv_site_tensor(site, call, 1);
     iv_cuda_tail_role roles[IV_MAX_RANK];
     iv_cuda_matmul matmul = {0};
     iv_cuda_contraction *base = &matmul.base;
     iv_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
     fill_operands(product, &matmul);
     fill_output(product, &matmul);
-    find_roles(product, a->rank, b->rank, roles);
+    find_roles(product, iv_site_tensor(site, call, 0)->rank, iv_site_tensor(site, call, 1)->rank,
+               roles);
+    name_ranges(call, site, product, &work);
     IV_TRY(iv_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
     const iv_cuda_tile *tile = iv_cuda_tile_choose(
         base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
     base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
     base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
-    iv_cuda_work_reads(&work, a);
-    iv_cuda_work_reads(&work, b);
-    iv_cuda_work_reads(&work, product->addend);
-    iv_cuda_work_writes(&work, product->y);
     return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+}
+
+/* Kernels of dtypes without tiles; signed integers take those of unsigned ones. */
+static const char *suffix_of(iv_dtype dtype) {
+    return dtype == IV_S32 ? "u32" : dtype == IV_S64 ? "u64" : iv_dtype_name(dtype);
+}
+
+static iv_status launch_any(iv_call *call, const iv_site *site, const product *product) {
+    const iv_matmul_geometry *g = &product->geometry;
+    iv_cuda_any_matmul to = {
+        .elements = iv_tensor_elements(product->y),
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .rank = g->batch_rank,
+        .a_row = g->a_row_stride,
+        .a_k = g->a_k_stride,
+        .b_k = g->b_k_stride,
+        .b_column = g->b_column_stride,
+        .a = product->a,
+        .b = product->b,
+        .y = product->y->data,
+        .alpha = product->params != NULL ? product->params->alpha : 1,
+        .beta = product->params != NULL ? product->params->beta : 1,
+    };
+    iv_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    for (int d = 0; d < g->batch_rank; d++) {
+        to.dims[d] = g->batch_dims[d];
+        to.a_steps[d] = g->a_batch_strides[d];
+        to.b_steps[d] = g->b_batch_strides[d];
+    }
+    if (product->addend != NULL) {
+        to.addend = product->addend->data;
+        to.addend_row = product->addend->strides[0];
+        to.addend_column = product->addend->strides[1];
+    }
+    name_ranges(call, site, product, &work);
+    return iv_cuda_launch_each(call, &work, "contraction_any", "iv_cuda_matmul_any",
+                               suffix_of(product->y->dtype), to.elements);
 }
 
 static iv_status launch_matmul(iv_call *call) {
@@ -209,7 +227,8 @@ static iv_status launch_matmul(iv_call *call) {
     IV_TRY(describe(call, &site, &product));
     iv_status status = IV_OK;
     if (iv_tensor_elements(product.y) != 0)
-        status = launch_product(call, &site, &product);
+        status = product.y->dtype == IV_F32 ? launch_product(call, &site, &product)
+                                            : launch_any(call, &site, &product);
     iv_tensor_release(product.addend);
     return status;
 }
@@ -217,7 +236,8 @@ static iv_status launch_matmul(iv_call *call) {
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
     {                                                                                              \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
-        .prepare = prepare_matmul, .release = release_matmul, .launch = launch_matmul              \
+        .prepare = iv_cuda_contraction_prepare, .release = iv_cuda_contraction_release,            \
+        .launch = launch_matmul                                                                    \
     }
 
 const iv_kernel iv_cuda_kernels_matmul[] = {
