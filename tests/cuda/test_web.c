@@ -13,6 +13,7 @@
 #define WITH_BARRIERS false
 #include "cuda/host_words.h"
 #include "cuda/kernels/tail.cuh"
+#include "cuda/kernels/words.cuh"
 #include "cuda/tail.h"
 
 /* ---- building ---- */
@@ -414,6 +415,28 @@ static void test_tails(void **unused) {
     }
 }
 
+/* ---- places ---- */
+
+/* Quotients by products, at both sides of every multiple. */
+static void test_divisions(void **unused) {
+    random_source random = {3};
+    for (int round = 0; round < 200000; round++) {
+        int shift = (int)random_between(&random, 0, 30), wide_shift = (int)random_between(&random, 0, 50);
+        uint32_t narrow = (uint32_t)(random_bits(&random) % (UINT64_C(1) << (shift + 1))) >> 1;
+        int64_t wide = (int64_t)(random_bits(&random) % (UINT64_C(1) << (wide_shift + 1)));
+        narrow = narrow == 0 ? 1 : narrow;
+        wide = wide == 0 ? 1 : wide;
+        iv_cuda_divisor divisor = iv_cuda_divisor_of(narrow);
+        for (int side = -1; side <= 1; side++) {
+            uint32_t value = (uint32_t)((random_bits(&random) >> 33) / narrow * narrow + (uint32_t)side) & INT32_MAX;
+            assert_int_equal(iv_cuda_divide(value, &divisor), value / narrow);
+            int64_t large = (int64_t)(random_bits(&random) >> 12) / wide * wide + side;
+            large = large < 0 ? 0 : large;
+            assert_int_equal(iv_cuda_divide_large(large, wide, 1.0 / (double)wide), large / wide);
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
@@ -423,6 +446,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_casts),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_divisions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Batch normalisation in training, and in f64: a block takes a channel. Sums have the order of
- * numerics/reduce.h, as in sum.cu: thread j is lane j. */
+ * numerics/reduce.h, where thread j is lane j: lanes are folded by halves, and one without a value is
+ * left out. */
 #include "cuda/kernels/batch_parameters.h"
 #include "cuda/kernels/convert.cuh"
 #include "numerics/reduce.h"
@@ -38,8 +39,7 @@ IV_CUDA_FUNCTION void store_f32(iv_cuda_typed type, char *at, float value) {
 #define factors_f32 iv_batch_normalization_factors
 #define factors_f64 iv_batch_normalization_factors_f64
 
-/* Adds up `first` or `next` of each element's `value`, which sees x, and leaves the result in
- * `total` of every thread. */
+/* Leaves the sum of each element's `value`, which sees x, in `total` of every thread. */
 #define SUM(real, suffix, kind, value, total)                                                      \
     do {                                                                                           \
         real sum_of_blocks = 0;                                                                    \

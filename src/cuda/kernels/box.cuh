@@ -32,7 +32,9 @@ IV_CUDA_FUNCTION void iv_cuda_place(const iv_cuda_box *box, int64_t index, int o
     }
     IV_CUDA_KEEP_LOOP
     for (int d = box->rank - 1; d >= 0; d--) {
-        int64_t quotient = d > 0 ? index / box->dims[d] : 0, at = index - quotient * box->dims[d];
+        int64_t quotient =
+            d > 0 ? iv_cuda_divide_large(index, box->dims[d], box->inverses[d]) : 0;
+        int64_t at = index - quotient * box->dims[d];
         IV_CUDA_UNROLL
         for (int i = 0; i < operands; i++)
             offsets[i] += at * box->steps[i][d];
@@ -49,7 +51,7 @@ IV_CUDA_FUNCTION void iv_cuda_place_one(const iv_cuda_box *box, int64_t index, i
     for (int d = box->rank - 1; d > 0; d--) {
         int64_t quotient = box->elements <= INT32_MAX
                                ? iv_cuda_divide((uint32_t)index, &box->divisors[d])
-                               : index / box->dims[d];
+                               : iv_cuda_divide_large(index, box->dims[d], box->inverses[d]);
         *offset += (index - quotient * box->dims[d]) * steps[d];
         index = quotient;
     }

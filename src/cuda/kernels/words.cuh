@@ -67,4 +67,13 @@ IV_CUDA_FUNCTION uint32_t iv_cuda_divide(uint32_t value, const iv_cuda_divisor *
     return (high + value) >> divisor->shift;
 }
 
+/* value / divisor for 0 <= value < 2^52, with inverse = 1 / divisor rounded to f64: the product is
+ * off by less than 1. Devices have no instruction for 64-bit division, and the subroutine would take
+ * registers from everything around it. */
+IV_CUDA_FUNCTION int64_t iv_cuda_divide_large(int64_t value, int64_t divisor, double inverse) {
+    int64_t quotient = (int64_t)((double)value * inverse);
+    int64_t rest = value - quotient * divisor;
+    return quotient + (rest >= divisor) - (rest < 0);
+}
+
 #endif
