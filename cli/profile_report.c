@@ -26,6 +26,14 @@ double node_flops(const profile *profile, const profiled_node *node) {
 
 /* ---- text ---- */
 
+/* Prints text at the right of a column, by characters rather than bytes: of a duration, the µ has
+ * two. */
+static void print_right(const char *text, int width) {
+    for (const char *at = text; *at != '\0'; at++)
+        width += ((unsigned char)*at & 0xc0) == 0x80;
+    printf("%*s", width, text);
+}
+
 static const char *side(bool on_device) {
     return on_device ? "cuda" : "cpu";
 }
@@ -38,54 +46,67 @@ static void print_ops_head(const profile *profile) {
     putchar('\n');
 }
 
+static void print_time_and_share(const profile *profile, double nanoseconds) {
+    char time[TEXT_BYTES];
+    print_right(duration(nanoseconds, time), 12);
+    printf(" %6.1f%%", 100 * share(nanoseconds, mean_run_ns(profile)));
+}
+
 static void print_copies(const profile *profile, bool to_device) {
-    char time[TEXT_BYTES], bytes[TEXT_BYTES];
+    char bytes[TEXT_BYTES];
     profiled_copies copies = sum_copies(profile, to_device);
     if (copies.count == 0)
         return;
-    printf("%-26s %6.4g %12s %6.1f%% %9s\n",
-           to_device ? "(copies to the device)" : "(copies to the host)", copies.count,
-           duration(copies.ns, time), 100 * share(copies.ns, mean_run_ns(profile)),
-           bytes_text(copies.bytes, bytes));
+    printf("%-26s %6.4g ", to_device ? "(copies to the device)" : "(copies to the host)",
+           copies.count);
+    print_time_and_share(profile, copies.ns);
+    printf(" %9s\n", bytes_text(copies.bytes, bytes));
+}
+
+static void print_op(const profile *profile, const profiled_op *op) {
+    char time[TEXT_BYTES], text[TEXT_BYTES];
+    printf("%-26s %6d ", printable(op->op, text), op->nodes);
+    print_time_and_share(profile, op->ns);
+    printf(" %9s", speed(op->flops, op->known_ns, text));
+    if (profile->device != NULL) {
+        printf("  %-6s ", side(op->on_device));
+        print_right(op->on_device ? duration(op->task_ns, time) : "", 12);
+    }
+    putchar('\n');
 }
 
 static void print_ops(const profile *profile, const profiled_op *ops, int count) {
-    char time[TEXT_BYTES], rate[TEXT_BYTES], name[TEXT_BYTES];
-    double whole = mean_run_ns(profile);
     print_ops_head(profile);
-    for (int o = 0; o < count; o++) {
-        printf("%-26s %6d %12s %6.1f%% %9s", printable(ops[o].op, name), ops[o].nodes,
-               duration(ops[o].ns, time), 100 * share(ops[o].ns, whole),
-               speed(ops[o].flops, ops[o].known_ns, rate));
-        if (profile->device != NULL)
-            printf("  %-6s %12s", side(ops[o].on_device),
-                   ops[o].on_device ? duration(ops[o].task_ns, time) : "");
-        putchar('\n');
-    }
+    for (int o = 0; o < count; o++)
+        print_op(profile, &ops[o]);
     print_copies(profile, true);
     print_copies(profile, false);
-    double between = whole - mean_nodes_ns(profile) - sum_copies(profile, true).ns -
+    double between = mean_run_ns(profile) - mean_nodes_ns(profile) - sum_copies(profile, true).ns -
                      sum_copies(profile, false).ns;
-    printf("%-26s %6s %12s %6.1f%%\n\n", "(between nodes)", "",
-           duration(between < 0 ? 0 : between, time),
-           100 * share(between < 0 ? 0 : between, whole));
+    printf("%-26s %6s ", "(between nodes)", "");
+    print_time_and_share(profile, between < 0 ? 0 : between);
+    fputs("\n\n", stdout);
 }
 
 static void print_node(const profile *profile, const profiled_node *node) {
-    char time[TEXT_BYTES], rate[TEXT_BYTES], op[TEXT_BYTES], name[TEXT_BYTES];
+    char time[TEXT_BYTES], text[TEXT_BYTES];
     double taken = mean_node_ns(profile, node);
-    printf("%12s %6.1f%% %9s  ", duration(taken, time), 100 * share(taken, mean_run_ns(profile)),
-           speed(node_flops(profile, node), taken, rate));
-    if (profile->device != NULL)
-        printf("%-4s %12s  ", node->transfer ? "copy" : side(node->on_device),
-               node->tasks > 0 ? duration((double)node->task_ns / profile->runs, time) : "");
-    printf("%-20s", node->transfer ? bytes_text((double)node->bytes, op) : printable(node->op, op));
+    print_time_and_share(profile, taken);
+    printf(" %9s  ", speed(node_flops(profile, node), taken, text));
+    if (profile->device != NULL) {
+        printf("%-4s ", node->transfer ? "copy" : side(node->on_device));
+        print_right(node->tasks > 0 ? duration((double)node->task_ns / profile->runs, time) : "",
+                    12);
+        fputs("  ", stdout);
+    }
+    printf("%-20s",
+           node->transfer ? bytes_text((double)node->bytes, text) : printable(node->op, text));
     printf(" %-24s %s%s", node->kernel, node->depth > 0 ? "(inside) " : "",
-           printable(node->name, name));
+           printable(node->name, text));
     if (node->calls != profile->runs)
         printf(" ×%.4g", (double)node->calls / profile->runs);
     if (node->why_cpu != NULL)
-        printf(" (%s)", printable(node->why_cpu, name));
+        printf(" (%s)", printable(node->why_cpu, text));
     putchar('\n');
 }
 
