@@ -106,7 +106,7 @@ static iv_status eval_arg(iv_call *call) {
 /* clang-format off */
 #define ARG_OP(op_name)                                                                            \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 1, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_arg_params), .prepare = prepare_arg,                 \
+     .most_outputs = 1, .params_size = sizeof(iv_arg_params), .prepare = prepare_arg,              \
      .infer = infer_arg, .eval = eval_arg}
 
 const iv_op iv_ops_arg_reduce[] = {

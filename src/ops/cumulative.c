@@ -37,7 +37,8 @@ static iv_status infer_cumulative(iv_infer *infer) {
 }
 
 #define RUN(name, type, operation)                                                                 \
-    static void name(type *values, int64_t count, const iv_cumulative_params *params, type neutral) { \
+    static void name(type *values, int64_t count, const iv_cumulative_params *params,              \
+                     type neutral) {                                                               \
         int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;             \
         type running = neutral;                                                                    \
         for (int64_t i = 0; i < count; i++, at += step) {                                          \
@@ -54,8 +55,8 @@ RUN(product_f32, float, *)
 RUN(product_f64, double, *)
 RUN(product_u64, uint64_t, *)
 
-static void run_row(iv_dtype computed, void *values, int64_t count, const iv_cumulative_params *params,
-                    bool product) {
+static void run_row(iv_dtype computed, void *values, int64_t count,
+                    const iv_cumulative_params *params, bool product) {
     if (computed == IV_F32)
         (product ? product_f32 : sum_f32)(values, count, params, product ? 1.0f : 0.0f);
     else if (computed == IV_F64)
@@ -94,7 +95,7 @@ static iv_status eval_cumulative(iv_call *call) {
 /* clang-format off */
 #define CUMULATIVE_OP(op_name)                                                                     \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_cumulative_params), .prepare = prepare_cumulative,   \
+     .most_outputs = 1, .params_size = sizeof(iv_cumulative_params), .prepare = prepare_cumulative,\
      .infer = infer_cumulative, .eval = eval_cumulative}
 
 const iv_op iv_ops_cumulative[] = {

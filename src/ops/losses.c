@@ -187,7 +187,7 @@ static iv_status eval_loss(iv_call *call) {
 /* clang-format off */
 #define LOSS_OP(op_name, outputs)                                                                  \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 3, .least_outputs = 1,       \
-     .most_outputs = outputs, .params_size = sizeof(iv_loss_params), .prepare = prepare_loss,         \
+     .most_outputs = outputs, .params_size = sizeof(iv_loss_params), .prepare = prepare_loss,      \
      .infer = infer_loss, .eval = eval_loss}
 
 const iv_op iv_ops_losses[] = {

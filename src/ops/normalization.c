@@ -72,7 +72,7 @@ static iv_status eval_mean_variance(iv_call *call) {
     }                                                                                              \
     SUM_OF_MAGNITUDES_##suffix static void lp_##suffix(void *opaque, int64_t row, type *values,    \
                                                        int64_t count) {                            \
-        const iv_lp_params *params = opaque;                                                          \
+        const iv_lp_params *params = opaque;                                                       \
         type norm = params->p == 1                                                                 \
                         ? sum_of_magnitudes_##suffix(values, count)                                \
                         : iv_sqrt_##suffix(iv_sum_of_squares_##suffix(values, 1, count));          \
@@ -125,7 +125,7 @@ typedef struct lrn_context {
 #define LRN(type, suffix)                                                                          \
     static void lrn_##suffix(void *opaque, int64_t row, type *values, int64_t count) {             \
         const lrn_context *context = opaque;                                                       \
-        const iv_lrn_params *params = &context->params;                                               \
+        const iv_lrn_params *params = &context->params;                                            \
         type *results = context->results;                                                          \
         type weight = iv_div_##suffix((type)params->alpha, (type)params->size);                    \
         int64_t before = (params->size - 1) / 2, after = params->size - 1 - before;                \

@@ -1,5 +1,5 @@
-/* Elements of the float dtypes as numbers to compute with: f16, bf16 and f32 as f32, f64 as f64. For
- * the host and for devices. */
+/* Elements of the float dtypes as numbers to compute with: f16, bf16 and f32 as f32, f64 as f64.
+ * For the host and for devices. */
 #ifndef IV_OPS_REAL_H
 #define IV_OPS_REAL_H
 

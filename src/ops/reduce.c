@@ -290,7 +290,7 @@ static iv_status infer_reduce(iv_infer *infer) {
 /* clang-format off */
 #define REDUCE_OP(op_name)                                                                         \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_reduce_params), .prepare = prepare_reduce,           \
+     .most_outputs = 1, .params_size = sizeof(iv_reduce_params), .prepare = prepare_reduce,        \
      .infer = infer_reduce, .eval = eval_reduce}
 
 const iv_op iv_ops_reduce[] = {

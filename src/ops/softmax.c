@@ -80,7 +80,7 @@ static iv_status eval_softmax(iv_call *call) {
 /* clang-format off */
 #define SOFTMAX_OP(op_name)                                                                        \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 1, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_softmax_params), .prepare = prepare_softmax,         \
+     .most_outputs = 1, .params_size = sizeof(iv_softmax_params), .prepare = prepare_softmax,      \
      .infer = infer_softmax, .eval = eval_softmax}
 
 const iv_op iv_ops_softmax[] = {

@@ -16,9 +16,8 @@ static inline iv_tensor *number_tensor(setting *setting, iv_dtype dtype, int ran
         else if (dtype == IV_F32)
             ((float *)tensor->storage->data)[i] = (float)value;
         else
-            ((uint16_t *)tensor->storage->data)[i] = dtype == IV_F16
-                                                         ? iv_f16_from_f32((float)value)
-                                                         : iv_bf16_from_f32((float)value);
+            ((uint16_t *)tensor->storage->data)[i] =
+                dtype == IV_F16 ? iv_f16_from_f32((float)value) : iv_bf16_from_f32((float)value);
     }
     return tensor;
 }

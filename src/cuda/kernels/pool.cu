@@ -50,10 +50,9 @@ IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *
         IV_CUDA_KEEP_LOOP                                                                          \
     for (int64_t j = 0; j < (w).count[1]; j++)                                                     \
         for (int64_t k = 0; k < (w).count[2]; k++)                                                 \
-            for (const char *element =                                                             \
-                     (w).x + i * p->axis[0].dilation * p->axis[0].step +                           \
-                     j * p->axis[1].dilation * p->axis[1].step +                                   \
-                     k * p->axis[2].dilation * p->axis[2].step;                                    \
+            for (const char *element = (w).x + i * p->axis[0].dilation * p->axis[0].step +         \
+                                       j * p->axis[1].dilation * p->axis[1].step +                 \
+                                       k * p->axis[2].dilation * p->axis[2].step;                  \
                  element != NULL; element = NULL)
 
 /* ---- maximum ---- */

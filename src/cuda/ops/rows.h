@@ -11,8 +11,9 @@
 void iv_cuda_rows_fill(iv_cuda_rows *rows, int rank, const int64_t *dims, uint32_t inner,
                        const iv_tensor *const *tensors);
 
-/** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those in
- * the bit set `gone`, which have stride 0: what a reduction writes, with or without its dimensions.
+/** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those
+ * in the bit set `gone`, which have stride 0: what a reduction writes, with or without its
+ * dimensions.
  */
 void iv_cuda_rows_reduced(const iv_tensor *packed, int rank, const int64_t *dims, uint32_t gone,
                           iv_tensor *view);
@@ -25,8 +26,8 @@ iv_status iv_cuda_rows_broadcast(const iv_call *call, int index, const iv_tensor
 /** Whether the rows are short enough for teams (IV_CUDA_TEAM_LENGTH). */
 bool iv_cuda_rows_are_short(const iv_cuda_rows *rows);
 
-/** Sets the work's blocks and threads, and the team, for kernels of short rows; or for those of long
- * ones, where each of `items` gets a block (0 of either: no blocks). */
+/** Sets the work's blocks and threads, and the team, for kernels of short rows; or for those of
+ * long ones, where each of `items` gets a block (0 of either: no blocks). */
 void iv_cuda_rows_grid_short(const iv_call *call, iv_cuda_rows *rows, iv_cuda_work *work);
 void iv_cuda_rows_grid_long(const iv_call *call, const iv_cuda_rows *rows, int64_t items,
                             iv_cuda_work *work);

@@ -6,7 +6,7 @@
 
 /** Softmax, or LogSoftmax, of the rows of `in` that the dimensions in the bit set `inner` make, to
  * `out`, of the same shape and float dtype; any strides. */
-iv_status iv_cuda_softmax_rows(iv_call *call, const iv_tensor *out, const iv_tensor *in, uint32_t inner,
-                               bool log);
+iv_status iv_cuda_softmax_rows(iv_call *call, const iv_tensor *out, const iv_tensor *in,
+                               uint32_t inner, bool log);
 
 #endif
