@@ -79,7 +79,20 @@ static double step_width(int count) {
     return step < 5 ? 5 : step > 40 ? 40 : step;
 }
 
+static bool all_exact(const findings *findings) {
+    for (int i = 0; i < findings->count; i++) {
+        if (findings->items[i].comparison.different != 0 ||
+            findings->items[i].state == FINDING_DIFFERENT)
+            return false;
+    }
+    return true;
+}
+
 static void print_plot(FILE *file, const findings *findings) {
+    if (all_exact(findings)) {
+        fputs("<p>Everything that was compared has the same bits.</p>\n", file);
+        return;
+    }
     double step = step_width(findings->count);
     double width = PLOT_LEFT + step * findings->count + 24, height = PLOT_TOP + PLOT_HEIGHT + 40;
     fprintf(file,

@@ -196,7 +196,7 @@ double mean_nodes_ns(const profile *profile) {
     double sum = 0;
     for (int n = 0; n < profile->node_count; n++) {
         const profiled_node *node = &profile->nodes[n];
-        sum += node->depth == 0 && !node->transfer ? mean_node_ns(profile, node) : 0;
+        sum += node->depth == 0 ? mean_node_ns(profile, node) : 0;
     }
     return sum;
 }

@@ -67,7 +67,7 @@ typedef struct profiled_op {
     double known_ns; /* the time of those */
 } profiled_op;
 
-/* Copies in one direction. */
+/* Copies in one direction, those inside of nodes included. */
 typedef struct profiled_copies {
     double count, bytes, ns; /* per run */
 } profiled_copies;
@@ -81,7 +81,7 @@ int *sort_nodes(const profile *profile);
 /** Nanoseconds per run: of the whole run, and of a node. */
 double mean_run_ns(const profile *profile);
 double mean_node_ns(const profile *profile, const profiled_node *node);
-/** The time of all nodes that are inside no other. */
+/** The time of all nodes and copies that are inside no other node. */
 double mean_nodes_ns(const profile *profile);
 /** The run that took the least time. */
 int fastest_run(const profile *profile);

@@ -269,7 +269,8 @@ static void print_figures(FILE *file, const profile *profile, double flops) {
         print_figure(file, room, "copies per run");
         print_figure(file, bytes_text(in.bytes + out.bytes, room), "copied per run");
     }
-    print_figure(file, speed(flops, mean_run_ns(profile), room), "GFLOP/s");
+    if (flops > 0)
+        print_figure(file, speed(flops, mean_run_ns(profile), room), "GFLOP/s");
     fputs("</div>\n", file);
 }
 

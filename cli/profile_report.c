@@ -81,8 +81,7 @@ static void print_ops(const profile *profile, const profiled_op *ops, int count)
         print_op(profile, &ops[o]);
     print_copies(profile, true);
     print_copies(profile, false);
-    double between = mean_run_ns(profile) - mean_nodes_ns(profile) - sum_copies(profile, true).ns -
-                     sum_copies(profile, false).ns;
+    double between = mean_run_ns(profile) - mean_nodes_ns(profile);
     printf("%-26s %6s ", "(between nodes)", "");
     print_time_and_share(profile, between < 0 ? 0 : between);
     fputs("\n\n", stdout);

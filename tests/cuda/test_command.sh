@@ -44,6 +44,16 @@ says err "device 7"
 refused "--graphs takes auto, off, capture or build, not sometimes" \
     "$invar" run chain.onnx --input x=folder/x.npy --device cuda --graphs sometimes
 
+FAKE_CUDA_DEVICES= runs 3 "$invar" run chain.onnx --input x=folder/x.npy --device cuda
+says err "no CUDA device"
+FAKE_CUDA_DEVICES="Tesla T4:7.5:16000000000" runs 3 "$invar" run chain.onnx --input x=folder/x.npy --device cuda
+says err "Tesla T4"
+FAKE_CUDA_FAIL=cuInit:0:803 runs 3 "$invar" run chain.onnx --input x=folder/x.npy --device cuda
+says err "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+FAKE_CUDA_DEVICES= runs 0 "$invar" run chain.onnx --input x=folder/x.npy --device auto --digest
+says err "invar: running on the CPU: "
+cmp out cpu || fail "--device auto gives other bits"
+
 # ---- placement ----
 
 runs 0 "$invar" run $chain --device cuda --digest --explain-placement
@@ -119,6 +129,7 @@ says out "17 nodes: 17 compared (17 equal, 0 different), 0 not compared"
 self_contained page.html
 says page.html "Where nodes ran, and how long"
 says page.html "No node differs"
+says page.html "Everything that was compared has the same bits."
 
 # One element that is not what it should be is found, where it is, and goes no further.
 "$tool" array 1 1 2 folder/v0.npy
