@@ -21,7 +21,8 @@ typedef struct iv_comparison {
     double max_relative;  /**< largest |left - right| / |right| over elements with right ≠ 0 */
 } iv_comparison;
 
-/** Compares two tensors element by element. `right` is the reference. Errors: SHAPE when dtypes or shapes differ. */
+/** Compares two tensors element by element. `right` is the reference. Errors: SHAPE when dtypes or shapes differ;
+ * INVALID_ARGUMENT for tensors on a device. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_compare(const iv_tensor *left, const iv_tensor *right,
                                                  double absolute, double relative,
                                                  iv_comparison *comparison, iv_error *error);

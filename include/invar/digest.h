@@ -15,7 +15,7 @@ extern "C" {
 /** Bytes of a digest as hexadecimal text with its NUL. */
 #define IV_DIGEST_TEXT_BYTES 65
 
-/** Writes the digest of `count` values, in order, as 64 hexadecimal digits. */
+/** Writes the digest of `count` values, in order, as 64 hexadecimal digits. INVALID_ARGUMENT for tensors on a device. */
 IV_API IV_MUST_CHECK iv_status iv_digest_values(int count, const iv_value *values,
                                                 char text[IV_DIGEST_TEXT_BYTES], iv_error *error);
 

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include <invar/device.h>
 #include <invar/tensor.h>
 
 #ifndef DLPACK_DLPACK_H_
@@ -98,7 +99,8 @@ typedef struct DLManagedTensorVersioned {
 extern "C" {
 #endif
 
-/** Exports a tensor without a copy. The result keeps the elements alive until its deleter is called
+/** Exports a tensor without a copy, as memory of the CPU or of the CUDA device on which it lies (kDLCUDA; what has been given out
+ * by a run or a copy is finished there, so that its reader need wait for no stream). The result keeps the elements alive until its deleter is called
  * (from any thread, once), which also frees it. It is marked read-only, because tensors are
  * immutable. Errors: UNSUPPORTED for IV_STRING; OUT_OF_MEMORY. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_to_dlpack(iv_tensor *tensor,
@@ -109,7 +111,7 @@ IV_API IV_MUST_CHECK iv_status iv_tensor_to_dlpack(iv_tensor *tensor,
  * reference to its elements is released. When the call fails, it stays the caller's. Nobody may
  * write to the elements any more; those of kDLBool must be 0 or 1.
  *
- * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's, and types
+ * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see iv_tensor_from_dlpack_on), and types
  * that Invar does not have; INVALID_ARGUMENT for structures that contradict themselves and elements
  * that are not aligned; SHAPE; OUT_OF_MEMORY. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed,
@@ -118,6 +120,19 @@ IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *m
 /** The same for the structure that DLPack had before version 1. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack_legacy(DLManagedTensor *managed,
                                                             iv_tensor **tensor, iv_error *error);
+
+/** The same for memory of a CUDA device (kDLCUDA), which must be `device`, or of the CPU. Such a tensor may be an input of
+ * sessions on the device. What its maker does to the memory must have been done: no stream is waited for. Its deleter may be
+ * called from any thread, with any context current. Errors: as above; INVALID_ARGUMENT for another device's memory. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack_on(iv_device *device,
+                                                        DLManagedTensorVersioned *managed,
+                                                        iv_tensor **tensor, iv_error *error);
+
+/** The same for the structure that DLPack had before version 1. */
+IV_API IV_MUST_CHECK iv_status iv_tensor_from_dlpack_legacy_on(iv_device *device,
+                                                               DLManagedTensor *managed,
+                                                               iv_tensor **tensor,
+                                                               iv_error *error);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ IV_API IV_MUST_CHECK iv_status iv_tensors_load(const char *path, int *count, cha
 IV_API void iv_tensors_free(int count, char **names, iv_tensor **tensors);
 
 /** Saves a tensor as a .npy file, whole or not at all: a reader of `path` never sees a part.
- * Errors: IO; INVALID_ARGUMENT for text that is not UTF-8 or ends in NUL characters, which the
+ * Errors: IO; INVALID_ARGUMENT for tensors on a device, text that is not UTF-8 or ends in NUL characters, which the
  * format cannot hold; OUT_OF_MEMORY. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_save(const char *path, iv_tensor *tensor, iv_error *error);
 

@@ -68,14 +68,15 @@ IV_API const int64_t *iv_tensor_dims(const iv_tensor *tensor);
 IV_API const int64_t *iv_tensor_strides(const iv_tensor *tensor);
 /** The number of elements; 1 for rank 0. */
 IV_API int64_t iv_tensor_elements(const iv_tensor *tensor);
-/** The address of the element whose indices are all 0. */
+/** The address of the element whose indices are all 0: on the device for a tensor that lies on one. */
 IV_API const void *iv_tensor_data(const iv_tensor *tensor);
 /** The same address, for the code that just created the tensor. */
 IV_API void *iv_tensor_mutable_data(iv_tensor *tensor);
 /** Whether the elements lie row-major without gaps. Empty tensors and scalars do. */
 IV_API bool iv_tensor_is_contiguous(const iv_tensor *tensor);
 
-/** A contiguous tensor with the same elements: the tensor itself, retained, when it is contiguous, else a copy. */
+/** A contiguous tensor with the same elements: the tensor itself, retained, when it is contiguous, else a copy.
+ * INVALID_ARGUMENT when a copy is needed of a tensor on a device: see iv_tensor_to_host. */
 IV_API IV_MUST_CHECK iv_status iv_tensor_contiguous(iv_tensor *tensor, iv_tensor **contiguous,
                                                     iv_error *error);
 

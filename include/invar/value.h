@@ -33,7 +33,8 @@ IV_API iv_value iv_value_retain(iv_value value);
 /** Drops the value's reference and sets it to nothing. */
 IV_API void iv_value_release(iv_value *value);
 
-/** Creates a sequence of `count` values (each retained) whose tensors have `dtype`. The caller releases it by iv_value_release. */
+/** Creates a sequence of `count` values (each retained) whose tensors have `dtype` and lie on the host (else
+ * INVALID_ARGUMENT). The caller releases it by iv_value_release. */
 IV_API IV_MUST_CHECK iv_status iv_value_of_sequence(iv_dtype dtype, int64_t count,
                                                     const iv_value *items, iv_value *value,
                                                     iv_error *error);

@@ -154,7 +154,8 @@ static void put_over(iv_storage *storage, iv_lane *lane, pool_block *block, size
                             .bytes = bytes,
                             .release = give_back,
                             .context = block,
-                            .device = lane->device};
+                            .device = lane->device,
+                            .device_index = lane->device->index};
 }
 
 iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error) {

@@ -24,6 +24,10 @@ iv_value iv_value_of_tensor(iv_tensor *tensor) {
 iv_status iv_value_of_sequence(iv_dtype dtype, int64_t count, const iv_value *items,
                                iv_value *value, iv_error *error) {
     iv_sequence *sequence;
+    for (int64_t i = 0; i < count; i++) {
+        if (items[i].kind == IV_KIND_TENSOR)
+            IV_TRY(iv_tensor_check_on_host(items[i].tensor, "part of a sequence", error));
+    }
     IV_TRY(iv_sequence_create(dtype, count, &sequence, error));
     for (int64_t i = 0; i < count; i++)
         sequence->items[i] = iv_value_retain(items[i]);

@@ -31,6 +31,7 @@ static iv_status pack_strings(Onnx__TensorProto *proto, const iv_tensor *tensor,
 iv_status iv_onnx_tensor_write(iv_tensor *tensor, const char *name, void **bytes, size_t *size,
                                iv_error *error) {
     iv_tensor *dense;
+    IV_TRY(iv_tensor_check_on_host(tensor, "written to a file", error));
     IV_TRY(iv_tensor_contiguous(tensor, &dense, error));
     Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
     proto.name = (char *)(uintptr_t)name;

@@ -163,6 +163,8 @@ iv_status iv_tensor_compare(const iv_tensor *left, const iv_tensor *right, doubl
                        iv_dtype_name(left->dtype), iv_dims_text(left->rank, left->dims, first),
                        iv_dtype_name(right->dtype), iv_dims_text(right->rank, right->dims, second));
     }
+    IV_TRY(iv_tensor_check_on_host(left, "compared", error));
+    IV_TRY(iv_tensor_check_on_host(right, "compared", error));
     *comparison = (iv_comparison){.elements = iv_tensor_elements(left), .worst = -1};
     progress progress = {
         .dtype = left->dtype, .absolute = absolute, .relative = relative, .comparison = comparison};

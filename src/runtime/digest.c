@@ -112,6 +112,10 @@ static void add_value(digest *digest, iv_value value) {
 
 iv_status iv_digest_values(int count, const iv_value *values, char text[IV_DIGEST_TEXT_BYTES],
                            iv_error *error) {
+    for (int i = 0; i < count; i++) {
+        if (values[i].kind == IV_KIND_TENSOR)
+            IV_TRY(iv_tensor_check_on_host(values[i].tensor, "digested", error));
+    }
     digest digest = {.context = EVP_MD_CTX_new()};
     if (digest.context == NULL)
         return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: could not start a digest");

@@ -1,9 +1,8 @@
-#include <invar/dlpack.h>
+#include "tensor/dlpack.h"
 
 #include <string.h>
 
 #include "base/allocation.h"
-#include "tensor/tensor.h"
 
 static const struct {
     iv_dtype dtype;
@@ -29,6 +28,10 @@ static void delete_exported(DLManagedTensorVersioned *self) {
     iv_free(self); /* the first member of what was allocated */
 }
 
+static DLDevice device_of(const iv_storage *storage) {
+    return storage->device != NULL ? (DLDevice){kDLCUDA, storage->device_index} : (DLDevice){kDLCPU, 0};
+}
+
 iv_status iv_tensor_to_dlpack(iv_tensor *tensor, DLManagedTensorVersioned **managed,
                               iv_error *error) {
     int type = 0;
@@ -48,7 +51,7 @@ iv_status iv_tensor_to_dlpack(iv_tensor *tensor, DLManagedTensorVersioned **mana
         .deleter = delete_exported,
         .flags = DLPACK_FLAG_BITMASK_READ_ONLY,
         .dl_tensor = {.data = tensor->data,
-                      .device = {kDLCPU, 0},
+                      .device = device_of(tensor->storage),
                       .ndim = tensor->rank,
                       .dtype = {types[type].code, types[type].bits, 1},
                       .shape = fresh->dims,
@@ -73,13 +76,9 @@ static iv_status find_type(DLDataType type, iv_dtype *dtype, iv_error *error) {
         type.code, type.bits, type.lanes);
 }
 
-static iv_status wrap(const DLTensor *from, void (*release)(void *context), void *context,
-                      iv_tensor **tensor, iv_error *error) {
+iv_status iv_dlpack_wrap(const DLTensor *from, void (*release)(void *context), void *context,
+                         iv_tensor **tensor, iv_error *error) {
     iv_dtype dtype;
-    if (from->device.device_type != kDLCPU)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "the DLPack tensor is on device type %d: copy it to the CPU (type 1) first",
-                       (int)from->device.device_type);
     IV_TRY(find_type(from->dtype, &dtype, error));
     uintptr_t address = (uintptr_t)from->data;
     if (from->byte_offset > UINTPTR_MAX - address)
@@ -94,20 +93,31 @@ static iv_status wrap(const DLTensor *from, void (*release)(void *context), void
                           tensor, error);
 }
 
-static void release_versioned(void *context) {
+static iv_status check_on_cpu(const DLTensor *from, iv_error *error) {
+    if (from->device.device_type == kDLCPU)
+        return IV_OK;
+    if (from->device.device_type == kDLCUDA)
+        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                       "the DLPack tensor is on device type 2, CUDA device %d: import it with iv_tensor_from_dlpack_on",
+                       (int)from->device.device_id);
+    return iv_fail(error, IV_ERROR_UNSUPPORTED,
+                   "the DLPack tensor is on device type %d: copy it to the CPU (type 1) first",
+                   (int)from->device.device_type);
+}
+
+void iv_dlpack_release(void *context) {
     DLManagedTensorVersioned *managed = context;
     if (managed->deleter != NULL)
         managed->deleter(managed);
 }
 
-static void release_legacy(void *context) {
+void iv_dlpack_release_legacy(void *context) {
     DLManagedTensor *managed = context;
     if (managed->deleter != NULL)
         managed->deleter(managed);
 }
 
-iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed, iv_tensor **tensor,
-                                iv_error *error) {
+iv_status iv_dlpack_check(const DLManagedTensorVersioned *managed, iv_error *error) {
     if (managed == NULL)
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
     /* Of another major version, nothing but the deleter may be touched. */
@@ -116,12 +126,20 @@ iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed, iv_tensor **t
                        "the DLPack tensor is of version %u.%u, not of %d: ask its maker for "
                        "max_version=(1, 0)",
                        managed->version.major, managed->version.minor, DLPACK_MAJOR_VERSION);
-    return wrap(&managed->dl_tensor, release_versioned, managed, tensor, error);
+    return IV_OK;
+}
+
+iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed, iv_tensor **tensor,
+                                iv_error *error) {
+    IV_TRY(iv_dlpack_check(managed, error));
+    IV_TRY(check_on_cpu(&managed->dl_tensor, error));
+    return iv_dlpack_wrap(&managed->dl_tensor, iv_dlpack_release, managed, tensor, error);
 }
 
 iv_status iv_tensor_from_dlpack_legacy(DLManagedTensor *managed, iv_tensor **tensor,
                                        iv_error *error) {
     if (managed == NULL)
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
-    return wrap(&managed->dl_tensor, release_legacy, managed, tensor, error);
+    IV_TRY(check_on_cpu(&managed->dl_tensor, error));
+    return iv_dlpack_wrap(&managed->dl_tensor, iv_dlpack_release_legacy, managed, tensor, error);
 }

@@ -286,6 +286,7 @@ static iv_status image_strings(iv_npy_image *image, size_t *characters, iv_error
 
 static iv_status fill_image(iv_tensor *tensor, iv_npy_image *image, iv_error *error) {
     size_t characters = 0;
+    IV_TRY(iv_tensor_check_on_host(tensor, "written to a file", error));
     IV_TRY(iv_tensor_contiguous(tensor, &image->contiguous, error));
     if (tensor->dtype == IV_STRING)
         IV_TRY(image_strings(image, &characters, error));

@@ -332,11 +332,20 @@ void iv_tensor_copy_elements(iv_tensor *target, const iv_tensor *source) {
     iv_walk_run(&walk, copy_row, &context);
 }
 
+iv_status iv_tensor_check_on_host(const iv_tensor *tensor, const char *what, iv_error *error) {
+    if (tensor->storage->device == NULL)
+        return IV_OK;
+    return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                   "the tensor lies on device %d and cannot be %s there: copy it with iv_tensor_to_host",
+                   tensor->storage->device_index, what);
+}
+
 iv_status iv_tensor_contiguous(iv_tensor *tensor, iv_tensor **contiguous, iv_error *error) {
     if (iv_tensor_is_contiguous(tensor)) {
         *contiguous = iv_tensor_retain(tensor);
         return IV_OK;
     }
+    IV_TRY(iv_tensor_check_on_host(tensor, "made contiguous", error));
     if (tensor->dtype != IV_STRING) {
         IV_TRY(iv_tensor_create_uninitialised(tensor->dtype, tensor->rank, tensor->dims, contiguous,
                                               error));

@@ -17,6 +17,7 @@ typedef struct iv_storage {
     void *context;
     struct iv_cuda_device *device; /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
                                       Kept alive by `context` */
+    int device_index;              /* its number, with `device` */
 } iv_storage;
 
 struct iv_tensor {
@@ -51,14 +52,18 @@ iv_status iv_tensor_over(iv_storage *storage, char *data, iv_dtype dtype, int ra
                          const int64_t *dims, const int64_t *strides, iv_tensor **tensor,
                          iv_error *error);
 
-/** Copies all elements of `source` to `target`; same dtype and extents, any strides. Not for text. */
+/** INVALID_ARGUMENT when the tensor's elements lie on a device, for functions that follow addresses; `what` is what cannot be
+ * done with it ("compared"). */
+iv_status iv_tensor_check_on_host(const iv_tensor *tensor, const char *what, iv_error *error);
+
+/** Copies all elements of `source` to `target`, both on the host; same dtype and extents, any strides. Not for text. */
 void iv_tensor_copy_elements(iv_tensor *target, const iv_tensor *source);
 
 /** Whether the memory between the first and the last element of each has bytes in common. Memory that the caller lent to
  * both may go unnoticed. */
 bool iv_tensors_overlap(const iv_tensor *left, const iv_tensor *right);
 
-/** Whether two tensors have equal dtype, extents and bits; every NaN equals every NaN. */
+/** Whether two tensors on the host have equal dtype, extents and bits; every NaN equals every NaN. */
 bool iv_tensor_equal(const iv_tensor *left, const iv_tensor *right);
 
 /** Writes the extents as "[2,3,4]" into `text` and returns it. 24 bytes per dimension are always enough. */

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/replay.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
 
@@ -186,11 +187,171 @@ static void test_copied_views(void **state) {
     builder_destroy(&b);
 }
 
+/* ---- two sides ---- */
+
+#define NODES 40
+
+/* What a run does with memory, worked out from the steps: when each copy of a value comes to be, and when it is last seen, by
+ * itself, through views of it, or as the source of a copy on the other side. */
+typedef struct story {
+    const iv_plan *plan;
+    const iv_program *program;
+    bool present[2 * (NODES + 8)];
+    size_t roots[2 * (NODES + 8)];
+    int64_t first[2 * (NODES + 8)], last[2 * (NODES + 8)];
+    int brought; /* copies from one side to the other */
+} story;
+
+static void see_copy(story *story, size_t copy, int64_t step) {
+    assert_true(story->present[copy]);
+    story->last[story->roots[copy]] = step;
+}
+
+static void appear(story *story, size_t copy, size_t root, int64_t step) {
+    story->present[copy] = true;
+    story->roots[copy] = root;
+    if (root == copy)
+        story->first[copy] = story->last[copy] = step;
+}
+
+static void bring(story *story, iv_value_id value, iv_side side, int64_t step) {
+    size_t copy = iv_copy_index(story->program, side, value);
+    if (story->present[copy] || story->plan->facts[value].constant != NULL)
+        return;
+    story->brought++;
+    see_copy(story, iv_copy_index(story->program, side == IV_HOST ? IV_DEVICE : IV_HOST, value), step);
+    appear(story, copy, copy, step);
+}
+
+static void tell_step(story *story, size_t step) {
+    const iv_planned_step *planned = &story->plan->steps[step];
+    const iv_segment *segment = story->plan->segment_of[step];
+    const iv_node *node = story->program->steps[step].node;
+    if (planned->mode == IV_STEP_SKIP)
+        return;
+    assert_int_equal(planned->mode, IV_STEP_STATIC);
+    for (size_t i = 0; segment != NULL && segment->first == step && i < segment->input_count; i++)
+        bring(story, segment->inputs[i], IV_DEVICE, (int64_t)step);
+    for (int i = 0; i < node->input_count; i++) {
+        iv_side side = iv_input_side(planned->kernel, planned->side, i);
+        if (story->plan->facts[node->inputs[i]].constant != NULL)
+            continue;
+        /* A segment has everything when it starts. */
+        assert_true(segment == NULL || story->present[iv_copy_index(story->program, side, node->inputs[i])]);
+        bring(story, node->inputs[i], side, (int64_t)step);
+        see_copy(story, iv_copy_index(story->program, side, node->inputs[i]), (int64_t)step);
+    }
+    size_t made = iv_copy_index(story->program, planned->side, node->outputs[0]), root = made;
+    if ((node->op->flags & IV_OP_VIEW) != 0)
+        root = story->roots[iv_copy_index(story->program, planned->side, node->inputs[0])];
+    appear(story, made, root, (int64_t)step);
+}
+
+static size_t copy_bytes(const story *story, size_t copy) {
+    int64_t dims[IV_MAX_RANK], elements;
+    const iv_fact *fact = &story->plan->facts[copy % story->program->graph->value_count];
+    assert_true(iv_fact_is_concrete(fact, dims));
+    assert_int_equal(iv_count_elements(fact->dtype, fact->rank, dims, &elements, NULL), IV_OK);
+    return (size_t)elements * iv_dtype_size(fact->dtype);
+}
+
+/* No two copies that live at the same time on one side share bytes; what escapes has no place. Returns how many copies brought
+ * from the other side have one. */
+static int check_story(const story *story) {
+    const iv_graph *graph = story->program->graph;
+    int mirrors = 0;
+    for (size_t i = 0; i < 2 * graph->value_count; i++) {
+        int64_t offset = story->plan->offsets[i];
+        if (offset < 0)
+            continue;
+        iv_side side = i < graph->value_count ? IV_HOST : IV_DEVICE;
+        size_t bytes = copy_bytes(story, i);
+        assert_true(story->present[i] && story->roots[i] == i);
+        assert_true(story->last[i] < (int64_t)graph->node_count || side != IV_HOST);
+        assert_true((size_t)offset + bytes <= story->plan->arena_bytes[side]);
+        mirrors += story->plan->sides[i % graph->value_count] != side;
+        for (size_t j = i + 1; j < (side == IV_HOST ? 1 : 2) * graph->value_count; j++) {
+            int64_t other = story->plan->offsets[j];
+            bool together = other >= 0 && story->first[i] <= story->last[j] && story->first[j] <= story->last[i];
+            if (together && offset < other + (int64_t)copy_bytes(story, j) && other < offset + (int64_t)bytes)
+                fail_msg("copies %zu (steps %lld to %lld) and %zu (steps %lld to %lld) overlap", i,
+                         (long long)story->first[i], (long long)story->last[i], j, (long long)story->first[j],
+                         (long long)story->last[j]);
+        }
+    }
+    return mirrors;
+}
+
+static iv_value_id random_node(builder *b, random_source *source, const iv_value_id *values, int count) {
+    iv_value_id left = values[random_between(source, count > 6 ? count - 6 : 0, count - 1)];
+    iv_value_id right = values[random_between(source, 0, count - 1)];
+    switch (random_between(source, 0, 5)) {
+    case 0:
+        return builder_unary(b, "Exp", left); /* on the CPU */
+    case 1:
+        return builder_unary(b, "Transpose", left); /* a view; extents are equal */
+    case 2:
+        return builder_unary(b, "Relu", left);
+    default:
+        return builder_binary(b, "Add", left, right);
+    }
+}
+
+/* Steps forced to the CPU, and all others on a device, of which planning asks nothing. */
+static void test_two_sides(void **state) {
+    (void)state;
+    int mirrors = 0, segments = 0, brought = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        random_source source = {seed};
+        builder b = builder_create();
+        iv_value_id values[NODES];
+        iv_lane lane = {0};
+        iv_placement placement = {&lane, "Exp"};
+        values[0] = builder_input(&b, IV_F32, 2, (int64_t[]){32, 32});
+        for (int i = 1; i < NODES; i++)
+            values[i] = random_node(&b, &source, values, i);
+        for (int i = NODES - 1; i > 20; i -= 7)
+            assert_int_equal(iv_graph_add_output(b.graph, values[i], NULL), IV_OK);
+        builder_finish(&b);
+        for (int host_outputs = 0; host_outputs < 2; host_outputs++) {
+            iv_program *program;
+            iv_plan *plan;
+            iv_tensor *input = zeros(32);
+            iv_value value = iv_value_of_tensor(input);
+            assert_int_equal(iv_program_create(b.graph, IV_ISA_SCALAR, false, &program, NULL), IV_OK);
+            assert_int_equal(iv_plan_create(program, &placement, host_outputs != 0, &value, &plan, NULL), IV_OK);
+            story story = {.plan = plan, .program = program};
+            size_t first = iv_copy_index(program, IV_HOST, b.graph->inputs[0]);
+            appear(&story, first, first, -1);
+            for (size_t s = 0; s < program->step_count; s++)
+                tell_step(&story, s);
+            for (size_t o = 0; o < b.graph->output_count; o++) {
+                iv_value_id output = b.graph->outputs[o];
+                iv_side side = host_outputs != 0 ? IV_HOST : plan->sides[output];
+                bring(&story, output, side, (int64_t)program->step_count);
+                size_t copy = iv_copy_index(program, side, output);
+                see_copy(&story, copy, INT64_MAX);
+                assert_int_equal(plan->offsets[copy], -1);
+                assert_int_equal(plan->offsets[story.roots[copy]], -1);
+            }
+            mirrors += check_story(&story);
+            segments += (int)plan->segment_count;
+            brought += story.brought;
+            iv_tensor_release(input);
+            iv_plan_destroy(plan, program);
+            iv_program_destroy(program);
+        }
+        builder_destroy(&b);
+    }
+    assert_true(mirrors > 100 && segments > 100 && brought > mirrors);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_chain_reuses_memory),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_copied_views),
+        cmocka_unit_test(test_two_sides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
