@@ -3,7 +3,11 @@
  *     gpu_tiles_bench PRODUCT.onnx M,K,N…
  *
  * PRODUCT.onnx multiplies a[m,k] by b[k,n] with symbolic extents: bench/gpu_bench.py leaves one with its models. Lines:
- * tiles M,K,N SHAPE us=… tflops=…, with a star behind the shape that is chosen when none is forced. Needs a GPU. */
+ * tiles M,K,N SHAPE us=… tflops=…, with a star behind the shape that is chosen when none is forced.
+ *
+ *     gpu_tiles_bench NETWORK.onnx D,D,…
+ *
+ * Runs a network of one f32 input of these extents with each shape forced in turn, for a profiler to look at. Needs a GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,13 +36,13 @@ static int compare(const void *left, const void *right) {
     return (*first > *second) - (*first < *second);
 }
 
-static iv_status upload(iv_device *device, int64_t rows, int64_t columns, iv_tensor **tensor, iv_error *error) {
+static iv_status upload(iv_device *device, int rank, const int64_t *dims, iv_tensor **tensor, iv_error *error) {
     iv_tensor *host;
-    iv_status status = iv_tensor_create(IV_F32, 2, (const int64_t[]){rows, columns}, &host, error);
+    iv_status status = iv_tensor_create(IV_F32, rank, dims, &host, error);
     if (status != IV_OK)
         return status;
     float *data = iv_tensor_mutable_data(host);
-    for (int64_t i = 0; i < rows * columns; i++)
+    for (int64_t i = 0; i < iv_tensor_elements(host); i++)
         data[i] = (float)(i * 2654435761u % 2001) / 1000.0f - 1.0f;
     status = iv_tensor_to_device(device, host, tensor, error);
     iv_tensor_release(host);
@@ -70,9 +74,9 @@ static iv_status bench_size(iv_device *device, iv_session *session, const char *
         return IV_ERROR_INVALID_ARGUMENT;
     }
     iv_tensor *inputs[2] = {NULL, NULL};
-    iv_status status = upload(device, m, k, &inputs[0], error);
+    iv_status status = upload(device, 2, (const int64_t[]){m, k}, &inputs[0], error);
     if (status == IV_OK)
-        status = upload(device, k, n, &inputs[1], error);
+        status = upload(device, 2, (const int64_t[]){k, n}, &inputs[1], error);
     for (int i = 0; i < iv_cuda_tile_count() && status == IV_OK; i++) {
         double median = 0;
         iv_cuda_tile_force(i);
@@ -84,6 +88,26 @@ static iv_status bench_size(iv_device *device, iv_session *session, const char *
     }
     iv_tensor_release(inputs[0]);
     iv_tensor_release(inputs[1]);
+    return status;
+}
+
+static iv_status run_network(iv_device *device, iv_session *session, const char *text, iv_error *error) {
+    int64_t dims[IV_MAX_RANK];
+    int rank = 0;
+    for (char *end = (char *)text; *text != '\0' && rank < IV_MAX_RANK; text = *end == ',' ? end + 1 : end)
+        dims[rank++] = strtoll(text, &end, 10);
+    iv_tensor *input = NULL;
+    iv_status status = upload(device, rank, dims, &input, error);
+    for (int i = 0; i < 2 * iv_cuda_tile_count() && status == IV_OK; i++) {
+        iv_tensor *output = NULL;
+        iv_cuda_tile_force(i / 2);
+        double start = now_us();
+        status = iv_session_run_tensors(session, &input, &output, error);
+        if (status == IV_OK && i % 2 == 1)
+            printf("network %s us=%.1f\n", iv_cuda_tile_at(i / 2)->name, now_us() - start);
+        iv_tensor_release(output);
+    }
+    iv_tensor_release(input);
     return status;
 }
 
@@ -106,7 +130,8 @@ int main(int argc, char **argv) {
     if (status == IV_OK)
         status = iv_session_create(model, &options, &session, &error);
     for (int i = 2; i < argc && status == IV_OK; i++)
-        status = bench_size(device, session, argv[i], &error);
+        status = iv_model_input_count(model) == 2 ? bench_size(device, session, argv[i], &error)
+                                                  : run_network(device, session, argv[i], &error);
     iv_session_destroy(session);
     iv_model_release(model);
     iv_device_release(device);

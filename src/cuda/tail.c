@@ -143,6 +143,46 @@ static iv_status make_dense(iv_call *call, const iv_tensor *y, iv_tensor *spread
     return IV_OK;
 }
 
+/* ---- programs that need no interpreter ---- */
+
+/* The input that a source stands for, by itself or by the register that it is loaded to; -1 for any other. */
+static int input_of(const iv_cuda_tail_code *code, int source) {
+    int index = source - IV_CUDA_TAIL_REGISTER;
+    if (source >= IV_CUDA_TAIL_INPUT)
+        return source - IV_CUDA_TAIL_INPUT;
+    return index >= 0 && index < code->preloaded ? code->preloads[index] : -1;
+}
+
+/* What a quick step does, or -1 when it is not quick. Sums are the same either way round. */
+static int quick_of(const iv_cuda_tail *tail, const iv_cuda_tail_step *step) {
+    bool first = step->sources[0] == IV_CUDA_TAIL_PREVIOUS, second = step->sources[1] == IV_CUDA_TAIL_PREVIOUS;
+    if (step->rounding != IV_CUDA_TAIL_F32 || step->keep != 0)
+        return -1;
+    if (step->opcode == IV_CUDA_TAIL_Relu && first)
+        return IV_CUDA_TAIL_QUICK_RELU;
+    if (step->opcode == IV_CUDA_TAIL_Clip && first && step->sources[1] == IV_CUDA_TAIL_IMMEDIATE_A &&
+        step->sources[2] == IV_CUDA_TAIL_IMMEDIATE_B)
+        return IV_CUDA_TAIL_QUICK_CLIP;
+    int input = input_of(&tail->code, step->sources[first ? 1 : 0]);
+    bool adds = step->opcode == IV_CUDA_TAIL_Add && first != second && input >= 0 &&
+                tail->inputs[input].dtype == IV_CUDA_TAIL_F32;
+    return adds ? input : -1;
+}
+
+static void find_quick(iv_cuda_tail *tail) {
+    const iv_cuda_tail_code *code = &tail->code;
+    tail->quick_count = 0;
+    if (code->base_rounding != IV_CUDA_TAIL_F32 || code->base_keep != 0 || code->count > IV_CUDA_TAIL_QUICK)
+        return;
+    for (int i = 0; i < code->count; i++) {
+        int quick = quick_of(tail, &code->steps[i]);
+        if (quick < 0)
+            return;
+        tail->quick[i] = (uint8_t)quick;
+    }
+    tail->quick_count = (uint8_t)code->count;
+}
+
 iv_status iv_cuda_tail_start(iv_call *call, const iv_cuda_tail_plan *plan, const iv_tensor *y,
                              const iv_cuda_tail_role *roles, iv_cuda_tail *tail,
                              iv_cuda_work *work) {
@@ -175,5 +215,6 @@ iv_status iv_cuda_tail_start(iv_call *call, const iv_cuda_tail_plan *plan, const
         input->dtype = iv_cuda_tail_dtype_of(spread[i].dtype);
         iv_cuda_work_reads(work, &spread[i]);
     }
+    find_quick(tail);
     return IV_OK;
 }

@@ -107,9 +107,17 @@ typedef struct iv_cuda_tail_input {
     int32_t dtype, unused;
 } iv_cuda_tail_input;
 
+/* Steps of the most common programs, which need no interpreter: the sum with an input of f32 (its index), Relu, and Clip between
+ * the step's a and b, each of the step before. */
+#define IV_CUDA_TAIL_QUICK 4
+#define IV_CUDA_TAIL_QUICK_RELU 255
+#define IV_CUDA_TAIL_QUICK_CLIP 254
+
 /* The program behind a contraction, with its operands: see cuda/tail.h. */
 typedef struct iv_cuda_tail {
     iv_cuda_tail_code code;
+    uint8_t quick_count; /* of the code's steps when all are quick, else 0 */
+    uint8_t quick[IV_CUDA_TAIL_QUICK];
     int64_t inner_batch; /* batch b is (b / inner_batch, b % inner_batch) */
     iv_cuda_tail_input inputs[IV_CUDA_TAIL_INPUTS];
 } iv_cuda_tail;
