@@ -76,7 +76,7 @@ class Report:
 class Ours:
     """A session on the device, with inputs there."""
 
-    def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=True):
+    def __init__(self, device, path, inputs, graphs="auto", passes=True, dependent_launch=False):
         self.device = device
         self.model = device.library.load_model(path, passes)
         self.session = self.model.create_session(0, device, graphs, dependent_launch)

@@ -222,8 +222,9 @@ class Model(Handle):
             for i in range(library.iv_model_output_count(self.pointer))
         ]
 
-    def create_session(self, threads, device=None, graphs="auto", dependent_launch=True):
-        return Session(self, threads, device, graphs, dependent_launch)
+    def create_session(self, threads, device=None, graphs="auto", dependent_launch=False,
+                       force_cpu=None):
+        return Session(self, threads, device, graphs, dependent_launch, force_cpu)
 
 
 class Tensor(Handle):
@@ -253,7 +254,7 @@ class Tensor(Handle):
 
 
 class Session(Handle):
-    def __init__(self, model, threads, device, graphs, dependent_launch):
+    def __init__(self, model, threads, device, graphs, dependent_launch, force_cpu):
         super().__init__(model.library, model.library.iv_session_destroy)
         options = SessionOptions(ctypes.sizeof(SessionOptions), threads)
         if device is not None:
@@ -261,6 +262,7 @@ class Session(Handle):
             options.device_outputs = True
             options.graphs = GRAPHS[graphs]
             options.dependent_launch = dependent_launch
+            options.force_cpu = force_cpu.encode() if force_cpu else None
         self.library.iv_session_create(
             model.pointer, ctypes.byref(options), ctypes.byref(self.pointer)
         )

@@ -79,7 +79,7 @@ static void test_too_old(void **unused) {
     assert_int_equal(version, 11080);
     assert_says(error, "too old");
     assert_says(error, "for CUDA 11.8");
-    assert_says(error, "needs 12.0");
+    assert_says(error, "needs 12.3");
     /* Nothing is remembered: after an update the same name works. */
     fake->set_version(12030);
     assert_int_equal(open_as(name, &state, &version, &error), IV_OK);
