@@ -215,7 +215,7 @@ def main():
         ("decoder", lambda: checker.decode(100)),
         ("lstm512", lambda: checker.network("lstm512", checker.runs)),
         ("bert-base", lambda: checker.network("bert-base", checker.runs)),
-        ("forced", lambda: checker.network("bert-base", checker.runs // 10, "Softmax")),
+        ("forced", lambda: checker.network("bert-base", checker.runs, "Softmax")),
         ("resnet50", lambda: checker.network("resnet50", checker.runs)),
     ):
         if arguments.only in name:

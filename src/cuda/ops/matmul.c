@@ -187,6 +187,20 @@ static const char *suffix_of(iv_dtype dtype) {
     return dtype == IV_S32 ? "u32" : dtype == IV_S64 ? "u64" : iv_dtype_name(dtype);
 }
 
+/* The compute capability whose tensor cores compute the chain of f16 and bf16. */
+#define HOPPER 90
+#define WARPS_16 4
+
+static iv_status launch_tiles_16(iv_call *call, iv_cuda_work *work, const iv_cuda_any_matmul *to, iv_dtype dtype) {
+    int64_t batches = to->elements / (to->m * to->n);
+    int64_t tiles = batches * ((to->m + 15) / 16) * ((to->n + 7) / 8);
+    work->module = "matmul_16";
+    work->kernel = dtype == IV_F16 ? "iv_cuda_matmul_16_f16" : "iv_cuda_matmul_16_bf16";
+    work->threads = 32 * WARPS_16;
+    work->blocks = iv_cuda_call_blocks(call, (tiles + WARPS_16 - 1) / WARPS_16);
+    return iv_cuda_call_launch(call, work);
+}
+
 static iv_status launch_any(iv_call *call, const iv_site *site, const product *product) {
     const iv_matmul_geometry *g = &product->geometry;
     iv_cuda_any_matmul to = {
@@ -217,6 +231,9 @@ static iv_status launch_any(iv_call *call, const iv_site *site, const product *p
         to.addend_column = product->addend->strides[1];
     }
     name_ranges(call, site, product, &work);
+    if ((product->y->dtype == IV_F16 || product->y->dtype == IV_BF16) &&
+        call->target->queue->stream->device->compute == HOPPER)
+        return launch_tiles_16(call, &work, &to, product->y->dtype);
     return iv_cuda_launch_each(call, &work, "contraction_any", "iv_cuda_matmul_any",
                                suffix_of(product->y->dtype), to.elements);
 }

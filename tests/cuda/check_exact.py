@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""16-bit products on the tensor cores, and conversions of all 2^32 floats, against the CPU.
+
+    python check_exact.py --library libinvar.so [--products N]
+
+Products have random sizes, odd ones too, and data of many kinds: ordinary, of all exponents, with
+infinities, NaN, zeros of both signs and subnormals. Exit 1 when a bit differs (every NaN equals
+every NaN).
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+
+import numpy
+import onnx
+from onnx import TensorProto, helper
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import invar_ctypes  # noqa: E402
+
+TYPES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
+
+
+def save(path, nodes, inputs, output):
+    graph = helper.make_graph(
+        nodes, "check",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in inputs],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, output)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+
+
+def node(op, inputs, output, **attributes):
+    return helper.make_node(op, inputs, [output], name=output, **attributes)
+
+
+def same(ours, expected):
+    """How many elements differ."""
+    left, right = ours.view(numpy.uint32), expected.view(numpy.uint32)
+    different = left != right
+    if different.any():
+        different &= ~(numpy.isnan(ours) & numpy.isnan(expected))
+    return int(different.sum())
+
+
+class Pair:
+    """A model on the device and on the CPU."""
+
+    def __init__(self, library, device, path):
+        self.device = device
+        model = library.load_model(path)
+        self.ours = model.create_session(0, device)
+        self.cpu = model.create_session(0)
+
+    def differing(self, inputs):
+        given = {name: self.device.upload(array) for name, array in inputs.items()}
+        ours = self.device.download(self.ours.run(given)["y"])
+        given = {name: self.cpu.tensor(array) for name, array in inputs.items()}
+        return same(ours, self.cpu.run(given)["y"].numpy())
+
+
+def draw(random, shape):
+    kind = random.integers(0, 4)
+    values = random.standard_normal(shape).astype(numpy.float32)
+    if kind == 1:
+        values *= numpy.exp2(random.integers(-30, 30, shape)).astype(numpy.float32)
+    if kind >= 2:
+        special = numpy.array([0.0, -0.0, 1.0, -1.0, 6e-8, -6e-8, 65504.0, 1e-40, numpy.inf,
+                               -numpy.inf, numpy.nan, 1e38], numpy.float32)
+        chosen = special[random.integers(0, 8 if kind == 2 else 12, shape)]
+        values = numpy.where(random.random(shape) < 0.05, chosen, values)
+    return values
+
+
+def check_products(library, device, folder, count):
+    total = 0
+    for name, dtype in TYPES.items():
+        path = folder / f"{name}.onnx"
+        save(path, [node("Cast", ["a"], "left", to=dtype), node("Cast", ["b"], "right", to=dtype),
+                    node("MatMul", ["left", "right"], "c"),
+                    node("Cast", ["c"], "y", to=TensorProto.FLOAT)],
+             [("a", ["batch", "m", "k"]), ("b", ["k", "n"])], ["batch", "m", "n"])
+        pair, random, different, outputs = (
+            Pair(library, device, path), numpy.random.default_rng(16), 0, 0)
+        for index in range(count):
+            m, n = (int(size) for size in random.integers(1, 150, 2))
+            k = int(random.choice([1, 7, 15, 16, 17, 100, 256, 1000, 4096]))
+            batch = int(random.integers(1, 4))
+            different += pair.differing(
+                {"a": draw(random, (batch, m, k)), "b": draw(random, (k, n))})
+            outputs += batch * m * n
+        print(f"products {name}: {count} of them, {outputs} outputs, {different} differ", flush=True)
+        total += different
+    return total
+
+
+def check_casts(library, device, folder):
+    total = 0
+    for name, dtype in TYPES.items():
+        path = folder / f"cast_{name}.onnx"
+        save(path, [node("Cast", ["x"], "narrow", to=dtype),
+                    node("Cast", ["narrow"], "y", to=TensorProto.FLOAT)], [("x", ["n"])], ["n"])
+        pair, different = Pair(library, device, path), 0
+        for start in range(0, 1 << 32, 1 << 27):
+            bits = numpy.arange(start, start + (1 << 27), dtype=numpy.uint32)
+            different += pair.differing({"x": bits.view(numpy.float32)})
+        print(f"f32 to {name} and back: 2^32 inputs, {different} differ", flush=True)
+        total += different
+    return total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--products", type=int, default=300)
+    arguments = parser.parse_args()
+    library = invar_ctypes.Library(arguments.library)
+    device = library.open_device(0)
+    with tempfile.TemporaryDirectory() as folder:
+        different = check_products(library, device, pathlib.Path(folder), arguments.products)
+        different += check_casts(library, device, pathlib.Path(folder))
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
