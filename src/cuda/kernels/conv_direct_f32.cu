@@ -97,9 +97,10 @@ IV_CUDA_KERNEL(iv_cuda_conv_f32_pack, iv_cuda_pack_weights, p) {
         for (int i = line; i < 32; i += 8) {
             channel = down + i;
             int64_t tap = iv_cuda_take(&channel, p->taps);
-            if (across + lane < p->outputs && down + i < length)
+            /* Zeros fill the rows, which are fetched 16 bytes at a time. */
+            if (across + lane < p->pitch && down + i < length)
                 p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + across +
-                          lane] = square[i][lane];
+                          lane] = across + lane < p->outputs ? square[i][lane] : 0.0f;
         }
         IV_CUDA_BARRIER();
     }
