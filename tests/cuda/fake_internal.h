@@ -172,8 +172,13 @@ bool inside(object_kind kind, uintptr_t address, size_t bytes);
 struct CUstream_st *find_stream(CUstream handle);
 /* A copy of the operation in the stream, or a node where it is captured. */
 CUresult enqueue(struct CUstream_st *stream, const operation *operation);
-/* Whether the device works now, and guarded memory can be touched. */
+/* Whether the device works now, and guarded memory can be touched: fake_guard.c. */
 void allow_device_memory(bool allowed);
+bool is_guarded(const memory *block);
+/* Gives a block its bytes, filled with a pattern. */
+void make_guarded(memory *block);
+/* Frees the bytes of any block. */
+void free_bytes(memory *block);
 /* Runs everything in the stream, or in all streams; gives the sticky result if one turned up. */
 CUresult drain(struct CUstream_st *stream);
 CUresult drain_all(void);
