@@ -97,8 +97,8 @@ typedef struct iv_session_options {
      * What cannot be recorded, or fails to be, runs one by one: iv_session_graphs says why. */
     iv_graph_mode graphs;
     /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent launch,
-     * compute capability 9.0 and later). Saves a fifth of the time between small kernels. Off by default: the blocks that wait
-     * take the room of those that work, which makes whole networks a quarter to a third slower on an H200. */
+     * compute capability 9.0 and later). Saves about a tenth of the time of small kernels. Off by default: the blocks that wait
+     * take the room of those that work, which made whole networks a fifth to two fifths slower on an H200. */
     bool dependent_launch;
     /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it: events have
      * no outputs. */

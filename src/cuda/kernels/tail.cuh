@@ -164,7 +164,7 @@ IV_CUDA_FUNCTION void iv_cuda_tail_f32x4(const iv_cuda_tail *tail, const iv_cuda
                                          float *values) {
     iv_cuda_tail_context context = {tail, place};
     if (tail->quick_count > 0) {
-        /* Straight ahead: the interpreter's jumps took longer than a product of 64 steps. */
+        /* Straight ahead, without the interpreter's jumps. */
         iv_cuda_tail_quick_step(tail, 0, place, values);
         if (tail->quick_count > 1)
             iv_cuda_tail_quick_step(tail, 1, place, values);
