@@ -6,10 +6,6 @@
 #include "cuda/compute.h"
 #include "tensor/walk.h"
 
-/* Enough blocks for every multiprocessor to be full of threads (2048 each, 256 a block) four times
- * over. */
-#define BLOCKS_PER_MULTIPROCESSOR 32
-
 void iv_cuda_work_touches(iv_cuda_work *work, const void *address, size_t bytes, bool written) {
     /* One more than there is room for is counted, and refused by the launch. */
     if (work->range_count < IV_CUDA_WORK_RANGES)
@@ -69,9 +65,7 @@ iv_status iv_cuda_call_launch(iv_call *call, const iv_cuda_work *work) {
 }
 
 unsigned iv_cuda_call_blocks(const iv_call *call, int64_t wanted) {
-    int64_t most = (int64_t)call->target->queue->stream->device->multiprocessors *
-                   BLOCKS_PER_MULTIPROCESSOR;
-    return (unsigned)(wanted < most ? wanted : most);
+    return iv_cuda_queue_blocks(call->target->queue, wanted);
 }
 
 void iv_cuda_box_fill(iv_cuda_box *box, const iv_tensor *out, int inputs,

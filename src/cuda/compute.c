@@ -36,7 +36,7 @@ iv_cuda_range iv_cuda_tensor_range(const iv_tensor *tensor, bool written) {
                            .written = written};
 }
 
-static unsigned block_count(const iv_cuda_queue *queue, int64_t wanted) {
+unsigned iv_cuda_queue_blocks(const iv_cuda_queue *queue, int64_t wanted) {
     int64_t most = (int64_t)queue->stream->device->multiprocessors * BLOCKS_PER_MULTIPROCESSOR;
     return (unsigned)(wanted < most ? wanted : most);
 }
@@ -82,7 +82,7 @@ static iv_status launch_over_elements(const iv_cuda_queue *queue, int step,
         .kind = IV_CUDA_KERNEL,
         .step = step,
         .kernel = {.kernel = kernel,
-                   .grid = {block_count(queue, (elements + PER_BLOCK - 1) / PER_BLOCK), 1, 1},
+                   .grid = {iv_cuda_queue_blocks(queue, (elements + PER_BLOCK - 1) / PER_BLOCK), 1, 1},
                    .block = {THREADS, 1, 1},
                    .parameters = parameters,
                    .range_count = range_count,
@@ -156,7 +156,7 @@ static iv_status launch_transposition(const iv_cuda_queue *queue, int step, cons
     iv_cuda_task task = {.kind = IV_CUDA_KERNEL,
                          .step = step,
                          .kernel = {.kernel = kernel,
-                                    .grid = {block_count(queue, parameters.tiles), 1, 1},
+                                    .grid = {iv_cuda_queue_blocks(queue, parameters.tiles), 1, 1},
                                     .block = {THREADS, 1, 1},
                                     .parameters = &parameters,
                                     .range_count = 2,

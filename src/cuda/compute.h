@@ -15,6 +15,9 @@
  */
 iv_cuda_range iv_cuda_tensor_range(const iv_tensor *tensor, bool written);
 
+/** As many blocks as `wanted`, but no more than fill the queue's device a few times over. */
+unsigned iv_cuda_queue_blocks(const iv_cuda_queue *queue, int64_t wanted);
+
 /** Describes a walk, whose operands are those tensors, to kernels. */
 void iv_cuda_box_of_walk(iv_cuda_box *box, const iv_walk *walk, const iv_tensor *const *operands);
 
