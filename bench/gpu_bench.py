@@ -124,6 +124,16 @@ class Peer:
         torch.cuda.synchronize()
 
 
+def winograd_share(run):
+    """How many of the kernels of a run are Winograd's, which has other roundings than the contract's chain, as "3/158"."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run()
+        torch.cuda.synchronize()
+    names = [event.name.lower() for event in profile.events()
+             if event.device_type == torch.autograd.DeviceType.CUDA]
+    return f"{sum('winograd' in name for name in names)}/{len(names)}"
+
+
 def peer_resnet(batch):
     import torchvision
 
@@ -169,7 +179,10 @@ def bench_networks(device, models, report, only, seconds):
                 torch.backends.cudnn.deterministic = False
                 sides.append((strict.run, strict.wait))
             medians = [1e3 * median for median in alternate(sides, seconds)]
-            more = f" deterministic={medians[2]:.4g}" if len(medians) > 2 else ""
+            more = ""
+            if len(medians) > 2:
+                more = (f" deterministic={medians[2]:.4g} winograd={winograd_share(peer.run)}"
+                        f" deterministic_winograd={winograd_share(strict.run)}")
             report.bench(case, medians[0], medians[1], "ms", more + ours.note())
 
 

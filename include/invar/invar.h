@@ -7,6 +7,7 @@
 #include <invar/digest.h>
 #include <invar/dtype.h>
 #include <invar/error.h>
+#include <invar/gemm.h>
 #include <invar/inspect.h>
 #include <invar/io.h>
 #include <invar/isa.h>
