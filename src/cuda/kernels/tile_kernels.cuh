@@ -1,17 +1,6 @@
 /* All shapes of tiles, as kernels of the source that includes this and defines IV_TILE_CONVOLUTION
  * and IV_TILE_SHAPE(m, n), the name of the kernel with tiles of m rows and n columns. How they are
  * chosen is in cuda/ops/tiles.c, whose table has the numbers once more. */
-#define IV_TILE_NAME IV_TILE_SHAPE(256, 128)
-#define IV_TILE_M 256
-#define IV_TILE_N 128
-#define IV_TILE_K 8
-#define IV_TILE_STAGES 3
-#define IV_TILE_ROWS 16
-#define IV_TILE_COLUMNS 8
-#define IV_TILE_LANES 8
-#define IV_TILE_BLOCKS 1
-#include "cuda/kernels/tile_kernel.cuh"
-
 #define IV_TILE_NAME IV_TILE_SHAPE(128, 256)
 #define IV_TILE_M 128
 #define IV_TILE_N 256
