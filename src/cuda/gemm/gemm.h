@@ -1,0 +1,66 @@
+/* 16-bit products on a device: from a checked product to a task.
+ *
+ * A schedule is a way to compute products: some kernels, what they can do, and how long they would
+ * take. None changes a bit, so the quickest of those that can is taken, unless the caller names
+ * one. To add a schedule: a table entry in a source of its own, and its line in gemm.c. */
+#ifndef IV_CUDA_GEMM_GEMM_H
+#define IV_CUDA_GEMM_GEMM_H
+
+#include "cuda/kernels/gemm16_parameters.h"
+#include "cuda/task.h"
+#include "gemm/check.h"
+#include "gemm/engine.h"
+
+#define IV_GEMM_WHY_BYTES 192
+/* A, B, C, bias, residual, and the groups of rows. */
+#define IV_GEMM_RANGES 6
+
+typedef struct iv_gemm_schedule {
+    const char *name;
+    /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a stream
+     * may be being captured. A device that it is not made for gets NULL and IV_OK. In the device's context. */
+    iv_status (*prepare)(iv_engine *engine, void **state, iv_error *error);
+    /** NULL is allowed. */
+    void (*release)(void *state);
+    /** Whether it can compute the plan, which has elements; if not, why not, within IV_GEMM_WHY_BYTES. `state` may be NULL. */
+    bool (*can)(const iv_engine *engine, const void *state, const iv_gemm_plan *plan, char *why);
+    /** About how many microseconds the device would take, for what it can compute. */
+    double (*cost)(const iv_engine *engine, const iv_gemm_plan *plan);
+    /** Gives the task to the queue, between iv_cuda_enter and iv_cuda_leave. Allocates nothing, and neither waits nor asks the
+     * driver anything: the stream may be being captured. */
+    iv_status (*launch)(const iv_engine *engine, const void *state, const iv_cuda_queue *queue,
+                        const iv_gemm_plan *plan, iv_error *error);
+} iv_gemm_schedule;
+
+extern const iv_gemm_schedule iv_gemm_general; /* general.c: everything */
+
+/** Loads the kernels of every schedule: sets engine->device_state, which iv_gemm_device_destroy ends. Not while this thread
+ * captures a stream. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
+iv_status iv_gemm_device_create(iv_engine *engine, iv_error *error);
+/** NULL in engine->device_state is allowed. */
+void iv_gemm_device_destroy(iv_engine *engine);
+
+/** Gives a checked product to `stream`, a CUstream of the engine's device or NULL for the legacy one, and returns at once; a
+ * product without elements of C is none. In the steady state nothing is allocated. Errors: UNSUPPORTED when the schedule that
+ * plan->gemm names cannot compute it; INVALID_ARGUMENT when there is no such schedule, or the stream is another device's;
+ * DEVICE; OUT_OF_MEMORY. */
+iv_status iv_gemm_on_device(iv_engine *engine, void *stream, const iv_gemm_plan *plan, iv_error *error);
+
+/** The name of the schedule that iv_gemm_on_device would take, or its error. */
+iv_status iv_gemm_device_choose(const iv_engine *engine, const iv_gemm_plan *plan, const char **schedule,
+                                iv_error *error);
+int iv_gemm_device_schedule_count(void);
+/** NULL when `index` is out of range. */
+const char *iv_gemm_device_schedule_name(int index);
+
+/* ---- for schedules ---- */
+
+/** What the kernels of all schedules need to know. */
+void iv_gemm16_describe(const iv_gemm_plan *plan, iv_gemm16 *parameters);
+/** The memory that a product touches; returns how many ranges there are. */
+int iv_gemm_ranges(const iv_gemm_plan *plan, iv_cuda_range ranges[IV_GEMM_RANGES]);
+/** Elements that may be read at once, 1, 2 or 8, along that one of an operand's strides that is 1: what the address, the other
+ * strides and, where a gated B is read across its columns, the way to the second half of its columns leave. */
+int iv_gemm16_width(const iv_gemm16 *product, const iv_gemm16_operand *operand);
+
+#endif
