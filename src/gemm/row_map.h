@@ -1,0 +1,34 @@
+/* Samples among the rows that a product sums over, as the groups that its chains take. See
+ * iv_row_map_create in <invar/gemm.h>. */
+#ifndef IV_GEMM_ROW_MAP_H
+#define IV_GEMM_ROW_MAP_H
+
+#include <stdint.h>
+
+#include "cuda/memory.h"
+#include "gemm/engine.h"
+
+/* One step of a chain: k from `row` to `row + count`, filled with zeros to 16. Also what kernels
+ * read, so the layout is fixed. */
+typedef struct iv_row_group {
+    int64_t row;
+    int64_t count; /* 1 to 16 */
+} iv_row_group;
+
+/* Immutable. Groups come in the order of rows, cover each row once and never hold rows of two
+ * samples; samples without rows have none. */
+struct iv_row_map {
+    uint64_t engine; /* iv_engine.number */
+    int64_t rows;
+    int64_t count;             /* of groups */
+    iv_row_group *groups;      /* `count` of them, on the host */
+    iv_cuda_memory *on_device; /* the same array, ready since before iv_row_map_create returned;
+                                  NULL without groups and for an engine on the CPU */
+};
+
+/** Groups that `length` rows of one sample take. */
+static inline int64_t iv_row_groups_of(int64_t length) {
+    return length / 16 + (length % 16 != 0);
+}
+
+#endif
