@@ -1,12 +1,11 @@
 /* Samples among the rows that a product sums over, as the groups that its chains take. See
- * iv_row_map_create in <invar/gemm.h>. */
+ * iv_row_map_create in <invar/gemm.h>. Kernels include this too. */
 #ifndef IV_GEMM_ROW_MAP_H
 #define IV_GEMM_ROW_MAP_H
 
 #include <stdint.h>
 
-#include "cuda/memory.h"
-#include "gemm/engine.h"
+#include <invar/gemm.h>
 
 /* One step of a chain: k from `row` to `row + count`, filled with zeros to 16. Also what kernels
  * read, so the layout is fixed. */
@@ -22,8 +21,8 @@ struct iv_row_map {
     int64_t rows;
     int64_t count;             /* of groups */
     iv_row_group *groups;      /* `count` of them, on the host */
-    iv_cuda_memory *on_device; /* the same array, ready since before iv_row_map_create returned;
-                                  NULL without groups and for an engine on the CPU */
+    struct iv_cuda_memory *on_device; /* the same array, there since before iv_row_map_create
+                                         returned; NULL without groups and on the CPU */
 };
 
 /** Groups that `length` rows of one sample take. */
