@@ -14,11 +14,12 @@ LAUNCH = {"num_warps": 8, "num_stages": 3}
 
 @triton.jit
 def persistent(a, b, c, m, n, k, a_row, a_column, b_row, b_column, c_row, c_column,
-               PROGRAMS: tl.constexpr, FLATTEN: tl.constexpr, TILE_M: tl.constexpr,
-               TILE_N: tl.constexpr, TILE_K: tl.constexpr, GROUP: tl.constexpr):
+               FLATTEN: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
+               TILE_K: tl.constexpr, GROUP: tl.constexpr):
     tiles_m = tl.cdiv(m, TILE_M)
     tiles_n = tl.cdiv(n, TILE_N)
-    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, PROGRAMS, flatten=FLATTEN):
+    for tile in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0),
+                         flatten=FLATTEN):
         # GROUP rows of tiles at a time, column by column: what B's tiles share is then in the L2.
         first = tile // (GROUP * tiles_n) * GROUP
         height = min(tiles_m - first, GROUP)
@@ -46,12 +47,11 @@ def matmul(a, b, c, programs=None):
         programs = torch.cuda.get_device_properties(c.device).multi_processor_count
     (m, k), n = a.shape, b.shape[1]
     tiles = triton.cdiv(m, TILE["TILE_M"]) * triton.cdiv(n, TILE["TILE_N"])
-    programs = min(programs, tiles)
     # One loop over tiles and k overlaps stores with loads, but Triton 3.6 then loads transposed
     # operands element by element.
     flatten = a.stride(1) == 1 and b.stride(0) == 1
-    persistent[(programs,)](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(),
-                            PROGRAMS=programs, FLATTEN=flatten, **TILE, **LAUNCH)
+    persistent[(min(programs, tiles),)](a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(),
+                                        FLATTEN=flatten, **TILE, **LAUNCH)
 
 
 @triton.jit
