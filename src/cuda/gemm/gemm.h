@@ -59,8 +59,11 @@ const char *iv_gemm_device_schedule_name(int index);
 void iv_gemm16_describe(const iv_gemm_plan *plan, iv_gemm16 *parameters);
 /** The memory that a product touches; returns how many ranges there are. */
 int iv_gemm_ranges(const iv_gemm_plan *plan, iv_cuda_range ranges[IV_GEMM_RANGES]);
-/** Elements that may be read at once, 1, 2 or 8, along that one of an operand's strides that is 1: what the address, the other
- * strides and, where a gated B is read across its columns, the way to the second half of its columns leave. */
+/** Whether an operand's elements are to be read along k rather than across its lines: across only if lines are side by side and
+ * k are not. */
+bool iv_gemm16_reads_along(const iv_gemm16_operand *operand);
+/** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the address, the other
+ * strides, the groups of rows and, where a gated B is read across, the way to the second half of its columns leave. */
 int iv_gemm16_width(const iv_gemm16 *product, const iv_gemm16_operand *operand);
 
 #endif

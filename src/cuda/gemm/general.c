@@ -1,0 +1,115 @@
+/* The schedule that computes every product: any strides, alignments, groups of rows, gates and
+ * epilogues. Its kernels have tiles of two sizes. */
+#include <stdio.h>
+
+#include "base/allocation.h"
+#include "base/error.h"
+#include "cuda/gemm/gemm.h"
+
+/* A size of tiles, and what it costs on an H200. */
+typedef struct tile {
+    const char *module;
+    int m, n, threads;
+    double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
+    double latency; /* … and that they take when there is none */
+} tile;
+
+static const tile tiles[] = {
+    {"gemm16_general", 128, 128, 256, 0.45, 1.0},
+    {"gemm16_general_small", 64, 64, 128, 0.17, 0.8},
+};
+#define TILES ((int)(sizeof tiles / sizeof tiles[0]))
+
+/* Kernels by tile, dtype (bf16, f16), and whether A and B are read across their lines. */
+typedef struct general_state {
+    const iv_cuda_kernel *kernels[TILES][2][2][2];
+} general_state;
+
+static iv_status prepare(iv_engine *engine, void **state, iv_error *error) {
+    general_state *made = iv_allocate_array(1, sizeof *made);
+    iv_status status = made != NULL ? IV_OK : iv_fail_memory(error, sizeof *made);
+    for (int i = 0; i < TILES * 8 && status == IV_OK; i++) {
+        int t = i / 8, is_f16 = i / 4 % 2, a_across = i / 2 % 2, b_across = i % 2;
+        char name[64];
+        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", tiles[t].module, is_f16 ? "f16" : "bf16",
+                 a_across ? "across" : "along", b_across ? "across" : "along");
+        status = iv_cuda_kernel_find(engine->cuda, tiles[t].module, name, sizeof(iv_gemm16_general),
+                                     &made->kernels[t][is_f16][a_across][b_across], error);
+    }
+    if (status == IV_OK)
+        *state = made;
+    else
+        iv_free(made);
+    return status;
+}
+
+static bool can(const iv_engine *engine, const void *state, const iv_gemm_plan *plan, char *why) {
+    return true;
+}
+
+static int64_t divide_up(int64_t value, int64_t divisor) {
+    return value / divisor + (value % divisor != 0);
+}
+
+/* Columns of C in a tile. */
+static int columns_of(const tile *tile, const iv_gemm_plan *plan) {
+    return plan->gemm->gate != IV_GATE_NONE ? tile->n / 2 : tile->n;
+}
+
+static double cost_of(const iv_engine *engine, const tile *tile, const iv_gemm_plan *plan) {
+    double count = (double)divide_up(plan->m, tile->m) * (double)divide_up(plan->n, columns_of(tile, plan)) *
+                   (double)plan->batches;
+    double each = count / engine->cuda->multiprocessors * tile->step;
+    return 4 + (double)divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
+}
+
+static const tile *quickest(const iv_engine *engine, const iv_gemm_plan *plan) {
+    const tile *best = &tiles[0];
+    for (int t = 1; t < TILES; t++) {
+        if (cost_of(engine, &tiles[t], plan) < cost_of(engine, best, plan))
+            best = &tiles[t];
+    }
+    return best;
+}
+
+static double cost(const iv_engine *engine, const iv_gemm_plan *plan) {
+    return cost_of(engine, quickest(engine, plan), plan);
+}
+
+static iv_status launch(const iv_engine *engine, const void *state, const iv_cuda_queue *queue,
+                        const iv_gemm_plan *plan, iv_error *error) {
+    const general_state *loaded = state;
+    const tile *tile = quickest(engine, plan);
+    iv_cuda_range ranges[IV_GEMM_RANGES];
+    iv_gemm16_general parameters = {
+        .row_tiles = divide_up(plan->m, tile->m),
+        .column_tiles = divide_up(plan->n, columns_of(tile, plan)),
+    };
+    iv_gemm16 *product = &parameters.product;
+    iv_gemm16_describe(plan, product);
+    /* No more than C has elements, which are all in memory. */
+    parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
+    parameters.a_width = iv_gemm16_width(product, &product->a);
+    parameters.b_width = iv_gemm16_width(product, &product->b);
+    iv_cuda_task task = {
+        .kind = IV_CUDA_KERNEL,
+        .step = -1,
+        .kernel = {.kernel = loaded->kernels[tile - tiles][plan->dtype == IV_F16][!iv_gemm16_reads_along(&product->a)]
+                                            [!iv_gemm16_reads_along(&product->b)],
+                   .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
+                   .block = {(unsigned)tile->threads, 1, 1},
+                   .parameters = &parameters,
+                   .range_count = iv_gemm_ranges(plan, ranges),
+                   .ranges = ranges},
+    };
+    return iv_cuda_launch(queue, &task, error);
+}
+
+const iv_gemm_schedule iv_gemm_general = {
+    .name = "general",
+    .prepare = prepare,
+    .release = iv_free,
+    .can = can,
+    .cost = cost,
+    .launch = launch,
+};

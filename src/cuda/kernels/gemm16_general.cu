@@ -1,0 +1,10 @@
+/* Products of f16 and bf16 matrices of any kind: tiles for large ones. */
+#define TILE_M 128
+#define TILE_N 128
+#define WARPS_M 2
+#define WARPS_N 4
+#define BLOCKS 2
+#include "cuda/kernels/gemm16_tile.cuh"
+
+LAYOUTS(iv_gemm16_general_bf16, bf16, "bf16")
+LAYOUTS(iv_gemm16_general_f16, f16, "f16")

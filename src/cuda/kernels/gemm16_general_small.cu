@@ -1,0 +1,10 @@
+/* Products of f16 and bf16 matrices of any kind: tiles for small ones, which would leave much of a device idle in large tiles. */
+#define TILE_M 64
+#define TILE_N 64
+#define WARPS_M 2
+#define WARPS_N 2
+#define BLOCKS 4
+#include "cuda/kernels/gemm16_tile.cuh"
+
+LAYOUTS(iv_gemm16_general_small_bf16, bf16, "bf16")
+LAYOUTS(iv_gemm16_general_small_f16, f16, "f16")

@@ -1,0 +1,363 @@
+/* Products of f16 and bf16 matrices of any strides, alignments and extents, a tile of C for each block.
+ *
+ * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, and BLOCKS (of a multiprocessor). Each
+ * has a kernel for each dtype and for each way in which the two operands lie in memory.
+ *
+ * Operands go through registers to shared memory, one step of KSTEP ahead, in pieces of 8 elements that lie side by side
+ * in memory if there is such a direction: along k, or across k, from line to line. (A line is a row of A or a column of B.)
+ * What is not there, a line or a k behind the last, is a zero in both operands: a zero times a NaN beside it would be NaN. A
+ * piece is read at once if the host found it aligned, else element by element.
+ *
+ * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there.
+ * Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
+#include "cuda/kernels/gemm16_epilogue.cuh"
+#include "cuda/kernels/gemm16_parameters.h"
+#include "cuda/kernels/index.cuh"
+#include "cuda/kernels/kernel.cuh"
+#include "numerics/chain.h"
+
+/* Not in PTX, which later generations run. */
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#define TENSOR_CORES 1
+#else
+#define TENSOR_CORES 0
+#endif
+
+#define KSTEP 32
+#define THREADS (WARPS_M * WARPS_N * 32)
+/* Pieces of 8 elements of a step: of an operand, and of a thread. */
+#define A_PIECES (TILE_M * KSTEP / 8)
+#define B_PIECES (TILE_N * KSTEP / 8)
+#define OWN_A (A_PIECES / THREADS)
+#define OWN_B (B_PIECES / THREADS)
+#define MOST_OWN 2
+/* Tiles of 16 x 8 of a warp. Those that are 16 rows lower belong to the next warp, so that all warps together hold a strip
+ * of C at any time. */
+#define MATRICES_M (TILE_M / WARPS_M / 16)
+#define MATRICES_N (TILE_N / WARPS_N / 8)
+#define STRIP (16 * WARPS_M)
+/* Of the strip in shared memory, in f32: threads that store pairs of neighbouring rows meet different banks. */
+#define PITCH (TILE_N + 8)
+#define STRIP_PIECES (STRIP * PITCH / 4)
+#define STEP_PIECES (2 * (A_PIECES + B_PIECES))
+#define SHARED_PIECES (STRIP_PIECES > STEP_PIECES ? STRIP_PIECES : STEP_PIECES)
+
+/* Where the block's tile lies. */
+typedef struct tile_place {
+    int64_t batch, row, column; /* the first row and column of C */
+} tile_place;
+
+/* Blocks that run at the same time share rows of A and columns of B, which the L2 cache then has: tiles are counted down
+ * strips of 8 tiles. */
+#define STRIP_TILES 8
+IV_CUDA_FUNCTION tile_place find_tile(const iv_gemm16_general *p, int64_t index) {
+    tile_place at;
+    int64_t strip = index;
+    int64_t inside = iv_cuda_take(&strip, p->row_tiles * p->column_tiles);
+    at.batch = strip;
+    strip = inside;
+    inside = iv_cuda_take(&strip, STRIP_TILES * p->column_tiles);
+    const int64_t first = strip * STRIP_TILES, left = p->row_tiles - first;
+    int64_t column = inside;
+    at.row = (first + iv_cuda_take(&column, left < STRIP_TILES ? left : STRIP_TILES)) * TILE_M;
+    at.column = column * (p->product.gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N);
+    return at;
+}
+
+/* ---- from memory to registers ---- */
+
+/* A thread's pieces of an operand: the same lines in every step. */
+typedef struct reader {
+    const uint16_t *line[MOST_OWN]; /* where k is 0, of the first line */
+    int lines[MOST_OWN];            /* how many there are: 0 or 1 along k, 0 to 8 across */
+    int k[MOST_OWN];                /* of the piece's first element, in a step */
+    bool all;                       /* every piece is complete as far as lines go, and read at once */
+} reader;
+
+/* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line along k, or `tile` / 8 in a
+ * row of lines. */
+IV_CUDA_FUNCTION int piece_line(int piece, bool along, int tile) {
+    return along ? piece / (KSTEP / 8) : piece % (tile / 8) * 8;
+}
+IV_CUDA_FUNCTION int piece_k(int piece, bool along, int tile) {
+    return along ? piece % (KSTEP / 8) * 8 : piece / (tile / 8);
+}
+
+IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const tile_place *tile) {
+    const iv_gemm16_operand *a = &p->product.a;
+    reader made;
+    made.all = p->a_width == 8;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < OWN_A; i++) {
+        const int piece = (int)threadIdx.x + i * THREADS;
+        const int64_t row = tile->row + piece_line(piece, along, TILE_M), left = p->product.k > 0 ? p->product.m - row : 0;
+        made.lines[i] = left <= 0 ? 0 : along ? 1 : left > 8 ? 8 : (int)left;
+        made.k[i] = piece_k(piece, along, TILE_M);
+        made.line[i] = a->data + (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
+        made.all = made.all && made.lines[i] == (along ? 1 : 8);
+    }
+    return made;
+}
+
+IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const tile_place *tile) {
+    const iv_gemm16_operand *b = &p->product.b;
+    reader made;
+    made.all = p->b_width == 8;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < OWN_B; i++) {
+        const int piece = (int)threadIdx.x + i * THREADS, line = piece_line(piece, along, TILE_N);
+        int64_t left, column = iv_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
+        const bool inside = line % 8 < left && p->product.k > 0;
+        made.lines[i] = !inside ? 0 : along ? 1 : (int)left;
+        made.k[i] = piece_k(piece, along, TILE_N);
+        made.line[i] = b->data + (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride : 0);
+        made.all = made.all && made.lines[i] == (along ? 1 : 8);
+    }
+    return made;
+}
+
+/* The first `count` of 8 elements `stride` apart, and zeros. */
+IV_CUDA_FUNCTION iv_cuda_16_bytes read_elements(const uint16_t *from, int64_t stride, int count, int width) {
+    iv_cuda_16_bytes all;
+    uint32_t words[4];
+    if (count == 8 && width == 8)
+        return *(const iv_cuda_16_bytes *)(const void *)from;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < 4; i++) {
+        if (count == 8 && width == 2) {
+            words[i] = ((const uint32_t *)(const void *)from)[i];
+        } else {
+            const uint32_t low = 2 * i < count ? from[2 * i * stride] : 0;
+            const uint32_t high = 2 * i + 1 < count ? from[(2 * i + 1) * stride] : 0;
+            words[i] = low | high << 16;
+        }
+    }
+    all.low = words[0] | (uint64_t)words[1] << 32;
+    all.high = words[2] | (uint64_t)words[3] << 32;
+    return all;
+}
+
+/* A piece of a step. Groups of a row map begin anywhere and end early. */
+IV_CUDA_FUNCTION iv_cuda_16_bytes read_piece(const iv_gemm16 *p, const reader *reader, int i, bool along, int64_t k_stride,
+                                             int64_t step, int width) {
+    const int64_t k = step * KSTEP + reader->k[i];
+    int64_t first = k, left = p->k - k;
+    if (p->groups) {
+        const int64_t group = k / 16;
+        const int inside = (int)(k % 16);
+        left = 0;
+        if (group < p->group_count) {
+            first = p->groups[group].row + inside;
+            left = p->groups[group].count - inside;
+        }
+    }
+    const int there = left <= 0 ? 0 : left > 8 ? 8 : (int)left;
+    const int count = along ? (reader->lines[i] != 0 ? there : 0) : (there != 0 ? reader->lines[i] : 0);
+    return read_elements(reader->line[i] + (count != 0 ? first : 0) * k_stride, along ? k_stride : 1, count, width);
+}
+
+#define READ(own, pieces, operand, along, width)                                                                       \
+    do {                                                                                                               \
+        const int64_t k_stride = p->product.operand.k_stride;                                                          \
+        if (whole && operand.all) {                                                                                    \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < own; i++)                                                                              \
+                pieces[i] = *(const iv_cuda_16_bytes *)(const void *)(operand.line[i] +                                \
+                                                                      (ahead * KSTEP + operand.k[i]) * k_stride);      \
+        } else {                                                                                                       \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < own; i++)                                                                              \
+                pieces[i] = read_piece(&p->product, &operand, i, along, k_stride, ahead, width);                       \
+        }                                                                                                              \
+    } while (0)
+
+/* ---- in shared memory ---- */
+
+/* The place of 8 elements along k of a line, or of 8 lines of one k: pieces of neighbouring lines, or k, are in different banks
+ * when eight of them are fetched at once or put there. */
+IV_CUDA_FUNCTION int along_place(int line, int eight) {
+    return line * (KSTEP / 8) + (eight ^ (line >> 1 & 3));
+}
+IV_CUDA_FUNCTION int across_place(int k, int eight, int tile) {
+    return k * (tile / 8) + (eight ^ (k & 7));
+}
+IV_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
+    return along ? along_place(line, k / 8) : across_place(k, line / 8, tile);
+}
+
+#define STORE(own, pieces, to, along, tile)                                                                            \
+    do {                                                                                                               \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < own; i++) {                                                                                \
+            const int piece = (int)threadIdx.x + i * THREADS;                                                          \
+            (to)[place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile)] = pieces[i];         \
+        }                                                                                                              \
+    } while (0)
+
+/* ---- a step ---- */
+
+#if TENSOR_CORES
+/* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `across` turns each. */
+IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_cuda_16_bytes *row, bool across) {
+    const uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    if (across)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+                     : "r"(address)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
+                     : "r"(address)
+                     : "memory");
+}
+
+#define MULTIPLY(type, sums, a, b)                                                                                     \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, "                         \
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                                              \
+                 : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                  \
+                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
+
+/* Of A a fragment is the 8 x 8 of rows 0 and k 0, rows 8, k 8, both; of B those of k 0 and k 8, for two tiles. A group behind
+ * the last is all zeros, which leaves every sum as a step has left it. */
+#define COMPUTE(suffix, type, a_along, b_along)                                                                        \
+    do {                                                                                                               \
+        const int eight = lane / 8, row = lane % 8;                                                                    \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int k = 0; k < KSTEP; k += 16) {                                                                          \
+            uint32_t a[MATRICES_M][4], b[MATRICES_N / 2][4];                                                           \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < MATRICES_M; i++) {                                                                     \
+                const int line = (i * WARPS_M + warp_m) * 16 + eight % 2 * 8, at = k + eight / 2 * 8;                  \
+                fetch_matrices(a[i],                                                                                   \
+                               a_tile + (a_along ? along_place(line + row, at / 8)                                     \
+                                                 : across_place(at + row, line / 8, TILE_M)),                          \
+                               !a_along);                                                                              \
+            }                                                                                                          \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < MATRICES_N / 2; j++) {                                                                 \
+                const int line = warp_n * (TILE_N / WARPS_N) + j * 16 + eight / 2 * 8, at = k + eight % 2 * 8;         \
+                fetch_matrices(b[j],                                                                                   \
+                               b_tile + (b_along ? along_place(line + row, at / 8)                                     \
+                                                 : across_place(at + row, line / 8, TILE_N)),                          \
+                               !b_along);                                                                              \
+            }                                                                                                          \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < MATRICES_M; i++) {                                                                     \
+                IV_CUDA_UNROLL                                                                                         \
+                for (int j = 0; j < MATRICES_N; j++)                                                                   \
+                    MULTIPLY(type, sums[i][j], a[i], b[j / 2] + j % 2 * 2);                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#else
+/* An element of a tile in shared memory. */
+IV_CUDA_FUNCTION uint16_t element(const iv_cuda_16_bytes *tile_data, int line, int k, bool along, int tile) {
+    return ((const uint16_t *)(const void *)&tile_data[place(line, k, along, tile)])[along ? k % 8 : line % 8];
+}
+
+#define COMPUTE(suffix, type, a_along, b_along)                                                                        \
+    do {                                                                                                               \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++) {                                                        \
+            const int line = ELEMENT_LINE(i), column = ELEMENT_COLUMN(i);                                              \
+            if (tile.row + line >= p->product.m ||                                                                     \
+                tile.column + iv_gemm16_c_column(p->product.gate, column) >= p->product.n)                             \
+                continue;                                                                                              \
+            IV_CUDA_KEEP_LOOP                                                                                          \
+            for (int k = 0; k < KSTEP && step * 2 + k / 16 < p->product.group_count; k += 16) {                        \
+                uint16_t a[16], b[16];                                                                                 \
+                for (int l = 0; l < 16; l++) {                                                                         \
+                    a[l] = element(a_tile, line, k + l, a_along, TILE_M);                                              \
+                    b[l] = element(b_tile, column, k + l, b_along, TILE_N);                                            \
+                }                                                                                                      \
+                sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] =                                                  \
+                    iv_chain16_step_##suffix(a, b, sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4]);               \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+#endif
+
+/* Where element `i` of a thread's sums is in the block's tile. */
+#define ELEMENT_LINE(i) (((i) / 4 / MATRICES_N * WARPS_M + warp_m) * 16 + (i) % 4 / 2 * 8 + lane / 4)
+#define ELEMENT_COLUMN(i) (warp_n * (TILE_N / WARPS_N) + (i) / 4 % MATRICES_N * 8 + lane % 4 * 2 + (i) % 2)
+
+/* ---- the kernels ---- */
+
+#define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
+    IV_CUDA_KERNEL_BOUNDED(name, iv_gemm16_general, p, THREADS, BLOCKS) {                                              \
+        IV_CUDA_SHARED iv_cuda_16_bytes shared[SHARED_PIECES];                                                         \
+        const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \
+        const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;                                                    \
+        const int64_t steps = (p->product.group_count + 1) / 2;                                                        \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {                                       \
+            const tile_place tile = find_tile(p, index);                                                               \
+            const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
+            iv_cuda_16_bytes a_pieces[OWN_A], b_pieces[OWN_B];                                                         \
+            float sums[MATRICES_M][MATRICES_N][4];                                                                     \
+            BEGIN();                                                                                                   \
+            IV_CUDA_KEEP_LOOP                                                                                          \
+            for (int64_t ahead = 0; ahead <= steps; ahead++) {                                                         \
+                const bool whole = !p->product.groups && (ahead + 1) * KSTEP <= p->product.k;                          \
+                if (ahead < steps) {                                                                                   \
+                    READ(OWN_A, a_pieces, a, a_along, p->a_width);                                                     \
+                    READ(OWN_B, b_pieces, b, b_along, p->b_width);                                                     \
+                }                                                                                                      \
+                if (ahead > 0) {                                                                                       \
+                    const int64_t step = ahead - 1;                                                                    \
+                    const iv_cuda_16_bytes *a_tile = shared + step % 2 * (A_PIECES + B_PIECES);                        \
+                    const iv_cuda_16_bytes *b_tile = a_tile + A_PIECES;                                                \
+                    COMPUTE(suffix, type, a_along, b_along);                                                           \
+                }                                                                                                      \
+                if (ahead < steps) {                                                                                   \
+                    iv_cuda_16_bytes *to = shared + ahead % 2 * (A_PIECES + B_PIECES);                                 \
+                    STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                       \
+                    STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                            \
+                }                                                                                                      \
+                IV_CUDA_BARRIER();                                                                                     \
+            }                                                                                                          \
+            FINISH();                                                                                                  \
+        }                                                                                                              \
+    }
+
+#define EACH_SUM                                                                                                       \
+    IV_CUDA_UNROLL                                                                                                     \
+    for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++)
+
+/* Chains begin with +0, or with C, which has no gates then. */
+#define BEGIN()                                                                                                        \
+    do {                                                                                                               \
+        EACH_SUM                                                                                                       \
+            sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] = 0.0f;                                                \
+        if (p->product.c.accumulate) {                                                                                 \
+            EACH_SUM                                                                                                   \
+                sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] = iv_gemm16_beginning(                             \
+                    &p->product, tile.batch, tile.row + ELEMENT_LINE(i), tile.column + ELEMENT_COLUMN(i));             \
+        }                                                                                                              \
+    } while (0)
+
+/* Strip by strip through shared memory. */
+#define FINISH()                                                                                                       \
+    do {                                                                                                               \
+        float *chains = (float *)(void *)shared;                                                                       \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int strip = 0; strip < MATRICES_M; strip++) {                                                             \
+            EACH_SUM {                                                                                                 \
+                if (i / 4 / MATRICES_N == strip)                                                                       \
+                    chains[(ELEMENT_LINE(i) - strip * STRIP) * PITCH + ELEMENT_COLUMN(i)] =                            \
+                        sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4];                                           \
+            }                                                                                                          \
+            IV_CUDA_BARRIER();                                                                                         \
+            iv_gemm16_finish_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,               \
+                                  p->product.gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH,                \
+                                  (int)threadIdx.x, THREADS);                                                          \
+            IV_CUDA_BARRIER();                                                                                         \
+        }                                                                                                              \
+    } while (0)
+
+#define LAYOUTS(name, suffix, type)                                                                                    \
+    PRODUCT(name##_along_along, suffix, type, true, true)                                                              \
+    PRODUCT(name##_along_across, suffix, type, true, false)                                                            \
+    PRODUCT(name##_across_along, suffix, type, false, true)                                                            \
+    PRODUCT(name##_across_across, suffix, type, false, false)
