@@ -24,6 +24,9 @@ IV_CUDA_CALL(cuMemAlloc, 3020, (CUdeviceptr * address, size_t bytes))
 IV_CUDA_CALL(cuMemFree, 3020, (CUdeviceptr address))
 IV_CUDA_CALL(cuMemHostAlloc, 2020, (void **block, size_t bytes, unsigned int flags))
 IV_CUDA_CALL(cuMemFreeHost, 2000, (void *block))
+IV_CUDA_CALL(cuPointerGetAttributes, 7000,
+             (unsigned int count, CUpointer_attribute *attributes, void **values,
+              CUdeviceptr address))
 IV_CUDA_CALL(cuMemcpyHtoDAsync, 3020,
              (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 IV_CUDA_CALL(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))

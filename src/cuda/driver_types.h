@@ -26,6 +26,7 @@ typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
 typedef int CUjit_option;
 typedef int CUmemorytype;
+typedef int CUpointer_attribute;
 typedef int CUstreamCaptureMode;
 typedef int CUdriverProcAddressQueryResult;
 typedef unsigned long long cuuint64_t;

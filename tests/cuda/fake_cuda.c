@@ -654,6 +654,26 @@ CUresult cuMemFreeHost(void *block) {
     return finish(result != CUDA_SUCCESS ? result : freed);
 }
 
+/* Memory that the driver does not know, the process's own, has a type of 0 and no device. */
+CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes, void **values,
+                                CUdeviceptr address) {
+    START("%u, %#llx", count, address);
+    const memory *block = find_block(MEMORY, (uintptr_t)address, 1);
+    if (block == NULL)
+        block = find_block(HOST_MEMORY, (uintptr_t)address, 1);
+    for (unsigned int i = 0; i < count; i++) {
+        if (attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+            *(unsigned *)values[i] = block == NULL                  ? 0
+                                     : block->object.kind == MEMORY ? CU_MEMORYTYPE_DEVICE
+                                                                    : CU_MEMORYTYPE_HOST;
+        else if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+            *(int *)values[i] = block != NULL ? block->object.context->device : -2;
+        else
+            return finish(CUDA_ERROR_INVALID_VALUE);
+    }
+    return finish(CUDA_SUCCESS);
+}
+
 /* ---- modules ---- */
 
 /* Whether a cubin, which is an ELF file, defines the function. */
