@@ -205,9 +205,10 @@ static void test_losses(void **unused) {
     static const struct {
         int rank;
         int64_t dims[4];
-    } shapes[] = {{2, {5, 7}}, {4, {2, 3, 4, 5}}, {2, {300, 2}}, {2, {3, 1500}}, {2, {0, 3}}};
+    } shapes[] = {{2, {5, 7}},    {4, {2, 3, 4, 5}}, {2, {300, 2}}, {2, {3, 1500}},
+                  {2, {0, 3}},    {2, {33, 100}},    {3, {2, 1, 9}}, {2, {2, 1024}}};
     setting setting = set_up();
-    for (int s = 0; s < 5; s++) {
+    for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 24; variant++) {
             iv_dtype dtype = float_types[variant % 4];
             bool softmax = variant % 3 != 0, weighted = variant % 5 == 0;

@@ -1,5 +1,6 @@
 /* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss by the formulas of ops/losses.c, and Det by
- * that of ops/determinant.c. Threads meet at every IV_CUDA_BARRIER. */
+ * that of ops/determinant.c. Teams take targets of few classes and blocks those of many. Threads meet
+ * at every IV_CUDA_BARRIER. */
 #include "cuda/kernels/losses_parameters.h"
 #include "cuda/kernels/rows.cuh"
 #include "numerics/elementary.h"
@@ -49,7 +50,29 @@ IV_CUDA_FUNCTION int64_t target_of(const iv_cuda_losses *p, int64_t row) {
                                 target >= 0 ? score_##suffix(p, scores, target) : 0);              \
         }                                                                                          \
     }                                                                                              \
-    IV_CUDA_KERNEL_BOUNDED(iv_cuda_losses_entropy_##suffix, iv_cuda_losses, p, 1024, 1) {          \
+    IV_CUDA_FUNCTION void store_entropy_##suffix(const iv_cuda_losses *p, int64_t row,             \
+                                                 const char *scores, real highest, real sum) {     \
+        int64_t target = target_of(p, row);                                                        \
+        real shifted = target >= 0 ? score_##suffix(p, scores, target) - highest : 0;              \
+        store_loss_##suffix(p, row, target, shifted - iv_log_##real_suffix(sum));                  \
+    }                                                                                              \
+    IV_CUDA_KERNEL(iv_cuda_losses_entropy_team_##suffix, iv_cuda_losses, p) {                      \
+        IV_CUDA_TEAMS(&p->rows) {                                                                  \
+            bool there = base + threadIdx.x / (unsigned)team < p->rows.count;                      \
+            IV_CUDA_TEAM_ROW(&p->rows);                                                            \
+            const char *scores = IV_CUDA_ROW_FIRST(&p->rows, IV_CUDA_ROW_IN, row);                 \
+            real values[IV_CUDA_TEAM_VALUES], highest, sum;                                        \
+            IV_CUDA_TEAM_EACH(i, at) {                                                             \
+                values[i] = score_##suffix(p, scores, at);                                         \
+            }                                                                                      \
+            IV_CUDA_TEAM_REDUCE(highest, MAX, MAX, real, real_suffix, values[i]);                  \
+            IV_CUDA_TEAM_REDUCE(sum, SUM, SUM, real, real_suffix,                                  \
+                                iv_exp_##real_suffix(values[i] - highest));                        \
+            if (t == 0 && there)                                                                   \
+                store_entropy_##suffix(p, row, scores, highest, sum);                              \
+        }                                                                                          \
+    }                                                                                              \
+    IV_CUDA_KERNEL_BOUNDED(iv_cuda_losses_entropy_block_##suffix, iv_cuda_losses, p, 1024, 1) {    \
         IV_CUDA_SHARED real lanes[IV_CUDA_WAVES * IV_CUDA_WAVE];                                   \
         IV_CUDA_SHARED real parts[IV_CUDA_WAVES];                                                  \
         int64_t length = p->rows.length, begin = 0;                                                \
@@ -60,11 +83,8 @@ IV_CUDA_FUNCTION int64_t target_of(const iv_cuda_losses *p, int64_t row) {
                                  score_##suffix(p, scores, at));                                   \
             IV_CUDA_BLOCK_REDUCE(sum, SUM, SUM, real, real_suffix, begin, length,                  \
                                  iv_exp_##real_suffix(score_##suffix(p, scores, at) - highest));   \
-            if (threadIdx.x == 0) {                                                                \
-                int64_t target = target_of(p, row);                                                \
-                real shifted = target >= 0 ? score_##suffix(p, scores, target) - highest : 0;      \
-                store_loss_##suffix(p, row, target, shifted - iv_log_##real_suffix(sum));          \
-            }                                                                                      \
+            if (threadIdx.x == 0)                                                                  \
+                store_entropy_##suffix(p, row, scores, highest, sum);                              \
         }                                                                                          \
     }                                                                                              \
     IV_CUDA_KERNEL(iv_cuda_losses_total_##suffix, iv_cuda_loss_total, p) {                         \

@@ -1,4 +1,5 @@
 /* NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss and Det. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cuda/kernels/losses_parameters.h"
@@ -61,11 +62,16 @@ static iv_status launch_each_loss(iv_call *call, iv_cuda_losses *parameters, boo
     if (!softmax)
         return iv_cuda_launch_each(call, &work, "losses", "iv_cuda_losses_likelihood", suffix,
                                    parameters->rows.count);
-    char name[64] = "iv_cuda_losses_entropy_";
-    strcat(name, suffix);
+    iv_cuda_rows *rows = &parameters->rows;
+    bool team = iv_cuda_rows_are_short(rows);
+    char name[64];
+    snprintf(name, sizeof name, "iv_cuda_losses_entropy_%s_%s", team ? "team" : "block", suffix);
     work.module = "losses";
     work.kernel = name;
-    iv_cuda_rows_grid_long(call, &parameters->rows, parameters->rows.count, &work);
+    if (team)
+        iv_cuda_rows_grid_short(call, rows, &work);
+    else
+        iv_cuda_rows_grid_long(call, rows, rows->count, &work);
     return iv_cuda_call_launch(call, &work);
 }
 
