@@ -8,66 +8,87 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
+#include "coroutine.h"
 #include "host_words.h"
 
 host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-#define STACK_BYTES (64 * 1024)
 #define MOST_THREADS 1024
+#define STACK_BYTES (64 * 1024)
+/* Stacks at multiples of a power of 2 would share the same few lines of the caches. */
+#define STACK_STEP (STACK_BYTES + 9 * 64)
 
 static struct {
-    ucontext_t scheduler, threads[MOST_THREADS];
-    char *stacks;
-    bool finished[MOST_THREADS];
+    coroutine scheduler, threads[MOST_THREADS];
+    char *stacks; /* kept from grid to grid */
+    unsigned stack_count;
+    unsigned exchanges[MOST_THREADS];
     void (*body)(const void *parameters);
     const void *parameters;
     unsigned current;
-    bool waits; /* the thread has come to a barrier, not to its end */
+    unsigned waiting; /* how many threads have come to the barrier that the block runs up to */
 } block_state;
 
-void host_barrier(void) {
-    unsigned thread = block_state.current;
-    block_state.waits = true;
-    swapcontext(&block_state.threads[thread], &block_state.scheduler);
+static void start_thread(unsigned thread) {
+    block_state.current = thread;
+    threadIdx = (host_dimensions){thread, 0, 0};
 }
 
+/* Between two barriers threads run in descending order. All threads must meet at each barrier. */
+void host_barrier(void) {
+    unsigned thread = block_state.current, next = thread > 0 ? thread - 1 : blockDim.x - 1;
+    block_state.waiting++;
+    if (thread == 0 && block_state.waiting != blockDim.x)
+        abort();
+    if (thread == 0)
+        block_state.waiting = 0;
+    start_thread(next);
+    if (next != thread)
+        coroutine_switch(&block_state.threads[thread], &block_state.threads[next]);
+}
+
+/* Exchanges take places that alternate: whoever writes to one again has met all others at the barrier of the exchange
+ * between, which they came to after reading. */
 void host_exchange(void *value, size_t bytes, unsigned source) {
-    static uint64_t given[MOST_THREADS];
-    memcpy(&given[block_state.current], value, bytes);
+    static uint64_t given[2][MOST_THREADS];
+    unsigned thread = block_state.current, place = block_state.exchanges[thread]++ % 2;
+    memcpy(&given[place][thread], value, bytes);
     host_barrier();
-    memcpy(value, &given[source], bytes);
-    host_barrier();
+    memcpy(value, &given[place][source], bytes);
 }
 
 static void run_thread(void) {
     block_state.body(block_state.parameters);
-    block_state.waits = false;
+    unsigned thread = block_state.current;
+    if (block_state.waiting != 0)
+        abort();
+    if (thread > 0)
+        start_thread(thread - 1);
+    coroutine_switch(&block_state.threads[thread],
+                     thread > 0 ? &block_state.threads[thread - 1] : &block_state.scheduler);
+    abort(); /* nobody comes back */
 }
 
-/* Between two barriers threads run in descending order. All threads must meet at each barrier. */
 static void run_block_with_barriers(unsigned count) {
     for (unsigned thread = 0; thread < count; thread++) {
-        getcontext(&block_state.threads[thread]);
-        block_state.threads[thread].uc_stack.ss_sp =
-            block_state.stacks + (size_t)thread * STACK_BYTES;
-        block_state.threads[thread].uc_stack.ss_size = STACK_BYTES;
-        block_state.threads[thread].uc_link = &block_state.scheduler;
-        makecontext(&block_state.threads[thread], run_thread, 0);
+        block_state.exchanges[thread] = 0;
+        coroutine_prepare(&block_state.threads[thread], run_thread,
+                          block_state.stacks + (size_t)thread * STACK_STEP, STACK_BYTES);
     }
-    for (bool all_wait = true; all_wait;) {
-        unsigned waiting = 0;
-        for (unsigned thread = count; thread-- > 0;) {
-            threadIdx = (host_dimensions){thread, 0, 0};
-            block_state.current = thread;
-            swapcontext(&block_state.scheduler, &block_state.threads[thread]);
-            waiting += block_state.waits;
-        }
-        if (waiting != 0 && waiting != count)
-            abort();
-        all_wait = waiting > 0;
-    }
+    block_state.waiting = 0;
+    start_thread(count - 1);
+    coroutine_switch(&block_state.scheduler, &block_state.threads[count - 1]);
+}
+
+static void make_stacks(unsigned count) {
+    if (count <= block_state.stack_count)
+        return;
+    free(block_state.stacks);
+    block_state.stacks = malloc((size_t)count * STACK_STEP);
+    if (block_state.stacks == NULL)
+        abort();
+    block_state.stack_count = count;
 }
 
 void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers,
@@ -79,7 +100,7 @@ void host_run_grid(void (*body)(const void *parameters), const void *parameters,
     block_state.body = body;
     block_state.parameters = parameters;
     if (barriers)
-        block_state.stacks = malloc((size_t)block[0] * STACK_BYTES);
+        make_stacks(block[0]);
     for (unsigned index = grid[0]; index-- > 0;) {
         blockIdx = (host_dimensions){index, 0, 0};
         for (unsigned thread = 0; thread < block[0] && !barriers; thread++) {
@@ -89,8 +110,6 @@ void host_run_grid(void (*body)(const void *parameters), const void *parameters,
         if (barriers)
             run_block_with_barriers(block[0]);
     }
-    free(block_state.stacks);
-    block_state.stacks = NULL;
 }
 
 static struct {
