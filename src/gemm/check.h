@@ -27,10 +27,10 @@ typedef struct iv_gemm_range {
 typedef struct iv_gemm_plan {
     const iv_gemm *gemm; /* a, b, c as given, with addresses where they have elements */
     int64_t m, n, k, batches;
-    int64_t columns;           /* of B: n, or 2n with a gate */
-    iv_dtype dtype;            /* of A and B */
-    bool is_empty;             /* C has no element: nothing to do */
-    iv_gemm_epilogue epilogue; /* with no bias or residual where none was given */
+    int64_t columns;            /* of B: n, or 2n with a gate */
+    iv_dtype dtype;             /* of A and B */
+    bool is_empty;              /* C has no element: nothing to do */
+    iv_gemm_epilogue epilogue;  /* with no bias or residual where none was given */
     int64_t group_count;        /* steps of each chain, with and without a row map */
     const iv_row_group *groups; /* of the row map, on the host; NULL without a map */
     CUdeviceptr device_groups;  /* on the device; 0 without a map or groups, and on the CPU */

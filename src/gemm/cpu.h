@@ -12,7 +12,7 @@ void iv_gemm_scratch_destroy(iv_gemm_scratch *scratch);
 
 /* The schedules of a CPU: "chain" is the fast one, "definition" the plain loops that define it. */
 int iv_gemm_cpu_schedule_count(void);
-/** Static storage; `index` is in range. */
+/** Static storage; NULL when `index` is out of range. */
 const char *iv_gemm_cpu_schedule_name(int index);
 
 /** The schedule that iv_gemm_on_cpu takes. */

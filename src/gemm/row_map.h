@@ -19,8 +19,8 @@ typedef struct iv_row_group {
 struct iv_row_map {
     uint64_t engine; /* iv_engine.number */
     int64_t rows;
-    int64_t count;             /* of groups */
-    iv_row_group *groups;      /* `count` of them, on the host */
+    int64_t count;                    /* of groups */
+    iv_row_group *groups;             /* `count` of them, on the host */
     struct iv_cuda_memory *on_device; /* the same array, there since before iv_row_map_create
                                          returned; NULL without groups and on the CPU */
 };
