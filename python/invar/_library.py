@@ -1,0 +1,199 @@
+"""libinvar through ctypes: finding it, its functions, its errors.
+
+Nothing is opened when the package is imported. The first call that needs the library opens it, and
+says what is missing and what to do if it cannot.
+"""
+
+import ctypes
+import os
+import threading
+
+# include/invar/{dtype,error,isa,gemm}.h: the numbers are part of the binary interface.
+DTYPE_NUMBERS = {"f16": 10, "bf16": 11, "f32": 12}
+DTYPE_NAMES = {number: name for name, number in DTYPE_NUMBERS.items()}
+ISA_NUMBERS = {"best": 0, "scalar": 1, "avx2": 2, "avx512": 3}
+ACTIVATION_NUMBERS = {None: 0, "none": 0, "relu": 1, "silu": 2, "gelu": 3, "gelu_tanh": 4}
+GATE_NUMBERS = {None: 0, "none": 0, "stacked": 1, "interleaved": 2}
+MESSAGE_BYTES = 2048
+
+VARIABLE = "INVAR_LIBRARY"
+# The name that the loader knows carries the version of the binary interface; the other is a
+# development installation's.
+LOADER_NAMES = ("libinvar.so.0", "libinvar.so")
+
+_POINTER = ctypes.c_void_p
+_INT = ctypes.c_int
+_TEXT = ctypes.c_char_p
+_INT64 = ctypes.c_int64
+_OUT = ctypes.POINTER(ctypes.c_void_p)
+
+
+class Error(Exception):
+    """A call failed; the text says what is wrong and what to do. `status` is the library's name of
+    the kind of failure, such as "shape", or None when the library was not reached."""
+
+    def __init__(self, message, status=None):
+        super().__init__(message)
+        self.status = status
+
+
+class ErrorReport(ctypes.Structure):
+    """iv_error."""
+
+    _fields_ = [("status", _INT), ("message", ctypes.c_char * MESSAGE_BYTES)]
+
+
+class EngineOptions(ctypes.Structure):
+    """iv_engine_options."""
+
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("device", _POINTER),
+        ("threads", _INT),
+        ("isa", _INT),
+    ]
+
+
+class Matrix(ctypes.Structure):
+    """iv_matrix."""
+
+    _fields_ = [
+        ("dtype", _INT),
+        ("data", _POINTER),
+        ("rows", _INT64),
+        ("columns", _INT64),
+        ("row_stride", _INT64),
+        ("column_stride", _INT64),
+        ("batch_stride", _INT64),
+    ]
+
+
+class Gemm(ctypes.Structure):
+    """iv_gemm."""
+
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("a", Matrix),
+        ("b", Matrix),
+        ("c", Matrix),
+        ("batches", _INT64),
+        ("scale", ctypes.c_float),
+        ("bias", Matrix),
+        ("activation", _INT),
+        ("gate", _INT),
+        ("residual", Matrix),
+        ("accumulate", ctypes.c_bool),
+        ("rows", _POINTER),
+        ("schedule", _TEXT),
+    ]
+
+
+# name: (result, arguments). With FALLIBLE the result is a status, and the last argument, which is
+# not listed, is an error report.
+FALLIBLE = object()
+FUNCTIONS = {
+    "iv_version": (_TEXT, []),
+    "iv_numerics_version": (_INT, []),
+    "iv_status_name": (_TEXT, [_INT]),
+    "iv_device_open": (FALLIBLE, [_POINTER, _INT, _OUT]),
+    "iv_device_release": (None, [_POINTER]),
+    "iv_device_name": (_TEXT, [_POINTER]),
+    "iv_engine_create": (FALLIBLE, [ctypes.POINTER(EngineOptions), _OUT]),
+    "iv_engine_destroy": (None, [_POINTER]),
+    # The product is passed as packed bytes: see _engine.py.
+    "iv_gemm_run": (FALLIBLE, [_POINTER, _POINTER, _TEXT]),
+    "iv_gemm_choose": (FALLIBLE, [_POINTER, _TEXT, ctypes.POINTER(_TEXT)]),
+    "iv_gemm_schedule_count": (_INT, [_POINTER]),
+    "iv_gemm_schedule_name": (_TEXT, [_POINTER, _INT]),
+    "iv_row_map_create": (FALLIBLE, [_POINTER, _INT64, ctypes.POINTER(_INT64), _OUT]),
+    "iv_row_map_release": (None, [_POINTER]),
+    "iv_row_map_rows": (_INT64, [_POINTER]),
+}
+
+
+class Library:
+    """The functions of an opened libinvar, as attributes under their own names. Fallible ones
+    return a status; `check` turns it into an exception."""
+
+    def __init__(self, path):
+        self.path = path
+        loaded = ctypes.CDLL(path)
+        for name, (result, arguments) in FUNCTIONS.items():
+            try:
+                function = getattr(loaded, name)
+            except AttributeError:
+                raise Error(
+                    f"{path} has no function {name}: it is not Invar's library, or older than this "
+                    "package; install the library and the package of one release"
+                ) from None
+            fallible = result is FALLIBLE
+            function.restype = _INT if fallible else result
+            function.argtypes = arguments + [_POINTER] if fallible else arguments
+            setattr(self, name, function)
+
+    def check(self, status, report):
+        """Raises what a failed call reported."""
+        if status:
+            name = self.iv_status_name(status).decode()
+            raise Error(report.message.decode("utf-8", "replace"), name)
+
+
+_lock = threading.Lock()
+_library = None
+
+
+def _open(path):
+    try:
+        return Library(path)
+    except OSError as failure:
+        raise Error(f"Invar's library cannot be opened: {failure}") from None
+
+
+def _find():
+    named = os.environ.get(VARIABLE)
+    if named:
+        return _open(named)
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libinvar.so")
+    if os.path.exists(beside):
+        return _open(beside)
+    for name in LOADER_NAMES:
+        try:
+            return Library(name)
+        except OSError:
+            continue
+    raise Error(
+        f"Invar's library was not found: {VARIABLE} is not set, there is no {beside}, and the "
+        f"system's loader knows neither {' nor '.join(LOADER_NAMES)}. Build it with CMake and "
+        f"install it, or set {VARIABLE} to the path of libinvar.so"
+    )
+
+
+def load(path=None):
+    """Opens the library at `path`, else at INVAR_LIBRARY, else next to the package, else where the
+    system's loader finds it. Once it is open it stays: asking for another path is an error. Calls
+    that need the library load it by themselves."""
+    global _library
+    with _lock:
+        if _library is None:
+            _library = _open(os.fspath(path)) if path is not None else _find()
+        elif path is not None and os.fspath(path) != _library.path:
+            raise Error(
+                f"Invar's library is already open from {_library.path}: load "
+                f"{os.fspath(path)} before anything else uses Invar"
+            )
+        return _library
+
+
+def library():
+    """The opened library."""
+    return _library if _library is not None else load()
+
+
+def version():
+    """The library's version, such as "0.1.0"."""
+    return library().iv_version().decode()
+
+
+def numerics_version():
+    """The version of the numerics contract: outputs of equal versions have equal bits."""
+    return library().iv_numerics_version()
