@@ -8,7 +8,7 @@
 _Static_assert(sizeof(iv_gemm16) <= 1024, "kernels add tensor maps to it");
 
 /* The order in which iv_gemm_schedule_name counts. */
-static const iv_gemm_schedule *const schedules[] = {&iv_gemm_general};
+static const iv_gemm_schedule *const schedules[] = {&iv_gemm_general, &iv_gemm_general_small};
 #define SCHEDULES ((int)(sizeof schedules / sizeof schedules[0]))
 
 struct iv_gemm_device {
@@ -72,7 +72,7 @@ static iv_status find_named(const iv_engine *engine, const iv_gemm_plan *plan, i
                    "there is no schedule \"%s\" on a device: iv_gemm_schedule_name names those there are", name);
 }
 
-/* The quickest of those that can; one of them, the general one, always can. */
+/* The quickest of those that can; the general ones always can. */
 static iv_status choose(const iv_engine *engine, const iv_gemm_plan *plan, int *chosen, iv_error *error) {
     if (plan->gemm->schedule != NULL)
         return find_named(engine, plan, chosen, error);

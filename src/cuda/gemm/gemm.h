@@ -32,7 +32,7 @@ typedef struct iv_gemm_schedule {
                         const iv_gemm_plan *plan, iv_error *error);
 } iv_gemm_schedule;
 
-extern const iv_gemm_schedule iv_gemm_general; /* general.c: everything */
+extern const iv_gemm_schedule iv_gemm_general, iv_gemm_general_small; /* general.c: everything */
 
 /** Loads the kernels of every schedule: sets engine->device_state, which iv_gemm_device_destroy ends. Not while this thread
  * captures a stream. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */

@@ -1,5 +1,5 @@
-/* The schedule that computes every product: any strides, alignments, groups of rows, gates and
- * epilogues. Its kernels have tiles of two sizes. */
+/* The schedules that compute every product: any strides, alignments, groups of rows, gates and
+ * epilogues, with tiles of two sizes. */
 #include <stdio.h>
 
 #include "base/allocation.h"
@@ -14,27 +14,28 @@ typedef struct tile {
     double latency; /* … and that they take when there is none */
 } tile;
 
-static const tile tiles[] = {
-    {"gemm16_general", 128, 128, 256, 0.45, 1.0},
-    {"gemm16_general_small", 64, 64, 128, 0.17, 0.8},
-};
-#define TILES ((int)(sizeof tiles / sizeof tiles[0]))
+static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.45, 1.0};
+static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.17, 0.8};
 
-/* Kernels by tile, dtype (bf16, f16), and whether A and B are read across their lines. */
+/* Kernels by dtype (bf16, f16), and whether A and B are read across their lines. */
 typedef struct general_state {
-    const iv_cuda_kernel *kernels[TILES][2][2][2];
+    const tile *tile;
+    const iv_cuda_kernel *kernels[2][2][2];
 } general_state;
 
-static iv_status prepare(iv_engine *engine, void **state, iv_error *error) {
+static iv_status prepare(iv_engine *engine, const tile *tile, void **state, iv_error *error) {
     general_state *made = iv_allocate_array(1, sizeof *made);
-    iv_status status = made != NULL ? IV_OK : iv_fail_memory(error, sizeof *made);
-    for (int i = 0; i < TILES * 8 && status == IV_OK; i++) {
-        int t = i / 8, is_f16 = i / 4 % 2, a_across = i / 2 % 2, b_across = i % 2;
+    if (made == NULL)
+        return iv_fail_memory(error, sizeof *made);
+    made->tile = tile;
+    iv_status status = IV_OK;
+    for (int i = 0; i < 8 && status == IV_OK; i++) {
+        int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
         char name[64];
-        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", tiles[t].module, is_f16 ? "f16" : "bf16",
+        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", tile->module, is_f16 ? "f16" : "bf16",
                  a_across ? "across" : "along", b_across ? "across" : "along");
-        status = iv_cuda_kernel_find(engine->cuda, tiles[t].module, name, sizeof(iv_gemm16_general),
-                                     &made->kernels[t][is_f16][a_across][b_across], error);
+        status = iv_cuda_kernel_find(engine->cuda, tile->module, name, sizeof(iv_gemm16_general),
+                                     &made->kernels[is_f16][a_across][b_across], error);
     }
     if (status == IV_OK)
         *state = made;
@@ -63,23 +64,10 @@ static double cost_of(const iv_engine *engine, const tile *tile, const iv_gemm_p
     return 4 + (double)divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
-static const tile *quickest(const iv_engine *engine, const iv_gemm_plan *plan) {
-    const tile *best = &tiles[0];
-    for (int t = 1; t < TILES; t++) {
-        if (cost_of(engine, &tiles[t], plan) < cost_of(engine, best, plan))
-            best = &tiles[t];
-    }
-    return best;
-}
-
-static double cost(const iv_engine *engine, const iv_gemm_plan *plan) {
-    return cost_of(engine, quickest(engine, plan), plan);
-}
-
 static iv_status launch(const iv_engine *engine, const void *state, const iv_cuda_queue *queue,
                         const iv_gemm_plan *plan, iv_error *error) {
     const general_state *loaded = state;
-    const tile *tile = quickest(engine, plan);
+    const tile *tile = loaded->tile;
     iv_cuda_range ranges[IV_GEMM_RANGES];
     iv_gemm16_general parameters = {
         .row_tiles = divide_up(plan->m, tile->m),
@@ -91,11 +79,11 @@ static iv_status launch(const iv_engine *engine, const void *state, const iv_cud
     parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
     parameters.a_width = iv_gemm16_width(product, &product->a);
     parameters.b_width = iv_gemm16_width(product, &product->b);
+    bool a_across = !iv_gemm16_reads_along(&product->a), b_across = !iv_gemm16_reads_along(&product->b);
     iv_cuda_task task = {
         .kind = IV_CUDA_KERNEL,
         .step = -1,
-        .kernel = {.kernel = loaded->kernels[tile - tiles][plan->dtype == IV_F16][!iv_gemm16_reads_along(&product->a)]
-                                            [!iv_gemm16_reads_along(&product->b)],
+        .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_across][b_across],
                    .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
                    .block = {(unsigned)tile->threads, 1, 1},
                    .parameters = &parameters,
@@ -105,11 +93,18 @@ static iv_status launch(const iv_engine *engine, const void *state, const iv_cud
     return iv_cuda_launch(queue, &task, error);
 }
 
-const iv_gemm_schedule iv_gemm_general = {
-    .name = "general",
-    .prepare = prepare,
-    .release = iv_free,
-    .can = can,
-    .cost = cost,
-    .launch = launch,
-};
+#define SCHEDULE(of_tile, variable, title)                                                         \
+    static iv_status prepare_##of_tile(iv_engine *engine, void **state, iv_error *error) {         \
+        return prepare(engine, &of_tile##_tile, state, error);                                     \
+    }                                                                                              \
+    static double cost_##of_tile(const iv_engine *engine, const iv_gemm_plan *plan) {              \
+        return cost_of(engine, &of_tile##_tile, plan);                                             \
+    }                                                                                              \
+    const iv_gemm_schedule variable = {.name = title,                                              \
+                                       .prepare = prepare_##of_tile,                               \
+                                       .release = iv_free,                                         \
+                                       .can = can,                                                 \
+                                       .cost = cost_##of_tile,                                     \
+                                       .launch = launch};
+SCHEDULE(large, iv_gemm_general, "general")
+SCHEDULE(small, iv_gemm_general_small, "general-small")
