@@ -7,6 +7,7 @@
 #include "base/allocation.h"
 #include "cuda/device_open.h"
 #include "cuda/gemm/gemm.h"
+#include "cuda/gemm/logp.h"
 #include "gemm/cpu.h"
 
 static iv_status read_options(const iv_engine_options *given, iv_engine_options *options,
@@ -41,7 +42,8 @@ static iv_status fill_engine(iv_engine *engine, const iv_engine_options *options
     if (options->device == NULL)
         return fill_cpu(engine, options, error);
     engine->cuda = iv_cuda_device_retain(options->device->cuda);
-    return iv_gemm_device_create(engine, error);
+    IV_TRY(iv_gemm_device_create(engine, error));
+    return iv_logp_device_prepare(engine, error);
 }
 
 iv_status iv_engine_create(const iv_engine_options *given, iv_engine **engine, iv_error *error) {

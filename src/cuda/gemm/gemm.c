@@ -170,7 +170,7 @@ int iv_gemm16_width(const iv_gemm16 *product, const iv_gemm16_operand *operand) 
 /* ---- running ---- */
 
 /* Making a stream known allocates, so the last one is kept: a program mostly has one. */
-static iv_status use_stream(iv_engine *engine, CUstream handle, iv_cuda_stream **stream, iv_error *error) {
+iv_status iv_gemm_device_stream(iv_engine *engine, void *handle, iv_cuda_stream **stream, iv_error *error) {
     iv_gemm_device *state = engine->device_state;
     if (state->stream == NULL || state->stream->handle != handle) {
         iv_cuda_stream *other = NULL;
@@ -188,7 +188,7 @@ iv_status iv_gemm_on_device(iv_engine *engine, void *stream, const iv_gemm_plan 
     if (plan->is_empty)
         return IV_OK;
     IV_TRY(choose(engine, plan, &chosen, error));
-    IV_TRY(use_stream(engine, stream, &queue.stream, error));
+    IV_TRY(iv_gemm_device_stream(engine, stream, &queue.stream, error));
     IV_TRY(iv_cuda_enter(engine->cuda, error));
     iv_status status =
         schedules[chosen]->launch(engine, engine->device_state->states[chosen], &queue, plan, error);

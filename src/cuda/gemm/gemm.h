@@ -46,6 +46,10 @@ void iv_gemm_device_destroy(iv_engine *engine);
  * DEVICE; OUT_OF_MEMORY. */
 iv_status iv_gemm_on_device(iv_engine *engine, void *stream, const iv_gemm_plan *plan, iv_error *error);
 
+/** The stream that a caller calls `handle`, kept until another one is asked for. Errors: INVALID_ARGUMENT when it is another
+ * device's; DEVICE; OUT_OF_MEMORY. */
+iv_status iv_gemm_device_stream(iv_engine *engine, void *handle, iv_cuda_stream **stream, iv_error *error);
+
 /** The name of the schedule that iv_gemm_on_device would take, or its error. */
 iv_status iv_gemm_device_choose(const iv_engine *engine, const iv_gemm_plan *plan, const char **schedule,
                                 iv_error *error);

@@ -1,0 +1,141 @@
+/* The steps of iv_linear_logp between its products: src/gemm/logp_tasks.h says what each does, src/gemm/logp.h how. */
+#include "cuda/kernels/shuffle.cuh"
+#include "cuda/kernels/words.cuh"
+#include "cuda/kernels/logp_parameters.h"
+
+IV_CUDA_DEFINE_SHUFFLE(i32, int32_t, int)
+
+/* Columns of a block that a thread of four has: two of each eight, as in the accumulator of a product on tensor cores. */
+#define HELD (IV_LOGP_BLOCK / IV_LOGP_LANES)
+
+/* Four threads reduce a block of a row; four of the next threads that of the next row, so that pairs lie side by side as they are
+ * written. */
+IV_CUDA_KERNEL(iv_logp_reduce_blocks, iv_logp_reduce, p) {
+    int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / IV_LOGP_LANES;
+    int32_t lane = (int32_t)(threadIdx.x % IV_LOGP_LANES);
+    int64_t block = team / p->chunk.rows, row = team - block * p->chunk.rows;
+    int64_t first = block * IV_LOGP_BLOCK + 2 * lane;
+    /* Threads beyond the chunk hold nothing, and come to the exchanges all the same. */
+    int64_t columns = p->chunk.columns - first;
+    const float *logits = p->chunk.logits + row * p->chunk.row_stride + first;
+    int32_t exponents[HELD], maximum = -IV_LOGP_EXPONENT_LIMIT;
+    float mantissas[HELD], sum = 0.0f;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < HELD; i++) {
+        int32_t column = i / 2 * 8 + i % 2;
+        exponents[i] = -IV_LOGP_EXPONENT_LIMIT;
+        mantissas[i] = 0.0f;
+        if (column < columns) {
+            float held = iv_logp_hold(logits[column], p->chunk.scale);
+            float shifted = iv_logp_shifted(held, p->chunk.scale);
+            exponents[i] = iv_logp_exponent(shifted);
+            mantissas[i] = iv_logp_mantissa(held, shifted, p->chunk.scale);
+        }
+        maximum = exponents[i] > maximum ? exponents[i] : maximum;
+    }
+    for (int distance = IV_LOGP_LANES / 2; distance > 0; distance /= 2) {
+        int32_t other = iv_cuda_shuffle_down_i32(maximum, distance, IV_LOGP_LANES);
+        maximum = other > maximum ? other : maximum;
+    }
+    maximum = iv_cuda_shuffle_first_i32(maximum, IV_LOGP_LANES);
+    IV_CUDA_UNROLL
+    for (int i = 0; i < HELD; i++)
+        sum = iv_logp_add(sum, mantissas[i], iv_logp_factor(exponents[i], maximum));
+    /* iv_logp_fold: neighbours first. */
+    sum = sum + iv_cuda_shuffle_down_f32(sum, 1, IV_LOGP_LANES);
+    sum = sum + iv_cuda_shuffle_down_f32(sum, 2, IV_LOGP_LANES);
+    if (lane == 0 && columns > 0) {
+        iv_logp_pair pair;
+        pair.maximum = maximum;
+        pair.sum = sum;
+        p->pairs[(p->chunk.first_column / IV_LOGP_BLOCK + block) * p->pair_rows + row] = pair;
+        int64_t target = iv_logp_target_column(&p->chunk, row) - first;
+        if (target >= 0 && target < IV_LOGP_BLOCK)
+            p->chosen[row] = logits[target];
+    }
+}
+
+/* A block of threads has IV_LOGP_MERGE_ROWS rows and a slice of the pairs of each for every so many threads. Neither maxima nor integer
+ * sums have an order. */
+IV_CUDA_KERNEL(iv_logp_merge_pairs, iv_logp_merge, p) {
+    IV_CUDA_SHARED int64_t sums[IV_LOGP_MERGE_THREADS];
+    IV_CUDA_SHARED int32_t maxima[IV_LOGP_MERGE_THREADS], nans[IV_LOGP_MERGE_THREADS];
+    int32_t place = (int32_t)(threadIdx.x % IV_LOGP_MERGE_ROWS);
+    int64_t slice = threadIdx.x / IV_LOGP_MERGE_ROWS;
+    int64_t row = (int64_t)blockIdx.x * IV_LOGP_MERGE_ROWS + place;
+    int64_t blocks = row < p->rows ? p->blocks : 0;
+    const iv_logp_pair *pairs = p->pairs + row;
+    int32_t maximum = -IV_LOGP_EXPONENT_LIMIT, has_nan = 0;
+    int64_t units = 0;
+    for (int64_t b = slice; b < blocks; b += IV_LOGP_MERGE_SLICES) {
+        iv_logp_pair pair = pairs[b * p->pair_rows];
+        has_nan |= pair.sum != pair.sum;
+        maximum = pair.maximum > maximum ? pair.maximum : maximum;
+    }
+    maxima[threadIdx.x] = maximum;
+    nans[threadIdx.x] = has_nan;
+    IV_CUDA_BARRIER();
+    for (int i = place; i < IV_LOGP_MERGE_THREADS; i += IV_LOGP_MERGE_ROWS) {
+        has_nan |= nans[i];
+        maximum = maxima[i] > maximum ? maxima[i] : maximum;
+    }
+    blocks = has_nan ? 0 : blocks;
+    for (int64_t b = slice; b < blocks; b += IV_LOGP_MERGE_SLICES)
+        units += iv_logp_units(pairs[b * p->pair_rows], maximum);
+    sums[threadIdx.x] = units;
+    IV_CUDA_BARRIER();
+    if (slice > 0 || row >= p->rows)
+        return;
+    for (int i = place + IV_LOGP_MERGE_ROWS; i < IV_LOGP_MERGE_THREADS; i += IV_LOGP_MERGE_ROWS)
+        units += sums[i];
+    iv_logp_pair whole = iv_logp_row(maximum, units, has_nan);
+    iv_logp_target kind = iv_logp_target_kind(p->targets[row], p->ignore_index, p->vocabulary);
+    float chosen = kind == IV_LOGP_TARGET_VALID ? p->chosen[row] : 0.0f;
+    p->logp[row] = iv_logp_value(kind, chosen, p->scale, whole, units);
+    if (p->maximum != 0) {
+        p->maximum[row] = whole.maximum;
+        p->sum[row] = whole.sum;
+    }
+}
+
+/* Threads take IV_LOGP_GROUP columns of a row at once: rows of chunks begin at multiples of 16 bytes. */
+IV_CUDA_KERNEL(iv_logp_differentiate_chunk, iv_logp_differentiate, p) {
+    int64_t groups = (p->chunk.columns + IV_LOGP_GROUP - 1) / IV_LOGP_GROUP;
+    IV_CUDA_EACH(index, groups * p->chunk.rows) {
+        int64_t row = index / groups, first = (index - row * groups) * IV_LOGP_GROUP;
+        int64_t place = row * p->chunk.row_stride + first, rest = p->chunk.columns - first;
+        int64_t target = iv_logp_target_column(&p->chunk, row) - first;
+        iv_logp_target kind = iv_logp_target_kind(p->chunk.targets[row], p->chunk.ignore_index,
+                                                  p->chunk.vocabulary);
+        iv_logp_weight weight = iv_logp_weight_of(kind, p->d_logp[row], p->inverse_temperature,
+                                                  p->maximum[row], p->sum[row]);
+        float logits[IV_LOGP_GROUP];
+        uint16_t gradients[IV_LOGP_GROUP];
+        /* The columns behind the chunk's last are in memory, and belong to nobody. */
+        iv_cuda_load_four((const char *)(p->chunk.logits + place), 4, logits);
+        iv_cuda_load_four((const char *)(p->chunk.logits + place + 4), 4, logits + 4);
+        IV_CUDA_UNROLL
+        for (int i = 0; i < IV_LOGP_GROUP; i++)
+            gradients[i] = iv_logp_to_16(
+                iv_logp_gradient(logits[i], p->chunk.scale, weight, i == target), p->is_bf16);
+        if (rest >= IV_LOGP_GROUP) {
+            iv_cuda_words4 words;
+            memcpy(&words, gradients, sizeof words);
+            *(iv_cuda_words4 *)(void *)(p->gradients + place) = words;
+        } else {
+            IV_CUDA_UNROLL
+            for (int i = 0; i < IV_LOGP_GROUP; i++) {
+                if (i < rest)
+                    p->gradients[place + i] = gradients[i];
+            }
+        }
+    }
+}
+
+IV_CUDA_KERNEL(iv_logp_round_matrix, iv_logp_round, p) {
+    IV_CUDA_EACH(index, p->rows * p->columns) {
+        int64_t row = index / p->columns, column = index - row * p->columns;
+        p->to[row * p->row_stride + column * p->column_stride] =
+            iv_logp_to_16(p->from[index], p->is_bf16);
+    }
+}
