@@ -1,4 +1,4 @@
-/* Products of f16 and bf16 matrices of any kind: tiles for large ones. */
+/* Products of f16 and bf16 matrices of any kind: large tiles, which threads fetch into SHARED memory together. */
 #define TILE_M 128
 #define TILE_N 128
 #define WARPS_M 2

@@ -1,4 +1,5 @@
-/* Products of f16 and bf16 matrices of any kind: tiles for small ones, which would leave much of a device idle in large tiles. */
+/* Products of f16 and bf16 matrices of any kind: small tiles in SHARED memory, for products
+ * that would leave much of a device idle in large ones. */
 #define TILE_M 64
 #define TILE_N 64
 #define WARPS_M 2

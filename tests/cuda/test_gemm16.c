@@ -1,0 +1,693 @@
+/* 16-bit products on a device against those of the CPU, bit for bit and byte for byte: without arguments over the fake driver,
+ * which runs the kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <invar/gemm.h>
+
+#include "cuda/device_open.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/staging.h"
+#include "host_kernels.h"
+#include "numerics/chain.h"
+#include "support/random.h"
+#include "with_fake.h"
+
+static const char *library = FAKE_CUDA;
+
+static bool is_fake(void) {
+    return strcmp(library, FAKE_CUDA) == 0;
+}
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
+        if ((call) != IV_OK)                                                                       \
+            fail_msg("%s", error_.message);                                                        \
+    } while (0)
+
+typedef struct setting {
+    const fake_cuda_control *fake;
+    struct iv_device device; /* without a lane: engines do not need it */
+    iv_cuda_queue queue;
+    iv_cuda_staging *staging;
+    iv_engine *gpu, *cpu;
+    random_source random;
+} setting;
+
+static setting set_up(void) {
+    setting setting = {.random = {42}};
+    const iv_cuda_driver *driver = NULL;
+    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    if (is_fake()) {
+        setting.fake = fresh_fake();
+        define_host_kernels(setting.fake);
+    }
+    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
+    MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
+    MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
+    options.threads = 1;
+    MUST(iv_engine_create(&options, &setting.cpu, error));
+    options.device = &setting.device;
+    MUST(iv_engine_create(&options, &setting.gpu, error));
+    return setting;
+}
+
+static void tear_down(setting *setting) {
+    iv_engine_destroy(setting->gpu);
+    iv_engine_destroy(setting->cpu);
+    iv_cuda_staging_destroy(setting->staging);
+    iv_cuda_stream_destroy(setting->queue.stream);
+    iv_cuda_device_release(setting->device.cuda);
+    if (setting->fake != NULL)
+        check_nothing_lives(setting->fake);
+}
+
+/* ---- matrices on both sides ---- */
+
+typedef enum layout {
+    ROWS,         /* packed, rows behind each other */
+    COLUMNS,      /* packed, columns behind each other */
+    WIDE_ROWS,    /* rows that begin at multiples of 8 elements */
+    WIDE_COLUMNS, /* and columns */
+    ODD_ROWS,     /* rows an odd number of elements apart, from an odd element on */
+    EVEN_COLUMNS, /* columns an even number apart, from an even element on */
+    APART,        /* no two elements side by side */
+    REVERSED,     /* negative strides */
+    LAYOUTS,
+    REPEATED /* every row, and batch, is the same: only for what is read */
+} layout;
+
+typedef enum values { TAME, WIDE, SPECIAL, VALUES } values;
+
+/* A matrix with the memory around it, the same on both sides. */
+typedef struct pair {
+    iv_matrix host, device;
+    size_t bytes;
+    char *storage;
+    iv_cuda_memory *memory;
+} pair;
+
+/* A float of 16 or 32 bits. */
+static void put_value(random_source *random, iv_dtype dtype, values values, char *to) {
+    uint64_t bits = random_bits(random);
+    float value = (float)(int32_t)bits * 0x1p-31f;
+    if (values == WIDE)
+        value *= iv_power_of_two_f32((int32_t)(bits >> 32) % 30 - (int32_t)(bits >> 40) % 15);
+    uint32_t word = iv_bits_from_f32(value);
+    if (values == SPECIAL && (bits >> 48) % 64 == 0)
+        word = (uint32_t)random_bits(random);
+    uint16_t half = dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+    if (values == SPECIAL && (bits >> 48) % 64 == 0) {
+        static const uint16_t special[] = {0x8000, 0x7f80, 0xff80, 0x7c00, 0xfc00, 0x7fff, 0x0001, 0x8001, 0x7bff, 0xff7f};
+        half = (bits >> 54) % 2 != 0 ? special[(bits >> 55) % 10] : (uint16_t)word;
+    }
+    if (dtype == IV_F32)
+        memcpy(to, &word, sizeof word);
+    else
+        memcpy(to, &half, sizeof half);
+}
+
+static void fill(setting *setting, pair *pair, values values) {
+    size_t size = iv_dtype_size(pair->host.dtype);
+    for (size_t i = 0; i < pair->bytes / size; i++)
+        put_value(&setting->random, pair->host.dtype, values, pair->storage + i * size);
+    MUST(iv_cuda_upload(setting->staging, &setting->queue, pair->memory->address, pair->storage, pair->bytes, error));
+}
+
+static int64_t round_up(int64_t value, int64_t multiple) {
+    return (value + multiple - 1) / multiple * multiple;
+}
+
+static pair make_pair(setting *setting, iv_dtype dtype, int64_t rows, int64_t columns, int64_t batches, layout layout,
+                      values values) {
+    bool by_columns = layout == COLUMNS || layout == WIDE_COLUMNS || layout == EVEN_COLUMNS;
+    int64_t lines = by_columns ? columns : rows, length = by_columns ? rows : columns, inner = layout == APART ? 3 : 1;
+    int64_t outer = length * inner, first = 0;
+    if (layout == WIDE_ROWS || layout == WIDE_COLUMNS)
+        outer = round_up(length + 1, 8);
+    if (layout == ODD_ROWS) {
+        outer += 1 + outer % 2;
+        first = 1;
+    }
+    if (layout == EVEN_COLUMNS) {
+        outer = round_up(outer, 2) + 2;
+        first = 2;
+    }
+    if (layout == REPEATED)
+        outer = 0;
+    int64_t batch = round_up(outer * (lines > 0 ? lines : 1), layout == ODD_ROWS ? 3 : 8);
+    int64_t span = first + (layout == REPEATED ? length : batch * (batches > 0 ? batches : 1)) + 9;
+    iv_matrix matrix = {
+        .dtype = dtype,
+        .rows = rows,
+        .columns = columns,
+        .row_stride = by_columns ? inner : outer,
+        .column_stride = by_columns ? outer : inner,
+        .batch_stride = layout == REPEATED ? 0 : batch,
+    };
+    if (layout == REVERSED && rows > 0 && columns > 0 && batches > 0) {
+        first = (rows - 1) * matrix.row_stride + (columns - 1) * matrix.column_stride + (batches - 1) * matrix.batch_stride;
+        matrix.row_stride *= -1;
+        matrix.column_stride *= -1;
+        matrix.batch_stride *= -1;
+    }
+    pair made = {.host = matrix, .device = matrix, .bytes = (size_t)span * iv_dtype_size(dtype)};
+    made.storage = malloc(made.bytes);
+    assert_non_null(made.storage);
+    MUST(iv_cuda_memory_create(setting->device.cuda, made.bytes, &made.memory, error));
+    made.host.data = made.storage + (size_t)first * iv_dtype_size(dtype);
+    made.device.data = (void *)(uintptr_t)(made.memory->address + (size_t)first * iv_dtype_size(dtype));
+    fill(setting, &made, values);
+    return made;
+}
+
+static void release_pair(pair *pair) {
+    free(pair->storage);
+    iv_cuda_memory_release(pair->memory);
+}
+
+/* Whether the whole memory of a matrix is the same on both sides: what lies between its elements too. */
+static bool same_bytes(const setting *setting, const pair *pair, size_t *where) {
+    char *found = malloc(pair->bytes);
+    assert_non_null(found);
+    MUST(iv_cuda_download(setting->staging, &setting->queue, found, pair->memory->address, pair->bytes, error));
+    for (*where = 0; *where < pair->bytes && found[*where] == pair->storage[*where];)
+        ++*where;
+    free(found);
+    return *where == pair->bytes;
+}
+
+/* ---- products on both sides ---- */
+
+typedef struct product {
+    iv_dtype dtype, c_dtype, bias_dtype, residual_dtype; /* IV_DTYPE_NONE: no bias, no residual */
+    int64_t m, n, k, batches;
+    layout a, b, c, bias, residual;
+    values values;
+    float scale;
+    iv_activation activation;
+    iv_gate gate;
+    bool accumulate, in_place; /* the residual is C */
+    int samples;
+    const int64_t *lengths; /* with samples: the row map */
+    const char *schedule;
+} product;
+
+static const product plain = {.dtype = IV_BF16, .c_dtype = IV_F32, .batches = 1, .scale = 1.0f};
+
+static void describe_product(const product *p, char *text, size_t bytes) {
+    snprintf(text, bytes,
+             "%s -> %s, %lldx%lldx%lld, %lld batches, layouts %d %d %d %d %d, values %d, bias %d, residual %d, activation %d, "
+             "gate %d, accumulate %d, in place %d, %d samples, schedule %s",
+             iv_dtype_name(p->dtype), iv_dtype_name(p->c_dtype), (long long)p->m, (long long)p->n, (long long)p->k,
+             (long long)p->batches, p->a, p->b, p->c, p->bias, p->residual, p->values, p->bias_dtype, p->residual_dtype,
+             p->activation, p->gate, p->accumulate, p->in_place, p->samples, p->schedule != NULL ? p->schedule : "chosen");
+}
+
+typedef struct operands {
+    pair a, b, c, bias, residual;
+} operands;
+
+static operands make_operands(setting *setting, const product *p) {
+    int64_t columns = p->gate != IV_GATE_NONE ? 2 * p->n : p->n;
+    return (operands){
+        make_pair(setting, p->dtype, p->m, p->k, p->batches, p->a, p->values),
+        make_pair(setting, p->dtype, p->k, columns, p->batches, p->b, p->values),
+        make_pair(setting, p->c_dtype, p->m, p->n, p->batches, p->c, p->values),
+        make_pair(setting, p->bias_dtype != IV_DTYPE_NONE ? p->bias_dtype : IV_F32, 1, columns, p->batches, p->bias, TAME),
+        make_pair(setting, p->residual_dtype != IV_DTYPE_NONE ? p->residual_dtype : IV_F32, p->m, p->n, p->batches, p->residual,
+                  p->values),
+    };
+}
+
+static void release_operands(operands *all) {
+    release_pair(&all->a);
+    release_pair(&all->b);
+    release_pair(&all->c);
+    release_pair(&all->bias);
+    release_pair(&all->residual);
+}
+
+static iv_gemm describe_gemm(const product *p, const operands *all, bool on_device) {
+    iv_gemm gemm = IV_GEMM_DEFAULT;
+    gemm.a = on_device ? all->a.device : all->a.host;
+    gemm.b = on_device ? all->b.device : all->b.host;
+    gemm.c = on_device ? all->c.device : all->c.host;
+    gemm.batches = p->batches;
+    gemm.scale = p->scale;
+    if (p->bias_dtype != IV_DTYPE_NONE)
+        gemm.bias = on_device ? all->bias.device : all->bias.host;
+    if (p->residual_dtype != IV_DTYPE_NONE)
+        gemm.residual = p->in_place ? gemm.c : on_device ? all->residual.device : all->residual.host;
+    gemm.activation = p->activation;
+    gemm.gate = p->gate;
+    gemm.accumulate = p->accumulate;
+    return gemm;
+}
+
+static void run_on(setting *setting, const product *p, const operands *all, bool on_device) {
+    iv_engine *engine = on_device ? setting->gpu : setting->cpu;
+    iv_gemm gemm = describe_gemm(p, all, on_device);
+    iv_row_map *map = NULL;
+    if (p->lengths != NULL)
+        MUST(iv_row_map_create(engine, p->samples, p->lengths, &map, error));
+    gemm.rows = map;
+    gemm.schedule = on_device ? p->schedule : NULL;
+    MUST(iv_gemm_run(engine, on_device ? setting->queue.stream->handle : NULL, &gemm, error));
+    if (on_device)
+        MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
+    iv_row_map_release(map);
+}
+
+static void check_product(setting *setting, const product *p) {
+    char text[512];
+    size_t where;
+    operands all = make_operands(setting, p);
+    run_on(setting, p, &all, true);
+    run_on(setting, p, &all, false);
+    if (!same_bytes(setting, &all.c, &where)) {
+        describe_product(p, text, sizeof text);
+        fail_msg("%s: byte %zu of C differs", text, where);
+    }
+    release_operands(&all);
+}
+
+/* Both sizes of general tiles, and whatever is chosen. */
+static const char *const schedules[] = {"general", "general-small", NULL};
+#define SCHEDULES ((int)(sizeof schedules / sizeof schedules[0]))
+
+/* ---- tests ---- */
+
+/* Extents around those of tiles, groups and steps, however operands lie. */
+static void test_extents(void **unused) {
+    static const int64_t lines[] = {1, 7, 8, 9, 16, 17, 63, 64, 65, 129};
+    static const int64_t depths[] = {0, 1, 8, 15, 16, 17, 31, 32, 33, 72};
+    setting setting = set_up();
+    for (int round = 0; round < 200; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round % 3 != 0 ? p.dtype : IV_F32;
+        p.m = lines[random_between(&setting.random, 0, 9)];
+        p.n = lines[random_between(&setting.random, 0, 9)];
+        p.k = depths[random_between(&setting.random, 0, 9)];
+        p.a = (layout)(round % LAYOUTS);
+        p.b = (layout)(round / LAYOUTS % LAYOUTS);
+        p.c = (layout)(round / 3 % LAYOUTS);
+        p.values = (values)(round % VALUES);
+        p.schedule = schedules[round % SCHEDULES];
+        check_product(&setting, &p);
+    }
+    tear_down(&setting);
+}
+
+/* Many whole tiles, and parts of them, so that all ways of fetching take turns in one product. */
+static void test_many_tiles(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 6; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.m = round < 4 ? 136 : 1100;
+        p.n = round < 4 ? 264 : 8;
+        p.k = 48;
+        p.a = round % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
+        p.b = round / 2 % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
+        p.c = round % 3 == 0 ? COLUMNS : ROWS;
+        p.values = WIDE;
+        p.schedule = schedules[round % 2];
+        check_product(&setting, &p);
+    }
+    tear_down(&setting);
+}
+
+static void test_batches(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 60; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = p.dtype;
+        p.m = random_between(&setting.random, 1, 20);
+        p.n = random_between(&setting.random, 1, 20);
+        p.k = random_between(&setting.random, 0, 40);
+        p.batches = random_between(&setting.random, 2, 9);
+        p.a = round % 5 == 0 ? REPEATED : (layout)(round % LAYOUTS);
+        p.b = round % 5 == 1 ? REPEATED : (layout)(round / LAYOUTS % LAYOUTS);
+        p.c = (layout)(round / 3 % LAYOUTS);
+        p.residual_dtype = round % 4 == 0 ? IV_F32 : IV_DTYPE_NONE;
+        p.residual = round % 8 == 0 ? REPEATED : (layout)(round / 4 % LAYOUTS);
+        p.values = (values)(round % VALUES);
+        p.schedule = schedules[round % SCHEDULES];
+        check_product(&setting, &p);
+    }
+    tear_down(&setting);
+}
+
+/* Everything that can be behind a chain. */
+static void test_epilogues(void **unused) {
+    static const float scales[] = {1.0f, -0.3f, 1e-30f, 0.0f};
+    setting setting = set_up();
+    for (int round = 0; round < 240; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round / 2 % 3 != 0 ? p.dtype : IV_F32;
+        p.m = random_between(&setting.random, 1, 70);
+        p.n = random_between(&setting.random, 1, 70);
+        p.k = random_between(&setting.random, 0, 40);
+        p.batches = random_between(&setting.random, 1, 2);
+        p.a = (layout)(round % LAYOUTS);
+        p.b = (layout)(round / LAYOUTS % LAYOUTS);
+        p.c = (layout)(round / 3 % LAYOUTS);
+        p.values = (values)(round / 5 % VALUES);
+        p.scale = scales[round / 7 % 4];
+        p.activation = (iv_activation)(round % (IV_ACTIVATION_GELU_TANH + 1));
+        p.gate = (iv_gate)(round / 5 % 3);
+        p.bias_dtype = round % 4 == 0 ? IV_DTYPE_NONE : round % 4 == 1 ? p.dtype : IV_F32;
+        p.bias = round % 3 == 0 ? APART : round % 3 == 1 ? REVERSED : ROWS;
+        p.residual_dtype = round / 4 % 3 == 0 ? IV_DTYPE_NONE : round / 4 % 3 == 1 ? p.dtype : IV_F32;
+        p.residual = (layout)(round / 2 % LAYOUTS);
+        p.in_place = p.residual_dtype == p.c_dtype && round % 5 < 3;
+        p.schedule = schedules[round % SCHEDULES];
+        check_product(&setting, &p);
+    }
+    tear_down(&setting);
+}
+
+/* Uneven samples, empty ones among them, in all layouts, over chains that go on. */
+static void test_row_maps(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 80; round++) {
+        int64_t lengths[8];
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.samples = (int)random_between(&setting.random, round % 10 == 0 ? 0 : 1, 8);
+        p.lengths = lengths;
+        for (int i = 0; i < p.samples; i++) {
+            lengths[i] = random_between(&setting.random, 0, round % 3 == 0 ? 16 : 40);
+            p.k += lengths[i];
+        }
+        p.m = random_between(&setting.random, 1, 40);
+        p.n = random_between(&setting.random, 1, 40);
+        p.a = (layout)(round % LAYOUTS);
+        p.b = (layout)(round / LAYOUTS % LAYOUTS);
+        p.c = (layout)(round / 3 % LAYOUTS);
+        p.values = (values)(round % VALUES);
+        p.accumulate = round % 2 == 0;
+        p.schedule = schedules[round % SCHEDULES];
+        check_product(&setting, &p);
+    }
+    tear_down(&setting);
+}
+
+/* A chain that goes on from where C was left is the chain in one piece, when it was left between groups. */
+static void test_accumulate(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 12; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.m = 33;
+        p.n = 21;
+        p.k = 16 * random_between(&setting.random, 2, 8) + round;
+        p.a = (layout)(round % LAYOUTS);
+        p.b = (layout)(round / 2 % LAYOUTS);
+        p.values = WIDE;
+        operands all = make_operands(&setting, &p);
+        run_on(&setting, &p, &all, false);
+        int64_t cut = 16 * random_between(&setting.random, 1, p.k / 16 - 1);
+        for (int piece = 0; piece < 2; piece++) {
+            iv_gemm gemm = describe_gemm(&p, &all, true);
+            gemm.accumulate = piece != 0;
+            gemm.a.columns = gemm.b.rows = piece == 0 ? cut : p.k - cut;
+            if (piece != 0) {
+                gemm.a.data = (uint16_t *)gemm.a.data + cut * gemm.a.column_stride;
+                gemm.b.data = (uint16_t *)gemm.b.data + cut * gemm.b.row_stride;
+            }
+            MUST(iv_gemm_run(setting.gpu, setting.queue.stream->handle, &gemm, error));
+        }
+        size_t where;
+        assert_true(same_bytes(&setting, &all.c, &where));
+        release_operands(&all);
+    }
+    tear_down(&setting);
+}
+
+/* Nothing to compute, and chains without a step. */
+static void test_empty(void **unused) {
+    static const int64_t extents[][4] = {{0, 3, 4, 1}, {3, 0, 4, 1}, {3, 4, 5, 0}, {3, 4, 0, 1}, {3, 4, 0, 3}, {0, 0, 0, 0}};
+    setting setting = set_up();
+    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
+        for (int accumulate = 0; accumulate < 2; accumulate++) {
+            product p = plain;
+            p.m = extents[i][0];
+            p.n = extents[i][1];
+            p.k = extents[i][2];
+            p.batches = extents[i][3];
+            p.values = SPECIAL;
+            p.accumulate = accumulate != 0;
+            check_product(&setting, &p);
+            if (p.accumulate)
+                continue;
+            p.gate = IV_GATE_STACKED;
+            p.activation = IV_ACTIVATION_SILU;
+            p.bias_dtype = IV_F32;
+            check_product(&setting, &p);
+        }
+    }
+    tear_down(&setting);
+}
+
+/* The definition itself, without the CPU's engine. */
+static void test_definition(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 8; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.m = 20;
+        p.n = 35;
+        p.k = 83;
+        p.a = (layout)round;
+        p.b = (layout)(LAYOUTS - 1 - round);
+        p.values = (values)(round % VALUES);
+        operands all = make_operands(&setting, &p);
+        run_on(&setting, &p, &all, true);
+        for (int64_t i = 0; i < p.m * p.n; i++) {
+            int64_t row = i / p.n, column = i % p.n;
+            const uint16_t *a = (const uint16_t *)all.a.host.data + row * all.a.host.row_stride;
+            const uint16_t *b = (const uint16_t *)all.b.host.data + column * all.b.host.column_stride;
+            float *c = (float *)all.c.host.data + row * all.c.host.row_stride + column * all.c.host.column_stride;
+            *c = p.dtype == IV_F16
+                     ? iv_chain16_f16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f)
+                     : iv_chain16_bf16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f);
+        }
+        size_t where;
+        assert_true(same_bytes(&setting, &all.c, &where));
+        release_operands(&all);
+    }
+    tear_down(&setting);
+}
+
+/* ---- how it is launched ---- */
+
+static void test_schedules(void **unused) {
+    setting setting = set_up();
+    product p = plain;
+    p.m = p.n = p.k = 5;
+    operands all = make_operands(&setting, &p);
+    iv_gemm gemm = describe_gemm(&p, &all, true);
+    const char *chosen = NULL;
+    int count = iv_gemm_schedule_count(setting.gpu);
+    assert_true(count >= 2);
+    assert_null(iv_gemm_schedule_name(setting.gpu, -1));
+    assert_null(iv_gemm_schedule_name(setting.gpu, count));
+    MUST(iv_gemm_choose(setting.gpu, &gemm, &chosen, error));
+    assert_string_equal(chosen, "general-small");
+    for (int i = 0; i < count; i++) {
+        iv_error error = {IV_OK, ""};
+        gemm.schedule = iv_gemm_schedule_name(setting.gpu, i);
+        iv_status status = iv_gemm_choose(setting.gpu, &gemm, &chosen, &error);
+        if (status == IV_OK) {
+            assert_string_equal(chosen, gemm.schedule);
+            continue;
+        }
+        assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+        assert_says(error, gemm.schedule);
+        assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_UNSUPPORTED);
+    }
+    gemm.schedule = "quick";
+    iv_error error = {IV_OK, ""};
+    assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "quick");
+    release_operands(&all);
+    tear_down(&setting);
+}
+
+/* Streams that take turns, the legacy one among them, and no allocation once a stream is known. */
+static void test_streams(void **unused) {
+    setting setting = set_up();
+    iv_cuda_stream *streams[3] = {setting.queue.stream};
+    product p = plain;
+    p.m = p.n = p.k = 21;
+    MUST(iv_cuda_stream_create(setting.device.cuda, &streams[1], error));
+    MUST(iv_cuda_stream_wrap(setting.device.cuda, NULL, &streams[2], error));
+    operands all = make_operands(&setting, &p);
+    iv_gemm gemm = describe_gemm(&p, &all, true);
+    for (int i = 0; i < 6; i++) {
+        size_t where;
+        CUstream stream = streams[i % 3]->handle;
+        fill(&setting, &all.a, TAME);
+        fill(&setting, &all.c, TAME);
+        MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+        MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+        iv_allocation_counters before = iv_allocation_count();
+        iv_cuda_counters device_before = iv_cuda_device_counters(setting.device.cuda);
+        for (int again = 0; again < 3; again++)
+            MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+        iv_allocation_counters after = iv_allocation_count();
+        iv_cuda_counters device_after = iv_cuda_device_counters(setting.device.cuda);
+        assert_int_equal(after.allocations, before.allocations);
+        assert_int_equal(device_after.device_allocations, device_before.device_allocations);
+        assert_int_equal(device_after.kernels, device_before.kernels + 3);
+        MUST(iv_cuda_stream_synchronize(streams[i % 3], error));
+        run_on(&setting, &p, &all, false);
+        assert_true(same_bytes(&setting, &all.c, &where));
+    }
+    release_operands(&all);
+    iv_cuda_stream_destroy(streams[1]);
+    iv_cuda_stream_destroy(streams[2]);
+    tear_down(&setting);
+}
+
+#define DRIVER(setting, call, ...)                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""};                                                             \
+        if (IV_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != IV_OK)               \
+            fail_msg("%s", error_.message);                                                        \
+    } while (0)
+
+/* Somebody else captures a stream into which products go, the very first use of the stream among them. */
+static void test_capture(void **unused) {
+    setting setting = set_up();
+    product p = plain;
+    p.m = 40;
+    p.n = 24;
+    p.k = 50;
+    p.values = WIDE;
+    operands all = make_operands(&setting, &p);
+    iv_gemm gemm = describe_gemm(&p, &all, true);
+    CUstream stream = setting.queue.stream->handle;
+    CUgraph graph = NULL;
+    CUgraphExec ready = NULL;
+    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(iv_cuda_enter(setting.device.cuda, error));
+    DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+    gemm.accumulate = true;
+    MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+    DRIVER(&setting, cuStreamEndCapture, stream, &graph);
+    DRIVER(&setting, cuGraphInstantiateWithFlags, &ready, graph, 0);
+    for (int replay = 0; replay < 3; replay++) {
+        size_t where;
+        fill(&setting, &all.a, WIDE);
+        DRIVER(&setting, cuGraphLaunch, ready, stream);
+        p.accumulate = false;
+        run_on(&setting, &p, &all, false);
+        p.accumulate = true;
+        run_on(&setting, &p, &all, false);
+        assert_true(same_bytes(&setting, &all.c, &where));
+    }
+    DRIVER(&setting, cuGraphExecDestroy, ready);
+    DRIVER(&setting, cuGraphDestroy, graph);
+    MUST(iv_cuda_leave(setting.device.cuda, IV_OK, error));
+    release_operands(&all);
+    tear_down(&setting);
+}
+
+/* ---- failures ---- */
+
+/* What a fresh engine does from beginning to end. */
+typedef struct failing {
+    const fake_cuda_control *fake;
+    const iv_cuda_driver *driver;
+} failing;
+
+static iv_status attempt(void *context) {
+    const failing *over = context;
+    static const int64_t lengths[] = {3, 20};
+    struct iv_device device = {.cuda = NULL};
+    iv_cuda_memory *memory = NULL;
+    iv_engine *engine = NULL;
+    iv_row_map *map = NULL;
+    iv_error error = {IV_OK, ""};
+    iv_gemm gemm = IV_GEMM_DEFAULT;
+    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    options.device = &device;
+    define_host_kernels(over->fake);
+    iv_status status = iv_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    if (status == IV_OK)
+        status = iv_cuda_memory_create(device.cuda, 4096, &memory, &error);
+    if (status == IV_OK)
+        status = iv_engine_create(&options, &engine, &error);
+    if (status == IV_OK)
+        status = iv_row_map_create(engine, 2, lengths, &map, &error);
+    if (status == IV_OK) {
+        char *data = (char *)(uintptr_t)memory->address;
+        gemm.a = (iv_matrix){IV_F16, data, 3, 23, 23, 1, 0};
+        gemm.b = (iv_matrix){IV_F16, data + 1024, 23, 5, 5, 1, 0};
+        gemm.c = (iv_matrix){IV_F32, data + 2048, 3, 5, 5, 1, 0};
+        gemm.rows = map;
+        status = iv_gemm_run(engine, NULL, &gemm, &error);
+    }
+    if (status != IV_OK)
+        assert_true(error.message[0] != '\0');
+    iv_row_map_release(map);
+    iv_engine_destroy(engine);
+    iv_cuda_memory_release(memory);
+    iv_cuda_device_release(device.cuda);
+    return status;
+}
+
+static void test_failures(void **unused) {
+    if (!is_fake())
+        skip();
+    failing over = {fresh_fake(), open_fake()};
+    check_failing_calls(over.fake, attempt, &over, CUDA_ERROR_OUT_OF_MEMORY);
+    check_failing_calls(over.fake, attempt, &over, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+/* The host's own memory fails in turn. */
+static void test_out_of_memory(void **unused) {
+    if (!is_fake())
+        skip();
+    failing over = {fresh_fake(), open_fake()};
+    for (int allowed = 0;; allowed++) {
+        int64_t blocks = iv_allocation_count().live_blocks;
+        iv_allocation_fail_after(allowed, false);
+        iv_status status = attempt(&over);
+        iv_allocation_fail_after(-1, false);
+        assert_int_equal(iv_allocation_count().live_blocks, blocks);
+        check_nothing_lives(over.fake);
+        over.fake->reset();
+        if (status == IV_OK)
+            break;
+        assert_int_equal(status, IV_ERROR_OUT_OF_MEMORY);
+        assert_true(allowed < 1000);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_definition), cmocka_unit_test(test_extents),       cmocka_unit_test(test_many_tiles),
+        cmocka_unit_test(test_batches),    cmocka_unit_test(test_epilogues),     cmocka_unit_test(test_row_maps),
+        cmocka_unit_test(test_accumulate), cmocka_unit_test(test_empty),         cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_streams),    cmocka_unit_test(test_capture),       cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_out_of_memory),
+    };
+    if (argc > 1)
+        library = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
