@@ -26,7 +26,7 @@ iv_status iv_gemm_device_create(iv_engine *engine, iv_error *error) {
     iv_status status = iv_cuda_enter(engine->cuda, error);
     if (status == IV_OK) {
         for (int i = 0; i < SCHEDULES && status == IV_OK; i++)
-            status = schedules[i]->prepare(engine, &state->states[i], error);
+            status = schedules[i]->prepare(schedules[i], engine, &state->states[i], error);
         status = iv_cuda_leave(engine->cuda, status, error);
     }
     if (status != IV_OK)
@@ -61,7 +61,7 @@ static iv_status find_named(const iv_engine *engine, const iv_gemm_plan *plan, i
     for (int i = 0; i < SCHEDULES; i++) {
         if (strcmp(schedules[i]->name, name) != 0)
             continue;
-        if (!schedules[i]->can(engine, engine->device_state->states[i], plan, why))
+        if (!schedules[i]->can(schedules[i], engine, engine->device_state->states[i], plan, why))
             return iv_fail(error, IV_ERROR_UNSUPPORTED,
                            "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
                            why);
@@ -80,9 +80,9 @@ static iv_status choose(const iv_engine *engine, const iv_gemm_plan *plan, int *
     double least = 0;
     *chosen = -1;
     for (int i = 0; i < SCHEDULES; i++) {
-        if (!schedules[i]->can(engine, engine->device_state->states[i], plan, why))
+        if (!schedules[i]->can(schedules[i], engine, engine->device_state->states[i], plan, why))
             continue;
-        double cost = schedules[i]->cost(engine, plan);
+        double cost = schedules[i]->cost(schedules[i], engine, plan);
         if (*chosen < 0 || cost < least) {
             *chosen = i;
             least = cost;
@@ -191,6 +191,6 @@ iv_status iv_gemm_on_device(iv_engine *engine, void *stream, const iv_gemm_plan 
     IV_TRY(iv_gemm_device_stream(engine, stream, &queue.stream, error));
     IV_TRY(iv_cuda_enter(engine->cuda, error));
     iv_status status =
-        schedules[chosen]->launch(engine, engine->device_state->states[chosen], &queue, plan, error);
+        schedules[chosen]->launch(schedules[chosen], engine, engine->device_state->states[chosen], &queue, plan, error);
     return iv_cuda_leave(engine->cuda, status, error);
 }

@@ -15,22 +15,25 @@
 /* A, B, C, bias, residual, and the groups of rows. */
 #define IV_GEMM_RANGES 6
 
-typedef struct iv_gemm_schedule {
+typedef struct iv_gemm_schedule iv_gemm_schedule;
+struct iv_gemm_schedule {
     const char *name;
+    const void *shape; /* what tells schedules of one source apart: theirs to read */
     /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a stream
      * may be being captured. A device that it is not made for gets NULL and IV_OK. In the device's context. */
-    iv_status (*prepare)(iv_engine *engine, void **state, iv_error *error);
+    iv_status (*prepare)(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error);
     /** NULL is allowed. */
     void (*release)(void *state);
     /** Whether it can compute the plan, which has elements; if not, why not, within IV_GEMM_WHY_BYTES. `state` may be NULL. */
-    bool (*can)(const iv_engine *engine, const void *state, const iv_gemm_plan *plan, char *why);
+    bool (*can)(const iv_gemm_schedule *self, const iv_engine *engine, const void *state, const iv_gemm_plan *plan,
+                char *why);
     /** About how many microseconds the device would take, for what it can compute. */
-    double (*cost)(const iv_engine *engine, const iv_gemm_plan *plan);
+    double (*cost)(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan);
     /** Gives the task to the queue, between iv_cuda_enter and iv_cuda_leave. Allocates nothing, and neither waits nor asks the
      * driver anything: the stream may be being captured. */
-    iv_status (*launch)(const iv_engine *engine, const void *state, const iv_cuda_queue *queue,
-                        const iv_gemm_plan *plan, iv_error *error);
-} iv_gemm_schedule;
+    iv_status (*launch)(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
+                        const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error);
+};
 
 extern const iv_gemm_schedule iv_gemm_general, iv_gemm_general_small; /* general.c: everything */
 

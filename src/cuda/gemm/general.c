@@ -19,15 +19,14 @@ static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.17, 0.8};
 
 /* Kernels by dtype (bf16, f16), and whether A and B are read across their lines. */
 typedef struct general_state {
-    const tile *tile;
     const iv_cuda_kernel *kernels[2][2][2];
 } general_state;
 
-static iv_status prepare(iv_engine *engine, const tile *tile, void **state, iv_error *error) {
+static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
+    const tile *tile = self->shape;
     general_state *made = iv_allocate_array(1, sizeof *made);
     if (made == NULL)
         return iv_fail_memory(error, sizeof *made);
-    made->tile = tile;
     iv_status status = IV_OK;
     for (int i = 0; i < 8 && status == IV_OK; i++) {
         int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
@@ -44,7 +43,8 @@ static iv_status prepare(iv_engine *engine, const tile *tile, void **state, iv_e
     return status;
 }
 
-static bool can(const iv_engine *engine, const void *state, const iv_gemm_plan *plan, char *why) {
+static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const void *state, const iv_gemm_plan *plan,
+                char *why) {
     return true;
 }
 
@@ -57,17 +57,18 @@ static int columns_of(const tile *tile, const iv_gemm_plan *plan) {
     return plan->gemm->gate != IV_GATE_NONE ? tile->n / 2 : tile->n;
 }
 
-static double cost_of(const iv_engine *engine, const tile *tile, const iv_gemm_plan *plan) {
+static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
+    const tile *tile = self->shape;
     double count = (double)divide_up(plan->m, tile->m) * (double)divide_up(plan->n, columns_of(tile, plan)) *
                    (double)plan->batches;
     double each = count / engine->cuda->multiprocessors * tile->step;
     return 4 + (double)divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
-static iv_status launch(const iv_engine *engine, const void *state, const iv_cuda_queue *queue,
-                        const iv_gemm_plan *plan, iv_error *error) {
+static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
+                        const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
     const general_state *loaded = state;
-    const tile *tile = loaded->tile;
+    const tile *tile = self->shape;
     iv_cuda_range ranges[IV_GEMM_RANGES];
     iv_gemm16_general parameters = {
         .row_tiles = divide_up(plan->m, tile->m),
@@ -93,18 +94,10 @@ static iv_status launch(const iv_engine *engine, const void *state, const iv_cud
     return iv_cuda_launch(queue, &task, error);
 }
 
-#define SCHEDULE(of_tile, variable, title)                                                         \
-    static iv_status prepare_##of_tile(iv_engine *engine, void **state, iv_error *error) {         \
-        return prepare(engine, &of_tile##_tile, state, error);                                     \
-    }                                                                                              \
-    static double cost_##of_tile(const iv_engine *engine, const iv_gemm_plan *plan) {              \
-        return cost_of(engine, &of_tile##_tile, plan);                                             \
-    }                                                                                              \
-    const iv_gemm_schedule variable = {.name = title,                                              \
-                                       .prepare = prepare_##of_tile,                               \
-                                       .release = iv_free,                                         \
-                                       .can = can,                                                 \
-                                       .cost = cost_##of_tile,                                     \
-                                       .launch = launch};
-SCHEDULE(large, iv_gemm_general, "general")
-SCHEDULE(small, iv_gemm_general_small, "general-small")
+#define SCHEDULE(of_tile, title)                                                                   \
+    {                                                                                              \
+        .name = title, .shape = &of_tile##_tile, .prepare = prepare, .release = iv_free, .can = can, \
+        .cost = cost, .launch = launch                                                             \
+    }
+const iv_gemm_schedule iv_gemm_general = SCHEDULE(large, "general");
+const iv_gemm_schedule iv_gemm_general_small = SCHEDULE(small, "general-small");
