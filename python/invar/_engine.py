@@ -20,9 +20,9 @@ from ._library import (
 # iv_gemm as `struct` packs it, which takes a twentieth of the time of filling the ctypes structure
 # field by field. In order: bytes; a, b, c; batches, scale; bias; activation, gate; residual;
 # accumulate, rows, schedule. A matrix is aligned to 8 bytes, hence 4x behind the scale.
-_MATRIX = "iPqqqqq"
-GEMM = struct.Struct(f"@N{_MATRIX}{_MATRIX}{_MATRIX}qf4x{_MATRIX}ii{_MATRIX}?PP")
-# Row maps of an engine that are kept for when the same lengths come again: 16 bytes for 16 rows each.
+MATRIX = "iPqqqqq"
+GEMM = struct.Struct(f"@N{MATRIX}{MATRIX}{MATRIX}qf4x{MATRIX}ii{MATRIX}?PP")
+# Row maps that an engine keeps for when the same lengths come again: each takes a byte per row.
 MOST_ROW_MAPS = 256
 # What `Engine.pack` takes for a bias or a residual that is not there.
 NO_MATRIX = (0, 0, 0, 0, 0, 0, 0)
@@ -67,8 +67,8 @@ def _destroy(loaded, pointer, row_maps, process):
 
 class Engine:
     """The CPU's threads, or a device with its kernels loaded. Any thread may use it: calls take
-    turns. `threads` (0: one per processor) and `isa` ("best", "scalar", "avx2", "avx512") choose how
-    the CPU computes; neither changes a bit."""
+    turns. `threads` (0: one per processor) and `isa` ("best", "scalar", "avx2", "avx512") choose
+    how the CPU computes; neither changes a bit."""
 
     def __init__(self, device="cpu", *, threads=0, isa="best"):
         self.device = kind, index = parse_device(device)
@@ -87,7 +87,9 @@ class Engine:
             ctypes.sizeof(EngineOptions), None, threads, _number(ISA_NUMBERS, "the isa", isa)
         )
         if kind == "cuda":
-            self._check(loaded.iv_device_open(None, index, ctypes.byref(opened), self._report_address))
+            self._check(
+                loaded.iv_device_open(None, index, ctypes.byref(opened), self._report_address)
+            )
             options.device = opened.value
         try:
             self._check(
@@ -147,21 +149,22 @@ class Engine:
             if status:
                 self.library.check(status, self._report)
 
+    def call(self, name, *arguments):
+        """Another fallible function of the library, with this engine as its first argument."""
+        function = getattr(self.library, name)
+        with self._lock:
+            self._check(function(self.pointer, *arguments, self._report_address))
+
     def choose(self, packed):
         """The name of the schedule that a packed product would be computed by."""
         name = ctypes.c_char_p()
-        with self._lock:
-            self._check(
-                self.library.iv_gemm_choose(
-                    self.pointer, packed, ctypes.byref(name), self._report_address
-                )
-            )
+        self.call("iv_gemm_choose", packed, ctypes.byref(name))
         return name.value.decode()
 
     def row_map(self, lengths, holder=None, pin=False):
-        """The address of the row map of a tuple of lengths, made by the first call. It lives at least
-        as long as `holder`; for ever if `pin`, as for a graph that is being captured; else until
-        many others have been asked for and the device has done its work."""
+        """The address of the row map of a tuple of lengths, made by the first call. It lives at
+        least as long as `holder`; for ever if `pin`, as for a graph that is being captured; else
+        until many others have been asked for and the device has done its work."""
         with self._lock:
             entry = self._row_maps.get(lengths)
             if entry is None:
@@ -184,22 +187,18 @@ class Engine:
             array = (ctypes.c_int64 * len(lengths))(*lengths)
         except TypeError as failure:
             raise Error(f"lengths of samples are integers: {failure}") from None
-        self._check(
-            self.library.iv_row_map_create(
-                self.pointer, len(lengths), array, ctypes.byref(pointer), self._report_address
-            )
-        )
+        self.call("iv_row_map_create", len(lengths), array, ctypes.byref(pointer))
         return pointer.value
 
     def _evict_row_maps(self):
         """Releases the half that has not been used for longest. Half at once, so that the device is
         waited for once in so many maps: what it was given may still read them."""
-        idle = [key for key, entry in self._row_maps.items() if not entry.pinned and not entry.holders]
+        idle = [lengths for lengths, entry in self._row_maps.items() if entry.is_idle()]
         idle = idle[: MOST_ROW_MAPS // 2]
         if idle and self.synchronize is not None:
             self.synchronize()
-        for key in idle:
-            self.library.iv_row_map_release(self._row_maps.pop(key).address)
+        for lengths in idle:
+            self.library.iv_row_map_release(self._row_maps.pop(lengths).address)
 
 
 class _RowMapEntry:
@@ -207,6 +206,9 @@ class _RowMapEntry:
         self.address = address
         self.pinned = False
         self.holders = weakref.WeakSet()
+
+    def is_idle(self):
+        return not self.pinned and not self.holders
 
 
 _lock = threading.Lock()
@@ -223,6 +225,11 @@ def engine(device="cpu"):
             if found is None:
                 found = _engines[key] = Engine(key)
     return found
+
+
+def made_engine(key):
+    """The same if it has been made, else None."""
+    return _engines.get(key)
 
 
 def _forget():

@@ -58,7 +58,7 @@ def gemm(a, b, *, out=None, out_dtype=None, dtype=None, bias=None, activation=No
                 + residual. Activations: "relu", "silu", "gelu", "gelu_tanh". With gate "stacked" or
                 "interleaved", b has 2N columns, gates and values. bias: N (2N) numbers; residual:
                 like out.
-    accumulate  the chains go on from what is in `out`, which is of f32; without anything of the above.
+    accumulate  the chains go on from what is in `out`, which is of f32; with nothing of the above.
     rows        a RowMap, or the lengths of samples: cuts K into samples, see RowMap.
     schedule    the name of a schedule (see Engine.schedules), which never changes a bit.
     stream      on a device, the handle of the stream to compute in; torch's current one for tensors

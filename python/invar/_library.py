@@ -25,6 +25,7 @@ _POINTER = ctypes.c_void_p
 _INT = ctypes.c_int
 _TEXT = ctypes.c_char_p
 _INT64 = ctypes.c_int64
+_SIZE = ctypes.c_size_t
 _OUT = ctypes.POINTER(ctypes.c_void_p)
 
 
@@ -88,6 +89,38 @@ class Gemm(ctypes.Structure):
     ]
 
 
+class LinearLogp(ctypes.Structure):
+    """iv_linear_logp."""
+
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("hidden", Matrix),
+        ("weight", Matrix),
+        ("targets", _POINTER),
+        ("ignore_index", _INT64),
+        ("inverse_temperature", ctypes.c_float),
+        ("logp", _POINTER),
+        ("maximum", _POINTER),
+        ("sum", _POINTER),
+        ("workspace", _POINTER),
+        ("workspace_bytes", ctypes.c_size_t),
+        ("schedule", _TEXT),
+    ]
+
+
+class LinearLogpGradient(ctypes.Structure):
+    """iv_linear_logp_gradient."""
+
+    _fields_ = [
+        ("struct_bytes", ctypes.c_size_t),
+        ("d_logp", _POINTER),
+        ("d_hidden", Matrix),
+        ("d_weight", Matrix),
+        ("accumulate", ctypes.c_bool),
+        ("rows", _POINTER),
+    ]
+
+
 # name: (result, arguments). With FALLIBLE the result is a status, and the last argument, which is
 # not listed, is an error report.
 FALLIBLE = object()
@@ -100,11 +133,14 @@ FUNCTIONS = {
     "iv_device_name": (_TEXT, [_POINTER]),
     "iv_engine_create": (FALLIBLE, [ctypes.POINTER(EngineOptions), _OUT]),
     "iv_engine_destroy": (None, [_POINTER]),
-    # The product is passed as packed bytes: see _engine.py.
+    # What is asked for is passed as packed bytes: see _engine.py and _torch_logp.py.
     "iv_gemm_run": (FALLIBLE, [_POINTER, _POINTER, _TEXT]),
     "iv_gemm_choose": (FALLIBLE, [_POINTER, _TEXT, ctypes.POINTER(_TEXT)]),
     "iv_gemm_schedule_count": (_INT, [_POINTER]),
     "iv_gemm_schedule_name": (_TEXT, [_POINTER, _INT]),
+    "iv_linear_logp_workspace": (FALLIBLE, [_POINTER, _TEXT, _TEXT, ctypes.POINTER(_SIZE)]),
+    "iv_linear_logp_forward": (FALLIBLE, [_POINTER, _POINTER, _TEXT]),
+    "iv_linear_logp_backward": (FALLIBLE, [_POINTER, _POINTER, _TEXT, _TEXT]),
     "iv_row_map_create": (FALLIBLE, [_POINTER, _INT64, ctypes.POINTER(_INT64), _OUT]),
     "iv_row_map_release": (None, [_POINTER]),
     "iv_row_map_rows": (_INT64, [_POINTER]),

@@ -167,8 +167,8 @@ def _from_capsule(capsule, name, keep):
 
 def describe(array, name, dtype=None, stream=0):
     """A View of an array, which is called `name` in messages. `dtype` says what the elements of
-    arrays of 16-bit integers are ("bf16", "f16"): numpy has no bfloat16. `stream` is the handle of the stream of
-    the product, which the array's maker has to be waited for in."""
+    arrays of 16-bit integers are ("bf16", "f16"): numpy has no bfloat16. `stream` is the handle of
+    the stream of the product, in which the array's maker has to be waited for."""
     torch = is_torch(array)
     if torch is not None:
         return _from_torch(torch, array, name)

@@ -1,94 +1,34 @@
 """Linear layers and matrix products for PyTorch, forward and backward, with the bits of Invar.
 
-    from invar.torch import linear, matmul
+    from invar.torch import linear, linear_logp, matmul
     y = linear(x, weight, bias)
 
 A row of the result has the same bits in every batch, on the CPU and on GPUs, in eager mode, under
-torch.compile and in a CUDA graph. Tensors are of bfloat16 or float16, on the CPU or on a CUDA device,
-with any strides. Work is given to PyTorch's current stream.
+torch.compile and in a CUDA graph. Tensors are of bfloat16 or float16, on the CPU or on a CUDA
+device, with any strides. Work is given to PyTorch's current stream.
 """
 
-from typing import Optional, Sequence, Union
+from typing import Optional
 
 import torch
 from torch import Tensor
 
-from ._engine import NO_MATRIX, RowMap, activation_number, engine, gate_number
+from ._engine import NO_MATRIX, activation_number, gate_number
 from ._library import Error
-from ._matrix import torch_dtypes
+from ._torch_logp import linear_logp
+from ._torch_tensors import (
+    Lengths,
+    check_place,
+    dtype_number,
+    engine_of,
+    fields,
+    gradient_dtype,
+    lengths_tensor,
+    multiply,
+    rows_of,
+)
 
-__all__ = ["accumulate_", "linear", "matmul"]
-
-_DTYPES = torch_dtypes(torch)
-_CPU = ("cpu", 0)
-_engines = {}
-
-
-# ---- from tensors to the library ----
-
-
-def _engine_of(tensor):
-    """The engine of a tensor's device and the handle of the current stream there."""
-    device = tensor.device
-    if device.type == "cuda":
-        index = device.index
-        found = _engines.get(index)
-        if found is None:
-            if torch.cuda.is_current_stream_capturing():
-                raise Error("Invar has not been used on this device yet, and its kernels cannot be "
-                            "loaded while a CUDA graph is captured: run the work once before")
-            found = _engines[index] = engine(("cuda", index))
-            found.synchronize = lambda: torch.cuda.synchronize(index)
-        return found, torch.cuda.current_stream(device).cuda_stream
-    if device.type == "cpu":
-        return engine(_CPU), 0
-    raise Error(f"a tensor lies on {device}; Invar computes on the CPU and on CUDA devices")
-
-
-def _dtype_number(dtype, name):
-    number = _DTYPES.get(dtype)
-    if number is None:
-        raise Error(f"{name} is of {dtype}; Invar takes bfloat16 and float16 (and float32 where "
-                    "it adds or writes): convert it with .to()")
-    return number
-
-
-def _fields(tensor, name):
-    """The fields of an iv_matrix of a tensor with two dimensions, or three for a batch."""
-    if tensor.dim() == 2:
-        return (_dtype_number(tensor.dtype, name), tensor.data_ptr(), *tensor.shape,
-                *tensor.stride(), 0)
-    batch_stride, row_stride, column_stride = tensor.stride()
-    return (_dtype_number(tensor.dtype, name), tensor.data_ptr(), *tensor.shape[1:], row_stride,
-            column_stride, batch_stride)
-
-
-def _check_place(first, **others):
-    for name, tensor in others.items():
-        if tensor is not None and tensor.device != first.device:
-            raise Error(f"{name} lies on {tensor.device} and not with the others on {first.device}")
-
-
-def _row_map(where, sample_lengths):
-    """The address of the map of samples on an engine."""
-    if sample_lengths.device.type != "cpu":
-        raise Error("sample_lengths lies on a device: pass integers, or a tensor on the CPU")
-    lengths = tuple(sample_lengths.tolist())
-    capturing = where.device[0] == "cuda" and torch.cuda.is_current_stream_capturing()
-    if capturing and not where.has_row_map(lengths):
-        raise Error("these sample_lengths are new, and they cannot be brought to the device while a "
-                    "CUDA graph is captured: run the work once before")
-    return where.row_map(lengths, pin=capturing)
-
-
-def _multiply(out, a, b, sample_lengths=None, accumulate=False):
-    """out = a · b, or out += a · b, of matrices or equal batches of them."""
-    _check_place(a, b=b, out=out)
-    where, stream = _engine_of(a)
-    rows = 0 if sample_lengths is None else _row_map(where, sample_lengths)
-    packed = where.pack(_fields(a, "a"), _fields(b, "b"), _fields(out, "the output"),
-                        a.shape[0] if a.dim() == 3 else 1, accumulate=accumulate, rows=rows)
-    where.run(packed, stream)
+__all__ = ["accumulate_", "linear", "linear_logp", "matmul"]
 
 
 # ---- operators ----
@@ -98,7 +38,7 @@ def _multiply(out, a, b, sample_lengths=None, accumulate=False):
 def _product(a: Tensor, b: Tensor, dtype: torch.dtype, sample_lengths: Optional[Tensor]) -> Tensor:
     """a · b of two matrices, or of two batches of as many."""
     out = a.new_empty((*a.shape[:-1], b.shape[-1]), dtype=dtype)
-    _multiply(out, a, b, sample_lengths)
+    multiply(out, a, b, sample_lengths)
     return out
 
 
@@ -133,7 +73,7 @@ _product.register_autograd(_product_backward, setup_context=_product_setup)
 def _accumulate(total: Tensor, a: Tensor, b: Tensor, sample_lengths: Optional[Tensor]) -> None:
     if total.dtype != torch.float32:
         raise Error(f"total is of {total.dtype}; sums are kept in float32")
-    _multiply(total, a, b, sample_lengths, accumulate=True)
+    multiply(total, a, b, sample_lengths, accumulate=True)
 
 
 @_accumulate.register_fake
@@ -146,23 +86,22 @@ def _linear(x: Tensor, weight: Tensor, bias: Optional[Tensor], activation: str, 
             dtype: torch.dtype, sample_lengths: Optional[Tensor],
             main_grad: Optional[Tensor]) -> Tensor:
     """activation(x · weightᵀ + bias). The last two are the backward's."""
-    _check_place(x, weight=weight, bias=bias)
+    check_place(x, weight=weight, bias=bias)
     gate_code = gate_number(gate)
     columns, depth = weight.shape
     n = columns // 2 if gate_code else columns
     y = x.new_empty((*x.shape[:-1], n), dtype=dtype)
-    if x.dim() != 2:
-        x = x.flatten(0, -2) if x.dim() > 2 else x.unsqueeze(0)
-    where, stream = _engine_of(x)
+    x = rows_of(x)
+    where, stream = engine_of(x)
     row_stride, column_stride = weight.stride()
-    b = (_dtype_number(weight.dtype, "weight"), weight.data_ptr(), depth, columns, column_stride,
+    b = (dtype_number(weight.dtype, "weight"), weight.data_ptr(), depth, columns, column_stride,
          row_stride, 0)
-    c = (_dtype_number(dtype, "the output"), y.data_ptr(), x.shape[0], n, n, 1, 0)
+    c = (dtype_number(dtype, "the output"), y.data_ptr(), x.shape[0], n, n, 1, 0)
     addend = NO_MATRIX
     if bias is not None:
-        addend = (_dtype_number(bias.dtype, "bias"), bias.data_ptr(), 1, bias.shape[0], 0,
+        addend = (dtype_number(bias.dtype, "bias"), bias.data_ptr(), 1, bias.shape[0], 0,
                   bias.stride(0), 0)
-    where.run(where.pack(_fields(x, "x"), b, c, 1, 1.0, addend, activation_number(activation),
+    where.run(where.pack(fields(x, "x"), b, c, 1, 1.0, addend, activation_number(activation),
                          gate_code), stream)
     return y
 
@@ -236,11 +175,10 @@ def _linear_backward(ctx, grad):
     x, weight, bias, y, sample_lengths = ctx.saved_tensors
     needs_x, needs_weight, needs_bias = ctx.needs_input_grad[:3]
     grad_x = grad_weight = grad_bias = None
-    rows = x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
-    grad = grad.flatten(0, -2) if x.dim() > 1 else grad.unsqueeze(0)
+    rows, grad = rows_of(x), rows_of(grad)
     if ctx.activation != "none" or ctx.gate != "none":
         if y is not None:
-            z = y.flatten(0, -2) if y.dim() > 1 else y.unsqueeze(0)
+            z = rows_of(y)
         else:
             z = _linear(rows, weight, bias, "none", "none", torch.float32, None, None)
         grad = _activation_gradient(grad, z, ctx.activation, ctx.gate, x.dtype)
@@ -251,43 +189,22 @@ def _linear_backward(ctx, grad):
     if needs_weight and ctx.main_grad is not None:
         _accumulate(ctx.main_grad, grad.mT, rows, sample_lengths)
     elif needs_weight:
-        grad_weight = _product(grad.mT, rows, _grad_dtype(weight), sample_lengths)
+        grad_weight = _product(grad.mT, rows, gradient_dtype(weight), sample_lengths)
     if needs_bias:
         ones = grad.new_ones((1, grad.shape[0]))
-        grad_bias = _product(ones, grad, _grad_dtype(bias), sample_lengths).flatten()
+        grad_bias = _product(ones, grad, gradient_dtype(bias), sample_lengths).flatten()
     return grad_x, grad_weight, grad_bias, None, None, None, None, None
 
 
 _linear.register_autograd(_linear_backward, setup_context=_linear_setup)
 
 
-def _grad_dtype(tensor):
-    """What a gradient is rounded to: `grad_dtype`, by which PyTorch 2.9 lets a 16-bit parameter have
-    gradients of f32, or the tensor's own."""
-    if tensor.is_leaf and not torch.compiler.is_compiling():
-        return getattr(tensor, "grad_dtype", None) or tensor.dtype
-    return tensor.dtype
-
-
 # ---- for users ----
-
-_Lengths = Union[None, RowMap, Tensor, Sequence[int]]
-
-
-def _lengths(sample_lengths, rows):
-    """Lengths of samples as a tensor on the CPU, which torch.compile does not specialise on."""
-    if sample_lengths is None:
-        return None
-    if isinstance(sample_lengths, RowMap):
-        sample_lengths = sample_lengths.lengths
-    if not isinstance(sample_lengths, Tensor):
-        sample_lengths = torch.tensor(sample_lengths, dtype=torch.int64)
-    return sample_lengths
 
 
 def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None,
            activation: Optional[str] = None, *, gate: Optional[str] = None,
-           dtype: Optional[torch.dtype] = None, sample_lengths: _Lengths = None,
+           dtype: Optional[torch.dtype] = None, sample_lengths: Lengths = None,
            main_grad: Optional[Tensor] = None) -> Tensor:
     """activation(x · weightᵀ + bias): torch.nn.functional.linear with specified bits.
 
@@ -295,15 +212,15 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None,
     weight          (N, K), of x's dtype
     bias            (N), of x's dtype or float32
     activation      "relu", "silu", "gelu", "gelu_tanh": applied in float32, before the one rounding
-    gate            "stacked" or "interleaved": weight and bias have 2N rows, gates and values, and the
-                    result is activation(gate) · value
+    gate            "stacked" or "interleaved": weight and bias have 2N rows, gates and values, and
+                    the result is activation(gate) · value
     dtype           of the result: x's, if None, or float32
-    sample_lengths  how many of the rows of x belong to each sample, in order: a RowMap, integers, or an
-                    int64 tensor on the CPU. The gradients of weight and bias are then sums over
-                    samples that do not depend on how these were put together into batches.
-    main_grad       a float32 tensor of weight's shape, to which the backward adds weight's gradient,
-                    going on with its chains; weight.grad is then left alone. With sample_lengths,
-                    micro-batches one after another give the bits of one batch.
+    sample_lengths  how many of the rows of x belong to each sample, in order: a RowMap, integers,
+                    or an int64 tensor on the CPU. The gradients of weight and bias are then sums
+                    over samples that do not depend on how these were put together into batches.
+    main_grad       a float32 tensor of weight's shape, to which the backward adds weight's
+                    gradient, going on with its chains; weight.grad is then left alone. With
+                    sample_lengths, micro-batches one after another give the bits of one batch.
 
     The gradients of x, weight and bias are products by the same contract, from the gradient of the
     result rounded to x's dtype. Between an activation's result and its argument the derivative is
@@ -316,23 +233,23 @@ def linear(x: Tensor, weight: Tensor, bias: Optional[Tensor] = None,
     if main_grad is not None and main_grad.requires_grad:
         raise Error("main_grad requires a gradient itself: it is a plain buffer")
     return _linear(x, weight, bias, activation or "none", gate or "none", dtype or x.dtype,
-                   _lengths(sample_lengths, x), main_grad)
+                   lengths_tensor(sample_lengths), main_grad)
 
 
 def matmul(a: Tensor, b: Tensor, *, dtype: Optional[torch.dtype] = None) -> Tensor:
-    """torch.matmul with specified bits: a (…, M, K) times b (…, K, N), bfloat16 or float16, of which
-    either may be transposed or a view. The result is of `dtype`: a's, if None, or float32.
+    """torch.matmul with specified bits: a (…, M, K) times b (…, K, N), bfloat16 or float16, of
+    which either may be transposed or a view. The result is of `dtype`: a's, if None, or float32.
 
-    Batches are broadcast. The gradient of an operand that was broadcast is summed by PyTorch, except for
-    a b of two dimensions, whose gradient is one chain over all rows of a.
+    Batches are broadcast. The gradient of an operand that was broadcast is summed by PyTorch,
+    except for a b of two dimensions, whose gradient is one chain over all rows of a.
     """
     dtype = dtype or a.dtype
     if a.dim() < 1 or b.dim() < 1:
         raise Error("matmul takes no tensors without dimensions")
-    if a.dim() == 1:
-        return matmul(a.unsqueeze(0), b, dtype=dtype).squeeze(-2)
     if b.dim() == 1:
         return matmul(a, b.unsqueeze(-1), dtype=dtype).squeeze(-1)
+    if a.dim() == 1:
+        return matmul(a.unsqueeze(0), b, dtype=dtype).squeeze(-2)
     if b.dim() == 2:
         out = _product(a.flatten(0, -2), b, dtype, None)
         return out.reshape(*a.shape[:-1], b.shape[-1])
@@ -342,10 +259,10 @@ def matmul(a: Tensor, b: Tensor, *, dtype: Optional[torch.dtype] = None) -> Tens
     return _product(left, right, dtype, None).reshape(*batches, a.shape[-2], b.shape[-1])
 
 
-def accumulate_(total: Tensor, a: Tensor, b: Tensor, *, sample_lengths: _Lengths = None) -> Tensor:
-    """total += a · b, in place and without a rounding between: the chains go on from total, which is of
-    float32. For gradients of weights, a = grad.mT and b = x, in functions of one's own.
+def accumulate_(total: Tensor, a: Tensor, b: Tensor, *, sample_lengths: Lengths = None) -> Tensor:
+    """total += a · b, in place and without a rounding between: the chains go on from total, which
+    is of float32. For gradients of weights, a = grad.mT and b = x, in functions of one's own.
     `sample_lengths` as for `linear`. Not differentiable."""
     with torch.no_grad():
-        _accumulate(total, a, b, _lengths(sample_lengths, b))
+        _accumulate(total, a, b, lengths_tensor(sample_lengths))
     return total
