@@ -107,10 +107,9 @@ static int64_t smaller(int64_t a, int64_t b) {
 
 /* Goes through the chunks of a plan, by columns within rows, at least one even where there is no element; a rehearsal that is not
  * for a schedule of the caller's choice looks at the first one alone. */
-static bool first_place(const run *run, place *at) {
+static place first_place(const run *run) {
     const iv_logp_plan *plan = run->plan;
-    *at = (place){0, smaller(plan->rows, plan->m), 0, smaller(plan->columns, plan->v)};
-    return true;
+    return (place){0, smaller(plan->rows, plan->m), 0, smaller(plan->columns, plan->v)};
 }
 
 static bool next_place(const run *run, place *at) {
@@ -118,13 +117,14 @@ static bool next_place(const run *run, place *at) {
     if (run->is_rehearsal && plan->logp->schedule == NULL)
         return false;
     at->column += at->columns;
-    if (at->column >= plan->v) {
+    bool is_in_rows = at->column < plan->v;
+    if (!is_in_rows) {
         at->column = 0;
         at->row += at->rows;
         at->rows = smaller(plan->rows, plan->m - at->row);
     }
     at->columns = smaller(plan->columns, plan->v - at->column);
-    return at->row < plan->m;
+    return is_in_rows || at->row < plan->m;
 }
 
 static bool is_last_of_rows(const run *run, place at) {
@@ -155,8 +155,8 @@ static iv_status merge(const run *run, place at, iv_error *error) {
 
 static iv_status run_forward(const run *run, iv_error *error) {
     const iv_logp_plan *plan = run->plan;
-    place at;
-    for (bool more = first_place(run, &at); more; more = next_place(run, &at)) {
+    place at = first_place(run);
+    for (bool more = true; more; more = next_place(run, &at)) {
         iv_logp_reduce task = {.pairs = in_workspace(run, plan->pairs),
                                .pair_rows = plan->rows,
                                .chosen = in_workspace(run, plan->chosen)};
@@ -240,8 +240,8 @@ static iv_status compute_d_weight(const run *run, place at, const iv_matrix *gra
 
 static iv_status run_backward(const run *run, iv_error *error) {
     const iv_logp_plan *plan = run->plan;
-    place at;
-    for (bool more = first_place(run, &at); more; more = next_place(run, &at)) {
+    place at = first_place(run);
+    for (bool more = true; more; more = next_place(run, &at)) {
         iv_matrix gradients;
         IV_TRY(differentiate(run, at, &gradients, error));
         if (plan->wants_d_hidden)
