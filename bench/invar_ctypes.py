@@ -136,11 +136,7 @@ FUNCTIONS = {
 
 
 class InvarError(Exception):
-    """A call of the library failed; the text is the library's. `status` is an iv_status."""
-
-    def __init__(self, error):
-        super().__init__(error.message.decode("utf-8", "replace"))
-        self.status = error.status
+    """A call of the library failed; the text is the library's."""
 
 
 def checked(function):
@@ -149,20 +145,16 @@ def checked(function):
     def call(*arguments):
         error = Error()
         if function(*arguments, ctypes.byref(error)) != 0:
-            raise InvarError(error)
+            raise InvarError(error.message.decode("utf-8", "replace"))
 
     return call
 
 
 class Library:
     def __init__(self, path):
-        self.loaded = ctypes.CDLL(str(path))
-        self.bind(FUNCTIONS)
-
-    def bind(self, functions):
-        """Makes methods of functions of the library, described as in FUNCTIONS."""
-        for name, (result, arguments) in functions.items():
-            function = getattr(self.loaded, name)
+        loaded = ctypes.CDLL(str(path))
+        for name, (result, arguments) in FUNCTIONS.items():
+            function = getattr(loaded, name)
             function.restype = INT if result is FALLIBLE else result
             function.argtypes = arguments + [ERROR] if result is FALLIBLE else arguments
             setattr(self, name, checked(function) if result is FALLIBLE else function)

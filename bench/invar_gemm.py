@@ -1,157 +1,74 @@
-"""include/invar/gemm.h for benchmarks and checks: 16-bit products of PyTorch's tensors, on the CPU or a GPU.
+"""16-bit products of PyTorch's tensors for benchmarks and checks, over the package in python/invar.
 
-    library = Library("libinvar.so")
-    engine = Engine(library, library.open_device(0))
-    engine.product(x, weight.t(), out, activation="silu").run(torch.cuda.current_stream().cuda_stream)
+    load("libinvar.so")
+    engine = Engine("cuda:0")
+    product(engine, x, weight.t(), out, activation="silu").run(torch.cuda.current_stream().cuda_stream)
 
-Tensors have two dimensions, or three, of which the first is the batch, and any strides. Nothing is
-copied. A product is described once and may be run many times.
+Here a product is described once and run many times, into a given output, by a given schedule; the
+package itself offers more comfort and less control.
 """
 
-import ctypes
+import pathlib
+import sys
 
 import torch
 
-import invar_ctypes
-from invar_ctypes import FALLIBLE, INT, OUT, TEXT, VOID, Handle, InvarError
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from invar._engine import NO_MATRIX, Engine, activation_number, gate_number  # noqa: E402, F401
+from invar._library import DTYPE_NUMBERS, Error, load, numerics_version, version  # noqa: E402, F401
 
-UNSUPPORTED = 6  # include/invar/error.h
-DTYPES = {torch.float16: 10, torch.bfloat16: 11, torch.float32: 12}
-ACTIVATIONS = ("none", "relu", "silu", "gelu", "gelu_tanh")
-GATES = ("none", "stacked", "interleaved")
-ISAS = ("best", "scalar", "avx2", "avx512")
-
-
-class EngineOptions(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("device", VOID),
-        ("threads", INT),
-        ("isa", INT),
-    ]
-
-
-class Matrix(ctypes.Structure):
-    _fields_ = [
-        ("dtype", INT),
-        ("data", VOID),
-        ("rows", ctypes.c_int64),
-        ("columns", ctypes.c_int64),
-        ("row_stride", ctypes.c_int64),
-        ("column_stride", ctypes.c_int64),
-        ("batch_stride", ctypes.c_int64),
-    ]
-
-
-class Gemm(ctypes.Structure):
-    _fields_ = [
-        ("struct_bytes", ctypes.c_size_t),
-        ("a", Matrix),
-        ("b", Matrix),
-        ("c", Matrix),
-        ("batches", ctypes.c_int64),
-        ("scale", ctypes.c_float),
-        ("bias", Matrix),
-        ("activation", INT),
-        ("gate", INT),
-        ("residual", Matrix),
-        ("accumulate", ctypes.c_bool),
-        ("rows", VOID),
-        ("schedule", TEXT),
-    ]
-
-
-FUNCTIONS = {
-    "iv_engine_create": (FALLIBLE, [ctypes.POINTER(EngineOptions), OUT]),
-    "iv_engine_destroy": (None, [VOID]),
-    "iv_gemm_run": (FALLIBLE, [VOID, VOID, ctypes.POINTER(Gemm)]),
-    "iv_gemm_schedule_count": (INT, [VOID]),
-    "iv_gemm_schedule_name": (TEXT, [VOID, INT]),
-    "iv_gemm_choose": (FALLIBLE, [VOID, ctypes.POINTER(Gemm), ctypes.POINTER(TEXT)]),
-    "iv_row_map_create": (
-        FALLIBLE, [VOID, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), OUT]),
-    "iv_row_map_release": (None, [VOID]),
-}
-
-
-class Library(invar_ctypes.Library):
-    def __init__(self, path):
-        super().__init__(path)
-        self.bind(FUNCTIONS)
+DTYPES = {torch.float16: DTYPE_NUMBERS["f16"], torch.bfloat16: DTYPE_NUMBERS["bf16"],
+          torch.float32: DTYPE_NUMBERS["f32"]}
 
 
 def describe(tensor):
-    """The Matrix of a tensor, or of one that was described already; None is no matrix."""
-    if tensor is None or isinstance(tensor, Matrix):
-        return tensor or Matrix()
+    """The fields of an iv_matrix for a tensor of two dimensions, or three, of which the first is the batch."""
     rows, columns = tensor.shape[-2:]
-    batch_stride = tensor.stride(0) if tensor.dim() == 3 else 0
-    return Matrix(DTYPES[tensor.dtype], tensor.data_ptr(), rows, columns, *tensor.stride()[-2:],
-                  batch_stride)
-
-
-class Engine(Handle):
-    """On a device, or without one on the CPU."""
-
-    def __init__(self, library, device=None, threads=0, isa="best"):
-        super().__init__(library, library.iv_engine_destroy)
-        options = EngineOptions(ctypes.sizeof(EngineOptions), device and device.pointer, threads,
-                                ISAS.index(isa))
-        library.iv_engine_create(ctypes.byref(options), ctypes.byref(self.pointer))
-        self.schedules = [library.iv_gemm_schedule_name(self.pointer, i).decode()
-                          for i in range(library.iv_gemm_schedule_count(self.pointer))]
-
-    def product(self, a, b, c, **options):
-        return Product(self, a, b, c, **options)
-
-    def row_map(self, lengths):
-        return RowMap(self, lengths)
-
-
-class RowMap(Handle):
-    """Row counts of samples, for one engine."""
-
-    def __init__(self, engine, lengths):
-        super().__init__(engine.library, engine.library.iv_row_map_release)
-        self.engine = engine
-        engine.library.iv_row_map_create(engine.pointer, len(lengths),
-                                         (ctypes.c_int64 * len(lengths))(*lengths),
-                                         ctypes.byref(self.pointer))
+    return (DTYPES[tensor.dtype], tensor.data_ptr(), rows, columns, *tensor.stride()[-2:],
+            tensor.stride(0) if tensor.dim() == 3 else 0)
 
 
 class Product:
-    """C = round(epilogue(A · B)). Keeps what it was made of alive."""
+    """C = round(epilogue(A · B)), of described matrices. Who calls keeps their memory."""
 
-    def __init__(self, engine, a, b, c, batches=None, scale=1.0, bias=None, activation="none",
-                 gate="none", residual=None, accumulate=False, rows=None, schedule=None):
-        self.kept = (engine, a, b, c, bias, residual, rows)
-        if batches is None:
-            batches = c.shape[0] if c.dim() == 3 else 1
-        if isinstance(bias, torch.Tensor) and bias.dim() == 1:
-            bias = bias[None]
-        self.gemm = Gemm(ctypes.sizeof(Gemm), describe(a), describe(b), describe(c), batches, scale,
-                         describe(bias), ACTIVATIONS.index(activation), GATES.index(gate),
-                         describe(residual), accumulate, rows and rows.pointer,
-                         schedule and schedule.encode())
+    def __init__(self, engine, a, b, c, batches=1, bias=None, activation="none", gate="none",
+                 residual=None, lengths=None, **options):
+        """`lengths`: of the samples of a row map. Further options are scale, accumulate, schedule."""
+        rows = engine.row_map(tuple(lengths), holder=self) if lengths is not None else 0
         self.engine = engine
+        self.packed = engine.pack(
+            a, b, c, batches, bias=bias or NO_MATRIX, activation=activation_number(activation),
+            gate=gate_number(gate), residual=residual or NO_MATRIX, rows=rows, **options)
 
-    def run(self, stream=None):
-        """`stream`: a CUstream as a number. InvarError with status UNSUPPORTED when the schedule cannot run this."""
-        self.engine.library.iv_gemm_run(self.engine.pointer, stream, self.gemm)
+    def run(self, stream=0):
+        """`stream`: a CUstream as a number."""
+        self.engine.run(self.packed, stream)
 
-    def schedule(self):
-        """The schedule that run() would choose."""
-        name = TEXT()
-        self.engine.library.iv_gemm_choose(self.engine.pointer, self.gemm, ctypes.byref(name))
-        return name.value.decode()
+    def chosen(self):
+        """The schedule that would be chosen."""
+        return self.engine.choose(self.packed)
+
+
+def product(engine, a, b, c, **options):
+    """A Product of tensors, which it keeps."""
+    kept = [a, b, c] + [options.get(name) for name in ("bias", "residual")]
+    for name in ("bias", "residual"):
+        if options.get(name) is not None:
+            tensor = options[name]
+            options[name] = describe(tensor if tensor.dim() > 1 else tensor[None])
+    if c.dim() == 3:
+        options.setdefault("batches", c.shape[0])
+    made = Product(engine, describe(a), describe(b), describe(c), **options)
+    made.kept = kept
+    return made
 
 
 def refused(run, *arguments):
-    """Runs, and gives why the schedule cannot run this, or None when it did. Other failures raise."""
+    """Runs, and gives why a forced schedule cannot run this, or None when it did. Other failures raise."""
     try:
         run(*arguments)
-    except InvarError as error:
-        if error.status != UNSUPPORTED:
+    except Error as error:
+        if error.status != "unsupported":
             raise
         return str(error)
     return None

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Compare Invar's bf16 products with cuBLAS (through PyTorch) and a plain persistent product in Triton, on a GPU.
+
+    python gemm16_bench.py --library libinvar.so [--only REGEX] [--quick] [--schedule NAME] [--write FILE]
+
+    gemm/fwd/MxKxN     y[M,N] = x[M,K] · Wᵀ, W[N,K] as nn.Linear has it
+    gemm/fwd-kn/MxKxN  y[M,N] = x[M,K] · B[K,N]
+    gemm/dA/MxKxN      dx[M,K] = dy[M,N] · W[N,K]
+    gemm/dB/MxKxN      dW[N,K] = dyᵀ · x
+    skinny/MxKxN       as fwd, of few rows
+
+Times are medians in microseconds; a ratio above 1 means that Invar is faster. `limit` is what the
+measured matrix rate and read bandwidth allow, `of_limit` the share of it that Invar reaches. `differ`
+counts elements whose bits are not cuBLAS's, which are the same where cuBLAS does not split K. See
+gpu_timing.py for how time is taken. Exit status 1 when a result is wrong.
+"""
+
+import argparse
+import re
+import statistics
+import sys
+
+import torch
+
+import gpu_timing
+import invar_gemm
+import triton_matmul
+
+LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 32000)]
+ROWS = [128, 256, 512, 1024, 2048]
+LARGE = 4096
+SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336), (14336, 4096),
+          (2048, 128256)]
+SKINNY_ROWS = [1, 8, 16, 32, 64]
+FAMILIES = ["fwd", "fwd-kn", "dA", "dB"]
+
+
+def cases(quick):
+    """(name, family, group of the means, M, K, N), the large ones first."""
+    large = [(LARGE, *layer) for layer in LAYERS] + [(8192,) * 3]
+    small = [(rows, *layer) for rows in ROWS for layer in LAYERS]
+    skinny = [(rows, *layer) for rows in SKINNY_ROWS for layer in SKINNY]
+    families = FAMILIES
+    if quick:
+        families = ["fwd", "dA", "dB"]
+        small, skinny = small[::7], skinny[::4]
+    for group, shapes in (("large", large), ("small", small)):
+        for family in families:
+            for m, k, n in shapes:
+                yield f"gemm/{family}/{m}x{k}x{n}", family, f"{family}, {group}", m, k, n
+    for m, k, n in skinny:
+        yield f"skinny/{m}x{k}x{n}", "fwd", "skinny", m, k, n
+
+
+def operands(family, m, k, n):
+    """The two factors, as views that may be transposed."""
+    def normal(rows, columns):
+        return torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
+
+    if family == "fwd":
+        return normal(m, k), normal(n, k).t()
+    if family == "fwd-kn":
+        return normal(m, k), normal(k, n)
+    if family == "dA":
+        return normal(m, n), normal(n, k)
+    return normal(m, n).t(), normal(m, k)
+
+
+class Bench:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.report = gpu_timing.Report(arguments.write)
+        invar_gemm.load(arguments.library)
+        self.engine = invar_gemm.Engine("cuda:0")
+        self.report.line(
+            f"# {torch.cuda.get_device_name(0)}, Invar {invar_gemm.version()}, numerics "
+            f"{invar_gemm.numerics_version()}, PyTorch {torch.__version__}, cuBLAS of CUDA "
+            f"{torch.version.cuda}")
+        self.ceilings = gpu_timing.Ceilings(self.report, 0.2 if arguments.quick else 0.6)
+        self.groups = {}  # group: [(name, ratio, share of the limit, ratio to Triton)]
+        self.wrong = []
+
+    def run(self, name, family, group, m, k, n):
+        a, b = operands(family, m, k, n)
+        rows, inner, columns = *a.shape, b.shape[1]
+        size = 2 * (rows * inner + inner * columns + rows * columns)
+        work = 2 * rows * inner * columns
+        sets = [(a, b)] + [operands(family, m, k, n)
+                           for _ in range(gpu_timing.sets_needed(size) - 1)]
+        limit = self.ceilings.limit(work, size)
+
+        def side(launch_for):
+            """A side, and what it computes of the first set."""
+            results = [torch.empty(rows, columns, device="cuda", dtype=torch.bfloat16)
+                       for _ in sets]
+            launches = [launch_for(*factors, out) for factors, out in zip(sets, results)]
+            return gpu_timing.Side(launches, limit, self.arguments.eager), results[0]
+
+        try:
+            ours, our_result = side(lambda a, b, out: invar_gemm.product(
+                self.engine, a, b, out, schedule=self.arguments.schedule).run)
+        except invar_gemm.Error as error:
+            if error.status != "unsupported" or not self.arguments.schedule:
+                raise
+            return self.report.line(f"# {name}: {error}")
+        cublas, peer_result = side(
+            lambda a, b, out: lambda stream: torch.matmul(a, b, out=out))
+        sides = [ours, cublas]
+        if not self.arguments.quick:
+            sides.append(side(
+                lambda a, b, out: lambda stream: triton_matmul.matmul(a, b, out))[0])
+        timings = gpu_timing.alternate(sides, self.arguments.seconds)
+        medians = [timing.median() for timing in timings]
+        more = (f"gbps={size / medians[0] / 1e3:.0f}/{size / medians[1] / 1e3:.0f}"
+                if group == "skinny" else
+                f"tflops={work / medians[0] / 1e6:.0f}/{work / medians[1] / 1e6:.0f}")
+        if len(medians) > 2:
+            more += f" triton={medians[2]:.4g}"
+        differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
+        schedule = (self.arguments.schedule
+                    or invar_gemm.product(self.engine, a, b, our_result).chosen())
+        more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
+                 f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
+                 f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"
+                 f" schedule={schedule}")
+        if self.is_wrong(our_result, peer_result):
+            self.wrong.append(name)
+            more += " WRONG"
+        ratio = self.report.bench(name, medians[0], medians[1], more)
+        self.groups.setdefault(group, []).append(
+            (name, ratio, limit / medians[0], medians[2] / medians[1] if len(medians) > 2 else 0.0))
+
+    @staticmethod
+    def is_wrong(ours, peer):
+        """Whether results are further apart than roundings in another order explain."""
+        difference = torch.linalg.vector_norm(ours.float() - peer.float())
+        return not bool(difference <= 5e-3 * torch.linalg.vector_norm(peer.float()))
+
+    def summary(self):
+        for group, results in self.groups.items():
+            ratios = [ratio for _, ratio, _, _ in results]
+            lowest = min(results, key=lambda result: result[1])
+            shares = statistics.geometric_mean(share for _, _, share, _ in results)
+            text = (f"# {group}: geometric mean {statistics.geometric_mean(ratios):.3f}, lowest "
+                    f"{lowest[1]:.3f} ({lowest[0]}), of the limit {shares:.3f}")
+            if results[0][3]:
+                triton = statistics.geometric_mean(each for _, _, _, each in results)
+                text += f"; Triton takes {triton:.2f} times cuBLAS's time"
+            self.report.line(text)
+        self.target("large", ", large", 0.98, 0.93)
+        self.target("small", ", small", 0.95, 0.0)
+        self.target("skinny", "skinny", 0.0, 1.0)
+        heavy = [(share, name) for name, _, share, _ in self.groups.get("skinny", [])
+                 if self.weight_bytes(name) >= 64e6]
+        if heavy:
+            share, name = min(heavy)
+            self.report.line(f"# target skinny, weights of 64 MB and more, 0.85 of the read bandwidth: "
+                             f"lowest {share:.3f} ({name}): {'met' if share >= 0.85 else 'MISSED'}")
+
+    def target(self, name, ending, mean, lowest):
+        ratios = [ratio for group, results in self.groups.items() if group.endswith(ending)
+                  for _, ratio, _, _ in results]
+        if not ratios:
+            return
+        reached = statistics.geometric_mean(ratios)
+        met = reached >= mean and min(ratios) >= lowest
+        self.report.line(
+            f"# target {name}, geometric mean {mean} and no case below {lowest}: {reached:.3f}, "
+            f"{min(ratios):.3f}: {'met' if met else 'MISSED'}")
+
+    @staticmethod
+    def weight_bytes(name):
+        _, k, n = (int(extent) for extent in name.split("/")[-1].split("x"))
+        return 2 * k * n
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--only", help="cases whose name this regular expression is found in")
+    parser.add_argument("--quick", action="store_true", help="fewer cases, without Triton")
+    parser.add_argument("--schedule", help="this one instead of the chosen one")
+    parser.add_argument("--seconds", type=float, default=0.6, help="for one case")
+    parser.add_argument("--eager", action="store_true", help="without CUDA graphs")
+    parser.add_argument("--write", help="also write the lines to this file")
+    arguments = parser.parse_args()
+    bench = Bench(arguments)
+    for name, *case in cases(arguments.quick):
+        if not arguments.only or re.search(arguments.only, name):
+            bench.run(name, *case)
+            torch.cuda.synchronize()
+    bench.summary()
+    bench.report.line(f"# {bench.report.elapsed():.0f} s"
+                      + (f"; WRONG: {' '.join(bench.wrong)}" if bench.wrong else ""))
+    return 1 if bench.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
