@@ -1,6 +1,10 @@
 """invar.torch: bits, gradients, compilation, and, where there is one, a GPU."""
 import contextlib
+import pathlib
+import re
 import shutil
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -12,6 +16,7 @@ except ImportError:
 import invar
 from invar.torch import accumulate_, linear, linear_logp, matmul
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 KINDS = [torch.bfloat16, torch.float16]
 # Half a unit in the last place of 1.
@@ -126,7 +131,8 @@ class Linear(Case):
         self.assertFalse(linear(x, weight.detach()).requires_grad)
 
     def test_single_precision_results_and_biases(self):
-        x, weight, bias = normal(5, 64, gradient=True), normal(6, 64, gradient=True), normal(6, dtype=torch.float32, gradient=True)
+        x, weight = normal(5, 64, gradient=True), normal(6, 64, gradient=True)
+        bias = normal(6, dtype=torch.float32, gradient=True)
         y = linear(x, weight, bias, dtype=torch.float32)
         self.assertEqual(y.dtype, torch.float32)
         self.within(y, plain_linear(x.double(), weight.double(), bias.double(), None, None), torch.tensor(1e-4))
@@ -463,6 +469,27 @@ class Compilation(Case):
             self.assertIsNone(weight.grad)
             self.same(buffers[0], buffers[1])
             self.assertGreater(float(buffers[0].abs().max()), 0)
+
+
+class Pages(unittest.TestCase):
+    """What the documentation shows runs."""
+
+    def test_readme(self):
+        found = 0
+        for page in ("README.md", "python/README.md"):
+            for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL):
+                if "import torch" in code:
+                    exec(compile(code, page, "exec"), {})
+                    found += 1
+        self.assertGreaterEqual(found, 1)
+
+    def test_example(self):
+        command = [sys.executable, ROOT / "examples/rl_check.py", "--device", "cpu", "--sequences", "5", "--length", "4",
+                   "--width", "64", "--layers", "1", "--vocabulary", "50"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for line in ("log-probabilities that differ", "gradient elements that differ"):
+            self.assertRegex(done.stdout, line + r" +0 of [1-9]")
 
 
 class Threads(Case):
