@@ -179,7 +179,7 @@ static void random_products(void **state) {
 /* More rows, columns and k than a tile has, so that all of its seams are met. */
 static void products_of_several_tiles(void **state) {
     static const int64_t extents[][3] = {
-        {131, 270, 40}, {3, 300, 1100}, {300, 5, 20}, {1, 1, 2500}};
+        {131, 270, 40}, {3, 300, 1100}, {300, 5, 20}, {1, 1, 2500}, {128, 3, 3000}};
     random_source source = {5};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2];
