@@ -15,7 +15,14 @@
 #include "gemm/epilogue.h"
 #include "numerics/convert.h"
 
-/* Four 16-bit elements, and four f32, that are stored at once. */
+/* Eight 16-bit elements that are moved at once; four of them, and four f32. */
+#if defined(__CUDACC__)
+typedef uint4 iv_gemm16_eight;
+#else
+typedef struct iv_gemm16_eight {
+    uint32_t x, y, z, w;
+} __attribute__((aligned(16))) iv_gemm16_eight;
+#endif
 typedef struct iv_gemm16_four_halves {
     uint16_t element[4];
 } __attribute__((aligned(8))) iv_gemm16_four_halves;
@@ -114,11 +121,18 @@ IV_CUDA_FUNCTION void iv_gemm16_finish_tile(const iv_gemm16 *p, int64_t batch, i
     }
 }
 
-/* Where the chain of an element begins. */
-IV_CUDA_FUNCTION float iv_gemm16_beginning(const iv_gemm16 *p, int64_t batch, int64_t row, int64_t column) {
-    if (!p->c.accumulate || row >= p->m || column >= p->n)
-        return 0.0f;
-    return ((const float *)p->c.data)[batch * p->c.batch_stride + row * p->c.row_stride + column * p->c.column_stride];
+/* Where chains begin that continue from C: the same the other way round, without gates. Zeros where C is not. */
+IV_CUDA_FUNCTION void iv_gemm16_begin_tile(const iv_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows, int columns,
+                                           float *chains, int pitch, int thread, int threads) {
+    const bool down = p->c.row_stride == 1 && p->c.column_stride != 1;
+    const float *from = (const float *)p->c.data + batch * p->c.batch_stride;
+    IV_CUDA_KEEP_LOOP
+    for (int i = thread; i < rows * columns; i += threads) {
+        const int r = down ? i % rows : i / columns, c = down ? i / rows : i % columns;
+        const bool inside = row + r < p->m && column + c < p->n;
+        chains[r * pitch + c] =
+            inside ? from[(row + r) * p->c.row_stride + (column + c) * p->c.column_stride] : 0.0f;
+    }
 }
 
 #endif

@@ -68,10 +68,8 @@ IV_CUDA_FUNCTION tile_place find_tile(const iv_gemm16_general *p, int64_t index)
 
 /* A thread's pieces of an operand: the same lines in every step. */
 typedef struct reader {
-    const uint16_t *line[MOST_OWN]; /* where k is 0, of the first line */
-    int lines[MOST_OWN];            /* how many there are: 0 or 1 along k, 0 to 8 across */
-    int k[MOST_OWN];                /* of the piece's first element, in a step */
-    bool all;                       /* every piece is complete as far as lines go, and read at once */
+    const uint16_t *at[MOST_OWN]; /* in the first step; where there are no lines, of the operand's first line */
+    int lines[MOST_OWN];          /* how many there are: 0 or 1 along k, 0 to 8 across */
 } reader;
 
 /* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line along k, or `tile` / 8 in a
@@ -86,15 +84,14 @@ IV_CUDA_FUNCTION int piece_k(int piece, bool along, int tile) {
 IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const tile_place *tile) {
     const iv_gemm16_operand *a = &p->product.a;
     reader made;
-    made.all = p->a_width == 8;
     IV_CUDA_UNROLL
     for (int i = 0; i < OWN_A; i++) {
         const int piece = (int)threadIdx.x + i * THREADS;
         const int64_t row = tile->row + piece_line(piece, along, TILE_M), left = p->product.k > 0 ? p->product.m - row : 0;
         made.lines[i] = left <= 0 ? 0 : along ? 1 : left > 8 ? 8 : (int)left;
-        made.k[i] = piece_k(piece, along, TILE_M);
-        made.line[i] = a->data + (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
-        made.all = made.all && made.lines[i] == (along ? 1 : 8);
+        made.at[i] = a->data + (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride +
+                                               piece_k(piece, along, TILE_M) * a->k_stride
+                                         : 0);
     }
     return made;
 }
@@ -102,26 +99,34 @@ IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const til
 IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const tile_place *tile) {
     const iv_gemm16_operand *b = &p->product.b;
     reader made;
-    made.all = p->b_width == 8;
     IV_CUDA_UNROLL
     for (int i = 0; i < OWN_B; i++) {
         const int piece = (int)threadIdx.x + i * THREADS, line = piece_line(piece, along, TILE_N);
         int64_t left, column = iv_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
         const bool inside = line % 8 < left && p->product.k > 0;
         made.lines[i] = !inside ? 0 : along ? 1 : (int)left;
-        made.k[i] = piece_k(piece, along, TILE_N);
-        made.line[i] = b->data + (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride : 0);
-        made.all = made.all && made.lines[i] == (along ? 1 : 8);
+        made.at[i] = b->data + (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride +
+                                             piece_k(piece, along, TILE_N) * b->k_stride
+                                       : 0);
     }
     return made;
 }
 
+/* The steps in which every piece of the tile's operands is there, or its lines are not at all, and is read at once: what
+ * stands for lines that are not there does not matter, since only their own sums see it. */
+IV_CUDA_FUNCTION int64_t count_whole_steps(const iv_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
+    const iv_gemm16 *product = &p->product;
+    const int columns = product->gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N;
+    const bool a_whole = a_along || product->m % 8 == 0 || tile->row + TILE_M <= product->m;
+    const bool b_whole = b_along || product->n % 8 == 0 || tile->column + columns <= product->n;
+    return p->a_width == 8 && b_whole && p->b_width == 8 && a_whole && !product->groups ? product->k / KSTEP : 0;
+}
+
 /* The first `count` of 8 elements `stride` apart, and zeros. */
-IV_CUDA_FUNCTION iv_cuda_16_bytes read_elements(const uint16_t *from, int64_t stride, int count, int width) {
-    iv_cuda_16_bytes all;
+IV_CUDA_FUNCTION iv_gemm16_eight read_elements(const uint16_t *from, int64_t stride, int count, int width) {
     uint32_t words[4];
     if (count == 8 && width == 8)
-        return *(const iv_cuda_16_bytes *)(const void *)from;
+        return *(const iv_gemm16_eight *)(const void *)from;
     IV_CUDA_UNROLL
     for (int i = 0; i < 4; i++) {
         if (count == 8 && width == 2) {
@@ -132,42 +137,50 @@ IV_CUDA_FUNCTION iv_cuda_16_bytes read_elements(const uint16_t *from, int64_t st
             words[i] = low | high << 16;
         }
     }
-    all.low = words[0] | (uint64_t)words[1] << 32;
-    all.high = words[2] | (uint64_t)words[3] << 32;
+    iv_gemm16_eight all = {words[0], words[1], words[2], words[3]};
     return all;
 }
 
-/* A piece of a step. Groups of a row map begin anywhere and end early. */
-IV_CUDA_FUNCTION iv_cuda_16_bytes read_piece(const iv_gemm16 *p, const reader *reader, int i, bool along, int64_t k_stride,
-                                             int64_t step, int width) {
-    const int64_t k = step * KSTEP + reader->k[i];
-    int64_t first = k, left = p->k - k;
+/* Group `group` of the chains, without rows behind the last. */
+IV_CUDA_FUNCTION iv_row_group find_group(const iv_gemm16 *p, int64_t group) {
+    iv_row_group found;
+    found.row = group * 16;
+    found.count = p->k - found.row;
     if (p->groups) {
-        const int64_t group = k / 16;
-        const int inside = (int)(k % 16);
-        left = 0;
-        if (group < p->group_count) {
-            first = p->groups[group].row + inside;
-            left = p->groups[group].count - inside;
-        }
+        found.count = 0;
+        if (group < p->group_count)
+            found = p->groups[group];
     }
-    const int there = left <= 0 ? 0 : left > 8 ? 8 : (int)left;
-    const int count = along ? (reader->lines[i] != 0 ? there : 0) : (there != 0 ? reader->lines[i] : 0);
-    return read_elements(reader->line[i] + (count != 0 ? first : 0) * k_stride, along ? k_stride : 1, count, width);
+    return found;
 }
 
-#define READ(own, pieces, operand, along, width)                                                                       \
+/* A piece whose k begin `inside` the step and are in a group of `rows` k from `row` on. */
+IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int64_t rows, bool along,
+                                            int64_t k_stride, int width) {
+    const int64_t left = rows - inside % 16;
+    const int there = left <= 0 ? 0 : left > 8 ? 8 : (int)left;
+    const int count = along ? (lines != 0 ? there : 0) : (there != 0 ? lines : 0);
+    return read_elements(at + (count != 0 ? (row + inside % 16 - inside) * k_stride : 0), along ? k_stride : 1, count,
+                         width);
+}
+
+#define READ_WHOLE(own, pieces, operand)                                                                               \
     do {                                                                                                               \
-        const int64_t k_stride = p->product.operand.k_stride;                                                          \
-        if (whole && operand.all) {                                                                                    \
-            IV_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < own; i++)                                                                              \
-                pieces[i] = *(const iv_cuda_16_bytes *)(const void *)(operand.line[i] +                                \
-                                                                      (ahead * KSTEP + operand.k[i]) * k_stride);      \
-        } else {                                                                                                       \
-            IV_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < own; i++)                                                                              \
-                pieces[i] = read_piece(&p->product, &operand, i, along, k_stride, ahead, width);                       \
+        const int64_t offset = ahead * KSTEP * p->product.operand.k_stride;                                            \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < own; i++)                                                                                  \
+            pieces[i] = *(const iv_gemm16_eight *)(const void *)(operand.at[i] + offset);                              \
+    } while (0)
+
+#define READ(own, pieces, operand, along, tile, width)                                                                 \
+    do {                                                                                                               \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < own; i++) {                                                                                \
+            const int inside = piece_k((int)threadIdx.x + i * THREADS, along, tile);                                   \
+            const int64_t row = inside < 16 ? low_group.row : high_group.row;                                          \
+            const int64_t count = inside < 16 ? low_group.count : high_group.count;                                    \
+            pieces[i] = read_piece(operand.at[i], operand.lines[i], inside, row, count, along,                         \
+                                   p->product.operand.k_stride, width);                                                \
         }                                                                                                              \
     } while (0)
 
@@ -198,7 +211,7 @@ IV_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
 
 #if TENSOR_CORES
 /* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `across` turns each. */
-IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_cuda_16_bytes *row, bool across) {
+IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_gemm16_eight *row, bool across) {
     const uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
     if (across)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -213,46 +226,51 @@ IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_cuda_16_bytes 
 }
 
 #define MULTIPLY(type, sums, a, b)                                                                                     \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, "                         \
-                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                                              \
-                 : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                  \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
+    asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0,%1,%2,%3}, "                                  \
+        "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"                                                                       \
+        : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                           \
+        : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
 
-/* Of A a fragment is the 8 x 8 of rows 0 and k 0, rows 8, k 8, both; of B those of k 0 and k 8, for two tiles. A group behind
- * the last is all zeros, which leaves every sum as a step has left it. */
+/* Where thread `lane` of a warp begins to fetch its rows of 16 x 16 matrices: of A in the order rows 0 and k 0, rows 8, k 8,
+ * both; of B for two tiles, k 0 and k 8 of each. Others are found by flipping bits, which addresses need no more registers for. */
+IV_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
+    return along ? along_place(line + line_eight * 8 + row, k_eight) : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
+}
+/* … those `lines` lines (a power of two, or a sum of such as are not in the first line's number) and `k` further. */
+IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) {
+    return along ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
+}
+
+#define FETCH_A(i, a_along)                                                                                            \
+    fetch_matrices(a[(i) % 2], a_tile + further(a_place, (i)*WARPS_M * 16, k, a_along, TILE_M), !a_along)
+#define FETCH_B(j, b_along) fetch_matrices(b[j], b_tile + further(b_place, (j)*16, k, b_along, TILE_N), !b_along)
+
+/* A group behind the last is all zeros, which leaves every sum as a step has left it. */
 #define COMPUTE(suffix, type, a_along, b_along)                                                                        \
     do {                                                                                                               \
-        const int eight = lane / 8, row = lane % 8;                                                                    \
+        const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_along, TILE_M);              \
+        const int b_place =                                                                                            \
+            fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_along, TILE_N);              \
         IV_CUDA_UNROLL                                                                                                 \
         for (int k = 0; k < KSTEP; k += 16) {                                                                          \
-            uint32_t a[MATRICES_M][4], b[MATRICES_N / 2][4];                                                           \
+            uint32_t a[2][4], b[MATRICES_N / 2][4];                                                                    \
+            IV_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < MATRICES_N / 2; j++)                                                                   \
+                FETCH_B(j, b_along);                                                                                   \
+            FETCH_A(0, a_along);                                                                                       \
             IV_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < MATRICES_M; i++) {                                                                     \
-                const int line = (i * WARPS_M + warp_m) * 16 + eight % 2 * 8, at = k + eight / 2 * 8;                  \
-                fetch_matrices(a[i],                                                                                   \
-                               a_tile + (a_along ? along_place(line + row, at / 8)                                     \
-                                                 : across_place(at + row, line / 8, TILE_M)),                          \
-                               !a_along);                                                                              \
-            }                                                                                                          \
-            IV_CUDA_UNROLL                                                                                             \
-            for (int j = 0; j < MATRICES_N / 2; j++) {                                                                 \
-                const int line = warp_n * (TILE_N / WARPS_N) + j * 16 + eight / 2 * 8, at = k + eight % 2 * 8;         \
-                fetch_matrices(b[j],                                                                                   \
-                               b_tile + (b_along ? along_place(line + row, at / 8)                                     \
-                                                 : across_place(at + row, line / 8, TILE_N)),                          \
-                               !b_along);                                                                              \
-            }                                                                                                          \
-            IV_CUDA_UNROLL                                                                                             \
-            for (int i = 0; i < MATRICES_M; i++) {                                                                     \
+                if (i + 1 < MATRICES_M)                                                                                \
+                    FETCH_A(i + 1, a_along);                                                                           \
                 IV_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < MATRICES_N; j++)                                                                   \
-                    MULTIPLY(type, sums[i][j], a[i], b[j / 2] + j % 2 * 2);                                            \
+                    MULTIPLY(type, sums[i][j], a[i % 2], b[j / 2] + j % 2 * 2);                                        \
             }                                                                                                          \
         }                                                                                                              \
     } while (0)
 #else
 /* An element of a tile in shared memory. */
-IV_CUDA_FUNCTION uint16_t element(const iv_cuda_16_bytes *tile_data, int line, int k, bool along, int tile) {
+IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, int k, bool along, int tile) {
     return ((const uint16_t *)(const void *)&tile_data[place(line, k, along, tile)])[along ? k % 8 : line % 8];
 }
 
@@ -271,8 +289,7 @@ IV_CUDA_FUNCTION uint16_t element(const iv_cuda_16_bytes *tile_data, int line, i
                     a[l] = element(a_tile, line, k + l, a_along, TILE_M);                                              \
                     b[l] = element(b_tile, column, k + l, b_along, TILE_N);                                            \
                 }                                                                                                      \
-                sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] =                                                  \
-                    iv_chain16_step_##suffix(a, b, sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4]);               \
+                SUM(i) = iv_chain16_step_##suffix(a, b, SUM(i));                                                       \
             }                                                                                                          \
         }                                                                                                              \
     } while (0)
@@ -284,37 +301,60 @@ IV_CUDA_FUNCTION uint16_t element(const iv_cuda_16_bytes *tile_data, int line, i
 
 /* ---- the kernels ---- */
 
+/* The step before `ahead`, if there is one, out of one half of the shared memory. */
+#define COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                                 \
+    if (ahead > 0) {                                                                                                   \
+        const int64_t step = ahead - 1;                                                                                \
+        const iv_gemm16_eight *a_tile = shared + step % 2 * (A_PIECES + B_PIECES), *b_tile = a_tile + A_PIECES;        \
+        (void)step;                                                                                                    \
+        COMPUTE(suffix, type, a_along, b_along);                                                                       \
+    }
+/* Step `ahead` into the other half. */
+#define STORE_BOTH(a_along, b_along)                                                                                   \
+    do {                                                                                                               \
+        iv_gemm16_eight *to = shared + ahead % 2 * (A_PIECES + B_PIECES);                                              \
+        STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                                   \
+        STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                                        \
+    } while (0)
+
+/* Whole steps have a loop of their own, which keeps what the others need out of its registers. */
 #define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
     IV_CUDA_KERNEL_BOUNDED(name, iv_gemm16_general, p, THREADS, BLOCKS) {                                              \
-        IV_CUDA_SHARED iv_cuda_16_bytes shared[SHARED_PIECES];                                                         \
+        IV_CUDA_SHARED iv_gemm16_eight shared[SHARED_PIECES];                                                          \
+        float *chains = (float *)(void *)shared;                                                                       \
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \
         const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;                                                    \
-        const int64_t steps = (p->product.group_count + 1) / 2;                                                        \
         IV_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {                                       \
             const tile_place tile = find_tile(p, index);                                                               \
             const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
-            iv_cuda_16_bytes a_pieces[OWN_A], b_pieces[OWN_B];                                                         \
+            const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
+            const int64_t whole_steps = count_whole_steps(p, a_along, b_along, &tile);                                 \
+            iv_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                          \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
+            int64_t ahead = 0;                                                                                         \
             IV_CUDA_KEEP_LOOP                                                                                          \
-            for (int64_t ahead = 0; ahead <= steps; ahead++) {                                                         \
-                const bool whole = !p->product.groups && (ahead + 1) * KSTEP <= p->product.k;                          \
+            for (; ahead < whole_steps; ahead++) {                                                                     \
+                READ_WHOLE(OWN_A, a_pieces, a);                                                                        \
+                READ_WHOLE(OWN_B, b_pieces, b);                                                                        \
+                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
+                STORE_BOTH(a_along, b_along);                                                                          \
+                IV_CUDA_BARRIER();                                                                                     \
+            }                                                                                                          \
+            iv_row_group low_group = find_group(&p->product, ahead * 2);                                               \
+            iv_row_group high_group = find_group(&p->product, ahead * 2 + 1);                                          \
+            IV_CUDA_KEEP_LOOP                                                                                          \
+            for (; ahead <= steps; ahead++) {                                                                          \
                 if (ahead < steps) {                                                                                   \
-                    READ(OWN_A, a_pieces, a, a_along, p->a_width);                                                     \
-                    READ(OWN_B, b_pieces, b, b_along, p->b_width);                                                     \
+                    READ(OWN_A, a_pieces, a, a_along, TILE_M, p->a_width);                                             \
+                    READ(OWN_B, b_pieces, b, b_along, TILE_N, p->b_width);                                             \
+                    low_group = find_group(&p->product, ahead * 2 + 2);                                                \
+                    high_group = find_group(&p->product, ahead * 2 + 3);                                               \
                 }                                                                                                      \
-                if (ahead > 0) {                                                                                       \
-                    const int64_t step = ahead - 1;                                                                    \
-                    const iv_cuda_16_bytes *a_tile = shared + step % 2 * (A_PIECES + B_PIECES);                        \
-                    const iv_cuda_16_bytes *b_tile = a_tile + A_PIECES;                                                \
-                    COMPUTE(suffix, type, a_along, b_along);                                                           \
-                }                                                                                                      \
-                if (ahead < steps) {                                                                                   \
-                    iv_cuda_16_bytes *to = shared + ahead % 2 * (A_PIECES + B_PIECES);                                 \
-                    STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                       \
-                    STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                            \
-                }                                                                                                      \
+                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
+                if (ahead < steps)                                                                                     \
+                    STORE_BOTH(a_along, b_along);                                                                      \
                 IV_CUDA_BARRIER();                                                                                     \
             }                                                                                                          \
             FINISH();                                                                                                  \
@@ -325,28 +365,35 @@ IV_CUDA_FUNCTION uint16_t element(const iv_cuda_16_bytes *tile_data, int line, i
     IV_CUDA_UNROLL                                                                                                     \
     for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++)
 
-/* Chains begin with +0, or with C, which has no gates then. */
+#define SUM(i) sums[(i) / 4 / MATRICES_N][(i) / 4 % MATRICES_N][(i) % 4]
+#define CHAIN(i) chains[(ELEMENT_LINE(i) - strip * STRIP) * PITCH + ELEMENT_COLUMN(i)]
+
+/* Chains begin with +0, or with C, which has no gates then and comes strip by strip through shared memory. */
 #define BEGIN()                                                                                                        \
     do {                                                                                                               \
         EACH_SUM                                                                                                       \
-            sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] = 0.0f;                                                \
-        if (p->product.c.accumulate) {                                                                                 \
-            EACH_SUM                                                                                                   \
-                sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4] = iv_gemm16_beginning(                             \
-                    &p->product, tile.batch, tile.row + ELEMENT_LINE(i), tile.column + ELEMENT_COLUMN(i));             \
+            SUM(i) = 0.0f;                                                                                             \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int strip = 0; strip < MATRICES_M && p->product.c.accumulate; strip++) {                                  \
+            iv_gemm16_begin_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP, TILE_N, chains, \
+                                 PITCH, (int)threadIdx.x, THREADS);                                                    \
+            IV_CUDA_BARRIER();                                                                                         \
+            EACH_SUM {                                                                                                 \
+                if (i / 4 / MATRICES_N == strip)                                                                       \
+                    SUM(i) = CHAIN(i);                                                                                 \
+            }                                                                                                          \
+            IV_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)
 
 /* Strip by strip through shared memory. */
 #define FINISH()                                                                                                       \
     do {                                                                                                               \
-        float *chains = (float *)(void *)shared;                                                                       \
         IV_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M; strip++) {                                                             \
             EACH_SUM {                                                                                                 \
                 if (i / 4 / MATRICES_N == strip)                                                                       \
-                    chains[(ELEMENT_LINE(i) - strip * STRIP) * PITCH + ELEMENT_COLUMN(i)] =                            \
-                        sums[i / 4 / MATRICES_N][i / 4 % MATRICES_N][i % 4];                                           \
+                    CHAIN(i) = SUM(i);                                                                                 \
             }                                                                                                          \
             IV_CUDA_BARRIER();                                                                                         \
             iv_gemm16_finish_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,               \
