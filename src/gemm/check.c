@@ -298,9 +298,9 @@ static inspection inspect(iv_engine *engine, const iv_gemm *gemm) {
                       .operands = {
                           [A] = {"a", &gemm->a, gemm->a.row_stride, .is_given = true},
                           [B] = {"b", &gemm->b, gemm->b.row_stride, .is_given = true},
-                          [BIAS] = {"bias", &gemm->bias, 0, gemm->bias.data != NULL},
+                          [BIAS] = {"bias", &gemm->bias, 0, .is_given = gemm->bias.data != NULL},
                           [RESIDUAL] = {"residual", &gemm->residual, gemm->residual.row_stride,
-                                        gemm->residual.data != NULL},
+                                        .is_given = gemm->residual.data != NULL},
                           [C] = {"c", &gemm->c, gemm->c.row_stride, .is_given = true},
                       }};
     return all;
