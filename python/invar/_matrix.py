@@ -93,6 +93,11 @@ def torch_dtypes(torch):
     }
 
 
+def _is_numpy(array):
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(array, numpy.ndarray)
+
+
 def is_torch(array):
     """torch, when `array` is one of its tensors; else None. Does not import it."""
     torch = sys.modules.get("torch")
@@ -176,8 +181,7 @@ def describe(array, name, dtype=None, stream=0):
         raise Error(f"{name} is {type(array).__name__}, which has no __dlpack__: pass an array of "
                     "numpy, torch, cupy or another library that speaks DLPack")
     exported = array
-    is_bfloat16 = str(getattr(array, "dtype", "")) == "bfloat16" and hasattr(array, "view")
-    if is_bfloat16 and type(array).__module__ == "numpy":  # ml_dtypes, which numpy does not export
+    if _is_numpy(array) and array.dtype.name == "bfloat16":  # ml_dtypes, which numpy cannot export
         exported = array.view("uint16")
         dtype = "bf16"
     capsule = _export(exported, name, stream)
@@ -209,7 +213,7 @@ def allocate(like, view, shape, dtype):
     namespace = None
     if hasattr(like, "__array_namespace__"):
         namespace = like.__array_namespace__()
-    elif type(like).__module__ == "numpy":
+    elif _is_numpy(like):
         namespace = sys.modules["numpy"]
     if namespace is None or kind is None:
         raise Error(f"there is no way to make an output like {type(like).__name__}: pass out=")

@@ -70,7 +70,7 @@ class Opening(unittest.TestCase):
         self.assertIn("cannot be opened", said)
 
     def test_nothing_named_and_nothing_installed(self):
-        said = self.python("import ctypes\nfrom invar import _library\n_library.LOADER_NAMES = ('libinvar-nowhere.so',)\n" + self.CALL)
+        said = self.python("from invar import _library\n_library.LOADER_NAMES = ('libinvar-nowhere.so',)\n" + self.CALL)
         self.assertIn("INVAR_LIBRARY", said)
         self.assertIn("libinvar-nowhere.so", said)
 

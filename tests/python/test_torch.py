@@ -1,5 +1,4 @@
 """invar.torch: bits, gradients, compilation, and, where there is one, a GPU."""
-import contextlib
 import pathlib
 import re
 import shutil
@@ -25,7 +24,7 @@ ROUNDING = {torch.bfloat16: 2.0 ** -8, torch.float16: 2.0 ** -11}
 
 def normal(*shape, dtype=torch.bfloat16, device="cpu", seed=0, gradient=False):
     generator = torch.Generator().manual_seed(seed + sum(shape))
-    return torch.randn(*shape, generator=generator).to(dtype).to(device).requires_grad_(gradient)
+    return torch.randn(*shape, generator=generator).to(device, dtype).requires_grad_(gradient)
 
 
 def act(name, z):
@@ -212,6 +211,14 @@ class Samples(Case):
                 self.assertIsNone(weight.grad)
                 self.same(main_grad, expected, (device, cuts))
 
+    def test_gradients_of_biases(self):
+        x, weight, bias, grad = self.data()
+        bias = bias.float().requires_grad_()
+        linear(x, weight, bias, sample_lengths=self.lengths).backward(grad)
+        ones = torch.ones(1, len(x), dtype=torch.bfloat16)
+        self.same(bias.grad, invar.gemm(ones, grad, rows=self.lengths, out_dtype="f32")[0])
+        self.assertFalse(torch.equal(bias.grad, invar.gemm(ones, grad, out_dtype="f32")[0]))
+
     def test_ways_to_say_lengths(self):
         x, weight, bias, grad = self.data()
         grads = []
@@ -260,7 +267,8 @@ class Matmul(Case):
             out.backward(grad)
             exact_out.backward(grad.double())
             for leaf, twin in zip((a, b), exact):
-                self.assertLessEqual(float((leaf.grad.double() - twin.grad).norm()), ROUNDING[torch.bfloat16] * float(twin.grad.norm()))
+                error = (leaf.grad.double() - twin.grad).norm()
+                self.assertLessEqual(float(error), ROUNDING[torch.bfloat16] * float(twin.grad.norm()))
 
     def test_bits_and_views(self):
         a, b = normal(6, 5, 33), normal(6, 33, 9)
@@ -376,8 +384,6 @@ class Operators(Case):
     """PyTorch's own checks of custom operators: schemas, fake tensors, autograd, tracing with dynamic shapes."""
 
     def check(self, operator, *arguments):
-        # Gradients of 16 bits differ between eager and traced execution of PyTorch's own operators only by order, and
-        # Invar's have none.
         torch.library.opcheck(operator, arguments)
 
     def test_product(self):
@@ -388,7 +394,8 @@ class Operators(Case):
 
     def test_linear(self):
         x, weight, bias = normal(2, 6, 20, gradient=True), normal(8, 20, gradient=True), normal(8, gradient=True)
-        for activation, gate in (("none", "none"), ("relu", "none"), ("gelu", "none"), ("silu", "stacked"), ("relu", "interleaved")):
+        for activation, gate in (("none", "none"), ("relu", "none"), ("gelu", "none"), ("silu", "stacked"),
+                                 ("relu", "interleaved")):
             self.check(torch.ops.invar.linear.default, x, weight, bias, activation, gate, torch.bfloat16, None, None)
         self.check(torch.ops.invar.linear.default, x, weight, None, "none", "none", torch.float32, torch.tensor([7, 5]), None)
 
@@ -430,9 +437,10 @@ class Compilation(Case):
         def layers(x, up, down, bias):
             return linear(linear(x, up, activation="silu", gate="stacked"), down, bias)
 
-        for backend in backends():
-            leaves = [normal(*shape, gradient=True) for shape in ((2, 7, 32), (40, 32), (16, 20), (16,))]
-            self.both(layers, leaves, backend=backend)
+        for device in DEVICES:
+            for backend in backends():
+                leaves = [normal(*shape, device=device, gradient=True) for shape in ((2, 7, 32), (40, 32), (16, 20), (16,))]
+                self.both(layers, leaves, backend=backend)
 
     def test_samples_do_not_compile_again(self):
         def layer(x, weight, lengths):
@@ -451,9 +459,10 @@ class Compilation(Case):
         def head(hidden, weight, mixing, targets):
             return linear_logp(matmul(hidden, mixing), weight, targets)
 
-        for backend in backends():
-            leaves = [normal(*shape, gradient=True) for shape in ((2, 7, 32), (50, 32), (32, 32))]
-            self.both(head, leaves, torch.arange(14).view(2, 7), backend=backend)
+        for device in DEVICES:
+            for backend in backends():
+                leaves = [normal(*shape, device=device, gradient=True) for shape in ((2, 7, 32), (50, 32), (32, 32))]
+                self.both(head, leaves, torch.arange(14, device=device).view(2, 7), backend=backend)
 
     def test_main_grad(self):
         for backend in backends():
@@ -577,8 +586,7 @@ class Gpu(Case):
         accumulate_(total, x.T, x)
         graph = torch.cuda.CUDAGraph()
         with self.assertRaisesRegex(invar.Error, "new, and they cannot be brought"):
-            with contextlib.ExitStack() as stack:
-                stack.enter_context(torch.cuda.graph(graph))
+            with torch.cuda.graph(graph):
                 accumulate_(total, x.T, x, sample_lengths=[31, 1])
         self.assertEqual(linear(x, weight).shape, (32, 64))
 
