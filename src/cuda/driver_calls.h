@@ -27,6 +27,12 @@ IV_CUDA_CALL(cuMemFreeHost, 2000, (void *block))
 IV_CUDA_CALL(cuPointerGetAttributes, 7000,
              (unsigned int count, CUpointer_attribute *attributes, void **values,
               CUdeviceptr address))
+IV_CUDA_CALL(cuTensorMapEncodeTiled, 12000,
+             (CUtensorMap * map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+              const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
+              const cuuint32_t *element_strides, CUtensorMapInterleave interleave,
+              CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+              CUtensorMapFloatOOBfill fill))
 IV_CUDA_CALL(cuMemcpyHtoDAsync, 3020,
              (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))
 IV_CUDA_CALL(cuMemcpyDtoHAsync, 3020, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))

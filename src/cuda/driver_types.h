@@ -29,7 +29,18 @@ typedef int CUmemorytype;
 typedef int CUpointer_attribute;
 typedef int CUstreamCaptureMode;
 typedef int CUdriverProcAddressQueryResult;
+typedef int CUtensorMapDataType;
+typedef int CUtensorMapInterleave;
+typedef int CUtensorMapSwizzle;
+typedef int CUtensorMapL2promotion;
+typedef int CUtensorMapFloatOOBfill;
+typedef unsigned int cuuint32_t;
 typedef unsigned long long cuuint64_t;
+
+/* How the copy engine finds a box of a tensor: written by the driver, read by kernels. */
+typedef struct CUtensorMap {
+    cuuint64_t opaque[16];
+} __attribute__((aligned(64))) CUtensorMap;
 
 /* The value is a union of 64 bytes; Invar uses one member of it. */
 typedef struct CUlaunchAttribute {

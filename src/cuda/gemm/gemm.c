@@ -8,7 +8,11 @@
 _Static_assert(sizeof(iv_gemm16) <= 1024, "kernels add tensor maps to it");
 
 /* The order in which iv_gemm_schedule_name counts. */
-static const iv_gemm_schedule *const schedules[] = {&iv_gemm_general, &iv_gemm_general_small};
+static const iv_gemm_schedule *const schedules[] = {
+    &iv_gemm_hopper[0], &iv_gemm_hopper[1], &iv_gemm_hopper[2], &iv_gemm_hopper[3], &iv_gemm_hopper[4],
+    &iv_gemm_hopper[5], &iv_gemm_hopper[6], &iv_gemm_hopper[7], &iv_gemm_hopper[8], &iv_gemm_general,
+    &iv_gemm_general_small,
+};
 #define SCHEDULES ((int)(sizeof schedules / sizeof schedules[0]))
 
 struct iv_gemm_device {

@@ -1,0 +1,259 @@
+/* The schedules by TMA and wgmma, of Hopper alone: matrices whose elements lie side by side along one dimension, with addresses
+ * and steps that are multiples of 16 bytes. What else there is, the general ones compute. */
+#include <stdio.h>
+
+#include "base/allocation.h"
+#include "base/error.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/kernels/gemm16_hopper_parameters.h"
+
+#define TILE_K 64
+#define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
+#define GROUP_THREADS 128
+/* A warpgroup's room for results: gemm16_hopper.cuh. */
+#define ROOM_BYTES 16384
+#define ALIGNMENT 1024
+
+/* A shape of tiles: the numbers of its source, and what it costs on an H200. */
+typedef struct shape {
+    const char *module;
+    int groups, n, stages, cluster;
+    bool turned;  /* B's columns are the kernel's rows, for products of few rows */
+    double step;  /* microseconds that a tile takes for 64 k, other tiles beside it */
+    double around; /* … and before and behind its k */
+} shape;
+
+static const shape shapes[] = {
+    {"gemm16_128x256", 2, 256, 4, 2, false, 0.80, 1.5}, {"gemm16_128x224", 2, 224, 4, 1, false, 0.71, 1.4},
+    {"gemm16_128x192", 2, 192, 4, 1, false, 0.63, 1.3}, {"gemm16_128x128", 2, 128, 6, 1, false, 0.46, 1.1},
+    {"gemm16_128x64", 2, 64, 8, 1, false, 0.33, 1.0},   {"gemm16_64x64", 1, 64, 12, 1, true, 0.19, 1.0},
+    {"gemm16_64x32", 1, 32, 14, 1, true, 0.18, 1.0},    {"gemm16_64x16", 1, 16, 18, 1, true, 0.17, 1.0},
+    {"gemm16_64x8", 1, 8, 20, 1, true, 0.17, 1.0},
+};
+
+static int64_t divide_up(int64_t value, int64_t divisor) {
+    return value / divisor + (value % divisor != 0);
+}
+
+/* ---- what it can do ---- */
+
+/* How TMA sees an operand. */
+typedef enum layout { ALONG, ACROSS, NEITHER } layout;
+
+static bool is_step(int64_t stride) {
+    return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
+}
+
+static layout layout_of(const iv_gemm16_operand *operand, int64_t lines, int64_t k, int64_t batches) {
+    if ((uintptr_t)operand->data % 16 != 0 ||
+        (batches > 1 && operand->batch_stride != 0 && !is_step(operand->batch_stride)))
+        return NEITHER;
+    if (operand->k_stride == 1 && (lines == 1 || is_step(operand->line_stride)))
+        return ALONG;
+    if (operand->line_stride == 1 && (k == 1 || is_step(operand->k_stride)))
+        return ACROSS;
+    return NEITHER;
+}
+
+static bool refuse(char *why, const char *reason) {
+    snprintf(why, IV_GEMM_WHY_BYTES, "%s", reason);
+    return false;
+}
+
+static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const void *state, const iv_gemm_plan *plan,
+                char *why) {
+    const shape *shape = self->shape;
+    iv_gemm16 product;
+    if (state == NULL)
+        return refuse(why, "it is for devices of compute capability 9.0");
+    if (plan->gemm->gate != IV_GATE_NONE || plan->group_count == 0)
+        return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
+    if (plan->device_groups != 0)
+        return refuse(why, "its k is in groups of 16 from 0, not in those of a row map");
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 2 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
+        (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
+        return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
+    iv_gemm16_describe(plan, &product);
+    layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
+    layout b = layout_of(&product.b, plan->n, plan->k, plan->batches);
+    if (a == NEITHER || b == NEITHER)
+        return refuse(why, a == NEITHER ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
+                                        : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
+    if (shape->turned && a != ALONG)
+        return refuse(why, "A's rows must lie along k");
+    return true;
+}
+
+static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
+    const shape *shape = self->shape;
+    double rows = (double)divide_up(shape->turned ? plan->n : plan->m, GROUP_THREADS / 2 * shape->groups * shape->cluster);
+    double columns = (double)divide_up(shape->turned ? plan->m : plan->n, shape->n);
+    int64_t tiles = (int64_t)(rows * columns) * plan->batches;
+    double rounds = (double)divide_up(tiles, engine->cuda->multiprocessors / shape->cluster);
+    double computing = rounds * ((double)divide_up(plan->k, TILE_K) * shape->step + shape->around);
+    /* Each matrix once, at the rate of the H200's memory. */
+    double moving = (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / 4.2e6;
+    return 2 + (computing > moving ? computing : moving);
+}
+
+/* ---- loading ---- */
+
+/* By dtype (bf16, f16), and whether the kernel's A and B lie across. */
+typedef struct loaded {
+    const iv_cuda_kernel *kernels[2][2][2];
+} loaded;
+
+static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
+    const shape *shape = self->shape;
+    *state = NULL;
+    if (engine->cuda->compute != 90)
+        return IV_OK;
+    loaded *made = iv_allocate_array(1, sizeof *made);
+    if (made == NULL)
+        return iv_fail_memory(error, sizeof *made);
+    iv_status status = IV_OK;
+    for (int i = 0; i < 8 && status == IV_OK; i++) {
+        int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
+        char name[64];
+        if (shape->turned && b_across)
+            continue;
+        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", shape->module, is_f16 ? "f16" : "bf16", a_across ? "across" : "along",
+                 b_across ? "across" : "along");
+        status = iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_hopper),
+                                     &made->kernels[is_f16][a_across][b_across], error);
+    }
+    if (status == IV_OK)
+        *state = made;
+    else
+        iv_free(made);
+    return status;
+}
+
+/* ---- launching ---- */
+
+/* A tensor as the copy engine sees it: `inner` elements side by side, `outer` times, in batches. */
+typedef struct boxes {
+    const void *data;
+    int64_t inner, outer, step; /* from one outer to the next, in elements */
+    int64_t batches, batch_step;
+    int box_inner, box_outer;
+} boxes;
+
+static iv_status encode(const iv_engine *engine, iv_dtype dtype, const boxes *boxes, iv_tensor_map *map, iv_error *error) {
+    /* Where there is no next one, any step will do. */
+    int64_t step = boxes->outer > 1 ? boxes->step : 8, batch_step = boxes->batches > 1 ? boxes->batch_step : 8;
+    cuuint64_t dims[] = {(cuuint64_t)boxes->inner, (cuuint64_t)boxes->outer, (cuuint64_t)boxes->batches};
+    cuuint64_t strides[] = {(cuuint64_t)step * 2, (cuuint64_t)batch_step * 2};
+    cuuint32_t box[] = {(cuuint32_t)boxes->box_inner, (cuuint32_t)boxes->box_outer, 1}, ones[] = {1, 1, 1};
+    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(iv_tensor_map), "the driver's map");
+    return IV_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+                      dtype == IV_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 3,
+                      (void *)(uintptr_t)boxes->data, dims, strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+/* An operand of the kernel, which fetches `part` lines at once, or of 64 lines `k_part` k. */
+static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *plan, const iv_gemm16_operand *operand,
+                                int64_t lines, layout layout, int part, int k_part, iv_tensor_map *map,
+                                iv_error *error) {
+    bool along = layout == ALONG;
+    boxes boxes = {
+        .data = operand->data,
+        .inner = along ? plan->k : lines,
+        .outer = along ? lines : plan->k,
+        .step = along ? operand->line_stride : operand->k_stride,
+        .batches = operand->batch_stride != 0 ? plan->batches : 1,
+        .batch_step = operand->batch_stride,
+        .box_inner = BOX,
+        .box_outer = along ? part : k_part,
+    };
+    return encode(engine, plan->dtype, &boxes, map, error);
+}
+
+/* Whether results can leave by TMA. */
+static bool stores_in_bulk(const iv_gemm16 *product, bool turned) {
+    const iv_gemm16_output *c = &product->c;
+    return !turned && !product->has_epilogue && c->dtype != IV_F32 && c->column_stride == 1 &&
+           (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
+           (product->batches == 1 || is_step(c->batch_stride));
+}
+
+static bool stores_pairs(const iv_gemm16_hopper *p) {
+    const iv_gemm16_output *c = &p->product.c;
+    size_t element = c->dtype == IV_F32 ? 4 : 2;
+    return p->column_stride == 1 && p->columns % 2 == 0 && (p->rows == 1 || p->row_stride % 2 == 0) &&
+           (p->product.batches == 1 || c->batch_stride % 2 == 0) && (uintptr_t)c->data % (2 * element) == 0;
+}
+
+static void fill(const shape *shape, iv_gemm16_hopper *p) {
+    const iv_gemm16 *product = &p->product;
+    p->turned = shape->turned;
+    p->rows = shape->turned ? product->n : product->m;
+    p->columns = shape->turned ? product->m : product->n;
+    p->row_stride = shape->turned ? product->c.column_stride : product->c.row_stride;
+    p->column_stride = shape->turned ? product->c.row_stride : product->c.column_stride;
+    p->row_tiles = (int32_t)divide_up(p->rows, 64 * shape->groups * shape->cluster);
+    p->column_tiles = (int32_t)divide_up(p->columns, shape->n);
+    p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
+    p->k_blocks = (int32_t)divide_up(product->k, TILE_K);
+    p->bulk_store = stores_in_bulk(product, shape->turned);
+    p->pairs = stores_pairs(p);
+}
+
+static unsigned shared_bytes(const shape *shape, layout b_layout) {
+    int width = b_layout == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
+    return (unsigned)(shape->stages * (64 * shape->groups + width) * TILE_K * 2 + shape->groups * ROOM_BYTES + ALIGNMENT);
+}
+
+static unsigned threads_of(const shape *shape) {
+    /* The fetching warp takes a whole warpgroup where it gives registers away. */
+    return (unsigned)(shape->groups * GROUP_THREADS + (shape->groups > 1 ? GROUP_THREADS : 32));
+}
+
+static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
+                        const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
+    const shape *shape = self->shape;
+    const loaded *loaded = state;
+    iv_gemm16_hopper p = {0};
+    iv_gemm16_describe(plan, &p.product);
+    fill(shape, &p);
+    const iv_gemm16_operand *a = shape->turned ? &p.product.b : &p.product.a;
+    const iv_gemm16_operand *b = shape->turned ? &p.product.a : &p.product.b;
+    layout a_layout = layout_of(a, p.rows, plan->k, plan->batches), b_layout = layout_of(b, p.columns, plan->k, plan->batches);
+    p.a_batched = a->batch_stride != 0;
+    p.b_batched = b->batch_stride != 0;
+    IV_TRY(encode_operand(engine, plan, a, p.rows, a_layout, 64 * shape->groups, TILE_K, &p.a, error));
+    IV_TRY(encode_operand(engine, plan, b, p.columns, b_layout, shape->n / shape->cluster, TILE_K / shape->cluster, &p.b,
+                          error));
+    if (p.bulk_store) {
+        const iv_gemm16_output *c = &p.product.c;
+        boxes boxes = {c->data, p.columns, p.rows, c->row_stride, plan->batches, c->batch_stride, BOX, 64};
+        IV_TRY(encode(engine, plan->dtype, &boxes, &p.c, error));
+    }
+    int at_once = engine->cuda->multiprocessors / shape->cluster;
+    iv_cuda_range ranges[IV_GEMM_RANGES];
+    iv_cuda_task task = {
+        .kind = IV_CUDA_KERNEL,
+        .step = -1,
+        .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
+                   .grid = {(unsigned)((p.tiles < at_once ? p.tiles : at_once) * shape->cluster), 1, 1},
+                   .block = {threads_of(shape), 1, 1},
+                   .shared_bytes = shared_bytes(shape, b_layout),
+                   .parameters = &p,
+                   .range_count = iv_gemm_ranges(plan, ranges),
+                   .ranges = ranges},
+    };
+    return iv_cuda_launch(queue, &task, error);
+}
+
+#define SCHEDULE(index, title)                                                                     \
+    {                                                                                              \
+        .name = title, .shape = &shapes[index], .prepare = prepare, .release = iv_free,            \
+        .can = can, .cost = cost, .launch = launch                                                 \
+    }
+const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
+    SCHEDULE(0, "tile-128x256"),  SCHEDULE(1, "tile-128x224"),  SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),  SCHEDULE(4, "tile-128x64"),   SCHEDULE(5, "turned-64x64"),
+    SCHEDULE(6, "turned-64x32"),  SCHEDULE(7, "turned-64x16"),  SCHEDULE(8, "turned-64x8"),
+};
+_Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

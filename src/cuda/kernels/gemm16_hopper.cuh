@@ -1,0 +1,263 @@
+/* A kernel of 16-bit products by TMA and wgmma. Included by gemm16_hopper_layouts.cuh, which defines
+ *
+ *     IV_GEMM_NAME         the kernel's name
+ *     IV_GEMM_TYPE         "bf16" or "f16", and IV_GEMM_SUFFIX bf16 or f16
+ *     IV_GEMM_A_ACROSS, IV_GEMM_B_ACROSS  1 where the rows of A, the columns of B, lie side by side, else the k do
+ *
+ * which this file undefines again, for a source that defines
+ *
+ *     IV_GEMM_N            the columns of a block's tile, for which wgmma.cuh has a macro
+ *     IV_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
+ *     IV_GEMM_STAGES       how many tiles of 64 k are in shared memory
+ *     IV_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B
+ *
+ * These numbers are once more in cuda/gemm/hopper.c.
+ *
+ * A block has a warp that fetches and warpgroups that multiply. The fetching thread keeps the ring of stages full across tiles: a
+ * stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that its data went to have used
+ * it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k; the zeros that TMA puts behind the
+ * last k change no chain. */
+#define TILE_M (64 * IV_GEMM_GROUPS)
+#define TILE_N IV_GEMM_N
+#define TILE_K 64
+#define GROUP_THREADS 128
+/* Registers are given out to four warps at a time, so with two warpgroups that multiply a whole one fetches, which gives most of
+ * its registers to the others. */
+#define GIVES_REGISTERS (IV_GEMM_GROUPS > 1)
+#define THREADS (IV_GEMM_GROUPS * GROUP_THREADS + (GIVES_REGISTERS ? GROUP_THREADS : 32))
+/* Bytes of a stage. Columns that lie side by side come in 64s. */
+#define A_BYTES (TILE_M * TILE_K * 2)
+#define B_WIDTH (IV_GEMM_B_ACROSS ? (TILE_N + 63) / 64 * 64 : TILE_N)
+#define B_BYTES (B_WIDTH * TILE_K * 2)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define CHUNK_BYTES (64 * TILE_K * 2)
+/* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes, or PARKED sums of each thread. */
+#define BOX_BYTES (64 * 128)
+#define ROOM_BYTES (2 * BOX_BYTES)
+#define SUMS (TILE_N / 2)
+#define PARKED (SUMS < 16 ? SUMS : 16)
+
+#define NAME2(a, b) a##b
+#define NAME(a, b) NAME2(a, b)
+#define MULTIPLY NAME(IV_WGMMA_, IV_GEMM_N)
+
+#define NEXT_STAGE()                                                                                                           \
+    do {                                                                                                                       \
+        if (++stage == IV_GEMM_STAGES) {                                                                                       \
+            stage = 0;                                                                                                         \
+            phase ^= 1;                                                                                                        \
+        }                                                                                                                      \
+    } while (0)
+/* Begins the products of a stage. */
+#define MULTIPLY_STAGE()                                                                                                       \
+    do {                                                                                                                       \
+        const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                                \
+        const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_BYTES, 1024);                                  \
+        const uint64_t b_matrix = iv_matrix_descriptor(at_stage + A_BYTES, CHUNK_BYTES, 1024);                                 \
+        iv_barrier_wait(full + 8 * stage, phase);                                                                              \
+        IV_WGMMA_BEGIN();                                                                                                      \
+        IV_CUDA_UNROLL                                                                                                         \
+        for (int step = 0; step < TILE_K / 16; step++)                                                                         \
+            MULTIPLY(sums, a_matrix + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * step,                                         \
+                     b_matrix + (IV_GEMM_B_ACROSS ? 2048 / 16 : 32 / 16) * step, IV_GEMM_TYPE, IV_GEMM_A_ACROSS,               \
+                     IV_GEMM_B_ACROSS);                                                                                        \
+        IV_WGMMA_END();                                                                                                        \
+    } while (0)
+/* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
+#define RELEASE(barrier)                                                                                                       \
+    do {                                                                                                                       \
+        if (thread % GROUP_THREADS < IV_GEMM_CLUSTER)                                                                          \
+            iv_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                             \
+    } while (0)
+
+#if IV_HOPPER
+extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
+    IV_GEMM_NAME(const __grid_constant__ iv_gemm16_hopper given) {
+    const iv_gemm16_hopper *p = &given;
+    extern __shared__ __align__(1024) unsigned char shared_memory[];
+    __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
+    const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
+    const uint32_t rooms = stages + IV_GEMM_STAGES * STAGE_BYTES;
+    const uint32_t full = iv_shared_address(full_barriers), empty = iv_shared_address(empty_barriers);
+    const int thread = (int)threadIdx.x, group = thread / GROUP_THREADS;
+    const uint32_t rank = IV_GEMM_CLUSTER > 1 ? iv_cluster_rank() : 0;
+    if (thread == 0) {
+        for (int s = 0; s < IV_GEMM_STAGES; s++) {
+            iv_barrier_init(full + 8 * s, 1);
+            iv_barrier_init(empty + 8 * s, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
+        }
+        iv_barrier_init_done();
+    }
+    __syncthreads();
+    if (IV_GEMM_CLUSTER > 1)
+        iv_cluster_sync();
+    IV_CUDA_DEPEND();
+
+    const int clusters = (int)gridDim.x / IV_GEMM_CLUSTER, first = (int)blockIdx.x / IV_GEMM_CLUSTER;
+    if (group == IV_GEMM_GROUPS) {
+#if GIVES_REGISTERS
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+#endif
+        if (thread == IV_GEMM_GROUPS * GROUP_THREADS) {
+            int stage = 0;
+            uint32_t phase = 0;
+            IV_CUDA_KEEP_LOOP
+            for (int index = first; index < p->tiles; index += clusters) {
+                const iv_gemm16_place at = iv_gemm16_place_of(p, index);
+                const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
+                const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
+                IV_CUDA_KEEP_LOOP
+                for (int block = 0; block < p->k_blocks; block++) {
+                    const uint32_t a = stages + stage * STAGE_BYTES, b = a + A_BYTES, arrived = full + 8 * stage;
+                    const int k = block * TILE_K;
+                    iv_barrier_wait(empty + 8 * stage, phase ^ 1);
+                    iv_barrier_expect(arrived, STAGE_BYTES);
+#if IV_GEMM_A_ACROSS
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < IV_GEMM_GROUPS; i++)
+                        iv_tensor_load(a + i * CHUNK_BYTES, &p->a, arrived, m + 64 * i, k, a_z);
+#else
+                    iv_tensor_load(a, &p->a, arrived, k, m, a_z);
+#endif
+#if IV_GEMM_CLUSTER == 1
+#if IV_GEMM_B_ACROSS
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < B_WIDTH / 64; i++)
+                        iv_tensor_load(b + i * CHUNK_BYTES, &p->b, arrived, n + 64 * i, k, b_z);
+#else
+                    iv_tensor_load(b, &p->b, arrived, k, n, b_z);
+#endif
+#else
+                    /* Each block of the cluster fetches its part of B, for all. */
+                    const int part = (int)rank;
+#if IV_GEMM_B_ACROSS
+                    const int k_part = TILE_K / IV_GEMM_CLUSTER;
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < B_WIDTH / 64; i++)
+                        iv_tensor_load_all(b + i * CHUNK_BYTES + part * k_part * 128, &p->b, arrived, n + 64 * i,
+                                           k + part * k_part, b_z, (1 << IV_GEMM_CLUSTER) - 1);
+#else
+                    const int n_part = TILE_N / IV_GEMM_CLUSTER;
+                    iv_tensor_load_all(b + part * n_part * 128, &p->b, arrived, k, n + part * n_part, b_z,
+                                       (1 << IV_GEMM_CLUSTER) - 1);
+#endif
+#endif
+                    NEXT_STAGE();
+                }
+            }
+        }
+    } else {
+#if GIVES_REGISTERS
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+#endif
+        int stage = 0;
+        uint32_t phase = 0;
+        const uint32_t a_part = group * (IV_GEMM_A_ACROSS ? CHUNK_BYTES : 64 * 128);
+        const bool leads = thread % GROUP_THREADS == 0;
+        IV_CUDA_KEEP_LOOP
+        for (int index = first; index < p->tiles; index += clusters) {
+            const iv_gemm16_place at = iv_gemm16_place_of(p, index);
+            const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
+            float sums[SUMS];
+            iv_gemm16_begin(p, at.batch, m, n, SUMS, sums);
+            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
+            MULTIPLY_STAGE();
+            IV_WGMMA_WAIT(0);
+            IV_CUDA_KEEP_LOOP
+            for (int block = 1; block < p->k_blocks; block++) {
+                const uint32_t before = empty + 8 * stage;
+                NEXT_STAGE();
+                MULTIPLY_STAGE();
+                /* The stage before this one is free once its products are done, while this one's go on. */
+                IV_WGMMA_WAIT(1);
+                RELEASE(before);
+            }
+            IV_WGMMA_WAIT(0);
+            RELEASE(empty + 8 * stage);
+            NEXT_STAGE();
+#if TILE_N >= 64
+            if (p->bulk_store) {
+                const int lane = thread % 32, warp = thread % GROUP_THREADS / 32;
+                const int row = warp * 16 + lane % 16;
+                IV_CUDA_UNROLL
+                for (int q = 0; q < (TILE_N + 63) / 64; q++) {
+                    /* The last box begins early enough to end with the tile, and repeats some columns. */
+                    const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;
+                    const uint32_t room = rooms + group * ROOM_BYTES + q % 2 * BOX_BYTES;
+                    /* The store before the last one has read this room. */
+                    if (leads)
+                        IV_TENSOR_STORES_READ(1);
+                    iv_warpgroup_sync(1 + group);
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < 4; i++) {
+                        const float *from = sums + start / 2 + i * 8;
+                        const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);
+                        iv_store_matrices(room + row * 128 + piece * 16, NAME(iv_pack_, IV_GEMM_SUFFIX)(from[0], from[1]),
+                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[2], from[3]),
+                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[4], from[5]),
+                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[6], from[7]));
+                    }
+                    iv_shared_written();
+                    iv_warpgroup_sync(1 + group);
+                    if (leads) {
+                        iv_tensor_store(&p->c, room, n + start, m, at.batch);
+                        IV_TENSOR_STORES_END();
+                    }
+                }
+                continue;
+            }
+#endif
+            if (!p->product.has_epilogue) {
+                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, at.batch, m, n, SUMS, sums);
+                continue;
+            }
+            float *room = (float *)(void *)(shared_memory + (rooms - iv_shared_address(shared_memory)) + group * ROOM_BYTES);
+            IV_CUDA_KEEP_LOOP
+            for (int q = 0; q < SUMS / PARKED; q++) {
+                iv_gemm16_finish_some(p, at.batch, m, n + q * (PARKED * 2), PARKED, sums, room, 1 + group);
+                IV_CUDA_UNROLL
+                for (int i = 0; i + PARKED < SUMS; i++)
+                    sums[i] = sums[i + PARKED];
+            }
+        }
+        if (leads)
+            IV_TENSOR_STORES_READ(0);
+    }
+    __syncthreads();
+    /* No block ends while another may still write into it. */
+    if (IV_GEMM_CLUSTER > 1)
+        iv_cluster_sync();
+}
+#else
+/* Other generations never run this; the host computes by the definition. */
+IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
+    NAME(iv_gemm16_define_, IV_GEMM_SUFFIX)(&p->product);
+}
+#endif
+
+#undef TILE_M
+#undef TILE_N
+#undef TILE_K
+#undef GROUP_THREADS
+#undef GIVES_REGISTERS
+#undef THREADS
+#undef A_BYTES
+#undef B_WIDTH
+#undef B_BYTES
+#undef STAGE_BYTES
+#undef CHUNK_BYTES
+#undef BOX_BYTES
+#undef ROOM_BYTES
+#undef PARKED
+#undef SUMS
+#undef NAME2
+#undef NAME
+#undef MULTIPLY
+#undef NEXT_STAGE
+#undef MULTIPLY_STAGE
+#undef RELEASE
+#undef IV_GEMM_NAME
+#undef IV_GEMM_TYPE
+#undef IV_GEMM_SUFFIX
+#undef IV_GEMM_A_ACROSS
+#undef IV_GEMM_B_ACROSS

@@ -1,0 +1,29 @@
+/* What the kernels of 16-bit products by TMA and wgmma take, for the host and for the device. */
+#ifndef IV_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
+#define IV_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
+
+#include "cuda/kernels/gemm16_parameters.h"
+
+/* A tensor map of the driver (CUtensorMap), which the copy engine reads. */
+typedef struct iv_tensor_map {
+    uint64_t words[16];
+} __attribute__((aligned(64))) iv_tensor_map;
+
+/* The kernel computes rows × columns tiles of C, or of C turned over when `turned`: then A of the kernel is B of the product, and
+ * its rows are C's columns. A chain does not depend on which factor is which. */
+typedef struct iv_gemm16_hopper {
+    iv_gemm16 product;
+    iv_tensor_map a, b;        /* of the kernel */
+    iv_tensor_map c;           /* where bulk_store */
+    int64_t rows, columns;     /* of the kernel's C */
+    int64_t row_stride, column_stride; /* the same of C */
+    int32_t row_tiles, column_tiles; /* tiles of clusters, and of columns */
+    int32_t tiles;             /* of clusters, of all batches */
+    int32_t k_blocks;          /* of 64 */
+    int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
+    int32_t turned;
+    int32_t bulk_store;        /* results leave by TMA: 16 bits, nothing but rounded */
+    int32_t pairs;             /* results of two neighbouring columns may be stored at once */
+} iv_gemm16_hopper;
+
+#endif

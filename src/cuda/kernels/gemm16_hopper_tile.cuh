@@ -1,0 +1,161 @@
+/* What the kernels of gemm16_hopper.cuh share: the order of tiles, and the ways of results out of registers that are not bulk
+ * stores. */
+#ifndef IV_CUDA_KERNELS_GEMM16_HOPPER_TILE_CUH
+#define IV_CUDA_KERNELS_GEMM16_HOPPER_TILE_CUH
+
+#include "cuda/kernels/gemm16_hopper_parameters.h"
+#include "cuda/kernels/hopper.cuh"
+#include "numerics/chain.h"
+#include "numerics/convert.h"
+
+#if IV_HOPPER
+/* Tiles of clusters in bands of so many rows: those that run at the same time share what they read in the second-level cache. */
+#define IV_GEMM16_BAND 8
+
+typedef struct iv_gemm16_place {
+    int batch, m, n; /* in tiles of clusters, and of columns */
+} iv_gemm16_place;
+
+IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, int index) {
+    const int of_matrix = p->row_tiles * p->column_tiles;
+    iv_gemm16_place place;
+    place.batch = index / of_matrix;
+    int rest = index - place.batch * of_matrix;
+    const int band = rest / (IV_GEMM16_BAND * p->column_tiles), first = band * IV_GEMM16_BAND;
+    const int left = p->row_tiles - first, rows = left < IV_GEMM16_BAND ? left : IV_GEMM16_BAND;
+    rest -= first * p->column_tiles;
+    place.n = rest / rows;
+    place.m = first + rest - place.n * rows;
+    return place;
+}
+
+/* Two results rounded to one register. The conversion's NaN is 7fff; the contract's is 7fc0 and 7e00. */
+IV_CUDA_FUNCTION uint32_t iv_pack_bf16(float low, float high) {
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair - (((pair & 0x7fff7fffu) + 0x00010001u & 0x80008000u) >> 15) * 0x3fu;
+}
+
+IV_CUDA_FUNCTION uint32_t iv_pack_f16(float low, float high) {
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair - (((pair & 0x7fff7fffu) + 0x00010001u & 0x80008000u) >> 15) * 0x1ffu;
+}
+
+/* The index in C of an element of the kernel's C. */
+IV_CUDA_FUNCTION int64_t iv_gemm16_index(const iv_gemm16_hopper *p, int batch, int64_t row, int64_t column) {
+    return batch * p->product.c.batch_stride + row * p->row_stride + column * p->column_stride;
+}
+
+IV_CUDA_FUNCTION int iv_gemm16_sum_row(int i) {
+    return (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
+}
+
+IV_CUDA_FUNCTION int iv_gemm16_sum_column(int i) {
+    return i / 4 * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
+}
+
+/* Chains that begin with what C holds. */
+IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,
+                                      float *sums) {
+    const float *c = (const float *)p->product.c.data;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < count; i++) {
+        const int64_t row = m + iv_gemm16_sum_row(i), column = n + iv_gemm16_sum_column(i);
+        sums[i] = p->product.c.accumulate && row < p->rows && column < p->columns
+                      ? c[iv_gemm16_index(p, batch, row, column)]
+                      : 0.0f;
+    }
+}
+
+/* Results that are only rounded, from registers. */
+#define IV_GEMM16_STORE(suffix)                                                                                                \
+    IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,       \
+                                                   const float *sums) {                                                        \
+        float *wide = (float *)p->product.c.data;                                                                              \
+        uint16_t *narrow = (uint16_t *)p->product.c.data;                                                                      \
+        const int is_wide = p->product.c.dtype == IV_F32;                                                                      \
+        IV_CUDA_UNROLL                                                                                                         \
+        for (int i = 0; i < count; i += 2) {                                                                                   \
+            const int64_t row = m + iv_gemm16_sum_row(i), column = n + iv_gemm16_sum_column(i);                                \
+            if (row >= p->rows || column >= p->columns)                                                                        \
+                continue;                                                                                                      \
+            const int64_t at = iv_gemm16_index(p, batch, row, column);                                                         \
+            const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);                              \
+            const uint32_t pair = iv_pack_##suffix(one, other);                                                                \
+            if (p->pairs) {                                                                                                    \
+                if (is_wide)                                                                                                   \
+                    *(float2 *)(void *)(wide + at) = make_float2(one, other);                                                  \
+                else                                                                                                           \
+                    *(uint32_t *)(void *)(narrow + at) = pair;                                                                 \
+                continue;                                                                                                      \
+            }                                                                                                                  \
+            if (is_wide)                                                                                                       \
+                wide[at] = one;                                                                                                \
+            else                                                                                                               \
+                narrow[at] = (uint16_t)pair;                                                                                   \
+            if (column + 1 >= p->columns)                                                                                      \
+                continue;                                                                                                      \
+            if (is_wide)                                                                                                       \
+                wide[at + p->column_stride] = other;                                                                           \
+            else                                                                                                               \
+                narrow[at + p->column_stride] = (uint16_t)(pair >> 16);                                                        \
+        }                                                                                                                      \
+    }
+IV_GEMM16_STORE(bf16)
+IV_GEMM16_STORE(f16)
+
+/* Room in which a warpgroup's results wait for an epilogue: 64 rows of 32 columns at most, with rows of 33 so that neither
+ * writing nor reading them meets in one bank. */
+#define IV_GEMM16_PARKED_PITCH 33
+
+/* Sixteen of the thread's sums, of 32 columns from n on (or fewer: count / 4 * 8), through the epilogue. */
+IV_CUDA_FUNCTION void iv_gemm16_finish_some(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,
+                                            const float *sums, float *room, int barrier) {
+    IV_CUDA_UNROLL
+    for (int i = 0; i < count; i++)
+        room[iv_gemm16_sum_row(i) * IV_GEMM16_PARKED_PITCH + iv_gemm16_sum_column(i)] = sums[i];
+    iv_warpgroup_sync(barrier);
+    const int columns = count / 4 * 8;
+    IV_CUDA_KEEP_LOOP
+    for (int e = (int)threadIdx.x % 128; e < 64 * columns; e += 128) {
+        /* Neighbouring threads take neighbours of C. */
+        const int row = p->turned ? e % 64 : e / columns, column = p->turned ? e / 64 : e % columns;
+        const int64_t at_row = m + row, at_column = n + column;
+        if (at_row >= p->rows || at_column >= p->columns)
+            continue;
+        const int64_t c_row = p->turned ? at_column : at_row, c_column = p->turned ? at_row : at_column;
+        const float y = iv_gemm_finish(&p->product.epilogue, batch, c_row, c_column,
+                                       room[row * IV_GEMM16_PARKED_PITCH + column], 0.0f);
+        iv_gemm_store(&p->product.epilogue, p->product.c.data, iv_gemm16_index(p, batch, at_row, at_column), y);
+    }
+    iv_warpgroup_sync(barrier);
+}
+#else
+/* A product by its definition, for the host. */
+#if defined(__CUDACC__)
+#define IV_GEMM16_DEFINE(suffix)                                                                                               \
+    IV_CUDA_FUNCTION void iv_gemm16_define_##suffix(const iv_gemm16 *p) {                                                       \
+    }
+#else
+#define IV_GEMM16_DEFINE(suffix)                                                                                               \
+    IV_CUDA_FUNCTION void iv_gemm16_define_##suffix(const iv_gemm16 *p) {                                                       \
+        const iv_gemm16_output *c = &p->c;                                                                                     \
+        IV_CUDA_EACH(index, p->batches *p->m *p->n) {                                                                          \
+            const int64_t column = index % p->n, row = index / p->n % p->m, batch = index / p->n / p->m;                       \
+            const int64_t at = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;                      \
+            const uint16_t *a = p->a.data + batch * p->a.batch_stride + row * p->a.line_stride;                                \
+            const uint16_t *b = p->b.data + batch * p->b.batch_stride + column * p->b.line_stride;                             \
+            const float chain = iv_chain16_##suffix(a, p->a.k_stride, b, p->b.k_stride, p->k,                                  \
+                                                    c->accumulate ? ((const float *)c->data)[at] : 0.0f);                      \
+            iv_gemm_store(&p->epilogue, c->data, at,                                                                           \
+                          iv_gemm_finish(&p->epilogue, batch, row, column, chain, 0.0f));                                      \
+        }                                                                                                                      \
+    }
+#endif
+IV_GEMM16_DEFINE(bf16)
+IV_GEMM16_DEFINE(f16)
+#define IV_GEMM16_DEFINED_KERNEL(name) IV_CUDA_KERNEL(name, iv_gemm16_hopper, p)
+#endif
+
+#endif
