@@ -32,6 +32,7 @@ class Side:
 
     def __init__(self, launches, microseconds, eager=False):
         """`microseconds`: about what a launch takes, which decides how many are in a graph."""
+        self.launches = launches  # and with them the buffers that the graph writes to
         microseconds = max(microseconds, LEAST_MICROSECONDS)
         self.count = max(len(launches), math.ceil(GRAPH_MICROSECONDS / microseconds))
         stream = torch.cuda.Stream()

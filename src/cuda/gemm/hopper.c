@@ -170,10 +170,10 @@ static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *pla
     return encode(engine, plan->dtype, &boxes, map, error);
 }
 
-/* Whether results can leave by TMA. */
+/* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
 static bool stores_in_bulk(const iv_gemm16 *product, bool turned) {
     const iv_gemm16_output *c = &product->c;
-    return !turned && !product->has_epilogue && c->dtype != IV_F32 && c->column_stride == 1 &&
+    return !turned && !product->has_epilogue && c->dtype != IV_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
            (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
            (product->batches == 1 || is_step(c->batch_stride));
 }
