@@ -1,0 +1,414 @@
+/* iv_linear_logp on a device against its definition and the CPU, to the byte: without arguments over the fake driver, which runs the
+ * kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <invar/logp.h>
+
+#include "cuda/device_open.h"
+#include "cuda/gemm/gemm.h"
+#include "cuda/staging.h"
+#include "gemm/logp_cases.h"
+#include "gemm/logp_run.h"
+#include "host_kernels.h"
+#include "with_fake.h"
+
+static const char *library = FAKE_CUDA;
+
+static bool is_fake(void) {
+    return strcmp(library, FAKE_CUDA) == 0;
+}
+
+#define MUST(call)                                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
+        if ((call) != IV_OK)                                                                       \
+            fail_msg("%s", error_.message);                                                        \
+    } while (0)
+
+typedef struct setting {
+    const fake_cuda_control *fake;
+    struct iv_device device; /* without a lane: engines do not need it */
+    iv_cuda_queue queue;
+    iv_cuda_staging *staging;
+    iv_engine *gpu, *cpu;
+    random_source random;
+} setting;
+
+static setting set_up(void) {
+    setting setting = {.random = {42}};
+    const iv_cuda_driver *driver = NULL;
+    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    if (is_fake()) {
+        setting.fake = fresh_fake();
+        define_host_kernels(setting.fake);
+    }
+    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
+    MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
+    MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
+    options.threads = 1;
+    MUST(iv_engine_create(&options, &setting.cpu, error));
+    options.device = &setting.device;
+    MUST(iv_engine_create(&options, &setting.gpu, error));
+    return setting;
+}
+
+static void tear_down(setting *setting) {
+    iv_engine_destroy(setting->gpu);
+    iv_engine_destroy(setting->cpu);
+    iv_cuda_staging_destroy(setting->staging);
+    iv_cuda_stream_destroy(setting->queue.stream);
+    iv_cuda_device_release(setting->device.cuda);
+    if (setting->fake != NULL)
+        check_nothing_lives(setting->fake);
+}
+
+/* ---- cases on the device ---- */
+
+enum { HIDDEN, WEIGHT, TARGETS, D_LOGP, LOGP, SUM, MAXIMUM, D_HIDDEN, D_WEIGHT, BLOCKS };
+
+/* A case whose addresses are the device's. */
+typedef struct mirror {
+    logp_case here, there;
+    iv_cuda_memory *blocks[BLOCKS], *workspace;
+} mirror;
+
+static size_t bytes_of(const logp_case *c, int block) {
+    switch (block) {
+    case HIDDEN:
+        return (size_t)logp_hidden_elements(c) * 2;
+    case WEIGHT:
+        return (size_t)logp_weight_elements(c) * 2;
+    case TARGETS:
+        return (size_t)c->m * 8;
+    case D_HIDDEN:
+        return (size_t)logp_hidden_elements(c) * 4;
+    case D_WEIGHT:
+        return (size_t)logp_weight_elements(c) * 4;
+    default:
+        return (size_t)c->m * 4;
+    }
+}
+
+static void *here_of(const logp_case *c, int block) {
+    void *const blocks[] = {c->hidden, c->weight, c->targets, c->d_logp, c->logp, c->sum, c->maximum, c->d_hidden, c->d_weight};
+    return blocks[block];
+}
+
+static void upload(setting *setting, const mirror *mirror) {
+    for (int i = 0; i < BLOCKS; i++) {
+        if (bytes_of(&mirror->here, i) > 0)
+            MUST(iv_cuda_upload(setting->staging, &setting->queue, mirror->blocks[i]->address, here_of(&mirror->here, i),
+                                bytes_of(&mirror->here, i), error));
+    }
+    MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
+}
+
+static void download(setting *setting, const mirror *mirror) {
+    for (int i = LOGP; i < BLOCKS; i++) {
+        if (bytes_of(&mirror->here, i) > 0)
+            MUST(iv_cuda_download(setting->staging, &setting->queue, here_of(&mirror->here, i), mirror->blocks[i]->address,
+                                  bytes_of(&mirror->here, i), error));
+    }
+}
+
+/* Takes over the case. */
+static mirror make_mirror(setting *setting, logp_case here) {
+    mirror made = {.here = here, .there = here};
+    void *there[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++) {
+        MUST(iv_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i], error));
+        there[i] = (void *)(uintptr_t)made.blocks[i]->address;
+    }
+    made.there.hidden = there[HIDDEN];
+    made.there.weight = there[WEIGHT];
+    made.there.targets = there[TARGETS];
+    made.there.d_logp = there[D_LOGP];
+    made.there.logp = there[LOGP];
+    made.there.sum = there[SUM];
+    made.there.maximum = there[MAXIMUM];
+    made.there.d_hidden = there[D_HIDDEN];
+    made.there.d_weight = there[D_WEIGHT];
+    upload(setting, &made);
+    return made;
+}
+
+static void release_mirror(mirror *mirror) {
+    for (int i = 0; i < BLOCKS; i++)
+        iv_cuda_memory_release(mirror->blocks[i]);
+    iv_cuda_memory_release(mirror->workspace);
+    logp_free(&mirror->here);
+}
+
+/* How the work is cut: 0 for what the library chooses. */
+typedef struct cut {
+    int64_t rows, columns;
+} cut;
+
+static void run_cut(setting *setting, mirror *mirror, iv_linear_logp *logp, const iv_linear_logp_gradient *gradient,
+                    cut cut, CUstream stream) {
+    iv_logp_plan plan;
+    MUST(iv_logp_measure(setting->gpu, logp, gradient, &plan, error));
+    if (cut.columns > 0)
+        MUST(iv_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+    if (mirror->workspace == NULL || mirror->workspace->bytes < plan.bytes) {
+        iv_cuda_memory_release(mirror->workspace);
+        MUST(iv_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
+    }
+    logp->workspace = (void *)(uintptr_t)mirror->workspace->address;
+    logp->workspace_bytes = plan.bytes;
+    if (cut.columns > 0) {
+        MUST(iv_logp_check_memory(setting->gpu, &plan, error));
+        MUST(iv_logp_run(setting->gpu, stream, &plan, error));
+    } else if (gradient != NULL) {
+        MUST(iv_linear_logp_backward(setting->gpu, stream, logp, gradient, error));
+    } else {
+        MUST(iv_linear_logp_forward(setting->gpu, stream, logp, error));
+    }
+}
+
+/* Both passes; the map is the caller's. */
+static void run_passes(setting *setting, mirror *mirror, const iv_row_map *map, cut cut, CUstream stream) {
+    iv_linear_logp logp = logp_describe(&mirror->there);
+    iv_linear_logp_gradient gradient = logp_describe_gradient(&mirror->there, map);
+    run_cut(setting, mirror, &logp, NULL, cut, stream);
+    run_cut(setting, mirror, &logp, &gradient, cut, stream);
+}
+
+/* Runs a case, which this takes over, on the device, and compares it with the definition. */
+static void check_case(setting *setting, logp_case c, cut cut) {
+    logp_case defined = logp_clone(&c);
+    mirror mirror = make_mirror(setting, c);
+    iv_row_map *map = NULL;
+    if (c.samples > 0)
+        MUST(iv_row_map_create(setting->gpu, c.samples, c.lengths, &map, error));
+    run_passes(setting, &mirror, map, cut, setting->queue.stream->handle);
+    download(setting, &mirror);
+    logp_define_forward(&defined);
+    logp_define_backward(&defined);
+    LOGP_CHECK_SAME(&mirror.here, &defined, cut.columns > 0 ? "in chunks" : "at once");
+    iv_row_map_release(map);
+    release_mirror(&mirror);
+    logp_free(&defined);
+}
+
+/* ---- tests ---- */
+
+static void test_definition(void **unused) {
+    setting setting = set_up();
+    for (int i = 0; i < 60; i++) {
+        cut cut = {0, 0};
+        if (i % 3 > 0)
+            cut.rows = random_between(&setting.random, 1, 9);
+        cut.columns = cut.rows > 0 ? 128 * random_between(&setting.random, 1, 3) : 0;
+        check_case(&setting, logp_random(&setting.random, 400), cut);
+    }
+    tear_down(&setting);
+}
+
+/* Extents at the edges of blocks, teams and groups. */
+static void test_extents(void **unused) {
+    static const int64_t rows[] = {0, 1, 7, 8, 9, 33}, columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
+    setting setting = set_up();
+    for (int i = 0; i < 6; i++) {
+        for (int j = 0; j < 10; j++) {
+            logp_case c = {.dtype = (i + j) % 2 ? IV_BF16 : IV_F16,
+                           .d_hidden_dtype = (i + j) % 2 ? IV_BF16 : IV_F32,
+                           .m = rows[i],
+                           .k = 3,
+                           .v = columns[j],
+                           .inverse_temperature = 1.5f,
+                           .ignore_index = -100,
+                           .by_words = j % 2,
+                           .wants_d_hidden = true,
+                           .wants_d_weight = true};
+            logp_allocate(&c);
+            logp_fill(&c, &setting.random, 5.0f, false);
+            check_case(&setting, c, (cut){rows[i] > 0 ? rows[i] : 1, j % 3 ? 128 : 256});
+        }
+    }
+    tear_down(&setting);
+}
+
+/* A target that is nowhere gives NaN, and touches nothing but its row and what sums over rows. */
+static void test_targets_out_of_range(void **unused) {
+    static const int64_t bad[] = {-1, 200, 256, INT64_MIN, INT64_MAX, (int64_t)1 << 32};
+    setting setting = set_up();
+    for (int i = 0; i < 6; i++) {
+        logp_case c = {.dtype = IV_BF16,
+                       .d_hidden_dtype = IV_F32,
+                       .m = 4,
+                       .k = 6,
+                       .v = 200,
+                       .inverse_temperature = 1.0f,
+                       .ignore_index = -100,
+                       .wants_d_hidden = true,
+                       .wants_d_weight = true};
+        logp_allocate(&c);
+        logp_fill(&c, &setting.random, 5.0f, false);
+        for (int row = 0; row < 4; row++)
+            c.targets[row] = row == 2 ? bad[i] : row;
+        check_case(&setting, c, (cut){0, 0});
+    }
+    tear_down(&setting);
+}
+
+#define DRIVER(setting, call, ...)                                                                 \
+    do {                                                                                           \
+        iv_error error_ = {IV_OK, ""};                                                             \
+        if (IV_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != IV_OK)               \
+            fail_msg("%s", error_.message);                                                        \
+    } while (0)
+
+/* Somebody else captures both passes, in chunks, and replays them on other values. */
+static void test_capture(void **unused) {
+    setting setting = set_up();
+    logp_case c = {.dtype = IV_BF16,
+                   .d_hidden_dtype = IV_BF16,
+                   .m = 11,
+                   .k = 20,
+                   .v = 500,
+                   .inverse_temperature = 1.25f,
+                   .ignore_index = -100,
+                   .by_words = true,
+                   .wants_d_hidden = true,
+                   .wants_d_weight = true,
+                   .accumulate = true};
+    logp_allocate(&c);
+    logp_fill(&c, &setting.random, 5.0f, false);
+    mirror mirror = make_mirror(&setting, c);
+    CUstream stream = setting.queue.stream->handle;
+    CUgraph graph = NULL;
+    CUgraphExec ready = NULL;
+    run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream); /* makes the workspace */
+    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(iv_cuda_enter(setting.device.cuda, error));
+    DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream);
+    DRIVER(&setting, cuStreamEndCapture, stream, &graph);
+    DRIVER(&setting, cuGraphInstantiateWithFlags, &ready, graph, 0);
+    for (int replay = 0; replay < 3; replay++) {
+        logp_fill(&mirror.here, &setting.random, 5.0f, false);
+        logp_case defined = logp_clone(&mirror.here);
+        upload(&setting, &mirror);
+        DRIVER(&setting, cuGraphLaunch, ready, stream);
+        download(&setting, &mirror);
+        logp_define_forward(&defined);
+        logp_define_backward(&defined);
+        LOGP_CHECK_SAME(&mirror.here, &defined, "replayed");
+        logp_free(&defined);
+    }
+    DRIVER(&setting, cuGraphExecDestroy, ready);
+    DRIVER(&setting, cuGraphDestroy, graph);
+    MUST(iv_cuda_leave(setting.device.cuda, IV_OK, error));
+    release_mirror(&mirror);
+    tear_down(&setting);
+}
+
+/* Nothing is allocated, and nothing but kernels is launched. */
+static void test_steady(void **unused) {
+    setting setting = set_up();
+    logp_case c = logp_random(&setting.random, 300);
+    mirror mirror = make_mirror(&setting, c);
+    CUstream stream = setting.queue.stream->handle;
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
+    iv_allocation_counters before = iv_allocation_count();
+    iv_cuda_counters device_before = iv_cuda_device_counters(setting.device.cuda);
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
+    iv_allocation_counters after = iv_allocation_count();
+    iv_cuda_counters device_after = iv_cuda_device_counters(setting.device.cuda);
+    assert_int_equal(after.allocations, before.allocations);
+    device_before.kernels = device_after.kernels = 0;
+    assert_memory_equal(&device_before, &device_after, sizeof device_before);
+    release_mirror(&mirror);
+    tear_down(&setting);
+}
+
+/* Every schedule of the engine, forced on every product, or refused before anything runs. */
+static void test_schedules(void **unused) {
+    setting setting = set_up();
+    logp_case c = {.dtype = IV_BF16,
+                   .d_hidden_dtype = IV_F32,
+                   .m = 64,
+                   .k = 64,
+                   .v = 320,
+                   .inverse_temperature = 1.0f,
+                   .ignore_index = -100,
+                   .by_words = true,
+                   .wants_d_hidden = true,
+                   .wants_d_weight = true};
+    logp_allocate(&c);
+    logp_fill(&c, &setting.random, 5.0f, false);
+    logp_case defined = logp_clone(&c);
+    logp_define_forward(&defined);
+    logp_define_backward(&defined);
+    mirror mirror = make_mirror(&setting, c);
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, NULL);
+    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    int computed = 0;
+    for (int i = 0; i < iv_gemm_schedule_count(setting.gpu); i++) {
+        iv_error error = {IV_OK, ""};
+        iv_linear_logp logp = logp_describe(&mirror.there);
+        iv_linear_logp_gradient gradient = logp_describe_gradient(&mirror.there, NULL);
+        logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
+        logp.workspace_bytes = mirror.workspace->bytes;
+        logp.schedule = iv_gemm_schedule_name(setting.gpu, i);
+        iv_status status = iv_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
+        if (status == IV_OK)
+            status = iv_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp, &gradient, &error);
+        if (status == IV_ERROR_UNSUPPORTED)
+            continue;
+        assert_int_equal(status, IV_OK);
+        download(&setting, &mirror);
+        LOGP_CHECK_SAME(&mirror.here, &defined, logp.schedule);
+        computed++;
+    }
+    assert_true(computed > 0);
+    release_mirror(&mirror);
+    logp_free(&defined);
+    tear_down(&setting);
+}
+
+/* Memory of the host is not followed. */
+static void test_host_memory(void **unused) {
+    setting setting = set_up();
+    logp_case c = logp_random(&setting.random, 300);
+    while (c.m == 0 || c.k == 0 || c.v == 0) {
+        logp_free(&c);
+        c = logp_random(&setting.random, 300);
+    }
+    mirror mirror = make_mirror(&setting, c);
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, NULL);
+    iv_linear_logp logp = logp_describe(&mirror.there);
+    logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
+    logp.workspace_bytes = mirror.workspace->bytes;
+    iv_error error = {IV_OK, ""};
+    logp.targets = c.targets;
+    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "targets");
+    logp.targets = mirror.there.targets;
+    logp.logp = c.logp;
+    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "logp");
+    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    release_mirror(&mirror);
+    tear_down(&setting);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_definition),           cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_targets_out_of_range), cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_steady),               cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_host_memory),
+    };
+    if (argc > 1)
+        library = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
