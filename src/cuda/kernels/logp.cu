@@ -1,12 +1,6 @@
 /* The steps of iv_linear_logp between its products: src/gemm/logp_tasks.h says what each does, src/gemm/logp.h how. */
-#include "cuda/kernels/shuffle.cuh"
+#include "cuda/kernels/logp.cuh"
 #include "cuda/kernels/words.cuh"
-#include "cuda/kernels/logp_parameters.h"
-
-IV_CUDA_DEFINE_SHUFFLE(i32, int32_t, int)
-
-/* Columns of a block that a thread of four has: two of each eight, as in the accumulator of a product on tensor cores. */
-#define HELD (IV_LOGP_BLOCK / IV_LOGP_LANES)
 
 /* Four threads reduce a block of a row; four of the next threads that of the next row, so that pairs lie side by side as they are
  * written. */
@@ -15,39 +9,19 @@ IV_CUDA_KERNEL(iv_logp_reduce_blocks, iv_logp_reduce, p) {
     int32_t lane = (int32_t)(threadIdx.x % IV_LOGP_LANES);
     int64_t block = team / p->chunk.rows, row = team - block * p->chunk.rows;
     int64_t first = block * IV_LOGP_BLOCK + 2 * lane;
-    /* Threads beyond the chunk hold nothing, and come to the exchanges all the same. */
     int64_t columns = p->chunk.columns - first;
-    const float *logits = p->chunk.logits + row * p->chunk.row_stride + first;
-    int32_t exponents[HELD], maximum = -IV_LOGP_EXPONENT_LIMIT;
-    float mantissas[HELD], sum = 0.0f;
+    /* Rows in memory are whole blocks. Threads beyond the chunk read their row's first one for nothing, and come to the exchanges all
+     * the same. */
+    const float *logits = p->chunk.logits + row * p->chunk.row_stride + (columns > 0 ? first : 2 * lane);
+    float held[IV_LOGP_HELD];
     IV_CUDA_UNROLL
-    for (int i = 0; i < HELD; i++) {
-        int32_t column = i / 2 * 8 + i % 2;
-        exponents[i] = -IV_LOGP_EXPONENT_LIMIT;
-        mantissas[i] = 0.0f;
-        if (column < columns) {
-            float held = iv_logp_hold(logits[column], p->chunk.scale);
-            float shifted = iv_logp_shifted(held, p->chunk.scale);
-            exponents[i] = iv_logp_exponent(shifted);
-            mantissas[i] = iv_logp_mantissa(held, shifted, p->chunk.scale);
-        }
-        maximum = exponents[i] > maximum ? exponents[i] : maximum;
+    for (int i = 0; i < IV_LOGP_HELD; i += 2) {
+        iv_cuda_words2 words =
+            *(const iv_cuda_words2 *)(const void *)(logits + iv_logp_held_column(i));
+        memcpy(held + i, &words, sizeof words);
     }
-    for (int distance = IV_LOGP_LANES / 2; distance > 0; distance /= 2) {
-        int32_t other = iv_cuda_shuffle_down_i32(maximum, distance, IV_LOGP_LANES);
-        maximum = other > maximum ? other : maximum;
-    }
-    maximum = iv_cuda_shuffle_first_i32(maximum, IV_LOGP_LANES);
-    IV_CUDA_UNROLL
-    for (int i = 0; i < HELD; i++)
-        sum = iv_logp_add(sum, mantissas[i], iv_logp_factor(exponents[i], maximum));
-    /* iv_logp_fold: neighbours first. */
-    sum = sum + iv_cuda_shuffle_down_f32(sum, 1, IV_LOGP_LANES);
-    sum = sum + iv_cuda_shuffle_down_f32(sum, 2, IV_LOGP_LANES);
+    iv_logp_pair pair = iv_logp_reduce_held(held, columns, p->chunk.scale);
     if (lane == 0 && columns > 0) {
-        iv_logp_pair pair;
-        pair.maximum = maximum;
-        pair.sum = sum;
         p->pairs[(p->chunk.first_column / IV_LOGP_BLOCK + block) * p->pair_rows + row] = pair;
         int64_t target = iv_logp_target_column(&p->chunk, row) - first;
         if (target >= 0 && target < IV_LOGP_BLOCK)
