@@ -107,15 +107,25 @@ IV_CUDA_FUNCTION void iv_gemm16_finish_tile(const iv_gemm16 *p, int64_t batch, i
         const int count = left > 4 ? 4 : (int)left;
         if (row + r >= p->m || column + c >= p->n)
             continue;
-        float results[4];
+        float gates[4], results[4];
+        if (!down && !gated) {
+            const iv_gemm16_four_floats all = *(const iv_gemm16_four_floats *)(const void *)&chains[r * pitch + c];
+            IV_CUDA_UNROLL
+            for (int i = 0; i < 4; i++)
+                gates[i] = results[i] = all.element[i];
+        } else {
+            IV_CUDA_UNROLL
+            for (int i = 0; i < 4; i++) {
+                const int at = (down ? r + i : r) * pitch + iv_gemm16_value_of(p->gate, down ? c : c + i);
+                results[i] = chains[at];
+                gates[i] = gated ? chains[at - gate_before] : results[i];
+            }
+        }
         IV_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
-            const int at = (down ? r + i : r) * pitch + iv_gemm16_value_of(p->gate, down ? c : c + i);
-            results[i] = chains[at];
             if (p->has_epilogue && i < count)
-                results[i] =
-                    iv_gemm_finish(&p->epilogue, batch, down ? row + r + i : row + r, down ? column + c : column + c + i,
-                                   gated ? chains[at - gate_before] : results[i], results[i]);
+                results[i] = iv_gemm_finish(&p->epilogue, batch, down ? row + r + i : row + r, down ? column + c : column + c + i,
+                                            gates[i], results[i]);
         }
         iv_gemm16_store_four(&p->c, batch, row + r, column + c, down, count, results);
     }
