@@ -1,5 +1,6 @@
-/* The public functions for log-probabilities, and the way of their work through chunks of logits: products by iv_gemm_run, and steps
- * between them, on the CPU or on a device. See <invar/logp.h>. */
+/* The public functions for log-probabilities, and the way of their work through chunks of logits:
+ * products by iv_gemm_run, and steps between them, on the CPU or on a device. See <invar/logp.h>.
+ */
 #include <fenv.h>
 
 #include "base/error.h"
@@ -105,8 +106,9 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Goes through the chunks of a plan, by columns within rows, at least one even where there is no element; a rehearsal that is not
- * for a schedule of the caller's choice looks at the first one alone. */
+/* Goes through the chunks of a plan, by columns within rows, at least one even where there is no
+ * element; a rehearsal that is not for a schedule of the caller's choice looks at the first one
+ * alone. */
 static place first_place(const run *run) {
     const iv_logp_plan *plan = run->plan;
     return (place){0, smaller(plan->rows, plan->m), 0, smaller(plan->columns, plan->v)};
@@ -268,9 +270,10 @@ static iv_status check_and_run(iv_engine *engine, void *stream, const iv_linear_
     iv_logp_plan plan;
     IV_TRY(iv_logp_measure(engine, logp, gradient, &plan, error));
     if (engine->cuda == NULL && stream != NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "a stream was given to an engine on the CPU, which has none: give NULL, or make "
-                       "the engine on the stream's device");
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "a stream was given to an engine on the CPU, which has none: give NULL, or make "
+            "the engine on the stream's device");
     IV_TRY(iv_logp_check_memory(engine, &plan, error));
     if (gradient != NULL && !plan.wants_d_hidden && !plan.wants_d_weight)
         return IV_OK;
@@ -300,7 +303,8 @@ iv_status iv_linear_logp_forward(iv_engine *engine, void *stream, const iv_linea
 iv_status iv_linear_logp_backward(iv_engine *engine, void *stream, const iv_linear_logp *logp,
                                   const iv_linear_logp_gradient *gradient, iv_error *error) {
     if (gradient == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "the backward pass of linear_logp needs an iv_linear_logp_gradient, which is NULL");
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "the backward pass of linear_logp needs an iv_linear_logp_gradient, which is NULL");
     return check_and_run(engine, stream, logp, gradient, error);
 }

@@ -8,8 +8,8 @@
 #include "gemm/layout.h"
 #include "gemm/logp.h"
 
-/* A chunk of logits: so many rows, unless all of them belong together, and so many elements, which are 32 MiB. Many rows keep the
- * weights from being read more often than their product is worth. */
+/* A chunk of logits: so many rows, unless all of them belong together, and so many elements, which
+ * are 32 MiB. Many rows keep the weights from being read more often than their product is worth. */
 #define MOST_ROWS 4096
 #define CHUNK_ELEMENTS ((int64_t)1 << 23)
 #define LEAST_COLUMNS 512
@@ -28,10 +28,11 @@ static iv_status check_structs(const iv_engine *engine, const iv_linear_logp *lo
                        "IV_LINEAR_LOGP_DEFAULT, and use the library's own header",
                        logp->struct_bytes, sizeof *logp);
     if (gradient != NULL && gradient->struct_bytes != sizeof *gradient)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "iv_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
-                       "IV_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
-                       gradient->struct_bytes, sizeof *gradient);
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "iv_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
+            "IV_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
+            gradient->struct_bytes, sizeof *gradient);
     float t = logp->inverse_temperature;
     if (!(t >= 0x1p-20f && t <= 0x1p20f))
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
@@ -54,29 +55,34 @@ static iv_status check_operands(const iv_linear_logp *logp, iv_error *error) {
                        "hidden is %s: linear_logp takes bf16 and f16; convert it",
                        iv_dtype_name(hidden->dtype));
     if (weight->dtype != hidden->dtype)
-        return iv_fail(error, IV_ERROR_SHAPE,
-                       "hidden is %s and weight is %s: both must have one dtype; convert one of them",
-                       iv_dtype_name(hidden->dtype), iv_dtype_name(weight->dtype));
+        return iv_fail(
+            error, IV_ERROR_SHAPE,
+            "hidden is %s and weight is %s: both must have one dtype; convert one of them",
+            iv_dtype_name(hidden->dtype), iv_dtype_name(weight->dtype));
     IV_TRY(check_extents("hidden", hidden, error));
     IV_TRY(check_extents("weight", weight, error));
     if (hidden->columns != weight->rows)
         return iv_fail(error, IV_ERROR_SHAPE,
-                       "hidden is %lld x %lld and weight %lld x %lld: hidden's columns and weight's rows are both "
+                       "hidden is %lld x %lld and weight %lld x %lld: hidden's columns and "
+                       "weight's rows are both "
                        "K; swap extents and strides of a weight that has a row for each word",
                        (long long)hidden->rows, (long long)hidden->columns, (long long)weight->rows,
                        (long long)weight->columns);
     if (weight->columns > IV_LINEAR_LOGP_MOST_VOCABULARY)
-        return iv_fail(error, IV_ERROR_SHAPE, "weight has %lld columns: a vocabulary has at most 2^24 words",
+        return iv_fail(error, IV_ERROR_SHAPE,
+                       "weight has %lld columns: a vocabulary has at most 2^24 words",
                        (long long)weight->columns);
     return IV_OK;
 }
 
-static iv_status check_same_extents(const char *name, const iv_matrix *matrix, const char *other_name,
-                                    const iv_matrix *other, iv_error *error) {
+static iv_status check_same_extents(const char *name, const iv_matrix *matrix,
+                                    const char *other_name, const iv_matrix *other,
+                                    iv_error *error) {
     if (matrix->rows == other->rows && matrix->columns == other->columns)
         return IV_OK;
-    return iv_fail(error, IV_ERROR_SHAPE, "%s is %lld x %lld, and %s is %lld x %lld: give it the same extents",
-                   name, (long long)matrix->rows, (long long)matrix->columns, other_name,
+    return iv_fail(error, IV_ERROR_SHAPE,
+                   "%s is %lld x %lld, and %s is %lld x %lld: give it the same extents", name,
+                   (long long)matrix->rows, (long long)matrix->columns, other_name,
                    (long long)other->rows, (long long)other->columns);
 }
 
@@ -98,14 +104,16 @@ static iv_status check_gradient(const iv_engine *engine, const iv_linear_logp *l
                            iv_dtype_name(d_weight->dtype));
     }
     if (map != NULL && map->engine != engine->number)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "the row map was made by another engine: make one with iv_row_map_create and the "
-                       "engine that computes the gradients");
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "the row map was made by another engine: make one with iv_row_map_create and the "
+            "engine that computes the gradients");
     if (map != NULL && map->rows != logp->hidden.rows)
-        return iv_fail(error, IV_ERROR_SHAPE,
-                       "the samples of the row map have %lld rows together, and hidden has %lld: both must be "
-                       "equal",
-                       (long long)map->rows, (long long)logp->hidden.rows);
+        return iv_fail(
+            error, IV_ERROR_SHAPE,
+            "the samples of the row map have %lld rows together, and hidden has %lld: both must be "
+            "equal",
+            (long long)map->rows, (long long)logp->hidden.rows);
     return IV_OK;
 }
 
@@ -131,8 +139,8 @@ iv_status iv_logp_lay_out(iv_logp_plan *plan, int64_t rows, int64_t columns, iv_
     plan->rows = rows;
     plan->columns = columns;
     /* A single chunk finishes the chains at once. */
-    plan->rounds_d_hidden = plan->wants_d_hidden && plan->v > columns &&
-                            plan->gradient->d_hidden.dtype != IV_F32;
+    plan->rounds_d_hidden =
+        plan->wants_d_hidden && plan->v > columns && plan->gradient->d_hidden.dtype != IV_F32;
     plan->bytes = 0;
     bool fits = take(&plan->bytes, &plan->logits, rows, columns, sizeof(float));
     if (backward)
@@ -143,10 +151,11 @@ iv_status iv_logp_lay_out(iv_logp_plan *plan, int64_t rows, int64_t columns, iv_
     if (plan->rounds_d_hidden)
         fits = fits && take(&plan->bytes, &plan->d_hidden, rows, plan->k, sizeof(float));
     if (!fits)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "linear_logp of %lld rows, K %lld and a vocabulary of %lld needs more bytes than there "
-                       "are addresses: give it fewer rows at a time",
-                       (long long)plan->m, (long long)plan->k, (long long)plan->v);
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "linear_logp of %lld rows, K %lld and a vocabulary of %lld needs more bytes than there "
+            "are addresses: give it fewer rows at a time",
+            (long long)plan->m, (long long)plan->k, (long long)plan->v);
     return IV_OK;
 }
 
@@ -253,28 +262,33 @@ static iv_status check_operand(operand *operand, iv_error *error) {
                        "%s: %p is not aligned to the %zu bytes of an element", operand->name,
                        matrix->data, size);
     if (!iv_gemm_layout_of(matrix, matrix->row_stride, 1, &operand->layout))
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "%s: %lld x %lld elements with strides %lld and %lld lie further apart than addresses "
-                       "reach: strides count elements",
-                       operand->name, (long long)matrix->rows, (long long)matrix->columns,
-                       (long long)matrix->row_stride, (long long)matrix->column_stride);
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "%s: %lld x %lld elements with strides %lld and %lld lie further apart than addresses "
+            "reach: strides count elements",
+            operand->name, (long long)matrix->rows, (long long)matrix->columns,
+            (long long)matrix->row_stride, (long long)matrix->column_stride);
     if (operand->is_written && !iv_gemm_layout_is_distinct(&operand->layout))
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "%s: elements coincide, with strides %lld and %lld: each stride of what is written must "
+                       "%s: elements coincide, with strides %lld and %lld: each stride of what is "
+                       "written must "
                        "be larger than what the smaller one spans",
-                       operand->name, (long long)matrix->row_stride, (long long)matrix->column_stride);
+                       operand->name, (long long)matrix->row_stride,
+                       (long long)matrix->column_stride);
     return IV_OK;
 }
 
 static iv_status check_workspace(const iv_logp_plan *plan, iv_error *error) {
     const iv_linear_logp *logp = plan->logp;
     if (logp->workspace_bytes < plan->bytes)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "the workspace has %zu bytes, and %zu are needed: ask iv_linear_logp_workspace",
-                       logp->workspace_bytes, plan->bytes);
+        return iv_fail(
+            error, IV_ERROR_INVALID_ARGUMENT,
+            "the workspace has %zu bytes, and %zu are needed: ask iv_linear_logp_workspace",
+            logp->workspace_bytes, plan->bytes);
     if ((uintptr_t)logp->workspace % PLACE_ALIGNMENT != 0)
         return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "the workspace %p is not aligned to %d bytes", logp->workspace, PLACE_ALIGNMENT);
+                       "the workspace %p is not aligned to %d bytes", logp->workspace,
+                       PLACE_ALIGNMENT);
     return IV_OK;
 }
 
@@ -292,7 +306,8 @@ static iv_status check_apart(const operands *list, iv_error *error) {
     return IV_OK;
 }
 
-/* Where an operand's first element lies: one call of the driver, which answers for memory that it does not know as well. */
+/* Where an operand's first element lies: one call of the driver, which answers for memory that it
+ * does not know as well. */
 static iv_status check_place(iv_cuda_device *device, const operand *operand, iv_error *error) {
     CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
                                         CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
@@ -304,7 +319,8 @@ static iv_status check_place(iv_cuda_device *device, const operand *operand, iv_
     if (type == CU_MEMORYTYPE_DEVICE && index == device->index)
         return IV_OK;
     return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                   "%s (%p) is not in the memory of device %d, %s, on which the engine computes: copy it there",
+                   "%s (%p) is not in the memory of device %d, %s, on which the engine computes: "
+                   "copy it there",
                    operand->name, operand->matrix.data, device->index, device->name);
 }
 
@@ -314,7 +330,8 @@ static iv_status check_targets(const iv_logp_plan *plan, iv_error *error) {
         int64_t target = logp->targets[row];
         if (iv_logp_target_kind(target, logp->ignore_index, plan->v) == IV_LOGP_TARGET_INVALID)
             return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                           "the target of row %lld is %lld: give one from 0 to %lld, or %lld, which is ignored",
+                           "the target of row %lld is %lld: give one from 0 to %lld, or %lld, "
+                           "which is ignored",
                            (long long)row, (long long)target, (long long)plan->v - 1,
                            (long long)logp->ignore_index);
     }

@@ -6,16 +6,18 @@
 
 #include "gemm/engine.h"
 
-/* A call that has been checked, and the places of everything in its workspace, in bytes. Valid during the call that was given
- * `logp` and `gradient`. */
+/* A call that has been checked, and the places of everything in its workspace, in bytes. Valid
+ * during the call that was given `logp` and `gradient`. */
 typedef struct iv_logp_plan {
     const iv_linear_logp *logp;
     const iv_linear_logp_gradient *gradient; /* NULL in the forward pass */
     int64_t m, k, v;
-    int64_t blocks;        /* of IV_LOGP_BLOCK columns in V */
-    int64_t rows, columns; /* of a chunk of logits, at least 1; columns is a multiple of IV_LOGP_BLOCK */
+    int64_t blocks; /* of IV_LOGP_BLOCK columns in V */
+    int64_t rows,
+        columns; /* of a chunk of logits, at least 1; columns is a multiple of IV_LOGP_BLOCK */
     bool wants_d_hidden, wants_d_weight;
-    bool rounds_d_hidden; /* whether d_hidden's chains lie in the workspace until they are finished */
+    bool rounds_d_hidden; /* whether d_hidden's chains lie in the workspace until they are finished
+                           */
     size_t logits;        /* f32: rows × columns */
     size_t pairs, chosen; /* forward: blocks × rows, and rows */
     size_t gradients;     /* backward: 16 bits, rows × columns */
@@ -28,12 +30,14 @@ iv_status iv_logp_measure(const iv_engine *engine, const iv_linear_logp *logp,
                           const iv_linear_logp_gradient *gradient, iv_logp_plan *plan,
                           iv_error *error);
 
-/** Cuts the work of a plan into chunks of `rows` × `columns` logits, which no result shows, and gives everything its place in the
- * workspace. `rows` must be at least M where d_weight is wanted. Errors: INVALID_ARGUMENT when sizes overflow. */
+/** Cuts the work of a plan into chunks of `rows` × `columns` logits, which no result shows, and
+ * gives everything its place in the workspace. `rows` must be at least M where d_weight is wanted.
+ * Errors: INVALID_ARGUMENT when sizes overflow. */
 iv_status iv_logp_lay_out(iv_logp_plan *plan, int64_t rows, int64_t columns, iv_error *error);
 
-/** Checks the memory of a plan that is measured: that it is there, aligned, on the engine's side, and that what is written lies
- * apart from everything else. On the CPU it reads the targets. Launches nothing. */
+/** Checks the memory of a plan that is measured: that it is there, aligned, on the engine's side,
+ * and that what is written lies apart from everything else. On the CPU it reads the targets.
+ * Launches nothing. */
 iv_status iv_logp_check_memory(iv_engine *engine, const iv_logp_plan *plan, iv_error *error);
 
 #endif

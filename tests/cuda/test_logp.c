@@ -1,5 +1,6 @@
-/* iv_linear_logp on a device against its definition and the CPU, to the byte: without arguments over the fake driver, which runs the
- * kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its first device. */
+/* iv_linear_logp on a device against its definition and the CPU, to the byte: without arguments
+ * over the fake driver, which runs the kernels' sources on the host; with the file name of a
+ * driver's library (libcuda.so.1), on its first device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +50,8 @@ static setting set_up(void) {
         define_host_kernels(setting.fake);
     }
     MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
+    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda,
+                             error));
     MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
     MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
     options.threads = 1;
@@ -97,15 +99,16 @@ static size_t bytes_of(const logp_case *c, int block) {
 }
 
 static void *here_of(const logp_case *c, int block) {
-    void *const blocks[] = {c->hidden, c->weight, c->targets, c->d_logp, c->logp, c->sum, c->maximum, c->d_hidden, c->d_weight};
+    void *const blocks[] = {c->hidden, c->weight,  c->targets,  c->d_logp,  c->logp,
+                            c->sum,    c->maximum, c->d_hidden, c->d_weight};
     return blocks[block];
 }
 
 static void upload(setting *setting, const mirror *mirror) {
     for (int i = 0; i < BLOCKS; i++) {
         if (bytes_of(&mirror->here, i) > 0)
-            MUST(iv_cuda_upload(setting->staging, &setting->queue, mirror->blocks[i]->address, here_of(&mirror->here, i),
-                                bytes_of(&mirror->here, i), error));
+            MUST(iv_cuda_upload(setting->staging, &setting->queue, mirror->blocks[i]->address,
+                                here_of(&mirror->here, i), bytes_of(&mirror->here, i), error));
     }
     MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
 }
@@ -113,8 +116,8 @@ static void upload(setting *setting, const mirror *mirror) {
 static void download(setting *setting, const mirror *mirror) {
     for (int i = LOGP; i < BLOCKS; i++) {
         if (bytes_of(&mirror->here, i) > 0)
-            MUST(iv_cuda_download(setting->staging, &setting->queue, here_of(&mirror->here, i), mirror->blocks[i]->address,
-                                  bytes_of(&mirror->here, i), error));
+            MUST(iv_cuda_download(setting->staging, &setting->queue, here_of(&mirror->here, i),
+                                  mirror->blocks[i]->address, bytes_of(&mirror->here, i), error));
     }
 }
 
@@ -123,7 +126,8 @@ static mirror make_mirror(setting *setting, logp_case here) {
     mirror made = {.here = here, .there = here};
     void *there[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(iv_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i], error));
+        MUST(iv_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i],
+                                   error));
         there[i] = (void *)(uintptr_t)made.blocks[i]->address;
     }
     made.there.hidden = there[HIDDEN];
@@ -151,12 +155,13 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static void run_cut(setting *setting, mirror *mirror, iv_linear_logp *logp, const iv_linear_logp_gradient *gradient,
-                    cut cut, CUstream stream) {
+static void run_cut(setting *setting, mirror *mirror, iv_linear_logp *logp,
+                    const iv_linear_logp_gradient *gradient, cut cut, CUstream stream) {
     iv_logp_plan plan;
     MUST(iv_logp_measure(setting->gpu, logp, gradient, &plan, error));
     if (cut.columns > 0)
-        MUST(iv_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+        MUST(
+            iv_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     if (mirror->workspace == NULL || mirror->workspace->bytes < plan.bytes) {
         iv_cuda_memory_release(mirror->workspace);
         MUST(iv_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
@@ -174,7 +179,8 @@ static void run_cut(setting *setting, mirror *mirror, iv_linear_logp *logp, cons
 }
 
 /* Both passes; the map is the caller's. */
-static void run_passes(setting *setting, mirror *mirror, const iv_row_map *map, cut cut, CUstream stream) {
+static void run_passes(setting *setting, mirror *mirror, const iv_row_map *map, cut cut,
+                       CUstream stream) {
     iv_linear_logp logp = logp_describe(&mirror->there);
     iv_linear_logp_gradient gradient = logp_describe_gradient(&mirror->there, map);
     run_cut(setting, mirror, &logp, NULL, cut, stream);
@@ -214,7 +220,8 @@ static void test_definition(void **unused) {
 
 /* Extents at the edges of blocks, teams and groups. */
 static void test_extents(void **unused) {
-    static const int64_t rows[] = {0, 1, 7, 8, 9, 33}, columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
+    static const int64_t rows[] = {0, 1, 7, 8, 9, 33},
+                         columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
     setting setting = set_up();
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 10; j++) {
@@ -359,9 +366,11 @@ static void test_schedules(void **unused) {
         logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
         logp.workspace_bytes = mirror.workspace->bytes;
         logp.schedule = iv_gemm_schedule_name(setting.gpu, i);
-        iv_status status = iv_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
+        iv_status status =
+            iv_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
         if (status == IV_OK)
-            status = iv_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp, &gradient, &error);
+            status = iv_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp,
+                                             &gradient, &error);
         if (status == IV_ERROR_UNSUPPORTED)
             continue;
         assert_int_equal(status, IV_OK);
@@ -390,23 +399,88 @@ static void test_host_memory(void **unused) {
     logp.workspace_bytes = mirror.workspace->bytes;
     iv_error error = {IV_OK, ""};
     logp.targets = c.targets;
-    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
     assert_says(error, "targets");
     logp.targets = mirror.there.targets;
     logp.logp = c.logp;
-    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error),
+                     IV_ERROR_INVALID_ARGUMENT);
     assert_says(error, "logp");
     MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
     release_mirror(&mirror);
     tear_down(&setting);
 }
 
+/* ---- failures ---- */
+
+/* What a fresh engine does from beginning to end. */
+typedef struct failing {
+    const fake_cuda_control *fake;
+    const iv_cuda_driver *driver;
+} failing;
+
+/* Both passes over three rows, four features and 200 words, in memory of 1 MiB. */
+static iv_status run_both(iv_engine *engine, const iv_cuda_memory *memory, iv_error *error) {
+    char *data = (char *)(uintptr_t)memory->address;
+    iv_linear_logp logp = IV_LINEAR_LOGP_DEFAULT;
+    iv_linear_logp_gradient gradient = IV_LINEAR_LOGP_GRADIENT_DEFAULT;
+    logp.hidden = logp_matrix(IV_F16, data, 3, 4, 0);
+    logp.weight = logp_matrix(IV_F16, data + 1024, 4, 200, 0);
+    logp.targets = (const int64_t *)(const void *)(data + 4096);
+    logp.logp = (float *)(void *)(data + 5120);
+    logp.maximum = (int32_t *)(void *)(data + 6144);
+    logp.sum = (float *)(void *)(data + 7168);
+    logp.workspace = data + 65536;
+    logp.workspace_bytes = memory->bytes - 65536;
+    gradient.d_logp = (const float *)(const void *)(data + 8192);
+    gradient.d_hidden = logp_matrix(IV_F16, data + 9216, 3, 4, 0);
+    gradient.d_weight = logp_matrix(IV_F32, data + 16384, 4, 200, 0);
+    IV_TRY(iv_linear_logp_forward(engine, NULL, &logp, error));
+    return iv_linear_logp_backward(engine, NULL, &logp, &gradient, error);
+}
+
+static iv_status attempt(void *context) {
+    const failing *over = context;
+    struct iv_device device = {.cuda = NULL};
+    iv_cuda_memory *memory = NULL;
+    iv_engine *engine = NULL;
+    iv_error error = {IV_OK, ""};
+    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    options.device = &device;
+    define_host_kernels(over->fake);
+    iv_status status = iv_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    if (status == IV_OK)
+        status = iv_cuda_memory_create(device.cuda, 1 << 20, &memory, &error);
+    if (status == IV_OK)
+        status = iv_engine_create(&options, &engine, &error);
+    if (status == IV_OK)
+        status = run_both(engine, memory, &error);
+    if (status != IV_OK)
+        assert_true(error.message[0] != '\0');
+    iv_engine_destroy(engine);
+    iv_cuda_memory_release(memory);
+    iv_cuda_device_release(device.cuda);
+    return status;
+}
+
+static void test_failures(void **unused) {
+    if (!is_fake())
+        skip();
+    failing over = {fresh_fake(), open_fake()};
+    check_failing_calls(over.fake, attempt, &over, CUDA_ERROR_OUT_OF_MEMORY);
+    check_failing_calls(over.fake, attempt, &over, CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition),           cmocka_unit_test(test_extents),
-        cmocka_unit_test(test_targets_out_of_range), cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_steady),               cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_definition),
+        cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_targets_out_of_range),
+        cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_host_memory),          cmocka_unit_test(test_failures),
     };
     if (argc > 1)
         library = argv[1];

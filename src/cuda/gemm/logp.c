@@ -81,7 +81,8 @@ static int64_t divide_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);
 }
 
-/* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid can have. */
+/* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid
+ * can have. */
 static int64_t blocks_for(int64_t count) {
     int64_t blocks = divide_up(count, IV_LOGP_THREADS), most = (int64_t)1 << 20;
     return blocks < most ? blocks : most;

@@ -5,12 +5,12 @@
 #include "gemm/engine.h"
 #include "gemm/logp_tasks.h"
 
-/** Loads the kernels, so that nothing is loaded later, when a stream may be being captured. Errors: UNSUPPORTED when there are none
- * for the device; DEVICE; OUT_OF_MEMORY. */
+/** Loads the kernels, so that nothing is loaded later, when a stream may be being captured. Errors:
+ * UNSUPPORTED when there are none for the device; DEVICE; OUT_OF_MEMORY. */
 iv_status iv_logp_device_prepare(iv_engine *engine, iv_error *error);
 
-/* Each gives its task to `stream` as iv_gemm_on_device does, and nothing when the task has no elements. Errors: INVALID_ARGUMENT
- * when the stream is another device's; DEVICE; OUT_OF_MEMORY. */
+/* Each gives its task to `stream` as iv_gemm_on_device does, and nothing when the task has no
+ * elements. Errors: INVALID_ARGUMENT when the stream is another device's; DEVICE; OUT_OF_MEMORY. */
 
 iv_status iv_logp_reduce_on_device(iv_engine *engine, void *stream, const iv_logp_reduce *task,
                                    iv_error *error);

@@ -1,18 +1,20 @@
-/* The steps of iv_linear_logp between its products: src/gemm/logp_tasks.h says what each does, src/gemm/logp.h how. */
+/* The steps of iv_linear_logp between its products: src/gemm/logp_tasks.h says what each does,
+ * src/gemm/logp.h how. */
 #include "cuda/kernels/logp.cuh"
 #include "cuda/kernels/words.cuh"
 
-/* Four threads reduce a block of a row; four of the next threads that of the next row, so that pairs lie side by side as they are
- * written. */
+/* Four threads reduce a block of a row; four of the next threads that of the next row, so that
+ * pairs lie side by side as they are written. */
 IV_CUDA_KERNEL(iv_logp_reduce_blocks, iv_logp_reduce, p) {
     int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / IV_LOGP_LANES;
     int32_t lane = (int32_t)(threadIdx.x % IV_LOGP_LANES);
     int64_t block = team / p->chunk.rows, row = team - block * p->chunk.rows;
     int64_t first = block * IV_LOGP_BLOCK + 2 * lane;
     int64_t columns = p->chunk.columns - first;
-    /* Rows in memory are whole blocks. Threads beyond the chunk read their row's first one for nothing, and come to the exchanges all
-     * the same. */
-    const float *logits = p->chunk.logits + row * p->chunk.row_stride + (columns > 0 ? first : 2 * lane);
+    /* Rows in memory are whole blocks. Threads beyond the chunk read their row's first one for
+     * nothing, and come to the exchanges all the same. */
+    const float *logits =
+        p->chunk.logits + row * p->chunk.row_stride + (columns > 0 ? first : 2 * lane);
     float held[IV_LOGP_HELD];
     IV_CUDA_UNROLL
     for (int i = 0; i < IV_LOGP_HELD; i += 2) {
@@ -29,8 +31,8 @@ IV_CUDA_KERNEL(iv_logp_reduce_blocks, iv_logp_reduce, p) {
     }
 }
 
-/* A block of threads has IV_LOGP_MERGE_ROWS rows and a slice of the pairs of each for every so many threads. Neither maxima nor integer
- * sums have an order. */
+/* A block of threads has IV_LOGP_MERGE_ROWS rows and a slice of the pairs of each for every so many
+ * threads. Neither maxima nor integer sums have an order. */
 IV_CUDA_KERNEL(iv_logp_merge_pairs, iv_logp_merge, p) {
     IV_CUDA_SHARED int64_t sums[IV_LOGP_MERGE_THREADS];
     IV_CUDA_SHARED int32_t maxima[IV_LOGP_MERGE_THREADS], nans[IV_LOGP_MERGE_THREADS];
@@ -72,15 +74,16 @@ IV_CUDA_KERNEL(iv_logp_merge_pairs, iv_logp_merge, p) {
     }
 }
 
-/* Threads take IV_LOGP_GROUP columns of a row at once: rows of chunks begin at multiples of 16 bytes. */
+/* Threads take IV_LOGP_GROUP columns of a row at once: rows of chunks begin at multiples of 16
+ * bytes. */
 IV_CUDA_KERNEL(iv_logp_differentiate_chunk, iv_logp_differentiate, p) {
     int64_t groups = (p->chunk.columns + IV_LOGP_GROUP - 1) / IV_LOGP_GROUP;
     IV_CUDA_EACH(index, groups * p->chunk.rows) {
         int64_t row = index / groups, first = (index - row * groups) * IV_LOGP_GROUP;
         int64_t place = row * p->chunk.row_stride + first, rest = p->chunk.columns - first;
         int64_t target = iv_logp_target_column(&p->chunk, row) - first;
-        iv_logp_target kind = iv_logp_target_kind(p->chunk.targets[row], p->chunk.ignore_index,
-                                                  p->chunk.vocabulary);
+        iv_logp_target kind =
+            iv_logp_target_kind(p->chunk.targets[row], p->chunk.ignore_index, p->chunk.vocabulary);
         iv_logp_weight weight = iv_logp_weight_of(kind, p->d_logp[row], p->inverse_temperature,
                                                   p->maximum[row], p->sum[row]);
         float logits[IV_LOGP_GROUP];

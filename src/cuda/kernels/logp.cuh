@@ -1,5 +1,6 @@
-/* Reducing blocks of logits that lie in registers: for iv_logp_reduce_blocks, and for epilogues of products, whose accumulators
- * (mma.sync, wgmma) give a row of a block to four neighbouring threads in just this way. */
+/* Reducing blocks of logits that lie in registers: for iv_logp_reduce_blocks, and for epilogues of
+ * products, whose accumulators (mma.sync, wgmma) give a row of a block to four neighbouring threads
+ * in just this way. */
 #ifndef IV_CUDA_KERNELS_LOGP_CUH
 #define IV_CUDA_KERNELS_LOGP_CUH
 
@@ -16,8 +17,9 @@ IV_CUDA_FUNCTION int32_t iv_logp_held_column(int32_t i) {
     return i / 2 * 8 + i % 2;
 }
 
-/* The block's pair, in the first of the four threads. `logits` has a thread's IV_LOGP_HELD elements, of which those count whose
- * iv_logp_held_column is below `columns`. All threads of the warp come here. */
+/* The block's pair, in the first of the four threads. `logits` has a thread's IV_LOGP_HELD
+ * elements, of which those count whose iv_logp_held_column is below `columns`. All threads of the
+ * warp come here. */
 IV_CUDA_FUNCTION iv_logp_pair iv_logp_reduce_held(const float *logits, int64_t columns,
                                                   iv_logp_scale scale) {
     int32_t exponents[IV_LOGP_HELD];
@@ -40,8 +42,7 @@ IV_CUDA_FUNCTION iv_logp_pair iv_logp_reduce_held(const float *logits, int64_t c
     pair.maximum = iv_cuda_shuffle_first_i32(pair.maximum, IV_LOGP_LANES);
     IV_CUDA_UNROLL
     for (int i = 0; i < IV_LOGP_HELD; i++)
-        pair.sum =
-            iv_logp_add(pair.sum, mantissas[i], iv_logp_factor(exponents[i], pair.maximum));
+        pair.sum = iv_logp_add(pair.sum, mantissas[i], iv_logp_factor(exponents[i], pair.maximum));
     /* iv_logp_fold: neighbours first. */
     pair.sum = pair.sum + iv_cuda_shuffle_down_f32(pair.sum, 1, IV_LOGP_LANES);
     pair.sum = pair.sum + iv_cuda_shuffle_down_f32(pair.sum, 2, IV_LOGP_LANES);
