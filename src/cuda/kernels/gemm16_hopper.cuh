@@ -48,8 +48,8 @@
             phase ^= 1;                                                                                                        \
         }                                                                                                                      \
     } while (0)
-/* Begins the products of a stage. */
-#define MULTIPLY_STAGE()                                                                                                       \
+/* Begins the products of a stage; with `adds` 0 the chains begin too. */
+#define MULTIPLY_STAGE(adds)                                                                                                       \
     do {                                                                                                                       \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                                \
         const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_BYTES, 1024);                                  \
@@ -58,7 +58,7 @@
         IV_WGMMA_BEGIN();                                                                                                      \
         IV_CUDA_UNROLL                                                                                                         \
         for (int step = 0; step < TILE_K / 16; step++)                                                                         \
-            MULTIPLY(sums, a_matrix + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * step,                                         \
+            MULTIPLY(sums, step > 0 || (adds), a_matrix + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * step,                                         \
                      b_matrix + (IV_GEMM_B_ACROSS ? 2048 / 16 : 32 / 16) * step, IV_GEMM_TYPE, IV_GEMM_A_ACROSS,               \
                      IV_GEMM_B_ACROSS);                                                                                        \
         IV_WGMMA_END();                                                                                                        \
@@ -69,6 +69,45 @@
         if (thread % GROUP_THREADS < IV_GEMM_CLUSTER)                                                                          \
             iv_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                             \
     } while (0)
+
+#define BULK (TILE_N >= 64)
+/* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which the last one
+ * begins early enough to end with the tile, and repeats some columns. */
+#if BULK
+#define SEND()                                                                                                                 \
+    do {                                                                                                                       \
+        if (rounded_m < 0)                                                                                                     \
+            break;                                                                                                             \
+        const int lane = thread % 32, row = thread % GROUP_THREADS / 32 * 16 + lane % 16;                                      \
+        IV_CUDA_UNROLL                                                                                                         \
+        for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                         \
+            const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                                    \
+            const uint32_t room = rooms + group * ROOM_BYTES + q % 2 * BOX_BYTES;                                              \
+            /* The store before the last one has read this room. */                                                            \
+            if (leads)                                                                                                         \
+                IV_TENSOR_STORES_READ(1);                                                                                      \
+            iv_warpgroup_sync(1 + group);                                                                                      \
+            IV_CUDA_UNROLL                                                                                                     \
+            for (int i = 0; i < 4; i++) {                                                                                      \
+                const uint32_t *from = rounded + start / 4 + i * 4;                                                            \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                                    \
+                iv_store_matrices(                                                                                             \
+                    room + row * 128 + piece * 16, NAME(iv_canonical_pair_, IV_GEMM_SUFFIX)(from[0]),                          \
+                    NAME(iv_canonical_pair_, IV_GEMM_SUFFIX)(from[1]), NAME(iv_canonical_pair_, IV_GEMM_SUFFIX)(from[2]),      \
+                    NAME(iv_canonical_pair_, IV_GEMM_SUFFIX)(from[3]));                                                        \
+            }                                                                                                                  \
+            iv_shared_written();                                                                                               \
+            iv_warpgroup_sync(1 + group);                                                                                      \
+            if (leads) {                                                                                                       \
+                iv_tensor_store(&p->c, room, rounded_n + start, rounded_m, rounded_batch);                                     \
+                IV_TENSOR_STORES_END();                                                                                        \
+            }                                                                                                                  \
+        }                                                                                                                      \
+        rounded_m = -1;                                                                                                        \
+    } while (0)
+#else
+#define SEND() (void)0
+#endif
 
 #if IV_HOPPER
 extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
@@ -154,20 +193,27 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
         uint32_t phase = 0;
         const uint32_t a_part = group * (IV_GEMM_A_ACROSS ? CHUNK_BYTES : 64 * 128);
         const bool leads = thread % GROUP_THREADS == 0;
+#if BULK
+        /* Rounded results leave while the products of the next tile have begun. */
+        uint32_t rounded[SUMS / 2];
+        int rounded_m = -1, rounded_n = 0, rounded_batch = 0;
+#endif
         IV_CUDA_KEEP_LOOP
         for (int index = first; index < p->tiles; index += clusters) {
             const iv_gemm16_place at = iv_gemm16_place_of(p, index);
             const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
             float sums[SUMS];
-            iv_gemm16_begin(p, at.batch, m, n, SUMS, sums);
+            if (p->product.c.accumulate)
+                iv_gemm16_begin(p, at.batch, m, n, SUMS, sums);
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
-            MULTIPLY_STAGE();
+            MULTIPLY_STAGE(p->product.c.accumulate);
+            SEND();
             IV_WGMMA_WAIT(0);
             IV_CUDA_KEEP_LOOP
             for (int block = 1; block < p->k_blocks; block++) {
                 const uint32_t before = empty + 8 * stage;
                 NEXT_STAGE();
-                MULTIPLY_STAGE();
+                MULTIPLY_STAGE(1);
                 /* The stage before this one is free once its products are done, while this one's go on. */
                 IV_WGMMA_WAIT(1);
                 RELEASE(before);
@@ -175,35 +221,14 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             IV_WGMMA_WAIT(0);
             RELEASE(empty + 8 * stage);
             NEXT_STAGE();
-#if TILE_N >= 64
+#if BULK
             if (p->bulk_store) {
-                const int lane = thread % 32, warp = thread % GROUP_THREADS / 32;
-                const int row = warp * 16 + lane % 16;
                 IV_CUDA_UNROLL
-                for (int q = 0; q < (TILE_N + 63) / 64; q++) {
-                    /* The last box begins early enough to end with the tile, and repeats some columns. */
-                    const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;
-                    const uint32_t room = rooms + group * ROOM_BYTES + q % 2 * BOX_BYTES;
-                    /* The store before the last one has read this room. */
-                    if (leads)
-                        IV_TENSOR_STORES_READ(1);
-                    iv_warpgroup_sync(1 + group);
-                    IV_CUDA_UNROLL
-                    for (int i = 0; i < 4; i++) {
-                        const float *from = sums + start / 2 + i * 8;
-                        const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);
-                        iv_store_matrices(room + row * 128 + piece * 16, NAME(iv_pack_, IV_GEMM_SUFFIX)(from[0], from[1]),
-                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[2], from[3]),
-                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[4], from[5]),
-                                          NAME(iv_pack_, IV_GEMM_SUFFIX)(from[6], from[7]));
-                    }
-                    iv_shared_written();
-                    iv_warpgroup_sync(1 + group);
-                    if (leads) {
-                        iv_tensor_store(&p->c, room, n + start, m, at.batch);
-                        IV_TENSOR_STORES_END();
-                    }
-                }
+                for (int i = 0; i < SUMS / 2; i++)
+                    rounded[i] = NAME(iv_round_pair_, IV_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);
+                rounded_m = m;
+                rounded_n = n;
+                rounded_batch = at.batch;
                 continue;
             }
 #endif
@@ -220,6 +245,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                     sums[i] = sums[i + PARKED];
             }
         }
+        SEND();
         if (leads)
             IV_TENSOR_STORES_READ(0);
     }
@@ -256,6 +282,8 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef NEXT_STAGE
 #undef MULTIPLY_STAGE
 #undef RELEASE
+#undef BULK
+#undef SEND
 #undef IV_GEMM_NAME
 #undef IV_GEMM_TYPE
 #undef IV_GEMM_SUFFIX

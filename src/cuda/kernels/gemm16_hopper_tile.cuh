@@ -29,18 +29,18 @@ IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, i
     return place;
 }
 
-/* Two results rounded to one register. The conversion's NaN is 7fff; the contract's is 7fc0 and 7e00. */
-IV_CUDA_FUNCTION uint32_t iv_pack_bf16(float low, float high) {
-    uint32_t pair;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair - (((pair & 0x7fff7fffu) + 0x00010001u & 0x80008000u) >> 15) * 0x3fu;
-}
-
-IV_CUDA_FUNCTION uint32_t iv_pack_f16(float low, float high) {
-    uint32_t pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
-    return pair - (((pair & 0x7fff7fffu) + 0x00010001u & 0x80008000u) >> 15) * 0x1ffu;
-}
+/* Two results rounded to one register, and then their NaNs, which are 7fff, made the contract's 7fc0 or 7e00. */
+#define IV_GEMM16_PACK(suffix, type, excess)                                                                                   \
+    IV_CUDA_FUNCTION uint32_t iv_round_pair_##suffix(float low, float high) {                                                  \
+        uint32_t pair;                                                                                                         \
+        asm("cvt.rn." type "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));                                           \
+        return pair;                                                                                                           \
+    }                                                                                                                          \
+    IV_CUDA_FUNCTION uint32_t iv_canonical_pair_##suffix(uint32_t pair) {                                                      \
+        return pair - ((((pair & 0x7fff7fffu) + 0x00010001u) & 0x80008000u) >> 15) * excess;                                   \
+    }
+IV_GEMM16_PACK(bf16, "bf16", 0x3fu)
+IV_GEMM16_PACK(f16, "f16", 0x1ffu)
 
 /* The index in C of an element of the kernel's C. */
 IV_CUDA_FUNCTION int64_t iv_gemm16_index(const iv_gemm16_hopper *p, int batch, int64_t row, int64_t column) {
@@ -55,16 +55,14 @@ IV_CUDA_FUNCTION int iv_gemm16_sum_column(int i) {
     return i / 4 * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
 }
 
-/* Chains that begin with what C holds. */
+/* What chains begin with that continue those of C. */
 IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,
                                       float *sums) {
     const float *c = (const float *)p->product.c.data;
     IV_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
         const int64_t row = m + iv_gemm16_sum_row(i), column = n + iv_gemm16_sum_column(i);
-        sums[i] = p->product.c.accumulate && row < p->rows && column < p->columns
-                      ? c[iv_gemm16_index(p, batch, row, column)]
-                      : 0.0f;
+        sums[i] = row < p->rows && column < p->columns ? c[iv_gemm16_index(p, batch, row, column)] : 0.0f;
     }
 }
 
@@ -82,7 +80,7 @@ IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, int batch, int6
                 continue;                                                                                                      \
             const int64_t at = iv_gemm16_index(p, batch, row, column);                                                         \
             const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);                              \
-            const uint32_t pair = iv_pack_##suffix(one, other);                                                                \
+            const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(one, other));                                                                \
             if (p->pairs) {                                                                                                    \
                 if (is_wide)                                                                                                   \
                     *(float2 *)(void *)(wide + at) = make_float2(one, other);                                                  \
