@@ -104,13 +104,14 @@ def roll_out(policy, settings, device):
     lengths[0] = 2 * settings.length  # outlasts the others: batches of one
     tokens = torch.randint(0, settings.vocabulary, (settings.sequences, CONTEXT + 2 * settings.length),
                            generator=generator).to(device)
+    luck = torch.Generator(device).manual_seed(settings.seed + 2)
     batches = []
     for step in range(int(lengths.max())):
         active = torch.nonzero(lengths > step)[:, 0].to(device)
         contexts = tokens[active, step : step + CONTEXT]
         with torch.no_grad():
             logits = linear(policy.hidden(contexts), policy.head, dtype=torch.float32)
-        noise = torch.rand(logits.shape, generator=generator).to(device)
+        noise = torch.rand(logits.shape, generator=luck, device=device)
         chosen = (logits - torch.log(-torch.log(noise))).argmax(-1)  # a sample, by Gumbel's trick
         tokens[active, step + CONTEXT] = chosen
         batches.append((active, step))
@@ -159,14 +160,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float16"])
-    parser.add_argument("--sequences", type=int, default=24)
-    parser.add_argument("--length", type=int, default=20, help="of sequences, but for one of twice as much")
-    parser.add_argument("--width", type=int, default=256)
-    parser.add_argument("--layers", type=int, default=2)
-    parser.add_argument("--vocabulary", type=int, default=1000)
+    # What takes half a minute on a processor, and what gives a GPU something to do.
+    for name, small, large, meaning in (
+            ("sequences", 24, 128, "how many are sampled together"),
+            ("length", 20, 64, "of sequences, at most, but for one of twice as much"),
+            ("width", 256, 2048, "of the model"), ("layers", 2, 4, "of the model"),
+            ("vocabulary", 1000, 32000, "of the model")):
+        parser.add_argument(f"--{name}", type=int, default=[small, large],
+                            help=f"{meaning}; {small} on the CPU, {large} on a GPU")
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
     device, dtype = torch.device(settings.device), getattr(torch, settings.dtype)
+    for name, value in vars(settings).items():
+        if isinstance(value, list):
+            setattr(settings, name, value[device.type != "cpu"])
 
     policies = [kind(settings, device, dtype) for kind in (InvarPolicy, TorchPolicy)]
     policies[0].clear()
