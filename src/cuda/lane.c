@@ -14,8 +14,9 @@
 
 /* ---- the pool ---- */
 
-/* A block of device memory under a storage, or in the list of those that wait for one. */
+/* A block of device memory with its storage, in use or in the list of those that wait. */
 typedef struct pool_block {
+    iv_storage storage;
     struct iv_lane_pool *pool;
     iv_cuda_memory *memory;
     struct pool_block *next;
@@ -146,49 +147,32 @@ static iv_status make_block(struct iv_lane_pool *pool, size_t bytes, pool_block 
     return IV_OK;
 }
 
-/* Storage over a block, which it owns from now on. */
-static void put_over(iv_storage *storage, iv_lane *lane, pool_block *block, size_t bytes) {
+/* The storage of a block, in use from now on. */
+static iv_storage *use(iv_lane *lane, pool_block *block, size_t bytes) {
     atomic_fetch_add_explicit(&lane->pool->references, 1, memory_order_relaxed);
-    *storage = (iv_storage){.references = 1,
-                            .data = (void *)(uintptr_t)block->memory->address,
-                            .bytes = bytes,
-                            .release = give_back,
-                            .context = block,
-                            .device = lane->device,
-                            .device_index = lane->device->index};
+    block->storage = (iv_storage){.references = 1,
+                                  .data = (void *)(uintptr_t)block->memory->address,
+                                  .bytes = bytes,
+                                  .release = give_back,
+                                  .context = block,
+                                  .device = lane->device,
+                                  .device_index = lane->device->index,
+                                  .embedded = true};
+    return &block->storage;
 }
 
 iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error) {
-    iv_storage *fresh = iv_allocate(sizeof *fresh);
-    if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
     size_t rounded = bytes > SIZE_MAX - BLOCK_ALIGNMENT ? bytes : (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     pool_block *block = take_kept(lane->pool, rounded);
-    if (block == NULL) {
-        iv_status status = make_block(lane->pool, rounded, &block, error);
-        if (status != IV_OK) {
-            iv_free(fresh);
-            return status;
-        }
-    }
-    put_over(fresh, lane, block, bytes);
-    *storage = fresh;
+    if (block == NULL)
+        IV_TRY(make_block(lane->pool, rounded, &block, error));
+    *storage = use(lane, block, bytes);
     return IV_OK;
 }
 
-iv_status iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes, iv_storage **storage, iv_error *error) {
-    *storage = NULL;
-    iv_storage *fresh = iv_allocate(sizeof *fresh);
-    if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
+iv_storage *iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes) {
     pool_block *block = take_kept_at(lane->pool, (CUdeviceptr)(uintptr_t)data, bytes);
-    if (block == NULL) {
-        iv_free(fresh);
-        return IV_OK;
-    }
-    put_over(fresh, lane, block, bytes);
-    *storage = fresh;
-    return IV_OK;
+    return block != NULL ? use(lane, block, bytes) : NULL;
 }
 
 /* ---- a lane ---- */

@@ -30,8 +30,8 @@ void iv_lane_destroy(iv_lane *lane);
  * lane was told to do with a block before it was given back comes before what it is told now. */
 iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error);
 
-/** The same with the block at `data`, if that is one that was given back and waits; else *storage is NULL. */
-iv_status iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes, iv_storage **storage, iv_error *error);
+/** The same with the block at `data`, if that is one that was given back and waits; else NULL. Allocates nothing. */
+iv_storage *iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes);
 
 /* The following are for between iv_cuda_enter and iv_cuda_leave. */
 

@@ -400,9 +400,11 @@ static iv_status eval_split(iv_call *call) {
     iv_tensor *input = iv_call_input(call, 0);
     int axis;
     IV_TRY(iv_move_axis(call, params->axis, input->rank, &axis));
-    int64_t *sizes = iv_allocate_array((size_t)call->output_count, sizeof *sizes), start = 0;
+    int64_t few[8], start = 0; /* room for what networks have, so that their runs allocate nothing */
+    size_t count = (size_t)call->output_count;
+    int64_t *sizes = count <= sizeof few / sizeof few[0] ? few : iv_allocate_array(count, sizeof *sizes);
     if (sizes == NULL)
-        return iv_fail_memory(call->error, (size_t)call->output_count * sizeof *sizes);
+        return iv_fail_memory(call->error, count * sizeof *sizes);
     iv_status status = part_sizes(call, input->dims[axis], sizes);
     for (int i = 0; i < call->output_count && status == IV_OK; i++) {
         iv_tensor *part;
@@ -411,7 +413,8 @@ static iv_status eval_split(iv_call *call) {
             status = iv_call_set_output(call, i, part);
         start += sizes[i];
     }
-    iv_free(sizes);
+    if (sizes != few)
+        iv_free(sizes);
     return status;
 }
 

@@ -151,6 +151,7 @@ struct iv_replay {
     recorded_output *outputs;
     recorded_escape *escapes;
     iv_storage **held;  /* memory of the segment's own that is neither in the arena nor an output's */
+    iv_storage **taken; /* while it is launched: the escapes' blocks */
     iv_replay *next;
 };
 
@@ -178,6 +179,7 @@ static void destroy_replay(iv_replay *replay) {
         iv_storage_release(replay->held[i]);
     iv_cuda_graph_destroy(replay->graph);
     iv_free(replay->held);
+    iv_free(replay->taken);
     iv_free(replay->inputs);
     iv_free(replay->outputs);
     iv_free(replay->escapes);
@@ -246,7 +248,8 @@ static size_t escape_under(const iv_replay *replay, const iv_tensor *tensor) {
 /* Notes the blocks outside of the arena that steps of the segment made for values of their own. */
 static iv_status note_escapes(const iv_runner *runner, const iv_segment *segment, iv_replay *replay, iv_error *error) {
     replay->escapes = iv_allocate_array(segment->output_count, sizeof *replay->escapes);
-    if (replay->escapes == NULL)
+    replay->taken = iv_allocate_array(segment->output_count, sizeof(iv_storage *));
+    if (replay->escapes == NULL || replay->taken == NULL)
         return iv_fail_memory(error, segment->output_count * sizeof *replay->escapes);
     for (size_t i = 0; i < segment->output_count; i++) {
         iv_value value = device_value(runner, segment->outputs[i]);
@@ -465,18 +468,16 @@ static bool inputs_match(const iv_runner *runner, const iv_segment *segment, con
 
 /* Takes the recorded blocks for the values that outlive the run, if nobody holds them. Just any blocks would hardly ever be those:
  * a caller who passes outputs on as inputs changes their order in the lane's list with each run. */
-static iv_status take_escapes(iv_runner *runner, const iv_replay *replay, iv_storage **taken, bool *fit, iv_error *error) {
-    *fit = true;
-    for (size_t i = 0; i < replay->escape_count && *fit; i++) {
-        IV_TRY(iv_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes,
-                                  &taken[i], error));
-        *fit = taken[i] != NULL;
+static bool take_escapes(iv_runner *runner, const iv_replay *replay) {
+    bool fit = true;
+    for (size_t i = 0; i < replay->escape_count && fit; i++) {
+        replay->taken[i] = iv_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes);
+        fit = replay->taken[i] != NULL;
     }
-    return IV_OK;
+    return fit;
 }
 
-static iv_status publish(iv_runner *runner, const iv_segment *segment, const iv_replay *replay, iv_storage **escapes,
-                         iv_error *error) {
+static iv_status publish(iv_runner *runner, const iv_segment *segment, const iv_replay *replay, iv_error *error) {
     for (size_t i = 0; i < replay->output_count; i++) {
         const recorded_output *output = &replay->outputs[i];
         if (output->tensor == NULL)
@@ -486,7 +487,7 @@ static iv_status publish(iv_runner *runner, const iv_segment *segment, const iv_
             tensor = iv_tensor_retain(output->tensor);
         } else {
             iv_storage *storage = output->place == IN_ESCAPE
-                                      ? escapes[output->index]
+                                      ? replay->taken[output->index]
                                       : device_value(runner, segment->inputs[output->index]).tensor->storage;
             IV_TRY(iv_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype,
                                   output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor,
@@ -504,17 +505,14 @@ static iv_status try_replay(iv_runner *runner, const iv_segment *segment, const 
     *done = false;
     if (replay->moves != runner->settings->placement.lane->moves || !inputs_match(runner, segment, replay))
         return IV_OK;
-    iv_storage **taken = iv_allocate_array(replay->escape_count, sizeof(iv_storage *));
-    if (taken == NULL)
-        return iv_fail_memory(error, replay->escape_count * sizeof(iv_storage *));
-    iv_status status = take_escapes(runner, replay, taken, done, error);
-    if (status == IV_OK && *done)
-        status = publish(runner, segment, replay, taken, error);
+    *done = take_escapes(runner, replay);
+    iv_status status = *done ? publish(runner, segment, replay, error) : IV_OK;
     if (status == IV_OK && *done)
         status = iv_cuda_graph_launch(replay->graph, runner->settings->placement.lane->queue.stream, error);
-    for (size_t i = 0; i < replay->escape_count; i++)
-        iv_storage_release(taken[i]);
-    iv_free(taken);
+    for (size_t i = 0; i < replay->escape_count; i++) {
+        iv_storage_release(replay->taken[i]);
+        replay->taken[i] = NULL;
+    }
     return status;
 }
 

@@ -12,11 +12,24 @@
 
 /* ---- a runner ---- */
 
+static size_t larger_of(size_t left, size_t right) {
+    return left > right ? left : right;
+}
+
+/* Everything that a step needs room for is here from the start, so that runs allocate nothing. */
 static iv_status fill_runner(iv_runner *runner, iv_error *error) {
-    size_t values = runner->program->graph->value_count;
+    size_t values = runner->program->graph->value_count, operands = 0, outputs = 0;
     const iv_lane *lane = runner->settings->placement.lane;
+    for (size_t s = 0; s < runner->program->step_count; s++) {
+        const iv_node *node = runner->program->steps[s].node;
+        operands = larger_of(operands, (size_t)node->input_count + (size_t)node->output_count);
+        outputs = larger_of(outputs, (size_t)node->output_count);
+    }
     runner->values = iv_allocate_array(values, IV_SIDES * sizeof *runner->values);
-    if (runner->values == NULL)
+    runner->inputs = iv_allocate_array(runner->program->graph->input_count, sizeof *runner->inputs);
+    runner->step_values = iv_allocate_array(operands, sizeof *runner->step_values);
+    runner->step_facts = iv_allocate_array(outputs, sizeof *runner->step_facts);
+    if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
         return iv_fail_memory(error, values * sizeof *runner->values);
     if (lane == NULL || runner->program->step_count == 0)
         return IV_OK;
@@ -65,6 +78,9 @@ void iv_runner_destroy(iv_runner *runner) {
         iv_storage_release(runner->arenas[side]);
     iv_cuda_pinned_destroy(runner->faults);
     iv_free(runner->values);
+    iv_free(runner->inputs);
+    iv_free(runner->step_values);
+    iv_free(runner->step_facts);
     iv_free(runner);
 }
 
@@ -289,22 +305,14 @@ static iv_status launch(iv_runner *runner, size_t index, iv_call *call, const iv
 /* Runs with the plan's facts, borrowed. */
 static iv_status run_static(iv_runner *runner, size_t index, iv_call *call) {
     const iv_planned_step *planned = &runner->plan->steps[index];
-    size_t outputs = (size_t)call->node->output_count;
-    iv_fact *facts = iv_allocate_array(outputs, sizeof *facts);
-    if (facts == NULL)
-        return iv_fail_memory(call->error, outputs * sizeof *facts);
-    for (size_t i = 0; i < outputs; i++) {
-        if (call->node->outputs[i] != IV_NO_VALUE)
-            facts[i] = runner->plan->facts[call->node->outputs[i]];
+    for (int i = 0; i < call->node->output_count; i++) {
+        iv_value_id value = call->node->outputs[i];
+        runner->step_facts[i] = value != IV_NO_VALUE ? runner->plan->facts[value] : (iv_fact){0};
     }
-    call->facts = facts;
+    call->facts = runner->step_facts;
     call->state = planned->state;
-    iv_status status = bring_inputs(runner, call, planned->kernel, planned->side, true);
-    if (status == IV_OK)
-        status = launch(runner, index, call, planned->kernel, planned->side);
-    iv_free(facts);
-    call->facts = NULL;
-    return status;
+    IV_TRY(bring_inputs(runner, call, planned->kernel, planned->side, true));
+    return launch(runner, index, call, planned->kernel, planned->side);
 }
 
 /* What inference says of a dynamic step now that its inputs are there. */
@@ -438,9 +446,9 @@ iv_status iv_runner_step(iv_runner *runner, size_t index, iv_error *error) {
     const iv_node *node = runner->program->steps[index].node;
     runner->step = &runner->program->steps[index];
     size_t count = (size_t)node->input_count + (size_t)node->output_count;
-    iv_value *values = iv_allocate_array(count, sizeof *values);
-    if (values == NULL)
-        return iv_fail_memory(error, count * sizeof *values);
+    iv_value *values = runner->step_values;
+    for (size_t i = 0; i < count; i++)
+        values[i] = (iv_value){0};
     iv_call call = {.node = node,
                     .input_count = node->input_count,
                     .inputs = values,
@@ -454,7 +462,6 @@ iv_status iv_runner_step(iv_runner *runner, size_t index, iv_error *error) {
                            ? run_static(runner, index, &call)
                            : run_dynamic(runner, index, &call);
     keep_outputs(runner, &call, status);
-    iv_free(values);
     return status;
 }
 

@@ -110,17 +110,13 @@ static iv_status run_graph(iv_frame *frame, const iv_call *call, const iv_graph 
         return iv_call_fail(call, IV_ERROR_INVALID_MODEL, "graph %s takes %zu inputs where %d are given",
                             graph->name, graph->input_count - (size_t)captures, input_count);
     IV_TRY(nested_runner(runner, graph, &nested, call->error));
-    iv_value *all = iv_allocate_array(graph->input_count, sizeof *all);
-    if (all == NULL)
-        return iv_fail_memory(call->error, graph->input_count * sizeof *all);
+    iv_value *all = nested->inputs;
     if (input_count != 0)
         memcpy(all, inputs, (size_t)input_count * sizeof *all);
     if (captures != 0)
         memcpy(all + input_count, call->inputs + call->input_count - captures,
                (size_t)captures * sizeof *all);
-    iv_status status = iv_runner_run(nested, call->target == NULL, all, outputs, call->error);
-    iv_free(all);
-    return status;
+    return iv_runner_run(nested, call->target == NULL, all, outputs, call->error);
 }
 
 /* ---- ending early ---- */

@@ -26,10 +26,13 @@ struct iv_runner {
     /* The run in progress. */
     iv_plan *plan;
     iv_value *values; /* by copy: iv_copy_index */
+    iv_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
+    /* The step in progress; room for the largest. */
     const iv_step *step;
+    iv_value *step_values;  /* inputs and, behind them, outputs */
+    iv_fact *step_facts;    /* of the outputs; borrowed */
     iv_cuda_target target; /* of the step */
 };
-
 
 /* The functions of a runner's frame: runner_frame.c. */
 extern const iv_frame iv_runner_frame;

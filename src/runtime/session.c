@@ -9,6 +9,7 @@
 #include "runtime/model.h"
 #include "runtime/runner.h"
 #include "runtime/task_times.h"
+#include "tensor/tensor_pool.h"
 
 struct iv_session {
     iv_model *model;
@@ -20,6 +21,8 @@ struct iv_session {
     iv_run_control control;
     iv_memory_budget *budget;
     iv_runner *runner;
+    iv_tensor_pool *tensors; /* of runs */
+    iv_value *operands;      /* of a run that is given tensors: inputs and, behind them, outputs */
     /* Symbols met while checking inputs: names (the model's) and values. */
     size_t symbol_capacity;
     const char **symbols;
@@ -66,6 +69,11 @@ static iv_status fill_session(iv_session *session, const iv_session_options *opt
     iv_status status = iv_workers_create(options->threads, &session->settings.workers, error);
     fesetenv(&caller);
     IV_TRY(status);
+    size_t operands = (size_t)session->model->input_count + (size_t)session->model->output_count;
+    session->operands = iv_allocate_array(operands, sizeof *session->operands);
+    session->tensors = iv_tensor_pool_create();
+    if (session->operands == NULL || session->tensors == NULL)
+        return iv_fail_memory(error, operands * sizeof *session->operands);
     return iv_runner_create(session->model->program, &session->settings, 0, &session->runner, error);
 }
 
@@ -114,6 +122,8 @@ void iv_session_destroy(iv_session *session) {
     iv_workers_destroy(session->settings.workers);
     iv_task_times_destroy(session->settings.task_times);
     iv_lane_destroy(session->lane);
+    iv_tensor_pool_close(session->tensors);
+    iv_free(session->operands);
     iv_free(session->force_cpu);
     iv_free(session->symbols);
     iv_free(session->values);
@@ -227,6 +237,7 @@ iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *
     for (int i = 0; i < session->model->output_count; i++)
         outputs[i] = (iv_value){0};
     iv_memory_budget *outer = iv_memory_budget_enter(session->budget);
+    iv_tensor_pool *outer_tensors = iv_tensor_pool_enter(session->tensors);
     iv_status status = check_inputs(session, inputs, error);
     if (status == IV_OK) {
         fenv_t caller;
@@ -236,6 +247,7 @@ iv_status iv_session_run(iv_session *session, const iv_value *inputs, iv_value *
         status = run_where_placed(session, inputs, outputs, error);
         fesetenv(&caller);
     }
+    iv_tensor_pool_enter(outer_tensors);
     iv_memory_budget_enter(outer);
     if (status == IV_ERROR_INTERRUPTED)
         iv_session_clear_interrupt(session);
@@ -257,10 +269,7 @@ iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, 
                                  iv_error *error) {
     size_t input_count = (size_t)session->model->input_count;
     size_t output_count = (size_t)session->model->output_count;
-    iv_value *values = iv_allocate_array(input_count + output_count, sizeof *values);
-    if (values == NULL)
-        return iv_fail_memory(error, (input_count + output_count) * sizeof *values);
-    iv_value *results = values + input_count;
+    iv_value *values = session->operands, *results = values + input_count;
     for (size_t i = 0; i < output_count; i++)
         outputs[i] = NULL;
     for (size_t i = 0; i < input_count; i++)
@@ -277,7 +286,6 @@ iv_status iv_session_run_tensors(iv_session *session, iv_tensor *const *inputs, 
         else
             iv_value_release(&results[i]);
     }
-    iv_free(values);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "tensor/tensor_pool.h"
 #include "tensor/walk.h"
 
 static void free_storage_data(void *context) {
@@ -39,9 +40,11 @@ void iv_storage_release(iv_storage *storage) {
      * let go. */
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
         return;
+    bool embedded = storage->embedded;
     if (storage->release != NULL)
         storage->release(storage->context);
-    iv_free(storage);
+    if (!embedded)
+        iv_free(storage);
 }
 
 iv_status iv_count_elements(iv_dtype dtype, int rank, const int64_t *dims, int64_t *elements,
@@ -85,14 +88,16 @@ void iv_row_major_strides(int rank, const int64_t *dims, int64_t *strides) {
 iv_status iv_tensor_over(iv_storage *storage, char *data, iv_dtype dtype, int rank,
                          const int64_t *dims, const int64_t *strides, iv_tensor **tensor,
                          iv_error *error) {
-    iv_tensor *fresh = iv_allocate(sizeof *fresh);
+    iv_tensor_pool *home;
+    iv_tensor *fresh = iv_tensor_pool_take(&home);
     if (fresh == NULL)
         return iv_fail_memory(error, sizeof *fresh);
     *fresh = (iv_tensor){.references = 1,
                          .dtype = dtype,
                          .rank = rank,
                          .storage = iv_storage_retain(storage),
-                         .data = data};
+                         .data = data,
+                         .home = home};
     for (int i = 0; i < rank; i++)
         fresh->dims[i] = dims[i];
     if (strides == NULL)
@@ -246,7 +251,7 @@ void iv_tensor_release(iv_tensor *tensor) {
         atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
         return;
     iv_storage_release(tensor->storage);
-    iv_free(tensor);
+    iv_tensor_pool_give(tensor);
 }
 
 iv_dtype iv_tensor_dtype(const iv_tensor *tensor) {

@@ -18,6 +18,7 @@ typedef struct iv_storage {
     struct iv_cuda_device *device; /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
                                       Kept alive by `context` */
     int device_index;              /* its number, with `device` */
+    bool embedded;                 /* lies in `context`, to which `release` gives both back */
 } iv_storage;
 
 struct iv_tensor {
@@ -28,6 +29,10 @@ struct iv_tensor {
     int64_t strides[IV_MAX_RANK]; /* in elements */
     iv_storage *storage;
     char *data; /* the element whose indices are all 0 */
+    union {
+        struct iv_tensor_pool *home; /* where this waits for the next use once it has been let go of; NULL: it is freed */
+        iv_tensor *next;             /* of those that wait */
+    };
 };
 
 /** Fresh storage of `bytes` bytes, not initialised. */

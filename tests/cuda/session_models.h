@@ -30,6 +30,10 @@ static inline void network_inputs(iv_tensor **inputs, int64_t rows, uint64_t see
         inputs[i] = random_tensor(IV_F32, 2, (int64_t[]){rows, 8}, 1000 * seed + i);
 }
 
+/* Nodes of the network to keep on the CPU: none, one in the middle, two. */
+static const char *const forced[] = {NULL, "Softmax", "Concat,ReduceSum"};
+enum { FORCED = sizeof forced / sizeof forced[0] };
+
 /* Attention over past keys and values [1, 2, n, 4], which grow by what the token [1, 2, 1, 4] adds. Outputs: the result
  * [1, 2, 1, 4], and the keys and values with the new ones behind. */
 #define DECODER_INPUTS 3

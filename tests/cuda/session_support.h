@@ -206,11 +206,45 @@ static inline iv_graph_report report_of(iv_session *session) {
     return report;
 }
 
-/* A model's end: everything is given back, to the driver too. */
-static inline void close_device(const fake_cuda_control *fake, iv_device *device, int64_t blocks) {
-    iv_device_release(device);
-    check_nothing_lives(fake);
-    assert_int_equal(iv_allocation_count().live_blocks, blocks);
+/* ---- what most tests start from ---- */
+
+/* A device over the fake, and what has been allocated before. */
+typedef struct setting {
+    const fake_cuda_control *fake;
+    int64_t blocks;
+    iv_device *device;
+    iv_model *model; /* NULL where the test has none or several … */
+    iv_session *cpu; /* … of which this is a session on the CPU */
+} setting;
+
+static inline setting start_device(void) {
+    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
+    s.device = open_device();
+    return s;
+}
+
+static inline setting start(iv_model *(*make)(bool passes), bool passes) {
+    setting s = start_device();
+    s.model = make(passes);
+    s.cpu = cpu_session(s.model);
+    return s;
+}
+
+/* The end: everything is given back, to the driver too. */
+static inline void finish(setting *s) {
+    iv_session_destroy(s->cpu);
+    iv_model_release(s->model);
+    iv_device_release(s->device);
+    check_nothing_lives(s->fake);
+    assert_int_equal(iv_allocation_count().live_blocks, s->blocks);
+}
+
+static inline iv_session *open_session(const setting *s, iv_graph_mode mode, bool device_outputs, const char *force_cpu) {
+    iv_session_options options = options_on(s->device);
+    options.graphs = mode;
+    options.device_outputs = device_outputs;
+    options.force_cpu = force_cpu;
+    return session_with(s->model, &options);
 }
 
 #endif

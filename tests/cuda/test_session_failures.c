@@ -182,20 +182,14 @@ static void test_failing_calls(void **unused) {
 
 /* Runs with each of the library's allocations failing: a report, or right bits; and the session goes on. */
 static void test_failing_allocations(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
-    iv_model *model = network(false);
-    iv_session *cpu = cpu_session(model);
+    setting s = start(network, false);
     iv_tensor *inputs[NETWORK_INPUTS], *expected[NETWORK_OUTPUTS], *outputs[NETWORK_OUTPUTS];
     network_inputs(inputs, 3, 1);
-    run_session(cpu, inputs, expected);
+    run_session(s.cpu, inputs, expected);
     for (iv_graph_mode mode = IV_GRAPHS_CAPTURE; mode <= IV_GRAPHS_BUILD; mode++) {
         bool failed = true;
         for (int64_t successes = 0; failed; successes += 9) {
-            iv_session_options options = options_on(device);
-            options.graphs = mode;
-            iv_session *session = session_with(model, &options);
+            iv_session *session = open_session(&s, mode, false, NULL);
             int run = 0;
             failed = false;
             iv_allocation_fail_after(successes, false);
@@ -222,9 +216,7 @@ static void test_failing_allocations(void **unused) {
     }
     release_all(inputs, NETWORK_INPUTS);
     release_all(expected, NETWORK_OUTPUTS);
-    iv_session_destroy(cpu);
-    iv_model_release(model);
-    close_device(fake, device, blocks);
+    finish(&s);
 }
 
 /* ---- a device that is lost ---- */
@@ -233,13 +225,10 @@ static void test_failing_allocations(void **unused) {
 static void test_lost_device(void **unused) {
     for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
         for (int when = 0; when < 4; when++) {
-            const fake_cuda_control *fake = fake_with_kernels();
-            int64_t blocks = iv_allocation_count().live_blocks;
-            iv_device *device = open_device();
-            iv_model *model = network(false);
-            iv_session_options options = options_on(device);
+            setting s = start(network, false);
+            iv_session_options options = options_on(s.device);
             options.graphs = mode;
-            iv_session *session = session_with(model, &options), *other;
+            iv_session *session = session_with(s.model, &options), *other;
             iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
             iv_error error = {IV_OK, ""}, first = {IV_OK, ""};
             network_inputs(inputs, 3, 1);
@@ -247,53 +236,46 @@ static void test_lost_device(void **unused) {
                 run_session(session, inputs, outputs);
                 release_all(outputs, NETWORK_OUTPUTS);
             }
-            fake->break_kernel(ILLEGAL_ADDRESS);
+            s.fake->break_kernel(ILLEGAL_ADDRESS);
             assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &first), IV_ERROR_DEVICE);
             assert_null(outputs[0]);
             assert_says(first, "CUDA_ERROR_ILLEGAL_ADDRESS");
-            int kernels = fake->calls("cuLaunchKernelEx"), graphs = fake->calls("cuGraphLaunch"),
-                copies = fake->calls("cuMemcpyHtoDAsync");
+            int kernels = s.fake->calls("cuLaunchKernelEx"), graphs = s.fake->calls("cuGraphLaunch"),
+                copies = s.fake->calls("cuMemcpyHtoDAsync");
             for (int again = 0; again < 2; again++) {
                 assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_DEVICE);
                 assert_says(error, "lost earlier");
                 assert_says(error, "CUDA_ERROR_ILLEGAL_ADDRESS");
             }
-            assert_int_equal(iv_session_create(model, &options, &other, &error), IV_ERROR_DEVICE);
+            assert_int_equal(iv_session_create(s.model, &options, &other, &error), IV_ERROR_DEVICE);
             assert_says(error, "lost earlier");
-            assert_int_equal(fake->calls("cuLaunchKernelEx"), kernels);
-            assert_int_equal(fake->calls("cuGraphLaunch"), graphs);
-            assert_int_equal(fake->calls("cuMemcpyHtoDAsync"), copies);
+            assert_int_equal(s.fake->calls("cuLaunchKernelEx"), kernels);
+            assert_int_equal(s.fake->calls("cuGraphLaunch"), graphs);
+            assert_int_equal(s.fake->calls("cuMemcpyHtoDAsync"), copies);
             release_all(inputs, NETWORK_INPUTS);
             iv_session_destroy(session);
-            iv_model_release(model);
-            close_device(fake, device, blocks);
+            finish(&s);
         }
     }
 }
 
 /* A device that is lost while its tasks are recorded is not given them once more. */
 static void test_lost_while_recording(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
-    iv_model *model = network(false);
-    iv_session_options options = options_on(device);
-    options.graphs = IV_GRAPHS_CAPTURE;
-    iv_session *session = session_with(model, &options);
+    setting s = start(network, false);
+    iv_session *session = open_session(&s, IV_GRAPHS_CAPTURE, false, NULL);
     iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
     iv_error error = {IV_OK, ""};
     network_inputs(inputs, 3, 1);
     run_session(session, inputs, outputs);
     release_all(outputs, NETWORK_OUTPUTS);
-    int kernels = fake->calls("cuLaunchKernelEx");
-    fake->plan_failure("cuGraphInstantiateWithFlags", 0, ILLEGAL_ADDRESS);
+    int kernels = s.fake->calls("cuLaunchKernelEx");
+    s.fake->plan_failure("cuGraphInstantiateWithFlags", 0, ILLEGAL_ADDRESS);
     assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_DEVICE);
     assert_says(error, "cuGraphInstantiateWithFlags failed with CUDA_ERROR_ILLEGAL_ADDRESS");
-    assert_true(fake->calls("cuLaunchKernelEx") <= 2 * kernels); /* the first run's, and those captured */
+    assert_true(s.fake->calls("cuLaunchKernelEx") <= 2 * kernels); /* the first run's, and those captured */
     release_all(inputs, NETWORK_INPUTS);
     iv_session_destroy(session);
-    iv_model_release(model);
-    close_device(fake, device, blocks);
+    finish(&s);
 }
 
 /* ---- data that are wrong ---- */
@@ -331,44 +313,38 @@ static void check_fault(iv_session *session, const iv_error *reference, int64_t 
 
 /* Bad data in any of the runs (eager, recording, replaying), then good ones again. */
 static void test_faults(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
     for (int passes = 0; passes < 2; passes++) {
-        iv_model *model = lookup(passes != 0);
-        iv_session *cpu = cpu_session(model);
+        setting s = start(lookup, passes != 0);
         iv_error by_zero = {IV_OK, ""}, outside = {IV_OK, ""};
         iv_tensor *bad[2] = {six_of(20, 1), six_of(2, 0)}, *output;
-        assert_int_not_equal(iv_session_run_tensors(cpu, bad, &output, &by_zero), IV_OK);
+        assert_int_not_equal(iv_session_run_tensors(s.cpu, bad, &output, &by_zero), IV_OK);
         release_all(bad, 2);
         bad[0] = six_of(20, 200);
         bad[1] = six_of(2, 2);
-        assert_int_not_equal(iv_session_run_tensors(cpu, bad, &output, &outside), IV_OK);
+        assert_int_not_equal(iv_session_run_tensors(s.cpu, bad, &output, &outside), IV_OK);
         release_all(bad, 2);
         for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
             for (int when = 0; when < 5; when++) {
-                iv_session_options options = options_on(device);
+                iv_session_options options = options_on(s.device);
                 options.graphs = mode;
                 options.require_device = true;
                 options.device_outputs = when % 2 == 1;
-                iv_session *session = session_with(model, &options);
+                iv_session *session = session_with(s.model, &options);
                 for (int run = 0; run < 7; run++) {
                     iv_tensor *inputs[2] = {six_of(20 + run, 30), six_of(2, 3)};
                     if (run == when || run == when + 2)
                         check_fault(session, &by_zero, 1, 0, "Div", "zero");
                     if (run == when || run == when + 1)
                         check_fault(session, &outside, 200, 2, "Gather", "outside");
-                    run_both(session, cpu, device, 2, inputs, 1);
+                    run_both(session, s.cpu, s.device, 2, inputs, 1);
                     release_all(inputs, 2);
                 }
                 assert_int_equal(report_of(session).failed, 0);
                 iv_session_destroy(session);
             }
         }
-        iv_session_destroy(cpu);
-        iv_model_release(model);
+        finish(&s);
     }
-    close_device(fake, device, blocks);
 }
 
 int main(void) {

@@ -10,36 +10,6 @@
 #include "cuda/device_open.h"
 #include "session_models.h"
 
-typedef struct setting {
-    const fake_cuda_control *fake;
-    int64_t blocks;
-    iv_device *device;
-    iv_model *model;
-    iv_session *cpu;
-} setting;
-
-static setting start(iv_model *(*make)(bool passes), bool passes) {
-    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
-    s.device = open_device();
-    s.model = make(passes);
-    s.cpu = cpu_session(s.model);
-    return s;
-}
-
-static void finish(setting *s) {
-    iv_session_destroy(s->cpu);
-    iv_model_release(s->model);
-    close_device(s->fake, s->device, s->blocks);
-}
-
-static iv_session *open_session(const setting *s, iv_graph_mode mode, bool device_outputs, const char *force_cpu) {
-    iv_session_options options = options_on(s->device);
-    options.graphs = mode;
-    options.device_outputs = device_outputs;
-    options.force_cpu = force_cpu;
-    return session_with(s->model, &options);
-}
-
 static void check_no_failure(iv_session *session) {
     iv_graph_report report = report_of(session);
     if (report.failed != 0)
@@ -49,10 +19,9 @@ static void check_no_failure(iv_session *session) {
 /* ---- changing inputs ---- */
 
 static void test_many_runs(void **unused) {
-    static const char *const forced[] = {NULL, "Softmax", "Concat,ReduceSum"};
     for (int passes = 0; passes < 2; passes++) {
         setting s = start(network, passes != 0);
-        for (size_t f = 0; f < sizeof forced / sizeof forced[0]; f++) {
+        for (int f = 0; f < FORCED; f++) {
             for (iv_graph_mode mode = IV_GRAPHS_CAPTURE; mode <= IV_GRAPHS_BUILD; mode++) {
                 iv_session *session = open_session(&s, mode, false, forced[f]);
                 iv_device_counters before = counters_of(s.device);

@@ -11,35 +11,13 @@
 
 static const int64_t SQUARE[] = {6, 6};
 
-typedef struct setting {
-    const fake_cuda_control *fake;
-    int64_t blocks;
-    iv_device *device;
-    iv_model *model;
-    iv_session *cpu;
-} setting;
-
-static setting start(iv_model *(*make)(void)) {
-    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
-    s.device = open_device();
-    s.model = make();
-    s.cpu = cpu_session(s.model);
-    return s;
-}
-
-static void finish(setting *s) {
-    iv_session_destroy(s->cpu);
-    iv_model_release(s->model);
-    close_device(s->fake, s->device, s->blocks);
-}
-
 static iv_tensor *constant_square(uint64_t seed) {
     return random_tensor(IV_F32, 2, SQUARE, seed);
 }
 
 /* Two inputs, a chain with a constant, a view, and two outputs. Without passes, so that every node
  * is there. */
-static iv_model *chain(void) {
+static iv_model *chain(bool passes) {
     builder b = builder_create();
     iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE), y = builder_input(&b, IV_F32, 2, SQUARE);
     iv_value_id weight = builder_constant(&b, constant_square(7));
@@ -51,7 +29,7 @@ static iv_model *chain(void) {
     iv_value_id result = builder_unary(&b, "Relu", difference);       /* Relu */
     mark_output(&b, result);
     mark_output(&b, bent);
-    return model_of(&b, false);
+    return model_of(&b, passes);
 }
 
 /* ---- what is reported ---- */
@@ -105,7 +83,7 @@ static void test_bits(void **unused) {
                   {"Mul,Tanh", 3},
                   {"nothing", 0},
                   {"Add,Mul,Transpose,Tanh,Sub,Relu", 6}};
-    setting s = start(chain);
+    setting s = start(chain, false);
     for (size_t f = 0; f < sizeof forced / sizeof forced[0]; f++) {
         for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
             iv_session_options options = options_on(s.device);
@@ -134,7 +112,7 @@ static void test_bits(void **unused) {
 /* With inputs on the device, and outputs that stay there, nothing crosses; constants crossed once,
  * for both sessions. */
 static void test_no_copies_when_placed(void **unused) {
-    setting s = start(chain);
+    setting s = start(chain, false);
     iv_session_options options = options_on(s.device);
     options.device_outputs = options.require_device = true;
     iv_session *sessions[2] = {session_with(s.model, &options), session_with(s.model, &options)};
@@ -193,7 +171,7 @@ static void test_copies_around_forced_nodes(void **unused) {
         {"Relu", 2, 2}, /* its input comes here instead of its output */
         {"Add,Mul,Transpose,Tanh,Sub,Relu", 0, 0},
     };
-    setting s = start(chain);
+    setting s = start(chain, false);
     iv_tensor *inputs[2] = {constant_square(1), constant_square(2)};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         iv_session_options options = options_on(s.device);
@@ -207,7 +185,7 @@ static void test_copies_around_forced_nodes(void **unused) {
 }
 
 /* Views between nodes on the CPU stay there, so nothing crosses and comes back at once. */
-static iv_model *views_between(void) {
+static iv_model *views_between(bool passes) {
     builder b = builder_create();
     iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE);
     iv_value_id turned = transpose(&b, x, 2, (int64_t[]){1, 0});
@@ -216,11 +194,11 @@ static iv_model *views_between(void) {
     iv_value_id second = builder_unary(&b, "Exp", flat);
     iv_value_id third = builder_unary(&b, "Relu", reshape(&b, second, 2, (int64_t[]){4, 9}));
     mark_output(&b, third);
-    return model_of(&b, false);
+    return model_of(&b, passes);
 }
 
 static void test_views_between_cpu_nodes(void **unused) {
-    setting s = start(views_between);
+    setting s = start(views_between, false);
     iv_tensor *inputs[1] = {constant_square(5)};
     iv_session_options options = options_on(s.device);
     options.force_cpu = "Exp";
@@ -242,7 +220,7 @@ static void test_views_between_cpu_nodes(void **unused) {
 static iv_dtype view_dtype;
 
 /* Transpose, Reshape, Unsqueeze, Slice, Expand and Squeeze, in a row. */
-static iv_model *views_only(void) {
+static iv_model *views_only(bool passes) {
     builder b = builder_create();
     iv_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
     iv_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0}); /* 6 1 4 */
@@ -259,14 +237,14 @@ static iv_model *views_only(void) {
     iv_value_id same = builder_unary(&b, "Identity", wide);
     mark_output(&b, same);
     mark_output(&b, reshape(&b, x, 2, (int64_t[]){8, 3}));
-    return model_of(&b, false);
+    return model_of(&b, passes);
 }
 
 static void test_views_launch_nothing(void **unused) {
     for (view_dtype = IV_BOOL; view_dtype <= IV_F64; view_dtype++) {
         if (view_dtype == IV_STRING || strcmp(iv_dtype_name(view_dtype), "unknown") == 0)
             continue;
-        setting s = start(views_only);
+        setting s = start(views_only, false);
         for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
             iv_session_options options = options_on(s.device);
             options.require_device = options.device_outputs = true;
@@ -299,7 +277,7 @@ static void test_views_launch_nothing(void **unused) {
 /* ---- what is said ---- */
 
 static void test_require_device(void **unused) {
-    setting s = start(chain);
+    setting s = start(chain, false);
     iv_session_options options = options_on(s.device);
     options.require_device = true;
     options.force_cpu = "Mul,Tanh_";
@@ -321,7 +299,7 @@ static void test_require_device(void **unused) {
 }
 
 /* Reasons, from the model's graph and those inside its nodes. */
-static iv_model *reasons(void) {
+static iv_model *reasons(bool passes) {
     builder b = builder_create();
     iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE);
     iv_value_id some = builder_unary(&b, "NonZero", x); /* the data decide its shape */
@@ -329,11 +307,11 @@ static iv_model *reasons(void) {
     iv_value_id result = builder_unary(&b, "Abs", cast);
     mark_output(&b, result);
     mark_output(&b, builder_unary(&b, "Relu", x));
-    return model_of(&b, false);
+    return model_of(&b, passes);
 }
 
 static void test_reasons(void **unused) {
-    setting s = start(reasons);
+    setting s = start(reasons, false);
     iv_session_options options = options_on(s.device);
     iv_session *session = session_with(s.model, &options);
     assert_int_equal(iv_session_visit_placement(session, note_node, &(placement){0}),
@@ -361,7 +339,7 @@ static void test_reasons(void **unused) {
 /* What makes no sense together is refused, and so are inputs on another device than the session's.
  */
 static void test_refusals(void **unused) {
-    setting s = start(chain);
+    setting s = start(chain, false);
     iv_session *session;
     iv_error error = {IV_OK, ""};
     iv_session_options options = options_on(NULL);

@@ -1,5 +1,5 @@
 /* Sessions that go on: once inputs of some shapes have been seen twice, runs with such inputs take no memory any more, on the
- * device or on the host. */
+ * device or on the host, but for outputs on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,39 +8,6 @@
 #include <cmocka.h>
 
 #include "session_models.h"
-
-typedef struct setting {
-    const fake_cuda_control *fake;
-    int64_t blocks;
-    iv_device *device;
-    iv_model *model;
-    iv_session *cpu;
-} setting;
-
-static setting start(iv_model *(*make)(bool passes), bool passes) {
-    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
-    s.device = open_device();
-    s.model = make(passes);
-    s.cpu = cpu_session(s.model);
-    return s;
-}
-
-static void finish(setting *s) {
-    iv_session_destroy(s->cpu);
-    iv_model_release(s->model);
-    close_device(s->fake, s->device, s->blocks);
-}
-
-static const char *const forced[] = {NULL, "Softmax", "Concat,ReduceSum"};
-enum { FORCED = sizeof forced / sizeof forced[0] };
-
-static iv_session *open_session(const setting *s, iv_graph_mode mode, bool device_outputs, const char *force_cpu) {
-    iv_session_options options = options_on(s->device);
-    options.graphs = mode;
-    options.device_outputs = device_outputs;
-    options.force_cpu = force_cpu;
-    return session_with(s->model, &options);
-}
 
 /* What a run leaves, once its outputs have been released. */
 typedef struct footprint {
@@ -100,6 +67,69 @@ static void test_nothing_grows(void **unused) {
             }
         }
         finish(&s);
+    }
+}
+
+/* A steady run calls no allocator, eagerly or replayed, whether inputs cross or not, and with nodes on the CPU between those on
+ * the device, if their kernels need no memory of their own; but each output on the host gets its storage and, with it, the
+ * memory of its elements. */
+static void count_allocations(const setting *s, iv_session *session, iv_tensor *const *inputs, int output_count, bool outputs_stay) {
+    for (int run = 0; run < 9; run++) {
+        iv_tensor *outputs[MOST_VALUES];
+        int64_t device = counters_of(s->device).device_allocations, host = iv_allocation_count().allocations;
+        run_session(session, inputs, outputs);
+        if (run > 2) {
+            assert_int_equal(counters_of(s->device).device_allocations, device);
+            assert_int_equal(iv_allocation_count().allocations, host + (outputs_stay ? 0 : 2 * output_count));
+        }
+        release_all(outputs, output_count);
+    }
+    assert_int_equal(report_of(session).failed, 0);
+}
+
+static void recurrence_inputs(iv_tensor **inputs) {
+    for (uint64_t i = 0; i < RECURRENCE_INPUTS; i++)
+        inputs[i] = random_tensor(IV_F32, 2, (int64_t[]){4, 8}, i);
+}
+
+static void decoder_inputs(iv_tensor **inputs) {
+    for (int i = 0; i < DECODER_INPUTS; i++)
+        inputs[i] = random_tensor(IV_F32, 4, (int64_t[]){1, 2, i == 0 ? 1 : 7, 4}, (uint64_t)i);
+}
+
+static void two_network_inputs(iv_tensor **inputs) {
+    network_inputs(inputs, 9, 2);
+}
+
+static void test_nothing_is_allocated(void **unused) {
+    static const struct {
+        iv_model *(*make)(bool passes);
+        void (*make_inputs)(iv_tensor **inputs);
+        int inputs, outputs;
+        const char *forced;
+    } cases[] = {{network, two_network_inputs, NETWORK_INPUTS, NETWORK_OUTPUTS, NULL},
+                 {network, two_network_inputs, NETWORK_INPUTS, NETWORK_OUTPUTS, "Softmax"},
+                 {recurrence, recurrence_inputs, RECURRENCE_INPUTS, RECURRENCE_OUTPUTS, NULL},
+                 {decoder, decoder_inputs, DECODER_INPUTS, DECODER_OUTPUTS, NULL}};
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        for (int passes = 0; passes < 2; passes++) {
+            setting s = start(cases[c].make, passes != 0);
+            iv_tensor *inputs[2][MOST_VALUES];
+            cases[c].make_inputs(inputs[0]);
+            for (int i = 0; i < cases[c].inputs; i++)
+                inputs[1][i] = to_device(s.device, inputs[0][i]);
+            for (int where = 0; where < 4; where++) {
+                for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+                    bool inputs_stay = where % 2 != 0, outputs_stay = where / 2 != 0;
+                    iv_session *session = open_session(&s, mode, outputs_stay, cases[c].forced);
+                    count_allocations(&s, session, inputs[inputs_stay], cases[c].outputs, outputs_stay);
+                    iv_session_destroy(session);
+                }
+            }
+            release_all(inputs[0], cases[c].inputs);
+            release_all(inputs[1], cases[c].inputs);
+            finish(&s);
+        }
     }
 }
 
@@ -196,9 +226,9 @@ static void test_memory_limit(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_grows),          cmocka_unit_test(test_plans_in_turn),
-        cmocka_unit_test(test_more_shapes_than_plans), cmocka_unit_test(test_sessions_come_and_go),
-        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_nothing_grows), cmocka_unit_test(test_nothing_is_allocated),
+        cmocka_unit_test(test_plans_in_turn), cmocka_unit_test(test_more_shapes_than_plans),
+        cmocka_unit_test(test_sessions_come_and_go), cmocka_unit_test(test_memory_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,22 +11,6 @@
 #include "session_models.h"
 #include "tensor/npy.h"
 
-typedef struct setting {
-    const fake_cuda_control *fake;
-    int64_t blocks;
-    iv_device *device;
-} setting;
-
-static setting start(void) {
-    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
-    s.device = open_device();
-    return s;
-}
-
-static void finish(setting *s) {
-    close_device(s->fake, s->device, s->blocks);
-}
-
 /* ---- DLPack ---- */
 
 /* Another library's tensor: memory of the device that a copy of ours owns. */
@@ -68,7 +52,7 @@ static void make_foreign(foreign *made, iv_device *device, iv_tensor *host) {
 /* Imported memory is an input without a copy, and goes back when nobody wants it any more. */
 static void test_import(void **unused) {
     for (int legacy = 0; legacy < 2; legacy++) {
-        setting s = start();
+        setting s = start_device();
         iv_model *model = network(false);
         iv_session *cpu = cpu_session(model);
         iv_session_options options = options_on(s.device);
@@ -115,7 +99,7 @@ static void test_import(void **unused) {
 
 /* Strides, an offset in bytes, and no strides at all. */
 static void test_import_of_views(void **unused) {
-    setting s = start();
+    setting s = start_device();
     iv_tensor *host = random_tensor(IV_F32, 2, (int64_t[]){6, 8}, 1), *turned, *tail;
     MUST(iv_tensor_transpose(host, (int[]){1, 0}, &turned, error));
     MUST(iv_tensor_slice(host, 0, 2, 4, 1, &tail, error));
@@ -152,7 +136,7 @@ static void test_import_of_views(void **unused) {
 
 /* What is refused stays its maker's. */
 static void test_import_errors(void **unused) {
-    setting s = start();
+    setting s = start_device();
     iv_tensor *host = random_tensor(IV_F32, 2, (int64_t[]){2, 3}, 1), *tensor = NULL;
     foreign foreign;
     iv_error error = {IV_OK, ""};
@@ -199,7 +183,7 @@ static void test_import_errors(void **unused) {
 
 /* An output on the device goes to another library and comes back, and outlives session and device. */
 static void test_export(void **unused) {
-    setting s = start();
+    setting s = start_device();
     iv_model *model = network(false);
     iv_session *cpu = cpu_session(model);
     iv_session_options options = options_on(s.device);
@@ -239,7 +223,7 @@ static void test_export(void **unused) {
 /* ---- what stays on the host ---- */
 
 static void test_host_functions_refuse(void **unused) {
-    setting s = start();
+    setting s = start_device();
     iv_tensor *host = random_tensor(IV_F32, 2, (int64_t[]){4, 6}, 1), *tensor = to_device(s.device, host), *view, *copy;
     iv_error error = {IV_OK, ""};
     iv_comparison comparison;
@@ -277,7 +261,7 @@ static void test_host_functions_refuse(void **unused) {
 
 /* Text has no place on a device, and a tensor of one device none on another. */
 static void test_other_places(void **unused) {
-    setting s = start();
+    setting s = start_device();
     iv_tensor *text, *host = random_tensor(IV_F32, 2, (int64_t[]){4, 6}, 1), *copy = NULL;
     iv_error error = {IV_OK, ""};
     MUST(iv_tensor_create(IV_STRING, 1, (int64_t[]){2}, &text, error));

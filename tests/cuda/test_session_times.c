@@ -78,24 +78,20 @@ static void check_spans(const told *told, int64_t before) {
 
 /* Every task of every run is reported, in order, with what it was for; runs are given step by step; the bits stay. */
 static void test_tasks(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
-    iv_model *model = network(false);
-    iv_session *cpu = cpu_session(model);
+    setting s = start(network, false);
     told told = {0};
-    iv_session_options options = options_on(device);
+    iv_session_options options = options_on(s.device);
     options.task_observer = note_tasks;
     options.task_observer_context = &told;
     options.force_cpu = "Softmax";
-    iv_session *session = session_with(model, &options);
+    iv_session *session = session_with(s.model, &options);
     for (uint64_t run = 0; run < 4; run++) {
         iv_tensor *inputs[NETWORK_INPUTS];
         network_inputs(inputs, 5, run);
-        iv_device_counters first = counters_of(device);
+        iv_device_counters first = counters_of(s.device);
         int64_t before = clock_ns();
-        run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-        iv_device_counters last = counters_of(device);
+        run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+        iv_device_counters last = counters_of(s.device);
         assert_int_equal(told.runs, run + 1);
         check_spans(&told, before);
         assert_int_equal(told.spans, last.kernels - first.kernels + last.copies_to_device - first.copies_to_device +
@@ -112,33 +108,27 @@ static void test_tasks(void **unused) {
     }
     assert_int_equal(report_of(session).recorded, 0);
     iv_session_destroy(session);
-    iv_session_destroy(cpu);
-    iv_model_release(model);
-    close_device(fake, device, blocks);
+    finish(&s);
 }
 
 /* An observer of times causes no copy that would not be made without it. */
 static void test_times_only(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
-    iv_model *model = network(false);
-    iv_session *cpu = cpu_session(model);
+    setting s = start(network, false);
     told told = {0};
-    iv_session_options options = options_on(device);
-    iv_session *plain = session_with(model, &options);
+    iv_session_options options = options_on(s.device);
+    iv_session *plain = session_with(s.model, &options);
     options.observer = note_node;
     options.observer_context = &told;
     options.observer_times_only = true;
-    iv_session *session = session_with(model, &options);
+    iv_session *session = session_with(s.model, &options);
     iv_tensor *inputs[NETWORK_INPUTS];
     network_inputs(inputs, 5, 3);
-    run_both(plain, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters start = counters_of(device);
-    run_both(plain, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters middle = counters_of(device);
-    run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters end = counters_of(device);
+    run_both(plain, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters start = counters_of(s.device);
+    run_both(plain, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters middle = counters_of(s.device);
+    run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    iv_device_counters end = counters_of(s.device);
     assert_int_equal(end.copies_to_host - middle.copies_to_host, middle.copies_to_host - start.copies_to_host);
     assert_int_equal(end.copies_to_device - middle.copies_to_device, middle.copies_to_device - start.copies_to_device);
     assert_int_equal(told.transfers_to_device, NETWORK_INPUTS);
@@ -147,36 +137,28 @@ static void test_times_only(void **unused) {
     release_all(inputs, NETWORK_INPUTS);
     iv_session_destroy(session);
     iv_session_destroy(plain);
-    iv_session_destroy(cpu);
-    iv_model_release(model);
-    close_device(fake, device, blocks);
+    finish(&s);
 }
 
 /* What the task observer says is the run's result; the session goes on afterwards. */
 static void test_refusal(void **unused) {
-    const fake_cuda_control *fake = fake_with_kernels();
-    int64_t blocks = iv_allocation_count().live_blocks;
-    iv_device *device = open_device();
-    iv_model *model = network(true);
-    iv_session *cpu = cpu_session(model);
+    setting s = start(network, true);
     told told = {.answer = IV_ERROR_LIMIT};
-    iv_session_options options = options_on(device);
+    iv_session_options options = options_on(s.device);
     options.task_observer = note_tasks;
     options.task_observer_context = &told;
-    iv_session *session = session_with(model, &options);
+    iv_session *session = session_with(s.model, &options);
     iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
     iv_error error = {IV_OK, ""};
     network_inputs(inputs, 2, 9);
     assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_LIMIT);
     assert_says(error, "the observer has had enough");
     told.answer = IV_OK;
-    run_both(session, cpu, device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
+    run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
     assert_int_equal(told.runs, 2);
     release_all(inputs, NETWORK_INPUTS);
     iv_session_destroy(session);
-    iv_session_destroy(cpu);
-    iv_model_release(model);
-    close_device(fake, device, blocks);
+    finish(&s);
 }
 
 /* ---- every call failing ---- */
