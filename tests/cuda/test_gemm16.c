@@ -408,7 +408,7 @@ static void test_epilogues(void **unused) {
 /* Uneven samples, empty ones among them, in all layouts, over chains that go on. */
 static void test_row_maps(void **unused) {
     setting setting = set_up();
-    for (int round = 0; round < 80; round++) {
+    for (int round = 0; round < 120; round++) {
         int64_t lengths[8];
         product p = plain;
         p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
@@ -423,8 +423,14 @@ static void test_row_maps(void **unused) {
         p.a = (layout)(round % LAYOUTS);
         p.b = (layout)(round / LAYOUTS % LAYOUTS);
         p.c = (layout)(round / 3 % LAYOUTS);
+        if (round % 3 == 0) { /* gradients of weights as they mostly lie */
+            p.m = 8 * random_between(&setting.random, 1, 17);
+            p.n = 8 * random_between(&setting.random, 1, 9);
+            p.a = round % 2 == 0 ? WIDE_COLUMNS : COLUMNS;
+            p.b = round % 4 < 2 ? WIDE_ROWS : ROWS;
+        }
         p.values = (values)(round % VALUES);
-        p.accumulate = round % 2 == 0;
+        p.accumulate = round / 2 % 2 == 0;
         check_product(&setting, &p);
     }
     tear_down(&setting);

@@ -31,6 +31,9 @@
 #define OWN_A (A_PIECES / THREADS)
 #define OWN_B (B_PIECES / THREADS)
 #define MOST_OWN 2
+#if OWN_A != 2 || OWN_B != 2
+#error "threads must have a piece of each operand in each of the two groups of a step"
+#endif
 /* Tiles of 16 x 8 of a warp. Those that are 16 rows lower belong to the next warp, so that all warps together hold a strip
  * of C at any time. */
 #define MATRICES_M (TILE_M / WARPS_M / 16)
@@ -112,14 +115,14 @@ IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const til
     return made;
 }
 
-/* The steps in which every piece of the tile's operands is there, or its lines are not at all, and is read at once: what
- * stands for lines that are not there does not matter, since only their own sums see it. */
-IV_CUDA_FUNCTION int64_t count_whole_steps(const iv_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
+/* Whether every piece of the tile's operands has all its lines, or none, and is read at once. What stands for lines that are
+ * not there does not matter, since only their own sums see it. */
+IV_CUDA_FUNCTION bool has_whole_lines(const iv_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
     const iv_gemm16 *product = &p->product;
     const int columns = product->gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N;
     const bool a_whole = a_along || product->m % 8 == 0 || tile->row + TILE_M <= product->m;
     const bool b_whole = b_along || product->n % 8 == 0 || tile->column + columns <= product->n;
-    return p->a_width == 8 && b_whole && p->b_width == 8 && a_whole && !product->groups ? product->k / KSTEP : 0;
+    return p->a_width == 8 && a_whole && p->b_width == 8 && b_whole;
 }
 
 /* The first `count` of 8 elements `stride` apart, and zeros. */
@@ -142,23 +145,31 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_elements(const uint16_t *from, int64_t str
 }
 
 /* Group `group` of the chains, without rows behind the last. */
-IV_CUDA_FUNCTION iv_row_group find_group(const iv_gemm16 *p, int64_t group) {
-    iv_row_group found;
+typedef struct step_group {
+    int64_t row;
+    int count;
+} step_group;
+
+IV_CUDA_FUNCTION step_group find_group(const iv_gemm16 *p, int64_t group) {
+    step_group found;
+    const int64_t left = p->k - group * 16;
     found.row = group * 16;
-    found.count = p->k - found.row;
+    found.count = left < 0 ? 0 : left > 16 ? 16 : (int)left;
     if (p->groups) {
         found.count = 0;
-        if (group < p->group_count)
-            found = p->groups[group];
+        if (group < p->group_count) {
+            found.row = p->groups[group].row;
+            found.count = (int)p->groups[group].count;
+        }
     }
     return found;
 }
 
 /* A piece whose k begin `inside` the step and are in a group of `rows` k from `row` on. */
-IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int64_t rows, bool along,
+IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows, bool along,
                                             int64_t k_stride, int width) {
-    const int64_t left = rows - inside % 16;
-    const int there = left <= 0 ? 0 : left > 8 ? 8 : (int)left;
+    const int left = rows - inside % 16;
+    const int there = left <= 0 ? 0 : left > 8 ? 8 : left;
     const int count = along ? (lines != 0 ? there : 0) : (there != 0 ? lines : 0);
     return read_elements(at + (count != 0 ? (row + inside % 16 - inside) * k_stride : 0), along ? k_stride : 1, count,
                          width);
@@ -172,13 +183,27 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int i
             pieces[i] = *(const iv_gemm16_eight *)(const void *)(operand.at[i] + offset);                              \
     } while (0)
 
+/* The same of groups of rows, across: a thread's piece `i` is in group `i` of a step, and there or not as a whole. */
+#define READ_ROWS(own, pieces, operand, tile)                                                                          \
+    do {                                                                                                               \
+        const int inside = piece_k((int)threadIdx.x, false, tile);                                                     \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < own; i++) {                                                                                \
+            const int64_t row = (i == 0 ? low_group.row : high_group.row) - i * 16;                                    \
+            pieces[i].x = pieces[i].y = pieces[i].z = pieces[i].w = 0;                                                 \
+            if (inside < (i == 0 ? low_group.count : high_group.count))                                                \
+                pieces[i] = *(const iv_gemm16_eight *)(const void *)(operand.at[i] +                                   \
+                                                                     row * p->product.operand.k_stride);               \
+        }                                                                                                              \
+    } while (0)
+
 #define READ(own, pieces, operand, along, tile, width)                                                                 \
     do {                                                                                                               \
         IV_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int inside = piece_k((int)threadIdx.x + i * THREADS, along, tile);                                   \
             const int64_t row = inside < 16 ? low_group.row : high_group.row;                                          \
-            const int64_t count = inside < 16 ? low_group.count : high_group.count;                                    \
+            const int count = inside < 16 ? low_group.count : high_group.count;                                        \
             pieces[i] = read_piece(operand.at[i], operand.lines[i], inside, row, count, along,                         \
                                    p->product.operand.k_stride, width);                                                \
         }                                                                                                              \
@@ -317,7 +342,7 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
         STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                                        \
     } while (0)
 
-/* Whole steps have a loop of their own, which keeps what the others need out of its registers. */
+/* Steps that are whole have loops of their own, which keep what the others need out of their registers. */
 #define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
     IV_CUDA_KERNEL_BOUNDED(name, iv_gemm16_general, p, THREADS, BLOCKS) {                                              \
         IV_CUDA_SHARED iv_gemm16_eight shared[SHARED_PIECES];                                                          \
@@ -329,7 +354,9 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
             const tile_place tile = find_tile(p, index);                                                               \
             const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
             const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
-            const int64_t whole_steps = count_whole_steps(p, a_along, b_along, &tile);                                 \
+            const bool is_whole = has_whole_lines(p, a_along, b_along, &tile), by_rows = p->product.groups != NULL;    \
+            const int64_t whole_steps = is_whole && !by_rows ? p->product.k / KSTEP : 0;                               \
+            const int64_t row_steps = is_whole && by_rows && !a_along && !b_along ? steps : 0;                         \
             iv_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                          \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
@@ -342,8 +369,18 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
                 STORE_BOTH(a_along, b_along);                                                                          \
                 IV_CUDA_BARRIER();                                                                                     \
             }                                                                                                          \
-            iv_row_group low_group = find_group(&p->product, ahead * 2);                                               \
-            iv_row_group high_group = find_group(&p->product, ahead * 2 + 1);                                          \
+            step_group low_group = find_group(&p->product, ahead * 2);                                                 \
+            step_group high_group = find_group(&p->product, ahead * 2 + 1);                                            \
+            IV_CUDA_KEEP_LOOP                                                                                          \
+            for (; ahead < row_steps; ahead++) {                                                                       \
+                READ_ROWS(OWN_A, a_pieces, a, TILE_M);                                                                 \
+                READ_ROWS(OWN_B, b_pieces, b, TILE_N);                                                                 \
+                low_group = find_group(&p->product, ahead * 2 + 2);                                                    \
+                high_group = find_group(&p->product, ahead * 2 + 3);                                                   \
+                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
+                STORE_BOTH(a_along, b_along);                                                                          \
+                IV_CUDA_BARRIER();                                                                                     \
+            }                                                                                                          \
             IV_CUDA_KEEP_LOOP                                                                                          \
             for (; ahead <= steps; ahead++) {                                                                          \
                 if (ahead < steps) {                                                                                   \
