@@ -64,8 +64,8 @@ typedef struct iv_linear_logp_gradient {
  *
  * The forward pass works on up to 4096 rows at a time, and takes V / 16 bytes for each of these rows and about 32 MiB for a chunk of
  * logits: 73 MB at 4096 × 4096 × 151,936, where all logits in f32 would have 2,490 MB. The backward pass takes 6 bytes for each of
- * M rows (of 4096 without d_weight) and at least 512 columns: 51 MB there, and 4 bytes for each element of a d_hidden of
- * 16 bits: 67 MB there.
+ * M rows (of up to 4096 without d_weight) and about 2^24 / M columns, at least 512: 101 MB there, and 4 bytes for each element
+ * of a d_hidden of 16 bits: 67 MB there.
  *
  * Errors: INVALID_ARGUMENT, SHAPE, as the calls would report. */
 IV_API IV_MUST_CHECK iv_status iv_linear_logp_workspace(iv_engine *engine, const iv_linear_logp *logp,

@@ -8,10 +8,13 @@
 #include "gemm/layout.h"
 #include "gemm/logp.h"
 
-/* A chunk of logits: so many rows, unless all of them belong together, and so many elements, which
- * are 32 MiB. Many rows keep the weights from being read more often than their product is worth. */
+/* A chunk of logits: so many rows, unless all of them belong together, and so many elements. Many
+ * rows keep the weights from being read more often than their product is worth. Forward, 32 MiB
+ * stay in a GPU's cache until they are reduced; backward, each chunk reads and writes the chains of
+ * d_hidden, so that chunks are larger. */
 #define MOST_ROWS 4096
-#define CHUNK_ELEMENTS ((int64_t)1 << 23)
+#define FORWARD_ELEMENTS ((int64_t)1 << 23)
+#define BACKWARD_ELEMENTS ((int64_t)1 << 24)
 #define LEAST_COLUMNS 512
 #define PLACE_ALIGNMENT 256
 
@@ -159,8 +162,8 @@ iv_status iv_logp_lay_out(iv_logp_plan *plan, int64_t rows, int64_t columns, iv_
     return IV_OK;
 }
 
-static int64_t chunk_columns(int64_t rows, int64_t vocabulary) {
-    int64_t columns = CHUNK_ELEMENTS / rows / IV_LOGP_BLOCK * IV_LOGP_BLOCK;
+static int64_t chunk_columns(int64_t rows, int64_t vocabulary, int64_t elements) {
+    int64_t columns = elements / rows / IV_LOGP_BLOCK * IV_LOGP_BLOCK;
     int64_t all = (vocabulary + IV_LOGP_BLOCK - 1) / IV_LOGP_BLOCK * IV_LOGP_BLOCK;
     columns = columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS;
     columns = smaller(columns, all);
@@ -185,7 +188,8 @@ iv_status iv_logp_measure(const iv_engine *engine, const iv_linear_logp *logp,
     /* The chains of d_weight go over all rows. */
     int64_t rows = plan->wants_d_weight ? plan->m : smaller(plan->m, MOST_ROWS);
     rows = rows > 0 ? rows : 1;
-    return iv_logp_lay_out(plan, rows, chunk_columns(rows, plan->v), error);
+    int64_t elements = gradient != NULL ? BACKWARD_ELEMENTS : FORWARD_ELEMENTS;
+    return iv_logp_lay_out(plan, rows, chunk_columns(rows, plan->v, elements), error);
 }
 
 /* ---- memory ---- */
