@@ -68,3 +68,29 @@ def read_all(data, out):
     """Reads an int32 tensor of fewer than 2^31 elements once: what memory can give to a kernel. `out` has one element a program."""
     read[(out.numel(),)](data, out, data.numel(), PROGRAMS=out.numel(), BLOCK=2048, AT_ONCE=4,
                          num_warps=8)
+
+
+@triton.jit
+def token_logp(logits, targets, out, columns, row_stride, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    start_of_row = logits + row.to(tl.int64) * row_stride
+    largest = tl.full((BLOCK,), float("-inf"), tl.float32)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, columns, BLOCK):
+        index = start + tl.arange(0, BLOCK)
+        x = tl.load(start_of_row + index, mask=index < columns, other=float("-inf")).to(tl.float32)
+        higher = tl.maximum(largest, x)
+        # Where nothing has come yet both are infinite, and their difference is not a number.
+        total = tl.where(higher == float("-inf"), 0.0,
+                         total * tl.exp(largest - higher) + tl.exp(x - higher))
+        largest = higher
+    most = tl.max(largest, axis=0)
+    total = tl.sum(total * tl.exp(largest - most), axis=0)
+    chosen = tl.load(start_of_row + tl.load(targets + row)).to(tl.float32)
+    tl.store(out + row, chosen - most - tl.log(total))
+
+
+def fused_logp(logits, targets, out):
+    """log softmax of each row at its target, in f32, reading the logits once."""
+    rows, columns = logits.shape
+    token_logp[(rows,)](logits, targets, out, columns, logits.stride(0), BLOCK=4096, num_warps=8)
