@@ -73,7 +73,8 @@ class Engine:
     def __init__(self, device="cpu", *, threads=0, isa="best"):
         self.device = kind, index = parse_device(device)
         self.library = loaded = library()
-        self._lock = threading.RLock()
+        # Of one call after another; held longer by those who use a row map that nobody else holds.
+        self.lock = threading.RLock()
         self._report = ErrorReport()
         self._report_address = ctypes.addressof(self._report)
         self._schedules = {}
@@ -144,7 +145,7 @@ class Engine:
 
     def run(self, packed, stream=0):
         """Computes a packed product, on a device in the stream of that handle."""
-        with self._lock:
+        with self.lock:
             status = self._run(self.pointer, stream, packed, self._report_address)
             if status:
                 self.library.check(status, self._report)
@@ -152,7 +153,7 @@ class Engine:
     def call(self, name, *arguments):
         """Another fallible function of the library, with this engine as its first argument."""
         function = getattr(self.library, name)
-        with self._lock:
+        with self.lock:
             self._check(function(self.pointer, *arguments, self._report_address))
 
     def choose(self, packed):
@@ -165,7 +166,7 @@ class Engine:
         """The address of the row map of a tuple of lengths, made by the first call. It lives at
         least as long as `holder`; for ever if `pin`, as for a graph that is being captured; else
         until many others have been asked for and the device has done its work."""
-        with self._lock:
+        with self.lock:
             entry = self._row_maps.get(lengths)
             if entry is None:
                 if not pin and len(self._row_maps) >= MOST_ROW_MAPS:

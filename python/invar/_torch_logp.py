@@ -82,12 +82,15 @@ def _linear_logp_gradient(d_logp: Tensor, hidden: Tensor, weight: Tensor, target
     if d_weight is not None:
         wanted["d_weight"] = _head(d_weight, "main_grad")
         wanted["accumulate"] = accumulate
-        wanted["rows"] = 0 if sample_lengths is None else row_map(engine, sample_lengths)
-    gradient = pack_gradient(**wanted)
     operands = (fields(rows, "hidden"), _head(weight), targets.data_ptr(), ignore_index,
                 inverse_temperature, 0, maximum.data_ptr(), total.data_ptr())
-    kept, workspace, size = _workspace(hidden, engine, pack_logp(*operands), gradient)
-    engine.call("iv_linear_logp_backward", stream, pack_logp(*operands, workspace, size), gradient)
+    with engine.lock:
+        if d_weight is not None and sample_lengths is not None:
+            wanted["rows"] = row_map(engine, sample_lengths)
+        gradient = pack_gradient(**wanted)
+        kept, workspace, size = _workspace(hidden, engine, pack_logp(*operands), gradient)
+        engine.call("iv_linear_logp_backward", stream, pack_logp(*operands, workspace, size),
+                    gradient)
     return d_hidden
 
 

@@ -65,7 +65,7 @@ def check_place(first, **others):
 
 
 def row_map(where, sample_lengths):
-    """The address of the map of samples on an engine."""
+    """The address of the map of samples on an engine, whose lock is held until it is used."""
     if sample_lengths.device.type != "cpu":
         raise Error("sample_lengths lies on a device: pass integers, or a tensor on the CPU")
     if sample_lengths.dim() != 1:
@@ -82,10 +82,12 @@ def multiply(out, a, b, sample_lengths=None, accumulate=False):
     """out = a · b, or out += a · b, of matrices or equal batches of them."""
     check_place(a, b=b, out=out)
     where, stream = engine_of(a)
-    rows = 0 if sample_lengths is None else row_map(where, sample_lengths)
-    packed = where.pack(fields(a, "a"), fields(b, "b"), fields(out, "the output"),
-                        a.shape[0] if a.dim() == 3 else 1, accumulate=accumulate, rows=rows)
-    where.run(packed, stream)
+    batches = a.shape[0] if a.dim() == 3 else 1
+    with where.lock:
+        rows = 0 if sample_lengths is None else row_map(where, sample_lengths)
+        packed = where.pack(fields(a, "a"), fields(b, "b"), fields(out, "the output"), batches,
+                            accumulate=accumulate, rows=rows)
+        where.run(packed, stream)
 
 
 def gradient_dtype(tensor):
