@@ -441,7 +441,7 @@ static void test_gradient_of_large_vocabulary(void **state) {
     X("d_weight's extents", g.d_weight.columns--, "d_weight is 8 x 69")                            \
     X("d_weight's dtype", g.d_weight.dtype = IV_BF16, "must be f32")                               \
     X("d_logp", g.d_logp = NULL, "d_logp is NULL")                                                 \
-    X("d_hidden on sum", g.d_hidden.data = l.sum, "d_hidden overlaps sum")                         \
+    X("d_hidden on sum", g.d_hidden.data = l.sum, "d_hidden overlaps")                             \
     X("the map's rows", g.rows = map, "the row map have 2 rows")                                   \
     X("the map's engine", g.rows = foreign, "another engine")
 
