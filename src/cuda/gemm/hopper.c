@@ -9,27 +9,42 @@
 
 #define TILE_K 64
 #define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
-#define GROUP_THREADS 128
 /* A warpgroup's room for results: gemm16_hopper.cuh. */
 #define ROOM_BYTES 16384
 #define ALIGNMENT 1024
 
 /* A shape of tiles: the numbers of its source, and what it costs on an H200. */
 typedef struct shape {
-    const char *module;
-    int groups, n, stages, cluster;
-    bool turned;  /* B's columns are the kernel's rows, for products of few rows */
-    double step;  /* microseconds that a tile takes for 64 k, other tiles beside it */
+    const char *module, *kernel; /* the kernels' names begin so */
+    int rows, n, stages, cluster;
+    bool turned; /* B's columns are the kernel's rows, for products of few rows */
+    int boxes;   /* tiles of 64 k in a stage of a skinny kernel, which takes matrices along k alone; 0: by wgmma */
+    int threads;
+    double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
     double around; /* … and the product before and behind its k */
 } shape;
 
-/* Steps as measured with all multiprocessors at work, at the clock that their power leaves them. */
+/* Steps as measured with all multiprocessors at work, at the clock that their power leaves them. The fetching warp takes a whole
+ * warpgroup where it gives registers away. */
 static const shape shapes[] = {
-    {"gemm16_128x256", 2, 256, 4, 2, false, 0.80, 4.0}, {"gemm16_128x224", 2, 224, 4, 1, false, 0.71, 4.0},
-    {"gemm16_128x192", 2, 192, 4, 1, false, 0.63, 4.0}, {"gemm16_128x128", 2, 128, 6, 1, false, 0.45, 4.0},
-    {"gemm16_128x64", 2, 64, 8, 1, false, 0.33, 3.0},   {"gemm16_64x64", 1, 64, 12, 1, true, 0.23, 2.0},
-    {"gemm16_64x32", 1, 32, 14, 1, true, 0.19, 2.0},    {"gemm16_64x16", 1, 16, 18, 1, true, 0.18, 2.0},
-    {"gemm16_64x8", 1, 8, 20, 1, true, 0.17, 2.0},
+    {"gemm16_128x256", "gemm16_128x256", 128, 256, 4, 2, false, 0, 384, 0.80, 4.0},
+    {"gemm16_128x224", "gemm16_128x224", 128, 224, 4, 1, false, 0, 384, 0.71, 4.0},
+    {"gemm16_128x192", "gemm16_128x192", 128, 192, 4, 1, false, 0, 384, 0.63, 4.0},
+    {"gemm16_128x128", "gemm16_128x128", 128, 128, 6, 1, false, 0, 384, 0.45, 4.0},
+    {"gemm16_128x64", "gemm16_128x64", 128, 64, 8, 1, false, 0, 384, 0.33, 3.0},
+    {"gemm16_64x64", "gemm16_64x64", 64, 64, 12, 1, true, 0, 160, 0.23, 2.0},
+    {"gemm16_64x32", "gemm16_64x32", 64, 32, 14, 1, true, 0, 160, 0.19, 2.0},
+    {"gemm16_64x16", "gemm16_64x16", 64, 16, 18, 1, true, 0, 160, 0.18, 2.0},
+    {"gemm16_64x8", "gemm16_64x8", 64, 8, 20, 1, true, 0, 160, 0.17, 2.0},
+    {"gemm16_skinny", "gemm16_skinny_16x8", 16, 8, 9, 1, true, 8, 64, 0.10, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x8", 32, 8, 11, 1, true, 4, 96, 0.11, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x8", 64, 8, 6, 1, true, 4, 160, 0.13, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_16x16", 16, 16, 13, 1, true, 4, 96, 0.11, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x16", 32, 16, 9, 1, true, 4, 160, 0.12, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x16", 64, 16, 10, 1, true, 2, 160, 0.14, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_16x32", 16, 32, 18, 1, true, 2, 160, 0.14, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x32", 32, 32, 13, 1, true, 2, 160, 0.15, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x32", 64, 32, 8, 1, true, 2, 288, 0.18, 1.5},
 };
 
 static int64_t divide_up(int64_t value, int64_t divisor) {
@@ -82,12 +97,14 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
                                         : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (shape->turned && a != ALONG)
         return refuse(why, "A's rows must lie along k");
+    if (shape->boxes > 0 && b != ALONG)
+        return refuse(why, "B's columns must lie along k");
     return true;
 }
 
 static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
     const shape *shape = self->shape;
-    double rows = (double)divide_up(shape->turned ? plan->n : plan->m, GROUP_THREADS / 2 * shape->groups * shape->cluster);
+    double rows = (double)divide_up(shape->turned ? plan->n : plan->m, shape->rows * shape->cluster);
     double columns = (double)divide_up(shape->turned ? plan->m : plan->n, shape->n);
     int64_t tiles = (int64_t)(rows * columns) * plan->batches;
     double rounds = (double)divide_up(tiles, engine->cuda->multiprocessors / shape->cluster);
@@ -118,9 +135,9 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
     for (int i = 0; i < 8 && status == IV_OK; i++) {
         int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
         char name[64];
-        if (shape->turned && b_across)
+        if ((shape->turned && b_across) || (shape->boxes > 0 && a_across))
             continue;
-        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", shape->module, is_f16 ? "f16" : "bf16", a_across ? "across" : "along",
+        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", shape->kernel, is_f16 ? "f16" : "bf16", a_across ? "across" : "along",
                  b_across ? "across" : "along");
         status = iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_hopper),
                                      &made->kernels[is_f16][a_across][b_across], error);
@@ -195,7 +212,7 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
     p->columns = shape->turned ? product->m : product->n;
     p->row_stride = shape->turned ? product->c.column_stride : product->c.row_stride;
     p->column_stride = shape->turned ? product->c.row_stride : product->c.column_stride;
-    p->row_tiles = (int32_t)divide_up(p->rows, 64 * shape->groups * shape->cluster);
+    p->row_tiles = (int32_t)divide_up(p->rows, shape->rows * shape->cluster);
     p->column_tiles = (int32_t)divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->k_blocks = (int32_t)divide_up(product->k, TILE_K);
@@ -205,12 +222,9 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
 
 static unsigned shared_bytes(const shape *shape, layout b_layout) {
     int width = b_layout == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
-    return (unsigned)(shape->stages * (64 * shape->groups + width) * TILE_K * 2 + shape->groups * ROOM_BYTES + ALIGNMENT);
-}
-
-static unsigned threads_of(const shape *shape) {
-    /* The fetching warp takes a whole warpgroup where it gives registers away. */
-    return (unsigned)(shape->groups * GROUP_THREADS + (shape->groups > 1 ? GROUP_THREADS : 32));
+    int stage = (shape->rows + width) * TILE_K * 2;
+    return (unsigned)(shape->boxes > 0 ? shape->stages * shape->boxes * stage + ALIGNMENT
+                                       : shape->stages * stage + shape->rows / 64 * ROOM_BYTES + ALIGNMENT);
 }
 
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
@@ -225,7 +239,7 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     layout a_layout = layout_of(a, p.rows, plan->k, plan->batches), b_layout = layout_of(b, p.columns, plan->k, plan->batches);
     p.a_batched = a->batch_stride != 0;
     p.b_batched = b->batch_stride != 0;
-    IV_TRY(encode_operand(engine, plan, a, p.rows, a_layout, 64 * shape->groups, TILE_K, &p.a, error));
+    IV_TRY(encode_operand(engine, plan, a, p.rows, a_layout, shape->rows, TILE_K, &p.a, error));
     IV_TRY(encode_operand(engine, plan, b, p.columns, b_layout, shape->n / shape->cluster, TILE_K / shape->cluster, &p.b,
                           error));
     if (p.bulk_store) {
@@ -240,7 +254,7 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
         .step = -1,
         .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
                    .grid = {(unsigned)((p.tiles < at_once ? p.tiles : at_once) * shape->cluster), 1, 1},
-                   .block = {threads_of(shape), 1, 1},
+                   .block = {(unsigned)shape->threads, 1, 1},
                    .shared_bytes = shared_bytes(shape, b_layout),
                    .parameters = &p,
                    .range_count = iv_gemm_ranges(plan, ranges),
@@ -255,8 +269,23 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
         .can = can, .cost = cost, .launch = launch                                                 \
     }
 const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
-    SCHEDULE(0, "tile-128x256"),  SCHEDULE(1, "tile-128x224"),  SCHEDULE(2, "tile-128x192"),
-    SCHEDULE(3, "tile-128x128"),  SCHEDULE(4, "tile-128x64"),   SCHEDULE(5, "turned-64x64"),
-    SCHEDULE(6, "turned-64x32"),  SCHEDULE(7, "turned-64x16"),  SCHEDULE(8, "turned-64x8"),
+    SCHEDULE(0, "tile-128x256"),
+    SCHEDULE(1, "tile-128x224"),
+    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),
+    SCHEDULE(4, "tile-128x64"),
+    SCHEDULE(5, "turned-64x64"),
+    SCHEDULE(6, "turned-64x32"),
+    SCHEDULE(7, "turned-64x16"),
+    SCHEDULE(8, "turned-64x8"),
+    SCHEDULE(9, "skinny-16x8"),
+    SCHEDULE(10, "skinny-32x8"),
+    SCHEDULE(11, "skinny-64x8"),
+    SCHEDULE(12, "skinny-16x16"),
+    SCHEDULE(13, "skinny-32x16"),
+    SCHEDULE(14, "skinny-64x16"),
+    SCHEDULE(15, "skinny-16x32"),
+    SCHEDULE(16, "skinny-32x32"),
+    SCHEDULE(17, "skinny-64x32"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");
