@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """16-bit products on a GPU: their bits against the CPU's, and that no row knows of its batch.
 
-    python check_gemm16.py --library libinvar.so [--only bits|invariance] [--outputs N] [--seconds S]
+    python check_gemm16.py --library libinvar.so [--only bits|invariance] [--outputs N] [--products P] [--seconds S]
 
 bits: random products (gemm16_cases.py) by every schedule that can run them, compared with the CPU
-engine byte by byte, together with the memory around C, until N elements have been compared. NaNs
-too must be the same. `--case SEED` repeats one.
+engine byte by byte, together with the memory around C, until N elements of P products have been
+compared. NaNs too must be the same. `--case SEED` repeats one.
 invariance: the sweeps of gemm16_invariance.py by every schedule, and by products with two planted
 mistakes, in which they must find differences.
 
@@ -47,7 +47,7 @@ class Bits:
 
     def run(self, case):
         """What is wrong, in words, or None."""
-        start = case.blocks["c"].clone()
+        start = case.there["c"].clone()
         reason = invar_gemm.refused(case.product(self.cpu, case.blocks).run)
         if reason:
             self.reasons[reason[:80]] += 1
@@ -55,9 +55,7 @@ class Bits:
         expected = case.blocks["c"]
         integer = gemm16_cases.INTEGERS[expected.dtype]
         there = expected.view(integer).to(self.device)
-        blocks = {name: block.to(self.device) for name, block in case.blocks.items()}
-        blocks["c"] = torch.empty_like(blocks["c"])
-        start = start.to(self.device)
+        blocks = dict(case.there, c=torch.empty_like(start))
         chosen = case.product(self.engine, blocks).chosen() if case.outputs else None
         for schedule in self.engine.schedules:
             blocks["c"].copy_(start)
@@ -74,6 +72,10 @@ class Bits:
         self.cases += 1
         self.elements += case.outputs
         return None
+
+    def enough(self, arguments):
+        return (sum(self.outputs.values()) >= arguments.outputs
+                and self.cases >= arguments.products)
 
     def report(self):
         say(f"bits: {self.cases} products of {self.elements} elements; "
@@ -93,7 +95,7 @@ def check_bits(engine, arguments):
     end = time.monotonic() + arguments.seconds
     spoke = time.monotonic()
     for seed in seeds:
-        case = gemm16_cases.Case(seed, *limits)
+        case = gemm16_cases.Case(seed, arguments.device, *limits)
         wrong = bits.run(case)
         if wrong:
             bits.report()
@@ -102,7 +104,7 @@ def check_bits(engine, arguments):
         if time.monotonic() > spoke + 10:
             spoke = time.monotonic()
             say(f"bits: … {sum(bits.outputs.values())} elements of {bits.cases} products")
-        if sum(bits.outputs.values()) >= arguments.outputs or time.monotonic() > end:
+        if bits.enough(arguments) or time.monotonic() > end:
             break
     bits.report()
     if arguments.case is not None:
@@ -110,9 +112,10 @@ def check_bits(engine, arguments):
     idle = [schedule for schedule in engine.schedules if not bits.ran[schedule]]
     if idle:
         say(f"NEVER RAN: {', '.join(idle)}")
-    if sum(bits.outputs.values()) < arguments.outputs:
-        say(f"TOO FEW: {arguments.outputs} elements were asked for; give it more --seconds")
-    return not idle and sum(bits.outputs.values()) >= arguments.outputs
+    if not bits.enough(arguments):
+        say(f"TOO FEW: {arguments.outputs} elements of {arguments.products} products were asked for; "
+            "give it more --seconds")
+    return not idle and bits.enough(arguments)
 
 
 # dtype, K, N of what is swept over: operands that tensor copies take, odd ones, and larger ones.
@@ -184,6 +187,7 @@ def main():
     parser.add_argument("--only", choices=["bits", "invariance"])
     parser.add_argument("--outputs", type=lambda text: int(float(text)), default=10 ** 9,
                         help="elements to compare, each with each schedule")
+    parser.add_argument("--products", type=int, default=1500, help="that they are elements of")
     parser.add_argument("--seconds", type=float, default=300, help="at most for comparing them")
     parser.add_argument("--seed", type=int, default=1, help="of the first case")
     parser.add_argument("--case", type=int, help="only the case of this seed")

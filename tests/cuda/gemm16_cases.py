@@ -26,10 +26,11 @@ class Place:
         """Memory for it, all of it the pattern `bits`, or random when None."""
         integer = INTEGERS[self.dtype]
         if bits is not None:
-            return torch.full((self.size,), bits, dtype=integer).view(self.dtype)
+            return torch.full((self.size,), bits, dtype=integer,
+                              device=generator.device).view(self.dtype)
         limits = torch.iinfo(integer)
         return torch.randint(limits.min, limits.max, (self.size,), dtype=integer,
-                             generator=generator).view(self.dtype)
+                             generator=generator, device=generator.device).view(self.dtype)
 
     def fill(self, block, values):
         """Puts values where the elements lie. Of elements that share a place, the first counts."""
@@ -83,20 +84,28 @@ def draw_place(draw, dtype, extents, is_written=False):
 
 
 def normal(shape, generator):
-    return torch.randn(shape, generator=generator)
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
+def uniform(shape, generator):
+    return torch.rand(shape, generator=generator, device=generator.device)
+
+
+def integers(low, high, shape, generator, dtype=torch.int64):
+    return torch.randint(low, high, shape, generator=generator, device=generator.device, dtype=dtype)
 
 
 def sprinkled(values, chosen, share, generator):
     """`values`, a share of which is replaced by elements of `chosen`."""
-    picks = torch.tensor(chosen)[
-        torch.randint(len(chosen), values.shape, generator=generator)]
-    return torch.where(torch.rand(values.shape, generator=generator) < share, picks, values)
+    picks = torch.tensor(chosen, device=values.device)[
+        integers(0, len(chosen), values.shape, generator)]
+    return torch.where(uniform(values.shape, generator) < share, picks, values)
 
 
 def any_bits(shape, dtype, generator, keep=-1):
-    bits = torch.randint(-(1 << 15), 1 << 15, shape, dtype=torch.int16, generator=generator)
+    bits = integers(-(1 << 15), 1 << 15, shape, generator, torch.int16)
     values = (bits & keep).view(torch.bfloat16 if dtype == torch.float32 else dtype).float()
-    return torch.where(values.isfinite(), values, torch.ones(()))
+    return torch.where(values.isfinite(), values, 1.0)
 
 
 def draw_values(kind, dtype, shape, generator):
@@ -105,7 +114,7 @@ def draw_values(kind, dtype, shape, generator):
     values = normal(shape, generator)
     if kind == "wide":
         reach = 12 if dtype == torch.float16 else 60
-        exponents = torch.randint(-reach, reach + 1, shape, generator=generator)
+        exponents = integers(-reach, reach + 1, shape, generator)
         values = torch.ldexp(values, exponents).clamp(-largest, largest)
     elif kind == "any":
         values = any_bits(shape, dtype, generator)
@@ -140,6 +149,9 @@ KIND_WEIGHTS = [8, 4, 2, 1, 2, 0.3, 1, 1, 1, 3, 1]
 # ---- shapes ----
 
 
+MOST_OPERAND = 20_000_000
+
+
 def draw_shape(draw, most_outputs, most_work):
     """batches, M, N, K, whose outputs and products are not more than asked for."""
     def extent(low, high):
@@ -172,7 +184,8 @@ def draw_shape(draw, most_outputs, most_work):
     shape = [batches, m, n, k]
     if kind == "empty":
         shape[draw.randrange(4)] = 0
-    while math.prod(shape[:3]) > most_outputs or math.prod(shape) > most_work:
+    while (math.prod(shape[:3]) > most_outputs or math.prod(shape) > most_work
+           or shape[0] * max(shape[1:3]) * shape[3] > MOST_OPERAND):
         largest = max(range(4), key=lambda axis: shape[axis])
         shape[largest] = (shape[largest] + 1) // 2
     return shape
@@ -194,12 +207,13 @@ def draw_lengths(draw, rows):
 
 
 class Case:
-    """One product: blocks of memory on the CPU, places in them, and options."""
+    """One product: blocks of memory on a device and the same on the CPU, places in them, and options. A seed gives other data on
+    another device."""
 
-    def __init__(self, seed, most_outputs=4_000_000, most_work=3_000_000_000):
+    def __init__(self, seed, device="cpu", most_outputs=4_000_000, most_work=3_000_000_000):
         self.seed = seed
         draw = random.Random(seed)
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator(device).manual_seed(seed)
         batches, m, n, k = draw_shape(draw, most_outputs, most_work)
         dtype = draw.choice([torch.bfloat16, torch.float16])
         either = (torch.float32, dtype)
@@ -219,7 +233,7 @@ class Case:
             self.options["lengths"] = draw_lengths(draw, k)
         b_columns = n if gate == "none" else 2 * n
 
-        self.places, self.blocks = {}, {}
+        self.places, self.there = {}, {}
         self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0])
         self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1])
         self.add(draw, generator, "c", c_dtype, (batches, m, n),
@@ -230,10 +244,11 @@ class Case:
         if mode == "epilogue" and draw.random() < 0.5:
             self.residual_is_c = draw.random() < 0.3
             if self.residual_is_c:
-                self.places["c"].fill(self.blocks["c"],
+                self.places["c"].fill(self.there["c"],
                                       draw_values(kinds[2], c_dtype, (batches, m, n), generator))
             else:
                 self.add(draw, generator, "residual", draw.choice(either), (batches, m, n), kinds[2])
+        self.blocks = {name: block.cpu() for name, block in self.there.items()}
         self.outputs = batches * m * n
         self.kinds = kinds
 
@@ -243,10 +258,10 @@ class Case:
         block = place.block(None if name == "c" else -1, generator)
         if kind:
             place.fill(block, draw_values(kind, dtype, extents, generator))
-        self.places[name], self.blocks[name] = place, block
+        self.places[name], self.there[name] = place, block
 
     def product(self, engine, blocks, schedule=None):
-        """The product of these blocks (the case's own, or copies on a device)."""
+        """The product of these blocks."""
         described = {name: self.places[name].describe(block) for name, block in blocks.items()}
         if self.residual_is_c:
             described["residual"] = described["c"]
