@@ -6,24 +6,9 @@
 
 #define WORDS(X) IV_CUDA_SIZES(X) X(128, iv_cuda_16_bytes)
 
-#define GATHER(size, type)                                                                         \
-    IV_CUDA_KERNEL(iv_cuda_gather_##size, iv_cuda_gather, p) {                                     \
-        IV_CUDA_EACH(index, p->words) {                                                            \
-            int64_t outer = index, at = iv_cuda_take(&outer, p->block);                            \
-            int64_t pick = iv_cuda_take(&outer, p->count);                                         \
-            int64_t place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, pick),          \
-                                                p->extent, p->fault);                              \
-            if (place >= 0)                                                                        \
-                ((type *)(void *)p->out)[index] =                                                  \
-                    ((const type *)(const void *)                                                  \
-                         p->in)[(outer * p->extent + place) * p->block + at];                      \
-        }                                                                                          \
-    }
-WORDS(GATHER)
-
 /* Data of any strides: `axis` counts the picks. */
-#define GATHER_STRIDED(size, type)                                                                 \
-    IV_CUDA_KERNEL(iv_cuda_gather_strided_##size, iv_cuda_gather_elements, p) {                    \
+#define GATHER(size, type)                                                                         \
+    IV_CUDA_KERNEL(iv_cuda_gather_##size, iv_cuda_gather_elements, p) {                            \
         IV_CUDA_EACH(index, p->elements) {                                                         \
             int64_t rest = index, offset = 0, place = 0;                                           \
             IV_CUDA_KEEP_LOOP                                                                      \
@@ -38,7 +23,7 @@ WORDS(GATHER)
                 ((type *)(void *)p->out)[index] = IV_CUDA_CONST_ELEMENT(type, p->in, offset);      \
         }                                                                                          \
     }
-WORDS(GATHER_STRIDED)
+WORDS(GATHER)
 
 #define GATHER_ELEMENTS(size, type)                                                                \
     IV_CUDA_KERNEL(iv_cuda_gather_elements_##size, iv_cuda_gather_elements, p) {                   \

@@ -1,27 +1,14 @@
 /* The structs that the kernels of gather.cu and scatter.cu take. Everything lies packed but for
- * the data of GatherElements. */
+ * the data of Gather and GatherElements. */
 #ifndef IV_CUDA_KERNELS_GATHER_PARAMETERS_H
 #define IV_CUDA_KERNELS_GATHER_PARAMETERS_H
 
 #include "cuda/kernels/parameters.h"
 #include "ops/scatter_values.h"
 
-/* [outer, extent, block] to [outer, count, block]; blocks are counted in words of the kernel's
- * size.
- */
-typedef struct iv_cuda_gather {
-    int64_t words; /* of the output */
-    int64_t count, extent, block;
-    const void *indices; /* [count] */
-    int32_t wide;        /* indices are s64 */
-    uint32_t *fault;
-    const char *in;
-    char *out;
-} iv_cuda_gather;
-
 /* Element i of the output, of the shape of the indices, is that of the data at the same place, but
- * for the index along `axis`. Steps are those of the data, in bytes. Gather takes it for data that are
- * not packed: there `axis` numbers the indices. */
+ * for the index along `axis`. Steps are those of the data, in bytes. For Gather dims[axis] is the
+ * number of indices, and elements may be words of several. */
 typedef struct iv_cuda_gather_elements {
     int64_t elements, extent;
     int32_t rank, axis, wide;

@@ -90,10 +90,13 @@ static int64_t widen(iv_cuda_gather_elements *p, int64_t size) {
     return word;
 }
 
-/* Data that are not packed are read where they lie: copying them first would move everything, of
- * which a few rows may be wanted. */
-static iv_status gather_strided(iv_call *call, int axis) {
+/* Data are read where they lie: packing them first would move everything, of which a few rows may be
+ * wanted. */
+static iv_status launch_gather(iv_call *call) {
     picking picking;
+    int axis;
+    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
+                        iv_call_input(call, 0)->rank, &axis));
     IV_TRY(pick_up(call, false, &picking));
     const iv_tensor *data = picking.data;
     int64_t size = (int64_t)iv_dtype_size(data->dtype);
@@ -115,41 +118,8 @@ static iv_status gather_strided(iv_call *call, int axis) {
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_strided",
-                                           word_suffix(word), parameters.elements);
-    give_back(&picking);
-    return status;
-}
-
-static iv_status launch_gather(iv_call *call) {
-    picking picking;
-    int axis;
-    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
-                        iv_call_input(call, 0)->rank, &axis));
-    if (!iv_tensor_is_contiguous(iv_call_input(call, 0)))
-        return gather_strided(call, axis);
-    IV_TRY(pick_up(call, true, &picking));
-    const iv_tensor *data = picking.data;
-    int64_t bytes =
-        iv_move_product(data->dims, axis + 1, data->rank) * (int64_t)iv_dtype_size(data->dtype);
-    int64_t word = word_bytes(bytes, data->data, picking.output->data);
-    iv_cuda_work work = {0};
-    iv_cuda_gather parameters = {
-        .words = iv_tensor_elements(picking.output) * (int64_t)iv_dtype_size(data->dtype) / word,
-        .count = iv_tensor_elements(picking.picks),
-        .extent = data->dims[axis],
-        .block = bytes / word,
-        .indices = picking.picks->data,
-        .wide = picking.picks->dtype == IV_S64,
-        .fault = iv_cuda_work_fault(&work, call),
-        .in = data->data,
-        .out = picking.output->data,
-    };
-    work.parameters = &parameters;
-    work.parameter_bytes = sizeof parameters;
-    name_ranges(&work, &picking);
     iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather",
-                                           word_suffix(word), parameters.words);
+                                           word_suffix(word), parameters.elements);
     give_back(&picking);
     return status;
 }
