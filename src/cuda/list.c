@@ -1,17 +1,10 @@
 #include "cuda/list.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define FAMILY_TABLE(name) iv_cuda_kernels_##name,
 static const iv_kernel *const families[] = {IV_CUDA_FAMILIES(FAMILY_TABLE) NULL};
 #undef FAMILY_TABLE
-
-static bool is_for(const iv_kernel *kernel, const iv_op *op) {
-    return strcmp(kernel->op, IV_ANY_OP) == 0 ||
-           (strcmp(kernel->op, op->name) == 0 &&
-            strcmp(kernel->domain != NULL ? kernel->domain : "", op->domain) == 0);
-}
 
 /* What a device never holds: text, sequences, values that may be nothing. */
 static bool fits_device(const iv_fact *fact, const char *what, int index, char *why) {
@@ -35,11 +28,12 @@ static bool all_fit_device(const iv_kernel_query *query, char *why) {
     return fit;
 }
 
+static int equally(const iv_kernel *family, const iv_node *node) {
+    return 1;
+}
+
 iv_status iv_cuda_find_op(const iv_kernel_query *query, const iv_kernel **kernel, char *why, iv_error *error) {
     const iv_op *op = query->node->op;
-    bool exhausted = false;
-    iv_kernel_query asked = *query;
-    asked.exhausted = &exhausted;
     *kernel = NULL;
     if ((op->flags & IV_OP_CONTROL) != 0) {
         snprintf(why, IV_WHY_BYTES, "%s decides on the CPU which graphs run; their nodes are placed one by one",
@@ -49,23 +43,5 @@ iv_status iv_cuda_find_op(const iv_kernel_query *query, const iv_kernel **kernel
     if (!all_fit_device(query, why))
         return IV_OK;
     snprintf(why, IV_WHY_BYTES, "%s has no GPU kernel", op->name);
-    for (size_t f = 0; families[f] != NULL; f++) {
-        for (const iv_kernel *candidate = families[f]; candidate->op != NULL; candidate++) {
-            char reason[IV_WHY_BYTES] = "";
-            if (!is_for(candidate, op))
-                continue;
-            if (candidate->supports(&asked, reason)) {
-                *kernel = candidate;
-                return IV_OK;
-            }
-            if (exhausted)
-                return iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
-                               "out of memory while the GPU kernel of node %s (%s) was chosen",
-                               query->node->name, op->name);
-            /* The last reason tells most: what takes any operator comes last. */
-            if (reason[0] != '\0')
-                memcpy(why, reason, IV_WHY_BYTES);
-        }
-    }
-    return IV_OK;
+    return iv_kernel_choose(families, query, equally, "GPU", kernel, why, error);
 }

@@ -37,6 +37,16 @@ typedef struct iv_kernel {
     iv_status (*launch)(iv_call *call);
 } iv_kernel;
 
+/** The first kernel of `families` (tables; NULL ends the list) that takes the node, or NULL. Then `why` becomes the reason of the
+ * family to which `weigh` gives most for the node, the last one among equals, since what takes any operator comes last; it stays
+ * where all weigh 0 or say nothing. `whose` is what kind of kernel is chosen, for errors. Errors: OUT_OF_MEMORY. */
+iv_status iv_kernel_choose(const iv_kernel *const *families, const iv_kernel_query *query,
+                           int (*weigh)(const iv_kernel *family, const iv_node *node), const char *whose,
+                           const iv_kernel **kernel, char *why, iv_error *error);
+
+/** Whether a kernel is for an operator by its name. */
+bool iv_kernel_is_named(const iv_kernel *kernel, const iv_op *op);
+
 /** The CPU backend's kernel for a node. *kernel is NULL where reference evaluation runs it: `why` (IV_WHY_BYTES) then says why, in
  * words for the user. Errors: OUT_OF_MEMORY. */
 iv_status iv_cpu_find_kernel(const iv_kernel_query *query, const iv_kernel **kernel, char *why,
