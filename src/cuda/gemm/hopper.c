@@ -18,7 +18,8 @@ typedef struct shape {
     const char *module, *kernel; /* the kernels' names begin so */
     int rows, n, stages, cluster;
     bool turned; /* B's columns are the kernel's rows, for products of few rows */
-    int boxes;   /* tiles of 64 k in a stage of a skinny kernel, which takes matrices along k alone; 0: by wgmma */
+    bool b_along; /* the kernel's B must lie along k; where there are `boxes`, its A too */
+    int boxes;   /* tiles of 64 k in a stage of a skinny kernel; 0: by wgmma */
     int threads;
     double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
     double around; /* … and the product before and behind its k */
@@ -27,24 +28,28 @@ typedef struct shape {
 /* Steps as measured with all multiprocessors at work, at the clock that their power leaves them. The fetching warp takes a whole
  * warpgroup where it gives registers away. */
 static const shape shapes[] = {
-    {"gemm16_128x256", "gemm16_128x256", 128, 256, 4, 2, false, 0, 384, 0.80, 4.0},
-    {"gemm16_128x224", "gemm16_128x224", 128, 224, 4, 1, false, 0, 384, 0.71, 4.0},
-    {"gemm16_128x192", "gemm16_128x192", 128, 192, 4, 1, false, 0, 384, 0.63, 4.0},
-    {"gemm16_128x128", "gemm16_128x128", 128, 128, 6, 1, false, 0, 384, 0.45, 4.0},
-    {"gemm16_128x64", "gemm16_128x64", 128, 64, 8, 1, false, 0, 384, 0.33, 3.0},
-    {"gemm16_64x64", "gemm16_64x64", 64, 64, 12, 1, true, 0, 160, 0.23, 2.0},
-    {"gemm16_64x32", "gemm16_64x32", 64, 32, 14, 1, true, 0, 160, 0.19, 2.0},
-    {"gemm16_64x16", "gemm16_64x16", 64, 16, 18, 1, true, 0, 160, 0.18, 2.0},
-    {"gemm16_64x8", "gemm16_64x8", 64, 8, 20, 1, true, 0, 160, 0.17, 2.0},
-    {"gemm16_skinny", "gemm16_skinny_16x8", 16, 8, 9, 1, true, 8, 64, 0.10, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_32x8", 32, 8, 11, 1, true, 4, 96, 0.11, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_64x8", 64, 8, 6, 1, true, 4, 160, 0.13, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_16x16", 16, 16, 13, 1, true, 4, 96, 0.11, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_32x16", 32, 16, 9, 1, true, 4, 160, 0.12, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_64x16", 64, 16, 10, 1, true, 2, 160, 0.14, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_16x32", 16, 32, 18, 1, true, 2, 160, 0.14, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_32x32", 32, 32, 13, 1, true, 2, 160, 0.15, 1.5},
-    {"gemm16_skinny", "gemm16_skinny_64x32", 64, 32, 8, 1, true, 2, 288, 0.18, 1.5},
+    {"gemm16_128x256", "gemm16_128x256", 128, 256, 4, 2, false, false, 0, 384, 0.80, 4.0},
+    {"gemm16_128x224", "gemm16_128x224", 128, 224, 4, 1, false, false, 0, 384, 0.71, 4.0},
+    {"gemm16_128x192", "gemm16_128x192", 128, 192, 4, 1, false, false, 0, 384, 0.63, 4.0},
+    {"gemm16_128x128", "gemm16_128x128", 128, 128, 6, 1, false, false, 0, 384, 0.45, 4.0},
+    {"gemm16_128x64", "gemm16_128x64", 128, 64, 8, 1, false, false, 0, 384, 0.33, 3.0},
+    {"gemm16_64x64", "gemm16_64x64", 64, 64, 12, 1, true, true, 0, 160, 0.23, 2.0},
+    {"gemm16_64x32", "gemm16_64x32", 64, 32, 14, 1, true, true, 0, 160, 0.19, 2.0},
+    {"gemm16_64x16", "gemm16_64x16", 64, 16, 18, 1, true, true, 0, 160, 0.18, 2.0},
+    {"gemm16_64x8", "gemm16_64x8", 64, 8, 20, 1, true, true, 0, 160, 0.17, 2.0},
+    {"gemm16_64x32", "gemm16_64x32", 64, 32, 14, 1, false, true, 0, 160, 0.19, 2.0},
+    {"gemm16_64x64", "gemm16_64x64", 64, 64, 12, 1, false, true, 0, 160, 0.22, 2.0},
+    {"gemm16_64x128", "gemm16_64x128", 64, 128, 8, 1, false, true, 0, 160, 0.30, 2.0},
+    {"gemm16_64x256", "gemm16_64x256", 64, 256, 5, 1, false, true, 0, 160, 0.50, 3.0},
+    {"gemm16_skinny", "gemm16_skinny_16x8", 16, 8, 9, 1, true, true, 8, 64, 0.10, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x8", 32, 8, 11, 1, true, true, 4, 96, 0.11, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x8", 64, 8, 6, 1, true, true, 4, 160, 0.13, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_16x16", 16, 16, 13, 1, true, true, 4, 96, 0.11, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x16", 32, 16, 9, 1, true, true, 4, 160, 0.12, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x16", 64, 16, 10, 1, true, true, 2, 160, 0.14, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_16x32", 16, 32, 18, 1, true, true, 2, 160, 0.14, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_32x32", 32, 32, 13, 1, true, true, 2, 160, 0.15, 1.5},
+    {"gemm16_skinny", "gemm16_skinny_64x32", 64, 32, 8, 1, true, true, 2, 288, 0.18, 1.5},
 };
 
 static int64_t divide_up(int64_t value, int64_t divisor) {
@@ -95,10 +100,10 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
     if (a == NEITHER || b == NEITHER)
         return refuse(why, a == NEITHER ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
                                         : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
-    if (shape->turned && a != ALONG)
-        return refuse(why, "A's rows must lie along k");
-    if (shape->boxes > 0 && b != ALONG)
-        return refuse(why, "B's columns must lie along k");
+    bool a_must = shape->b_along && (shape->turned || shape->boxes > 0);
+    bool b_must = shape->b_along && (!shape->turned || shape->boxes > 0);
+    if ((a_must && a != ALONG) || (b_must && b != ALONG))
+        return refuse(why, a_must && a != ALONG ? "A's rows must lie along k" : "B's columns must lie along k");
     return true;
 }
 
@@ -135,7 +140,7 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
     for (int i = 0; i < 8 && status == IV_OK; i++) {
         int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
         char name[64];
-        if ((shape->turned && b_across) || (shape->boxes > 0 && a_across))
+        if ((shape->b_along && b_across) || (shape->boxes > 0 && a_across))
             continue;
         snprintf(name, sizeof name, "iv_%s_%s_%s_%s", shape->kernel, is_f16 ? "f16" : "bf16", a_across ? "across" : "along",
                  b_across ? "across" : "along");
@@ -278,14 +283,18 @@ const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(6, "turned-64x32"),
     SCHEDULE(7, "turned-64x16"),
     SCHEDULE(8, "turned-64x8"),
-    SCHEDULE(9, "skinny-16x8"),
-    SCHEDULE(10, "skinny-32x8"),
-    SCHEDULE(11, "skinny-64x8"),
-    SCHEDULE(12, "skinny-16x16"),
-    SCHEDULE(13, "skinny-32x16"),
-    SCHEDULE(14, "skinny-64x16"),
-    SCHEDULE(15, "skinny-16x32"),
-    SCHEDULE(16, "skinny-32x32"),
-    SCHEDULE(17, "skinny-64x32"),
+    SCHEDULE(9, "tile-64x32"),
+    SCHEDULE(10, "tile-64x64"),
+    SCHEDULE(11, "tile-64x128"),
+    SCHEDULE(12, "tile-64x256"),
+    SCHEDULE(13, "skinny-16x8"),
+    SCHEDULE(14, "skinny-32x8"),
+    SCHEDULE(15, "skinny-64x8"),
+    SCHEDULE(16, "skinny-16x16"),
+    SCHEDULE(17, "skinny-32x16"),
+    SCHEDULE(18, "skinny-64x16"),
+    SCHEDULE(19, "skinny-16x32"),
+    SCHEDULE(20, "skinny-32x32"),
+    SCHEDULE(21, "skinny-64x32"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");
