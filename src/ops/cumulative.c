@@ -9,6 +9,7 @@
 #include "base/allocation.h"
 #include "ops/convert_loops.h"
 #include "ops/list.h"
+#include "ops/moving.h"
 #include "ops/rows.h"
 
 static iv_status prepare_cumulative(iv_node *node, iv_error *error) {
@@ -65,15 +66,21 @@ static void run_row(iv_dtype computed, void *values, int64_t count,
         (product ? product_u64 : sum_u64)(values, count, params, product);
 }
 
+iv_status iv_cumulative_inner(const iv_call *call, uint32_t *inner) {
+    const iv_tensor *place = iv_call_input(call, 1);
+    int64_t given;
+    int axis;
+    iv_convert_row(IV_S64, &given, place->dtype, place->data, 0, 1);
+    IV_TRY(iv_move_axis(call, given, iv_call_input(call, 0)->rank, &axis));
+    *inner = UINT32_C(1) << axis;
+    return IV_OK;
+}
+
 static iv_status eval_cumulative(iv_call *call) {
-    const iv_tensor *input = iv_call_input(call, 0), *place = iv_call_input(call, 1);
-    int64_t axis;
-    iv_convert_row(IV_S64, &axis, place->dtype, place->data, 0, 1);
-    if (axis < -input->rank || axis >= input->rank)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %lld is outside [-%d, %d)", (long long)axis,
-                            input->rank, input->rank);
-    uint32_t inner = UINT32_C(1) << (axis < 0 ? axis + input->rank : axis);
+    const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *output;
+    uint32_t inner;
+    IV_TRY(iv_cumulative_inner(call, &inner));
     IV_TRY(iv_call_output(call, 0, &output));
     iv_rows from, to;
     iv_rows_start(&from, input, inner);

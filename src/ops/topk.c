@@ -129,26 +129,36 @@ static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int
     return IV_OK;
 }
 
-static iv_status eval_topk(iv_call *call) {
+iv_status iv_topk_outputs(iv_call *call, int *axis, int64_t *k, iv_tensor **values,
+                          iv_tensor **indices) {
     const iv_topk_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
-    int64_t k = params->k, dims[IV_MAX_RANK];
-    int axis, count = 1;
-    IV_TRY(iv_move_axis(call, params->axis, input->rank, &axis));
+    int64_t dims[IV_MAX_RANK];
+    int count = 1;
+    *k = params->k;
+    IV_TRY(iv_move_axis(call, params->axis, input->rank, axis));
     if (!params->has_k)
-        IV_TRY(iv_move_integers(call, 1, 1, &k, &count));
-    if (count != 1 || k < 0 || k > input->dims[axis])
+        IV_TRY(iv_move_integers(call, 1, 1, k, &count));
+    if (count != 1 || *k < 0 || *k > input->dims[*axis])
         return iv_call_fail(call, IV_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
-                            (long long)k, axis, (long long)input->dims[axis]);
+                            (long long)*k, *axis, (long long)input->dims[*axis]);
     memcpy(dims, input->dims, sizeof dims);
-    dims[axis] = k;
-    iv_tensor *values, *indices = NULL;
-    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, &values));
-    if (call->output_count > 1)
-        IV_TRY(iv_call_output_shape(call, 1, IV_S64, input->rank, dims, &indices));
+    dims[*axis] = *k;
+    *indices = NULL;
+    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, values));
+    return call->output_count > 1
+               ? iv_call_output_shape(call, 1, IV_S64, input->rank, dims, indices)
+               : IV_OK;
+}
+
+static iv_status eval_topk(iv_call *call) {
+    iv_tensor *values, *indices;
+    int64_t k;
+    int axis;
+    IV_TRY(iv_topk_outputs(call, &axis, &k, &values, &indices));
     if (iv_tensor_elements(values) == 0)
         return IV_OK;
-    return topk_lines(call, input, axis, k, values, indices);
+    return topk_lines(call, iv_call_input(call, 0), axis, k, values, indices);
 }
 
 const iv_op iv_ops_topk[] = {

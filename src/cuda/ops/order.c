@@ -5,7 +5,6 @@
 #include "cuda/list.h"
 #include "cuda/ops/elements.h"
 #include "cuda/ops/rows.h"
-#include "ops/convert_loops.h"
 #include "ops/moving.h"
 #include "ops/ordering.h"
 #include "ops/softmax.h"
@@ -64,17 +63,15 @@ static iv_status launch_hardmax(iv_call *call) {
 
 static iv_status launch_cumulative(iv_call *call) {
     const iv_cumulative_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0), *place = iv_call_input(call, 1);
-    int64_t given;
-    int axis;
-    iv_convert_row(IV_S64, &given, place->dtype, place->data, 0, 1);
-    IV_TRY(iv_move_axis(call, given, input->rank, &axis));
+    const iv_tensor *input = iv_call_input(call, 0);
     iv_tensor *output;
+    uint32_t inner;
+    IV_TRY(iv_cumulative_inner(call, &inner));
     IV_TRY(iv_call_output(call, 0, &output));
     iv_cuda_cumulative parameters = {.exclusive = params->exclusive,
                                      .reverse = params->reverse,
                                      .product = strcmp(call->node->op->name, "CumProd") == 0};
-    iv_cuda_rows_fill(&parameters.rows, input->rank, input->dims, UINT32_C(1) << axis,
+    iv_cuda_rows_fill(&parameters.rows, input->rank, input->dims, inner,
                       (const iv_tensor *[]){output, input, NULL, NULL});
     if (parameters.rows.length == 0)
         return IV_OK;
@@ -92,20 +89,10 @@ static iv_status launch_cumulative(iv_call *call) {
 static iv_status launch_topk(iv_call *call) {
     const iv_topk_params *params = call->node->params;
     const iv_tensor *input = iv_call_input(call, 0);
-    int64_t k = params->k, dims[IV_MAX_RANK];
-    int axis, count = 1;
-    IV_TRY(iv_move_axis(call, params->axis, input->rank, &axis));
-    if (!params->has_k)
-        IV_TRY(iv_move_integers(call, 1, 1, &k, &count));
-    if (count != 1 || k < 0 || k > input->dims[axis])
-        return iv_call_fail(call, IV_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
-                            (long long)k, axis, (long long)input->dims[axis]);
-    memcpy(dims, input->dims, sizeof dims);
-    dims[axis] = k;
-    iv_tensor *values, *indices = NULL;
-    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, &values));
-    if (call->output_count > 1)
-        IV_TRY(iv_call_output_shape(call, 1, IV_S64, input->rank, dims, &indices));
+    iv_tensor *values, *indices;
+    int64_t k;
+    int axis;
+    IV_TRY(iv_topk_outputs(call, &axis, &k, &values, &indices));
     if (iv_tensor_elements(values) == 0)
         return IV_OK;
     iv_cuda_topk parameters = {
