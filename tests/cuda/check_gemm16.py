@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """16-bit products on a GPU: their bits against the CPU's, and that no row knows of its batch.
 
-    python check_gemm16.py --library libinvar.so [--only bits|invariance] [--outputs N] [--products P] [--seconds S]
+    python check_gemm16.py --library libinvar.so [--only bits|order|invariance] [--outputs N] [--products P] [--seconds S]
 
 bits: random products (gemm16_cases.py) by every schedule that can run them, compared with the CPU
 engine byte by byte, together with the memory around C, until N elements of P products have been
 compared. NaNs too must be the same. `--case SEED` repeats one.
+order: products that read what those just before them wrote, with no pause between (gemm16_order.py).
 invariance: the sweeps of gemm16_invariance.py by every schedule, and by products with two planted
 mistakes, in which they must find differences.
 
@@ -27,6 +28,7 @@ import invar_gemm  # noqa: E402
 
 import gemm16_cases  # noqa: E402
 import gemm16_invariance as invariance  # noqa: E402
+import gemm16_order  # noqa: E402
 
 
 def say(text):
@@ -180,11 +182,27 @@ def check_invariance(engine, device):
     return fine
 
 
+def check_order(engine, device):
+    cpu, fine = invar_gemm.Engine("cpu"), True
+    sizes, sequences, steps = ((64, 128, 256, 512, 520, 1024), 8, 40) if device == "cuda" else (
+        (32, 33), 2, 10)
+    for size in sizes:
+        differing, compared = 0, 0
+        for seed in range(sequences):
+            dtype = (torch.bfloat16, torch.float16)[seed % 2]
+            each = gemm16_order.check_order(engine, cpu, device, dtype, size, steps, seed)
+            differing, compared = differing + each[0], compared + each[1]
+        say(f"order: {sequences} sequences of {steps} products of {size} x {size}: {compared} compared, "
+            f"{differing} differ")
+        fine &= differing == 0
+    return fine
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True)
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--only", choices=["bits", "invariance"])
+    parser.add_argument("--only", choices=["bits", "order", "invariance"])
     parser.add_argument("--outputs", type=lambda text: int(float(text)), default=10 ** 9,
                         help="elements to compare, each with each schedule")
     parser.add_argument("--products", type=int, default=1500, help="that they are elements of")
@@ -198,9 +216,11 @@ def main():
     say(f"# {torch.cuda.get_device_name(0) if arguments.device == 'cuda' else 'CPU'}, Invar "
         f"{invar_gemm.version()}, schedules {', '.join(engine.schedules)}")
     start, fine = time.monotonic(), True
-    if arguments.only != "invariance":
+    if arguments.only in (None, "bits"):
         fine &= check_bits(engine, arguments)
-    if arguments.only != "bits" and arguments.case is None:
+    if arguments.only in (None, "order") and arguments.case is None:
+        fine &= check_order(engine, arguments.device)
+    if arguments.only in (None, "invariance") and arguments.case is None:
         fine &= check_invariance(engine, arguments.device)
     say(f"# {time.monotonic() - start:.0f} s: {'all the same' if fine else 'FAILED'}")
     return 0 if fine else 1
