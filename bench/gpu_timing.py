@@ -35,6 +35,7 @@ class Side:
         self.launches = launches  # and with them the buffers that the graph writes to
         microseconds = max(microseconds, LEAST_MICROSECONDS)
         self.count = max(len(launches), math.ceil(GRAPH_MICROSECONDS / microseconds))
+        self.expected = 1e-6 * self.count * microseconds  # seconds of a replay
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             for launch in launches:  # compiles, chooses, sizes workspaces
@@ -55,9 +56,8 @@ class Side:
 
     def time(self, seconds):
         """Microseconds a launch, one figure for each replay, for about `seconds` seconds after one that does not count."""
-        expected = max(getattr(self, "last", 0.0), 1e-6 * GRAPH_MICROSECONDS)
         events = [torch.cuda.Event(enable_timing=True)
-                  for _ in range(2 + max(1, round(seconds / expected)))]
+                  for _ in range(1 + max(1, round(seconds / self.expected)))]
         self.replay()
         for event in events[:-1]:
             event.record()
@@ -66,7 +66,7 @@ class Side:
         torch.cuda.synchronize()
         times = [1e3 * start.elapsed_time(end) / self.count
                  for start, end in zip(events, events[1:])]
-        self.last = 1e-6 * self.count * statistics.median(times)
+        self.expected = 1e-6 * self.count * statistics.median(times)
         return times
 
 

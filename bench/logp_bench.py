@@ -96,9 +96,10 @@ class Bench:
         for side, function in sides.items():
             function()  # compiles, and makes what stays
             memory[side], results[side] = peak(function)
+        limit = products / self.ceilings.rate * 1e3
         # Launches take many milliseconds: graphs would only keep their memory.
         timings = gpu_timing.alternate(
-            [gpu_timing.Side([lambda stream, run=function: run()], 1e6, eager=True)
+            [gpu_timing.Side([lambda stream, run=function: run()], 1e3 * limit, eager=True)
              for function in sides.values()], self.seconds)
         times = {side: timing.median() / 1e3 for side, timing in zip(sides, timings)}
         ours, *peers = sides
@@ -106,7 +107,6 @@ class Bench:
         least = min(memory[each] for each in peers)
         far = distance_of(results[ours], results["torch"])
         is_wrong = not far < 2e-2
-        limit = products / self.ceilings.rate * 1e3
         self.report.line(
             f"bench {name} invar={times[ours]:.4g} peer={times[peer]:.4g} unit=ms "
             f"ratio={times[peer] / times[ours]:.3f} "
