@@ -160,6 +160,12 @@ static pair make_pair(setting *setting, iv_dtype dtype, int64_t rows, int64_t co
         matrix.column_stride *= -1;
         matrix.batch_stride *= -1;
     }
+    if (rows == 1)
+        matrix.row_stride = INT64_MAX / 7;
+    if (columns == 1)
+        matrix.column_stride = INT64_MIN / 5;
+    if (batches == 1)
+        matrix.batch_stride = INT64_MAX / 3;
     pair made = {.host = matrix, .device = matrix, .bytes = (size_t)span * iv_dtype_size(dtype)};
     made.storage = malloc(made.bytes);
     assert_non_null(made.storage);

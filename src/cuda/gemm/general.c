@@ -65,6 +65,20 @@ static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const 
     return 4 + (double)divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
+/* Strides of extents of one may be anything, and kernels compute addresses before they know whether they need them. */
+static void drop_idle_strides(iv_gemm16 *p) {
+    iv_gemm16_operand *operands[] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        int64_t lines = i == 0 ? p->m : p->gate != IV_GATE_NONE ? 2 * p->n : p->n;
+        operands[i]->line_stride *= lines > 1;
+        operands[i]->k_stride *= p->k > 1;
+        operands[i]->batch_stride *= p->batches > 1;
+    }
+    p->c.row_stride *= p->m > 1;
+    p->c.column_stride *= p->n > 1;
+    p->c.batch_stride *= p->batches > 1;
+}
+
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
                         const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
     const general_state *loaded = state;
@@ -76,6 +90,7 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     };
     iv_gemm16 *product = &parameters.product;
     iv_gemm16_describe(plan, product);
+    drop_idle_strides(product);
     /* No more than C has elements, which are all in memory. */
     parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
     parameters.a_width = iv_gemm16_width(product, &product->a);

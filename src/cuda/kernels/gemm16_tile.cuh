@@ -1,7 +1,7 @@
 /* Products of f16 and bf16 matrices of any strides, alignments and extents, a tile of C for each block.
  *
- * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, and BLOCKS (of a multiprocessor). Each
- * has a kernel for each dtype and for each way in which the two operands lie in memory.
+ * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, and BLOCKS of a
+ * multiprocessor. Each has a kernel for each dtype and for each way in which the two operands lie in memory.
  *
  * Operands go through registers to shared memory, one step of KSTEP ahead, in pieces of 8 elements that lie side by side
  * in memory if there is such a direction: along k, or across k, from line to line. (A line is a row of A or a column of B.)
@@ -71,7 +71,7 @@ IV_CUDA_FUNCTION tile_place find_tile(const iv_gemm16_general *p, int64_t index)
 
 /* A thread's pieces of an operand: the same lines in every step. */
 typedef struct reader {
-    const uint16_t *at[MOST_OWN]; /* in the first step; where there are no lines, of the operand's first line */
+    const uint16_t *at[MOST_OWN]; /* in the first step; where there are no lines, of the operand's first ones */
     int lines[MOST_OWN];          /* how many there are: 0 or 1 along k, 0 to 8 across */
 } reader;
 
@@ -92,9 +92,8 @@ IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const til
         const int piece = (int)threadIdx.x + i * THREADS;
         const int64_t row = tile->row + piece_line(piece, along, TILE_M), left = p->product.k > 0 ? p->product.m - row : 0;
         made.lines[i] = left <= 0 ? 0 : along ? 1 : left > 8 ? 8 : (int)left;
-        made.at[i] = a->data + (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride +
-                                               piece_k(piece, along, TILE_M) * a->k_stride
-                                         : 0);
+        made.at[i] = a->data + (p->product.k > 0 ? piece_k(piece, along, TILE_M) * a->k_stride : 0) +
+                     (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
     }
     return made;
 }
@@ -108,9 +107,8 @@ IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const til
         int64_t left, column = iv_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
         const bool inside = line % 8 < left && p->product.k > 0;
         made.lines[i] = !inside ? 0 : along ? 1 : (int)left;
-        made.at[i] = b->data + (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride +
-                                             piece_k(piece, along, TILE_N) * b->k_stride
-                                       : 0);
+        made.at[i] = b->data + (p->product.k > 0 ? piece_k(piece, along, TILE_N) * b->k_stride : 0) +
+                     (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride : 0);
     }
     return made;
 }
@@ -256,12 +254,13 @@ IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_gemm16_eight *
         : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                           \
         : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
 
-/* Where thread `lane` of a warp begins to fetch its rows of 16 x 16 matrices: of A in the order rows 0 and k 0, rows 8, k 8,
- * both; of B for two tiles, k 0 and k 8 of each. Others are found by flipping bits, which addresses need no more registers for. */
+/* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in the
+ * order in which a multiplication wants them, lines and k by turns. */
 IV_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
     return along ? along_place(line + line_eight * 8 + row, k_eight) : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
 }
-/* … those `lines` lines (a power of two, or a sum of such as are not in the first line's number) and `k` further. */
+/* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the first place's, so
+ * that flipping them adds them, whatever the spreading over the banks has flipped below: no address needs a register. */
 IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) {
     return along ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
 }
@@ -296,7 +295,10 @@ IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) 
 #else
 /* An element of a tile in shared memory. */
 IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, int k, bool along, int tile) {
-    return ((const uint16_t *)(const void *)&tile_data[place(line, k, along, tile)])[along ? k % 8 : line % 8];
+    const iv_gemm16_eight *eight = &tile_data[place(line, k, along, tile)];
+    const int i = along ? k % 8 : line % 8;
+    const uint32_t word = i < 2 ? eight->x : i < 4 ? eight->y : i < 6 ? eight->z : eight->w;
+    return (uint16_t)(word >> i % 2 * 16);
 }
 
 #define COMPUTE(suffix, type, a_along, b_along)                                                                        \
