@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compare Invar's bf16 products with cuBLAS (through PyTorch) and a plain persistent product in Triton, on a GPU.
+"""Compare Invar's bf16 products with cuBLAS (through PyTorch) and a plain Triton kernel, on a GPU.
 
     python gemm16_bench.py --library libinvar.so [--only REGEX] [--quick] [--schedule NAME] [--write FILE]
 

@@ -55,7 +55,8 @@ class Side:
             self.replay = graph.replay
 
     def time(self, seconds):
-        """Microseconds a launch, one figure for each replay, for about `seconds` seconds after one that does not count."""
+        """Microseconds a launch, one figure for each replay, for about `seconds` seconds after a
+        replay that does not count."""
         events = [torch.cuda.Event(enable_timing=True)
                   for _ in range(1 + max(1, round(seconds / self.expected)))]
         self.replay()
@@ -103,7 +104,8 @@ def alternate(sides, seconds, rounds=ROUNDS):
 
 
 class Ceilings:
-    """What this GPU gives: bytes a second to a kernel that only reads, and bf16 operations a second in a product of normal data."""
+    """What this GPU gives: bytes a second to a kernel that only reads, and bf16 operations a second
+    in a product of normal data."""
 
     def __init__(self, report, seconds=0.5, size=8192):
         self.bandwidth = self.measure_reads(report, seconds)

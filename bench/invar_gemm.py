@@ -22,7 +22,7 @@ DTYPES = {torch.float16: DTYPE_NUMBERS["f16"], torch.bfloat16: DTYPE_NUMBERS["bf
 
 
 def describe(tensor):
-    """The fields of an iv_matrix for a tensor of two dimensions, or three, of which the first is the batch."""
+    """The fields of an iv_matrix of a tensor with two dimensions, or three for a batch."""
     rows, columns = tensor.shape[-2:]
     return (DTYPES[tensor.dtype], tensor.data_ptr(), rows, columns, *tensor.stride()[-2:],
             tensor.stride(0) if tensor.dim() == 3 else 0)

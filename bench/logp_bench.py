@@ -7,9 +7,9 @@
     logp/train/MxKxV  the same with the gradients of hidden states and weight, by autograd
 
 The peer is cuBLAS and then whichever is faster: one kernel that reads the logits once (Triton's
-`fused` column; without gradients), or PyTorch's log_softmax in f32 and gather (`torch`). Columns of memory are
-what is allocated at most beside the operands, in MB: Invar's, the peer's of least memory. Times are medians in
-milliseconds. Exit status 1 when a result is wrong.
+`fused` column; without gradients), or PyTorch's log_softmax in f32 and gather (`torch`). `mb` is what
+is allocated at most beside the operands: by Invar, and by the peer that takes least. Times are
+medians in milliseconds. Exit status 1 when a result is wrong.
 """
 
 import argparse
@@ -91,7 +91,8 @@ class Bench:
         self.wrong = []
 
     def run(self, name, sides, products):
-        """`sides`: {name: function}, of which the first is Invar's; `products` is the work of all that must be multiplied."""
+        """`sides`: {name: function}, of which the first is Invar's; `products`: operations of all
+        that must be multiplied."""
         memory, results = {}, {}
         for side, function in sides.items():
             function()  # compiles, and makes what stays
@@ -126,6 +127,18 @@ def distance_of(ours, peer):
     return max(map(distance, ours, peer))
 
 
+def run_case(bench, case, wanted):
+    for name in wanted:
+        if "train" in name:
+            # Two products more; Invar's backward pass computes the logits again besides.
+            bench.run(name, {"ours": lambda: case.training(case.ours),
+                             "torch": lambda: case.training(case.plain)}, 3 * case.work)
+        else:
+            bench.run(name, {"ours": lambda: case.inference(case.ours),
+                             "torch": lambda: case.inference(case.plain),
+                             "fused": lambda: case.inference(case.fused)}, case.work)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True)
@@ -141,18 +154,7 @@ def main():
                   if not arguments.only or re.search(arguments.only, name)]
         if not wanted:
             continue
-        case = Case(*shape)
-        if f"logp/{extents}" in wanted:
-            bench.run(f"logp/{extents}",
-                      {"ours": lambda: case.inference(case.ours),
-                       "torch": lambda: case.inference(case.plain),
-                       "fused": lambda: case.inference(case.fused)}, case.work)
-        if f"logp/train/{extents}" in wanted:
-            # The backward pass needs two products more; Invar's computes the logits a second time besides.
-            bench.run(f"logp/train/{extents}",
-                      {"ours": lambda: case.training(case.ours),
-                       "torch": lambda: case.training(case.plain)}, 3 * case.work)
-        del case
+        run_case(bench, Case(*shape), wanted)
     bench.report.line(f"# {bench.report.elapsed():.0f} s"
                       + (f"; WRONG: {' '.join(bench.wrong)}" if bench.wrong else ""))
     return 1 if bench.wrong else 0

@@ -65,7 +65,8 @@ def read(data, out, count, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr, AT_ONCE:
 
 
 def read_all(data, out):
-    """Reads an int32 tensor of fewer than 2^31 elements once: what memory can give to a kernel. `out` has one element a program."""
+    """Reads an int32 tensor of fewer than 2^31 elements once: what memory can give to a kernel.
+    `out` has an element for each program."""
     read[(out.numel(),)](data, out, data.numel(), PROGRAMS=out.numel(), BLOCK=2048, AT_ONCE=4,
                          num_warps=8)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """16-bit products on a GPU: their bits against the CPU's, and that no row knows of its batch.
 
-    python check_gemm16.py --library libinvar.so [--only bits|order|invariance] [--outputs N] [--products P] [--seconds S]
+    python check_gemm16.py --library libinvar.so [--only bits|order|invariance]
+                           [--outputs N] [--products P] [--seconds S]
 
 bits: random products (gemm16_cases.py) by every schedule that can run them, compared with the CPU
 engine byte by byte, together with the memory around C, until N elements of P products have been

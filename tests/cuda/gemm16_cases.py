@@ -1,4 +1,4 @@
-"""Random 16-bit products for check_gemm16.py: shapes, places in memory, data and epilogues, all from one seed."""
+"""Random 16-bit products for check_gemm16.py: shape, places in memory, data, epilogue, all from a seed."""
 
 import math
 import random
@@ -11,7 +11,7 @@ INTEGERS = {torch.float16: torch.int16, torch.bfloat16: torch.int16, torch.float
 
 
 class Place:
-    """Where a batch of matrices lies in a block of memory: `offset` is that of element (0, 0, 0), in elements."""
+    """Where a batch of matrices lies in a block of memory. `offset` is that of element (0, 0, 0)."""
 
     def __init__(self, dtype, extents, strides, before, behind):
         """`extents` and `strides` are of batch, row, column; strides may be negative, or zero."""
@@ -207,8 +207,8 @@ def draw_lengths(draw, rows):
 
 
 class Case:
-    """One product: blocks of memory on a device and the same on the CPU, places in them, and options. A seed gives other data on
-    another device."""
+    """One product: blocks of memory on a device and the same on the CPU, places in them, and options.
+    A seed gives other data on another device."""
 
     def __init__(self, seed, device="cpu", most_outputs=4_000_000, most_work=3_000_000_000):
         self.seed = seed
@@ -253,7 +253,8 @@ class Case:
         self.kinds = kinds
 
     def add(self, draw, generator, name, dtype, extents, kind):
-        """An operand with data of a kind; with None it has none yet. NaN lies around what is read, noise around what is written."""
+        """An operand with data of a kind; with None it has none yet. NaN lies around what is read,
+        noise around what is written."""
         place = draw_place(draw, dtype, extents, is_written=name == "c")
         block = place.block(None if name == "c" else -1, generator)
         if kind:

@@ -65,7 +65,7 @@ class SplitForward(Forward):
 
 
 class Rows:
-    """Rows, a weight, and each row's result alone. Twice in a row, so that every cut from any row on is a view."""
+    """Rows, a weight, and each row's result alone; twice, so that every cut from any row on is a view."""
 
     def __init__(self, forward, dtype, count, k, n, seed=1):
         generator = torch.Generator(forward.device).manual_seed(seed)
@@ -135,7 +135,7 @@ def sweep_padding(count, forward, rows):
 
 
 def odd_view(tensor, offset, step, gap):
-    """The same elements in a view: `step` apart, lines `gap` further apart than needed, `offset` elements into memory of NaN."""
+    """The same elements in a view into NaN: `offset` elements in, `step` apart, with a `gap` between lines."""
     lines, length = tensor.shape
     line = length * step + gap
     block = torch.full((offset + lines * line,), float("nan"), dtype=tensor.dtype,
@@ -231,7 +231,8 @@ def sweep_splits(count, gradient, samples):
 
 
 def sweep_sample_padding(count, gradient, samples):
-    """Samples with zeros behind them, to 16 rows or to the longest one's, with a row map and without; rounded to 16 bits; long samples in parts."""
+    """Samples with zeros behind them, to 16 rows or to the longest one's, with a row map and without;
+    rounded to 16 bits; long samples in parts."""
     longest = -(-max(samples.lengths) // 16) * 16
     for height in (lambda rows: -(-rows // 16) * 16, lambda rows: longest):
         parts = [[torch.nn.functional.pad(operand[start:start + rows], (0, 0, 0, height(rows) - rows))

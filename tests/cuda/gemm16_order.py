@@ -1,8 +1,8 @@
 """What check_gemm16.py asks of products that follow each other: that each sees what those before it wrote.
 
 Kernels may begin before the one ahead has ended, and must then wait before they read what it writes,
-or write what it reads. So products of a few matrices, each operand of which was just written or is
-about to be, follow each other without a pause, one by one and in a CUDA graph, and are compared with the CPU's.
+or write what it reads. So products of a few matrices, each of which was just written or is about to
+be, follow each other without a pause, one by one and in a CUDA graph, and are compared with the CPU's.
 """
 
 import random
@@ -15,7 +15,8 @@ MATRICES = 5
 
 
 def draw_steps(draw, count, size, schedules):
-    """Which matrices are multiplied into which, how many rows, which are transposed, what is added, by which schedule."""
+    """Which matrices are multiplied into which, how many rows, which are transposed, what is added,
+    by which schedule."""
     steps = []
     for _ in range(count):
         a, b, c, residual = draw.sample(range(MATRICES), 4)
