@@ -113,12 +113,18 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
 #define CACHE_RATE 7.9e6
 #define MEMORY_RATE 4.2e6
 
+/* Clusters that run at the same time. */
+static int at_once(const iv_engine *engine, const shape *shape) {
+    int clusters = engine->cuda->multiprocessors / shape->cluster;
+    return clusters > 0 ? clusters : 1;
+}
+
 static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
     const shape *shape = self->shape;
     double rows = (double)divide_up(shape->turned ? plan->n : plan->m, shape->rows * shape->cluster);
     double columns = (double)divide_up(shape->turned ? plan->m : plan->n, shape->n);
     double tiles = rows * columns * (double)plan->batches;
-    double rounds = ceil(tiles / (engine->cuda->multiprocessors / shape->cluster));
+    double rounds = ceil(tiles / at_once(engine, shape));
     /* Without a cluster to share it, a B that is fetched in 64s takes longer. */
     bool fetches_slowly = shape->cluster == 1 && shape->n > 128 && plan->gemm->b.column_stride == 1;
     double computing = shape->around + rounds * (double)divide_up(plan->k, TILE_K) * shape->step * (fetches_slowly ? 1.17 : 1);
@@ -259,13 +265,13 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
         boxes boxes = {c->data, p.columns, p.rows, c->row_stride, plan->batches, c->batch_stride, BOX, 64};
         IV_TRY(encode(engine, plan->dtype, &boxes, &p.c, error));
     }
-    int at_once = engine->cuda->multiprocessors / shape->cluster;
+    int clusters = p.tiles < at_once(engine, shape) ? p.tiles : at_once(engine, shape);
     iv_cuda_range ranges[IV_GEMM_RANGES];
     iv_cuda_task task = {
         .kind = IV_CUDA_KERNEL,
         .step = -1,
         .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
-                   .grid = {(unsigned)((p.tiles < at_once ? p.tiles : at_once) * shape->cluster), 1, 1},
+                   .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)shape->threads, 1, 1},
                    .shared_bytes = shared_bytes(shape, b_layout),
                    .parameters = &p,
