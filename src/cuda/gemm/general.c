@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cuda/gemm/gemm.h"
 
-/* A size of tiles, and what it costs on an H200. */
+/* A size of tiles, and about what it costs on an H200. */
 typedef struct tile {
     const char *module;
     int m, n, threads;
@@ -14,8 +14,8 @@ typedef struct tile {
     double latency; /* … and that they take when there is none */
 } tile;
 
-static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.45, 1.0};
-static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.17, 0.8};
+static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.40, 0.50};
+static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.15, 0.30};
 
 /* Kernels by dtype (bf16, f16), and whether A and B are read across their lines. */
 typedef struct general_state {

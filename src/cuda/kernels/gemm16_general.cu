@@ -3,6 +3,7 @@
 #define TILE_N 128
 #define WARPS_M 2
 #define WARPS_N 4
+#define STAGES 3
 #define BLOCKS 2
 #include "cuda/kernels/gemm16_tile.cuh"
 

@@ -4,6 +4,7 @@
 #define TILE_N 64
 #define WARPS_M 2
 #define WARPS_N 2
+#define STAGES 4
 #define BLOCKS 4
 #include "cuda/kernels/gemm16_tile.cuh"
 

@@ -1,15 +1,16 @@
 /* Products of f16 and bf16 matrices of any strides, alignments and extents, a tile of C for each block.
  *
- * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, and BLOCKS of a
- * multiprocessor. Each has a kernel for each dtype and for each way in which the two operands lie in memory.
+ * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, STAGES, and BLOCKS of
+ * a multiprocessor. Each has a kernel for each dtype and for each way in which the two operands lie in memory.
  *
- * Operands go through registers to shared memory, one step of KSTEP ahead, in pieces of 8 elements that lie side by side
- * in memory if there is such a direction: along k, or across k, from line to line. (A line is a row of A or a column of B.)
- * What is not there, a line or a k behind the last, is a zero in both operands: a zero times a NaN beside it would be NaN. A
- * piece is read at once if the host found it aligned, else element by element.
+ * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a direction: along
+ * k, or across k, from line to line. (A line is a row of A or a column of B.) Pieces that are aligned and complete are copied
+ * STAGES - 1 steps of KSTEP ahead, beside the computing; others go through registers one step ahead, if need be element by
+ * element. A k behind the last is a zero in both operands: a zero times a NaN beside it would be NaN.
  *
  * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there.
  * Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
+#include "cuda/kernels/asynchronous.cuh"
 #include "cuda/kernels/gemm16_epilogue.cuh"
 #include "cuda/kernels/gemm16_parameters.h"
 #include "cuda/kernels/index.cuh"
@@ -42,8 +43,8 @@
 /* Of the strip in shared memory, in f32: threads that store pairs of neighbouring rows meet different banks. */
 #define PITCH (TILE_N + 8)
 #define STRIP_PIECES (STRIP * PITCH / 4)
-#define STEP_PIECES (2 * (A_PIECES + B_PIECES))
-#define SHARED_PIECES (STRIP_PIECES > STEP_PIECES ? STRIP_PIECES : STEP_PIECES)
+#define STEP_PIECES (A_PIECES + B_PIECES)
+#define SHARED_PIECES (STRIP_PIECES > STAGES * STEP_PIECES ? STRIP_PIECES : STAGES * STEP_PIECES)
 
 /* Where the block's tile lies. */
 typedef struct tile_place {
@@ -113,7 +114,7 @@ IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const til
     return made;
 }
 
-/* Whether every piece of the tile's operands has all its lines, or none, and is read at once. What stands for lines that are
+/* Whether every piece of the tile's operands has all its lines, or none, and can be copied. What stands for lines that are
  * not there does not matter, since only their own sums see it. */
 IV_CUDA_FUNCTION bool has_whole_lines(const iv_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
     const iv_gemm16 *product = &p->product;
@@ -173,28 +174,6 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int i
                          width);
 }
 
-#define READ_WHOLE(own, pieces, operand)                                                                               \
-    do {                                                                                                               \
-        const int64_t offset = ahead * KSTEP * p->product.operand.k_stride;                                            \
-        IV_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < own; i++)                                                                                  \
-            pieces[i] = *(const iv_gemm16_eight *)(const void *)(operand.at[i] + offset);                              \
-    } while (0)
-
-/* The same of groups of rows, across: a thread's piece `i` is in group `i` of a step, and there or not as a whole. */
-#define READ_ROWS(own, pieces, operand, tile)                                                                          \
-    do {                                                                                                               \
-        const int inside = piece_k((int)threadIdx.x, false, tile);                                                     \
-        IV_CUDA_UNROLL                                                                                                 \
-        for (int i = 0; i < own; i++) {                                                                                \
-            const int64_t row = (i == 0 ? low_group.row : high_group.row) - i * 16;                                    \
-            pieces[i].x = pieces[i].y = pieces[i].z = pieces[i].w = 0;                                                 \
-            if (inside < (i == 0 ? low_group.count : high_group.count))                                                \
-                pieces[i] = *(const iv_gemm16_eight *)(const void *)(operand.at[i] +                                   \
-                                                                     row * p->product.operand.k_stride);               \
-        }                                                                                                              \
-    } while (0)
-
 #define READ(own, pieces, operand, along, tile, width)                                                                 \
     do {                                                                                                               \
         IV_CUDA_UNROLL                                                                                                 \
@@ -228,6 +207,48 @@ IV_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
             (to)[place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile)] = pieces[i];         \
         }                                                                                                              \
+    } while (0)
+
+/* Copies a piece, or zeros where it is not `wanted`; `from` is an address in any case. */
+IV_CUDA_FUNCTION void copy_piece(iv_gemm16_eight *to, const uint16_t *from, bool wanted) {
+#if defined(__CUDACC__)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
+                 "r"(wanted ? 16 : 0)
+                 : "memory");
+#else
+    const iv_gemm16_eight none = {0, 0, 0, 0};
+    *to = wanted ? *(const iv_gemm16_eight *)(const void *)from : none;
+#endif
+}
+
+/* Step `next` of an operand. Groups of row maps only across: a thread's piece `i` is in group `i` of the step then, and there
+ * or not as a whole. */
+#define COPY(own, to, operand, along, tile)                                                                            \
+    do {                                                                                                               \
+        const int64_t k_stride = p->product.operand.k_stride;                                                          \
+        IV_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < own; i++) {                                                                                \
+            const int piece = (int)threadIdx.x + i * THREADS;                                                          \
+            const bool wanted = !by_rows || piece_k((int)threadIdx.x, along, tile) <                                   \
+                                                (i == 0 ? low_group.count : high_group.count);                         \
+            const int64_t k = by_rows ? (i == 0 ? low_group.row : high_group.row) - i * 16 : next * KSTEP;             \
+            copy_piece((to) + place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile),         \
+                       operand.at[i] + (wanted ? k * k_stride : 0), wanted);                                           \
+        }                                                                                                              \
+    } while (0)
+#define COPY_BOTH(a_along, b_along)                                                                                    \
+    do {                                                                                                               \
+        if (next < copied) {                                                                                           \
+            COPY(OWN_A, shared + put * STEP_PIECES, a, a_along, TILE_M);                                               \
+            COPY(OWN_B, shared + put * STEP_PIECES + A_PIECES, b, b_along, TILE_N);                                    \
+            if (by_rows) {                                                                                             \
+                low_group = find_group(&p->product, next * 2 + 2);                                                     \
+                high_group = find_group(&p->product, next * 2 + 3);                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+        IV_CUDA_COPIES_END();                                                                                          \
+        put = put + 1 < STAGES ? put + 1 : 0;                                                                          \
+        next++;                                                                                                        \
     } while (0)
 
 /* ---- a step ---- */
@@ -272,6 +293,7 @@ IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) 
 /* A group behind the last is all zeros, which leaves every sum as a step has left it. */
 #define COMPUTE(suffix, type, a_along, b_along)                                                                        \
     do {                                                                                                               \
+        (void)step;                                                                                                    \
         const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_along, TILE_M);              \
         const int b_place =                                                                                            \
             fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_along, TILE_N);              \
@@ -328,23 +350,60 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
 
 /* ---- the kernels ---- */
 
-/* The step before `ahead`, if there is one, out of one half of the shared memory. */
-#define COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                                 \
-    if (ahead > 0) {                                                                                                   \
-        const int64_t step = ahead - 1;                                                                                \
-        const iv_gemm16_eight *a_tile = shared + step % 2 * (A_PIECES + B_PIECES), *b_tile = a_tile + A_PIECES;        \
-        (void)step;                                                                                                    \
-        COMPUTE(suffix, type, a_along, b_along);                                                                       \
-    }
-/* Step `ahead` into the other half. */
+/* Step `ahead` into its half of the first two places. */
 #define STORE_BOTH(a_along, b_along)                                                                                   \
     do {                                                                                                               \
-        iv_gemm16_eight *to = shared + ahead % 2 * (A_PIECES + B_PIECES);                                              \
+        iv_gemm16_eight *to = shared + ahead % 2 * STEP_PIECES;                                                        \
         STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                                   \
         STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                                        \
     } while (0)
 
-/* Steps that are whole have loops of their own, which keep what the others need out of their registers. */
+/* The first `copied` steps. A place is filled again when all threads have met behind its last use. */
+#define COPIED_STEPS(suffix, type, a_along, b_along)                                                                   \
+    do {                                                                                                               \
+        step_group low_group = find_group(&p->product, 0), high_group = find_group(&p->product, 1);                    \
+        int64_t next = 0;                                                                                              \
+        int put = 0, use = 0;                                                                                          \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int i = 0; i < STAGES - 1; i++)                                                                           \
+            COPY_BOTH(a_along, b_along);                                                                               \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int64_t step = 0; step < copied; step++) {                                                                \
+            IV_CUDA_COPIES_WAIT(STAGES - 2);                                                                           \
+            IV_CUDA_BARRIER();                                                                                         \
+            COPY_BOTH(a_along, b_along);                                                                               \
+            const iv_gemm16_eight *a_tile = shared + use * STEP_PIECES, *b_tile = a_tile + A_PIECES;                   \
+            COMPUTE(suffix, type, a_along, b_along);                                                                   \
+            use = use + 1 < STAGES ? use + 1 : 0;                                                                      \
+        }                                                                                                              \
+        IV_CUDA_BARRIER();                                                                                             \
+    } while (0)
+
+/* The others, one after the step that is computed. */
+#define OTHER_STEPS(suffix, type, a_along, b_along)                                                                    \
+    do {                                                                                                               \
+        iv_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                              \
+        step_group low_group = find_group(&p->product, copied * 2);                                                    \
+        step_group high_group = find_group(&p->product, copied * 2 + 1);                                               \
+        IV_CUDA_KEEP_LOOP                                                                                              \
+        for (int64_t ahead = copied; ahead <= steps; ahead++) {                                                        \
+            if (ahead < steps) {                                                                                       \
+                READ(OWN_A, a_pieces, a, a_along, TILE_M, p->a_width);                                                 \
+                READ(OWN_B, b_pieces, b, b_along, TILE_N, p->b_width);                                                 \
+                low_group = find_group(&p->product, ahead * 2 + 2);                                                    \
+                high_group = find_group(&p->product, ahead * 2 + 3);                                                   \
+            }                                                                                                          \
+            if (ahead > copied) {                                                                                      \
+                const int64_t step = ahead - 1;                                                                        \
+                const iv_gemm16_eight *a_tile = shared + step % 2 * STEP_PIECES, *b_tile = a_tile + A_PIECES;          \
+                COMPUTE(suffix, type, a_along, b_along);                                                               \
+            }                                                                                                          \
+            if (ahead < steps)                                                                                         \
+                STORE_BOTH(a_along, b_along);                                                                          \
+            IV_CUDA_BARRIER();                                                                                         \
+        }                                                                                                              \
+    } while (0)
+
 #define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
     IV_CUDA_KERNEL_BOUNDED(name, iv_gemm16_general, p, THREADS, BLOCKS) {                                              \
         IV_CUDA_SHARED iv_gemm16_eight shared[SHARED_PIECES];                                                          \
@@ -356,46 +415,15 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
             const tile_place tile = find_tile(p, index);                                                               \
             const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
             const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
-            const bool is_whole = has_whole_lines(p, a_along, b_along, &tile), by_rows = p->product.groups != NULL;    \
-            const int64_t whole_steps = is_whole && !by_rows ? p->product.k / KSTEP : 0;                               \
-            const int64_t row_steps = is_whole && by_rows && !a_along && !b_along ? steps : 0;                         \
-            iv_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                          \
+            const bool by_rows = p->product.groups && !a_along && !b_along;                                            \
+            const int64_t copied = !has_whole_lines(p, a_along, b_along, &tile) ? 0                                    \
+                                   : by_rows                            ? steps                                        \
+                                   : p->product.groups                  ? 0                                            \
+                                                                        : p->product.k / KSTEP;                        \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
-            int64_t ahead = 0;                                                                                         \
-            IV_CUDA_KEEP_LOOP                                                                                          \
-            for (; ahead < whole_steps; ahead++) {                                                                     \
-                READ_WHOLE(OWN_A, a_pieces, a);                                                                        \
-                READ_WHOLE(OWN_B, b_pieces, b);                                                                        \
-                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
-                STORE_BOTH(a_along, b_along);                                                                          \
-                IV_CUDA_BARRIER();                                                                                     \
-            }                                                                                                          \
-            step_group low_group = find_group(&p->product, ahead * 2);                                                 \
-            step_group high_group = find_group(&p->product, ahead * 2 + 1);                                            \
-            IV_CUDA_KEEP_LOOP                                                                                          \
-            for (; ahead < row_steps; ahead++) {                                                                       \
-                READ_ROWS(OWN_A, a_pieces, a, TILE_M);                                                                 \
-                READ_ROWS(OWN_B, b_pieces, b, TILE_N);                                                                 \
-                low_group = find_group(&p->product, ahead * 2 + 2);                                                    \
-                high_group = find_group(&p->product, ahead * 2 + 3);                                                   \
-                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
-                STORE_BOTH(a_along, b_along);                                                                          \
-                IV_CUDA_BARRIER();                                                                                     \
-            }                                                                                                          \
-            IV_CUDA_KEEP_LOOP                                                                                          \
-            for (; ahead <= steps; ahead++) {                                                                          \
-                if (ahead < steps) {                                                                                   \
-                    READ(OWN_A, a_pieces, a, a_along, TILE_M, p->a_width);                                             \
-                    READ(OWN_B, b_pieces, b, b_along, TILE_N, p->b_width);                                             \
-                    low_group = find_group(&p->product, ahead * 2 + 2);                                                \
-                    high_group = find_group(&p->product, ahead * 2 + 3);                                               \
-                }                                                                                                      \
-                COMPUTE_BEFORE(suffix, type, a_along, b_along)                                                         \
-                if (ahead < steps)                                                                                     \
-                    STORE_BOTH(a_along, b_along);                                                                      \
-                IV_CUDA_BARRIER();                                                                                     \
-            }                                                                                                          \
+            COPIED_STEPS(suffix, type, a_along, b_along);                                                              \
+            OTHER_STEPS(suffix, type, a_along, b_along);                                                               \
             FINISH();                                                                                                  \
         }                                                                                                              \
     }
