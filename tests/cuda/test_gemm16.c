@@ -344,9 +344,10 @@ static void test_extents(void **unused) {
 
 /* Many whole tiles, and parts of them, so that all ways of fetching take turns in one product. */
 static void test_many_tiles(void **unused) {
-    static const int64_t extents[][3] = {{136, 264, 48}, {1100, 8, 48}, {12, 76, 64}, {76, 12, 64}, {140, 68, 32}};
+    static const int64_t extents[][3] = {{136, 264, 48}, {1100, 8, 48}, {12, 76, 64},  {76, 12, 64},
+                                         {140, 68, 32},  {72, 40, 230}, {16, 136, 200}, {133, 24, 320}};
     setting setting = set_up();
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 32; round++) {
         product p = plain;
         p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
         p.m = extents[round / 4][0];
@@ -356,6 +357,7 @@ static void test_many_tiles(void **unused) {
         p.b = round / 2 % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
         p.c = round % 3 == 0 ? COLUMNS : ROWS;
         p.values = WIDE;
+        p.gate = round >= 20 ? (iv_gate)(round % 3) : IV_GATE_NONE;
         check_product(&setting, &p);
     }
     tear_down(&setting);
@@ -421,7 +423,7 @@ static void test_row_maps(void **unused) {
         p.samples = (int)random_between(&setting.random, round % 10 == 0 ? 0 : 1, 8);
         p.lengths = lengths;
         for (int i = 0; i < p.samples; i++) {
-            lengths[i] = random_between(&setting.random, 0, round % 3 == 0 ? 16 : 40);
+            lengths[i] = random_between(&setting.random, 0, round % 3 == 0 ? 60 : 40);
             p.k += lengths[i];
         }
         p.m = random_between(&setting.random, 1, 40);
