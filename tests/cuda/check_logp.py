@@ -31,12 +31,15 @@ def say(text):
     print(text, flush=True)
 
 
-def differing(ours, expected):
-    """How many elements have other bits."""
+def differing(ours, expected, rounded_by_torch=False):
+    """How many elements have other bits. PyTorch, which rounds a gradient of 16-bit weights, has another NaN on each device."""
     integer = INTEGERS[ours.element_size()]
     ours = ours.detach().to(expected.device).contiguous()
     expected = expected.detach().contiguous()
-    return int((ours.view(integer) != expected.view(integer)).sum())
+    differs = ours.view(integer) != expected.view(integer)
+    if rounded_by_torch:
+        differs &= ~(ours.isnan() & expected.isnan())
+    return int(differs.sum())
 
 
 def passes(device, hidden, weight, targets, grad, **options):
@@ -81,7 +84,7 @@ def check_bits(device, seed, seconds):
         operands = (case.hidden, case.weight, case.targets, case.grad)
         ours, expected = passes(device, *operands, **case.options), passes("cpu", *operands, **case.options)
         for name, one, other in zip(("logp", "d_hidden", "d_weight"), ours, expected):
-            count = differing(one, other)
+            count = differing(one, other, name == "d_weight")
             elements += one.numel()
             if count:
                 say(f"DIFFERENT: {count} of {one.numel()} in {name}, {case}")
