@@ -290,7 +290,7 @@ static void test_embedded(void **unused) {
         int compute;
         const char *name;
     } places[] = {{80, "sm_80"}, {86, "sm_80"}, {90, "sm_90a"}, {120, "compute_90"}};
-    if (iv_cuda_embedded_images.count == 0)
+    if (!has_all_architectures())
         skip();
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         const fake_cuda_control *fake = fresh_fake();

@@ -466,7 +466,7 @@ static void test_ranges(void **unused) {
 /* The embedded images have every kernel, in machine code and in PTX. */
 static void test_embedded(void **unused) {
     static const int computes[] = {80, 90, 120};
-    if (iv_cuda_embedded_images.count == 0 || !is_fake())
+    if (!has_all_architectures() || !is_fake())
         skip();
     for (int c = 0; c < 3; c++) {
         const fake_cuda_control *fake = fresh_fake();

@@ -35,6 +35,19 @@ static const iv_cuda_image test_image_table[] = {
 };
 static const iv_cuda_images test_images = {13000, 4, test_image_table};
 
+/* Whether the build has embedded kernels for every kind of device, as it does unless INVAR_CUDA_ARCHITECTURES says less. */
+static inline bool has_all_architectures(void) {
+    static const int computes[] = {80, 90, 120};
+    static const char *const names[] = {"sm_80", "sm_90a", "compute_90"};
+    char why[IV_CUDA_WHY_BYTES];
+    for (int i = 0; i < 3; i++) {
+        const iv_cuda_image *image = iv_cuda_choose_image(&iv_cuda_embedded_images, NULL, computes[i], 13000, why);
+        if (image == NULL || strcmp(image->architecture, names[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
 static inline const iv_cuda_driver *open_fake(void) {
     const iv_cuda_driver *driver = NULL;
     iv_error error = {IV_OK, ""};
