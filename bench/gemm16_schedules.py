@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Time every schedule of Invar's bf16 products on a GPU, and fit the numbers by which one is chosen.
+
+    python gemm16_schedules.py sweep --library libinvar.so --write FILE [--seconds S]
+    python gemm16_schedules.py fit FILE [--tries N]
+
+sweep: lines "FAMILY M K N SCHEDULE=us …" (cublas among them) for the layers of gemm16_bench.py, of 1
+to 2048 rows. fit: reads them and src/cuda/gemm/hopper.c, changes the times in its table by simulated
+annealing until the schedules that its cost() would choose take least, and prints the new ones. Times
+are kept near what they were, so that sizes that were not measured are judged by something physical.
+"""
+
+import argparse
+import math
+import pathlib
+import random
+import re
+import statistics
+import sys
+import time
+
+LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 32000)]
+SKINNY = [(2048, 2048), (2048, 8192), (8192, 2048), (4096, 4096), (4096, 14336), (14336, 4096),
+          (2048, 128256)]
+CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
+         + [(family, m, k, n) for family in ("fwd", "dA", "dB")
+            for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "gemm" / "hopper.c"
+MULTIPROCESSORS = 132
+
+
+def extents(family, m, k, n):
+    """M, N and K of the product that the library is asked for."""
+    return {"fwd": (m, n, k), "dA": (m, k, n), "dB": (n, k, m)}[family]
+
+
+# ---- sweep ----
+
+
+def worth_trying(schedule, rows):
+    """Whether a schedule is anywhere near the best for so many rows."""
+    few = schedule.startswith(("skinny", "turned", "tile-64"))
+    return not (schedule.startswith("general") or (rows >= 512 and few)
+                or (rows >= 128 and schedule.startswith("skinny")))
+
+
+def sweep(arguments):
+    import torch
+
+    import gpu_timing
+    import invar_gemm
+
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+    import gemm16_bench
+
+    invar_gemm.load(arguments.library)
+    engine = invar_gemm.Engine("cuda:0")
+    schedules = [name for name, _ in read_table()]
+    with open(arguments.write, "w", encoding="utf-8") as file:
+        end = time.monotonic() + arguments.seconds
+        for family, m, k, n in CASES:
+            if time.monotonic() > end:
+                print("time is up", file=sys.stderr)
+                break
+            rows, columns, inner = extents(family, m, k, n)
+            size = 2 * (rows * inner + inner * columns + rows * columns)
+            sets = [gemm16_bench.operands(family, m, k, n) for _ in range(gpu_timing.sets_needed(size))]
+            outs = [torch.empty(rows, columns, device="cuda", dtype=torch.bfloat16) for _ in sets]
+            sides = {"cublas": [lambda stream, a=a, b=b, out=out: torch.matmul(a, b, out=out)
+                                for (a, b), out in zip(sets, outs)]}
+            for name in schedules:
+                if worth_trying(name, m):
+                    products = [invar_gemm.product(engine, a, b, out, schedule=name)
+                                for (a, b), out in zip(sets, outs)]
+                    if invar_gemm.refused(products[0].run) is None:
+                        sides[name] = [product.run for product in products]
+            times = {name: statistics.median(gpu_timing.Side(launches, 50.0).time(0.02))
+                     for name, launches in sides.items()}
+            line = " ".join([family, str(m), str(k), str(n)]
+                            + [f"{name}={value:.2f}" for name, value in times.items()])
+            print(line, flush=True)
+            file.write(line + "\n")
+            torch.cuda.empty_cache()
+
+
+# ---- fit ----
+
+
+def read_table():
+    """(name, shape) of every schedule, from the source."""
+    text = SOURCE.read_text(encoding="utf-8")
+    number, flag = r"(\d+)", r"(true|false)"
+    row = re.compile(r'\{"gemm16_\w+", "gemm16_\w+", ' + ", ".join([number] * 4 + [flag] * 2 + [number] * 2)
+                     + r", ([\d.]+), ([\d.]+)\}")
+    shapes = [{"rows": int(m[1]), "n": int(m[2]), "cluster": int(m[4]), "turned": m[5] == "true",
+               "step": float(m[9]), "around": float(m[10])} for m in row.finditer(text)]
+    names = re.findall(r'SCHEDULE\(\d+, "([^"]+)"\)', text)
+    assert len(names) == len(shapes) > 0, "the table is not written as it is read here"
+    return list(zip(names, shapes))
+
+
+def read_lines(path):
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        family, m, k, n, *times = line.split()
+        yield (family, int(m), int(k), int(n)), {name: float(value) for name, value in
+                                                 (time.split("=") for time in times)}
+
+
+def describe(shape, family, rows, columns, inner):
+    """What cost() of the source works on: rounds of tiles of 64 k, bytes fetched and moved, slow fetching."""
+    if shape["turned"]:
+        rows, columns = columns, rows
+    tiles = math.ceil(rows / (shape["rows"] * shape["cluster"])) * math.ceil(columns / shape["n"])
+    return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * math.ceil(inner / 64),
+            tiles * (shape["rows"] * shape["cluster"] + shape["n"]) * inner * 2,
+            2 * (rows * inner + inner * columns + rows * columns),
+            family != "fwd" and shape["cluster"] == 1 and shape["n"] > 128)
+
+
+def cost(work, step, around, shared):
+    steps, fetched, moved, slowly = work
+    computing = around + steps * step * (shared["slowly"] if slowly else 1)
+    return max(computing, fetched / shared["cache"], shared["first"] + moved / 4.2e6) + computing / 8
+
+
+class Fit:
+    def __init__(self, path):
+        self.names, shapes = zip(*read_table())
+        self.start = [(shape["step"], shape["around"]) for shape in shapes]
+        self.cases = []
+        for (family, m, k, n), times in read_lines(path):
+            works = [(i, describe(shape, family, *extents(family, m, k, n)), times[name])
+                     for i, (name, shape) in enumerate(zip(self.names, shapes)) if name in times]
+            self.cases.append(((family, m, k, n), works, times["cublas"]))
+
+    def chosen(self, works, table, shared):
+        return min(works, key=lambda work: cost(work[1], *table[work[0]], shared))
+
+    def loss(self, table, shared):
+        """How much longer the choice takes than the best one, summed over cases, and how far it is from the start."""
+        taken = sum((1.5 if case[1] <= 64 else 1)
+                    * math.log(self.chosen(works, table, shared)[2] / min(work[2] for work in works))
+                    for case, works, _ in self.cases)
+        return taken + 0.012 * sum(
+            math.log(step / first) ** 2 + 0.3 * math.log(around / last) ** 2
+            for (step, around), (first, last) in zip(table, self.start))
+
+    def anneal(self, seed, shared, rounds=7000):
+        choice = random.Random(seed)
+        table, temperature = list(self.start), 0.05
+        loss = self.loss(table, shared)
+        best = (loss, table, shared)
+        for _ in range(rounds):
+            changed, other = list(table), dict(shared)
+            if choice.random() < 0.08:
+                other[choice.choice(list(other))] *= math.exp(choice.gauss(0, 0.1))
+            else:
+                i, scale = choice.randrange(len(table)), math.exp(choice.gauss(0, 0.12))
+                step, around = changed[i]
+                changed[i] = (step * scale, around) if choice.random() < 0.5 else (step, around * scale)
+            value = self.loss(changed, other)
+            if value <= loss or choice.random() < math.exp((loss - value) / temperature):
+                table, shared, loss = changed, other, value
+            if loss < best[0]:
+                best = (loss, table, shared)
+            temperature *= 0.9993
+        return best
+
+
+def fit(arguments):
+    problem = Fit(arguments.file)
+    shared = {"slowly": 1.17, "cache": 7.90e6, "first": 0.95}
+    print(f"loss now {problem.loss(problem.start, shared):.4f}")
+    loss, table, shared = min((problem.anneal(seed, shared) for seed in range(arguments.tries)),
+                              key=lambda result: result[0])
+    print(f"loss     {loss:.4f}")
+    for name, (step, around) in zip(problem.names, table):
+        print(f"{name:14} step {step:.3f} around {around:.2f}")
+    print(" ".join(f"{name} {value:.3g}" for name, value in shared.items()))
+    ratios = [cublas / problem.chosen(works, table, shared)[2] for _, works, cublas in problem.cases]
+    print(f"cuBLAS's time over the chosen one's: geometric mean {statistics.geometric_mean(ratios):.3f}, "
+          f"lowest {min(ratios):.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    command = commands.add_parser("sweep")
+    command.add_argument("--library", required=True)
+    command.add_argument("--write", required=True)
+    command.add_argument("--seconds", type=float, default=120)
+    command.set_defaults(run=sweep)
+    command = commands.add_parser("fit")
+    command.add_argument("file")
+    command.add_argument("--tries", type=int, default=4)
+    command.set_defaults(run=fit)
+    arguments = parser.parse_args()
+    arguments.run(arguments)
+
+
+if __name__ == "__main__":
+    main()
