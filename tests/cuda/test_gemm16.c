@@ -649,6 +649,53 @@ static void test_capture(void **unused) {
     tear_down(&setting);
 }
 
+/* ---- images ---- */
+
+/* PTX that the driver compiles for a device of 9.0 has none of its own instructions: only the general schedules may be taken. */
+static void test_without_machine_code(void **unused) {
+    if (!is_fake())
+        skip();
+    const fake_cuda_control *fake = fresh_fake();
+    define_host_kernels(fake);
+    iv_cuda_image *table = calloc((size_t)host_images.count, sizeof *table);
+    assert_non_null(table);
+    for (int i = 0; i < host_images.count; i++) {
+        table[i] = host_images.images[i];
+        table[i].architecture = "compute_90";
+        table[i].kind = IV_CUDA_PTX;
+    }
+    iv_cuda_images images = {host_images.toolkit, host_images.count, table};
+    struct iv_device device = {.cuda = NULL};
+    iv_engine *engine;
+    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    options.device = &device;
+    MUST(iv_cuda_device_open(open_fake(), 0, &images, &device.cuda, error));
+    MUST(iv_engine_create(&options, &engine, error));
+    iv_cuda_memory *memory;
+    MUST(iv_cuda_memory_create(device.cuda, 4096, &memory, error));
+    char *data = (char *)(uintptr_t)memory->address;
+    iv_gemm gemm = IV_GEMM_DEFAULT;
+    gemm.a = (iv_matrix){IV_BF16, data, 8, 16, 16, 1, 0};
+    gemm.b = (iv_matrix){IV_BF16, data + 1024, 16, 8, 1, 16, 0};
+    gemm.c = (iv_matrix){IV_BF16, data + 2048, 8, 8, 8, 1, 0};
+    const char *chosen = NULL;
+    MUST(iv_gemm_choose(engine, &gemm, &chosen, error));
+    assert_int_equal(strncmp(chosen, "general", 7), 0);
+    for (int i = 0; iv_gemm_schedule_name(engine, i) != NULL; i++) {
+        iv_error error = {IV_OK, ""};
+        gemm.schedule = iv_gemm_schedule_name(engine, i);
+        bool is_general = strncmp(gemm.schedule, "general", 7) == 0;
+        assert_int_equal(iv_gemm_choose(engine, &gemm, &chosen, &error), is_general ? IV_OK : IV_ERROR_UNSUPPORTED);
+        if (!is_general)
+            assert_non_null(strstr(error.message, "sm_90a"));
+    }
+    iv_cuda_memory_release(memory);
+    iv_engine_destroy(engine);
+    iv_cuda_device_release(device.cuda);
+    free(table);
+    check_nothing_lives(fake);
+}
+
 /* ---- failures ---- */
 
 /* What a fresh engine does from beginning to end. */
@@ -683,6 +730,14 @@ static iv_status attempt(void *context) {
         gemm.c = (iv_matrix){IV_F32, data + 2048, 3, 5, 5, 1, 0};
         gemm.rows = map;
         status = iv_gemm_run(engine, NULL, &gemm, &error);
+        /* And one with tensor maps for all three. */
+        gemm.a = (iv_matrix){IV_F16, data, 3, 16, 16, 1, 0};
+        gemm.b = (iv_matrix){IV_F16, data + 1024, 16, 8, 1, 16, 0};
+        gemm.c = (iv_matrix){IV_F16, data + 2048, 3, 8, 8, 1, 0};
+        gemm.rows = NULL;
+        gemm.schedule = "tile-128x64";
+        if (status == IV_OK)
+            status = iv_gemm_run(engine, NULL, &gemm, &error);
     }
     if (status != IV_OK)
         assert_true(error.message[0] != '\0');
@@ -727,7 +782,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_batches),    cmocka_unit_test(test_epilogues),     cmocka_unit_test(test_row_maps),
         cmocka_unit_test(test_accumulate), cmocka_unit_test(test_empty),         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_streams),    cmocka_unit_test(test_capture),       cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_without_machine_code),
     };
     if (argc > 1)
         library = argv[1];

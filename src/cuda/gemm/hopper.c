@@ -88,7 +88,7 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
     const shape *shape = self->shape;
     iv_gemm16 product;
     if (state == NULL)
-        return refuse(why, "it is for devices of compute capability 9.0");
+        return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     if (plan->gemm->gate != IV_GATE_NONE || plan->group_count == 0)
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if (plan->device_groups != 0)
@@ -141,10 +141,18 @@ typedef struct loaded {
     const iv_cuda_kernel *kernels[2][2][2];
 } loaded;
 
+/* Whether the module is machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has none. */
+static bool has_hopper_code(const iv_cuda_device *device, const char *module) {
+    char why[IV_CUDA_WHY_BYTES];
+    const iv_cuda_image *image =
+        iv_cuda_choose_image(device->images, module, device->compute, device->driver->version, why);
+    return device->compute == 90 && image != NULL && image->kind == IV_CUDA_CUBIN_EXACT;
+}
+
 static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
     const shape *shape = self->shape;
     *state = NULL;
-    if (engine->cuda->compute != 90)
+    if (!has_hopper_code(engine->cuda, shape->module))
         return IV_OK;
     loaded *made = iv_allocate_array(1, sizeof *made);
     if (made == NULL)

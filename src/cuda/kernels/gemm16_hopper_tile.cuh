@@ -130,10 +130,11 @@ IV_CUDA_FUNCTION void iv_gemm16_finish_some(const iv_gemm16_hopper *p, int batch
     iv_warpgroup_sync(barrier);
 }
 #else
-/* A product by its definition, for the host. */
+/* A product by its definition, for the host; no other device is ever given one of these kernels. */
 #if defined(__CUDACC__)
 #define IV_GEMM16_DEFINE(suffix)                                                                                               \
     IV_CUDA_FUNCTION void iv_gemm16_define_##suffix(const iv_gemm16 *p) {                                                       \
+        __trap();                                                                                                              \
     }
 #else
 #define IV_GEMM16_DEFINE(suffix)                                                                                               \
