@@ -99,3 +99,13 @@ void iv_cuda_pinned_destroy(iv_cuda_pinned *pinned) {
     iv_free(pinned);
     iv_cuda_device_release(device);
 }
+
+iv_status iv_cuda_device_of(iv_cuda_device *device, const void *address, int *index, iv_error *error) {
+    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+    unsigned type = 0;
+    int ordinal = -1;
+    void *answers[] = {&type, &ordinal};
+    IV_TRY(IV_CUDA_DO(device, error, cuPointerGetAttributes, 2, attributes, answers, (CUdeviceptr)(uintptr_t)address));
+    *index = type == CU_MEMORYTYPE_DEVICE ? ordinal : -1;
+    return IV_OK;
+}

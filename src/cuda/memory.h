@@ -37,4 +37,9 @@ iv_status iv_cuda_pinned_create(iv_cuda_device *device, size_t bytes, iv_cuda_pi
 /** Frees the block. No stream may still use it. NULL is allowed. */
 void iv_cuda_pinned_destroy(iv_cuda_pinned *pinned);
 
+/** The index of the device in whose memory an address lies, in *index; -1 when it is no memory of a device. One call of the
+ * driver, which needs no context, answers for memory that it does not know as well, and is allowed while a stream is captured.
+ * Errors: DEVICE. */
+iv_status iv_cuda_device_of(iv_cuda_device *device, const void *address, int *index, iv_error *error);
+
 #endif

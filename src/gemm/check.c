@@ -256,18 +256,12 @@ static iv_status check_schedule(const inspection *all, iv_error *error) {
                    wanted, names);
 }
 
-/* Where the first element of an operand lies, in one call of the driver, which needs no context and
- * answers for memory that it does not know as well. */
+/* Where the first element of an operand lies. */
 static iv_status check_place(const inspection *all, const operand *operand, iv_error *error) {
-    iv_cuda_device *device = all->engine->cuda;
-    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-    unsigned type = 0;
-    int index = -1;
-    void *answers[] = {&type, &index};
-    IV_TRY(IV_CUDA_DO(device, error, cuPointerGetAttributes, 2, attributes, answers,
-                      (CUdeviceptr)(uintptr_t)operand->matrix->data));
-    if (type != CU_MEMORYTYPE_DEVICE)
+    const iv_cuda_device *device = all->engine->cuda;
+    int index;
+    IV_TRY(iv_cuda_device_of(all->engine->cuda, operand->matrix->data, &index, error));
+    if (index < 0)
         FAIL(
             IV_ERROR_INVALID_ARGUMENT, operand,
             "its data %p are no memory of a device, and the engine computes on device %d, %s: copy "

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cuda/memory.h"
 #include "gemm/check.h"
 #include "gemm/layout.h"
 #include "gemm/logp.h"
@@ -310,17 +311,11 @@ static iv_status check_apart(const operands *list, iv_error *error) {
     return IV_OK;
 }
 
-/* Where an operand's first element lies: one call of the driver, which answers for memory that it
- * does not know as well. */
+/* Where an operand's first element lies. */
 static iv_status check_place(iv_cuda_device *device, const operand *operand, iv_error *error) {
-    CUpointer_attribute attributes[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
-                                        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
-    unsigned type = 0;
-    int index = -1;
-    void *answers[] = {&type, &index};
-    IV_TRY(IV_CUDA_DO(device, error, cuPointerGetAttributes, 2, attributes, answers,
-                      (CUdeviceptr)(uintptr_t)operand->matrix.data));
-    if (type == CU_MEMORYTYPE_DEVICE && index == device->index)
+    int index;
+    IV_TRY(iv_cuda_device_of(device, operand->matrix.data, &index, error));
+    if (index == device->index)
         return IV_OK;
     return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
                    "%s (%p) is not in the memory of device %d, %s, on which the engine computes: "

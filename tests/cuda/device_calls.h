@@ -14,20 +14,7 @@
 #include "numerics/convert.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
-#include "with_fake.h"
-
-static const char *library = FAKE_CUDA;
-
-static inline bool is_fake(void) {
-    return strcmp(library, FAKE_CUDA) == 0;
-}
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
+#include "driver_choice.h"
 
 typedef struct setting {
     const fake_cuda_control *fake;

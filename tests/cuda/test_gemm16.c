@@ -13,61 +13,9 @@
 #include "cuda/device_open.h"
 #include "cuda/gemm/gemm.h"
 #include "cuda/staging.h"
-#include "host_kernels.h"
+#include "engine_setting.h"
 #include "numerics/chain.h"
 #include "support/random.h"
-#include "with_fake.h"
-
-static const char *library = FAKE_CUDA;
-
-static bool is_fake(void) {
-    return strcmp(library, FAKE_CUDA) == 0;
-}
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
-
-typedef struct setting {
-    const fake_cuda_control *fake;
-    struct iv_device device; /* without a lane: engines do not need it */
-    iv_cuda_queue queue;
-    iv_cuda_staging *staging;
-    iv_engine *gpu, *cpu;
-    random_source random;
-} setting;
-
-static setting set_up(void) {
-    setting setting = {.random = {42}};
-    const iv_cuda_driver *driver = NULL;
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
-    if (is_fake()) {
-        setting.fake = fresh_fake();
-        define_host_kernels(setting.fake);
-    }
-    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
-    MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
-    MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
-    options.threads = 1;
-    MUST(iv_engine_create(&options, &setting.cpu, error));
-    options.device = &setting.device;
-    MUST(iv_engine_create(&options, &setting.gpu, error));
-    return setting;
-}
-
-static void tear_down(setting *setting) {
-    iv_engine_destroy(setting->gpu);
-    iv_engine_destroy(setting->cpu);
-    iv_cuda_staging_destroy(setting->staging);
-    iv_cuda_stream_destroy(setting->queue.stream);
-    iv_cuda_device_release(setting->device.cuda);
-    if (setting->fake != NULL)
-        check_nothing_lives(setting->fake);
-}
 
 /* ---- matrices on both sides ---- */
 

@@ -11,18 +11,12 @@
 
 #include "cuda/compute.h"
 #include "cuda/staging.h"
+#include "driver_choice.h"
 #include "host_kernels.h"
 #include "ops/binary.h"
 #include "ops/unary.h"
 #include "support/random.h"
 #include "tensor/walk.h"
-#include "with_fake.h"
-
-static const char *library = FAKE_CUDA;
-
-static bool is_fake(void) {
-    return strcmp(library, FAKE_CUDA) == 0;
-}
 
 /* ---- a device and tensors on it ---- */
 
@@ -33,13 +27,6 @@ typedef struct setting {
     iv_cuda_staging *staging;
     random_source random;
 } setting;
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
 
 static setting set_up(const iv_cuda_images *images) {
     setting setting = {.random = {42}};

@@ -65,6 +65,20 @@ const char *iv_gemm_device_schedule_name(int index);
 
 /* ---- for schedules ---- */
 
+/* Kernels by dtype (bf16, f16), and by whether A and B are read across their lines; NULL for layouts that a schedule has not. */
+typedef struct iv_gemm16_kernels {
+    const iv_cuda_kernel *by[2][2][2];
+} iv_gemm16_kernels;
+
+/** Loads "iv_<prefix>_<dtype>_<along|across>_<along|across>" of a module, without those across where a schedule has none. The
+ * caller frees *kernels with iv_free. Errors: as iv_cuda_kernel_find. */
+iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, const char *prefix, size_t parameter_bytes,
+                         bool a_across, bool b_across, iv_gemm16_kernels **kernels, iv_error *error);
+
+static inline int64_t iv_gemm_divide_up(int64_t value, int64_t divisor) {
+    return value / divisor + (value % divisor != 0);
+}
+
 /** What the kernels of all schedules need to know. */
 void iv_gemm16_describe(const iv_gemm_plan *plan, iv_gemm16 *parameters);
 /** The memory that a product touches; returns how many ranges there are. */

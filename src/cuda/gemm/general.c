@@ -1,7 +1,5 @@
 /* The schedules that compute every product: any strides, alignments, groups of rows, gates and
  * epilogues, with tiles of two sizes. */
-#include <stdio.h>
-
 #include "base/allocation.h"
 #include "base/error.h"
 #include "cuda/gemm/gemm.h"
@@ -17,39 +15,17 @@ typedef struct tile {
 static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.40, 0.50};
 static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.15, 0.30};
 
-/* Kernels by dtype (bf16, f16), and whether A and B are read across their lines. */
-typedef struct general_state {
-    const iv_cuda_kernel *kernels[2][2][2];
-} general_state;
-
 static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
     const tile *tile = self->shape;
-    general_state *made = iv_allocate_array(1, sizeof *made);
-    if (made == NULL)
-        return iv_fail_memory(error, sizeof *made);
-    iv_status status = IV_OK;
-    for (int i = 0; i < 8 && status == IV_OK; i++) {
-        int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
-        char name[64];
-        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", tile->module, is_f16 ? "f16" : "bf16",
-                 a_across ? "across" : "along", b_across ? "across" : "along");
-        status = iv_cuda_kernel_find(engine->cuda, tile->module, name, sizeof(iv_gemm16_general),
-                                     &made->kernels[is_f16][a_across][b_across], error);
-    }
-    if (status == IV_OK)
-        *state = made;
-    else
-        iv_free(made);
-    return status;
+    iv_gemm16_kernels *kernels;
+    IV_TRY(iv_gemm16_load(engine->cuda, tile->module, tile->module, sizeof(iv_gemm16_general), true, true, &kernels, error));
+    *state = kernels;
+    return IV_OK;
 }
 
 static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const void *state, const iv_gemm_plan *plan,
                 char *why) {
     return true;
-}
-
-static int64_t divide_up(int64_t value, int64_t divisor) {
-    return value / divisor + (value % divisor != 0);
 }
 
 /* Columns of C in a tile. */
@@ -59,10 +35,10 @@ static int columns_of(const tile *tile, const iv_gemm_plan *plan) {
 
 static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
     const tile *tile = self->shape;
-    double count = (double)divide_up(plan->m, tile->m) * (double)divide_up(plan->n, columns_of(tile, plan)) *
+    double count = (double)iv_gemm_divide_up(plan->m, tile->m) * (double)iv_gemm_divide_up(plan->n, columns_of(tile, plan)) *
                    (double)plan->batches;
     double each = count / engine->cuda->multiprocessors * tile->step;
-    return 4 + (double)divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
+    return 4 + (double)iv_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
 /* Strides of extents of one may be anything, and kernels compute addresses before they know whether they need them. */
@@ -81,12 +57,12 @@ static void drop_idle_strides(iv_gemm16 *p) {
 
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
                         const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
-    const general_state *loaded = state;
+    const iv_gemm16_kernels *kernels = state;
     const tile *tile = self->shape;
     iv_cuda_range ranges[IV_GEMM_RANGES];
     iv_gemm16_general parameters = {
-        .row_tiles = divide_up(plan->m, tile->m),
-        .column_tiles = divide_up(plan->n, columns_of(tile, plan)),
+        .row_tiles = iv_gemm_divide_up(plan->m, tile->m),
+        .column_tiles = iv_gemm_divide_up(plan->n, columns_of(tile, plan)),
     };
     iv_gemm16 *product = &parameters.product;
     iv_gemm16_describe(plan, product);
@@ -99,7 +75,7 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     iv_cuda_task task = {
         .kind = IV_CUDA_KERNEL,
         .step = -1,
-        .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_across][b_across],
+        .kernel = {.kernel = kernels->by[plan->dtype == IV_F16][a_across][b_across],
                    .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
                    .block = {(unsigned)tile->threads, 1, 1},
                    .parameters = &parameters,

@@ -54,10 +54,6 @@ static const shape shapes[] = {
     {"gemm16_skinny", "gemm16_skinny_64x32", 64, 32, 8, 1, true, true, 2, 288, 0.194, 2.05},
 };
 
-static int64_t divide_up(int64_t value, int64_t divisor) {
-    return value / divisor + (value % divisor != 0);
-}
-
 /* ---- what it can do ---- */
 
 /* How TMA sees an operand. */
@@ -121,13 +117,13 @@ static int at_once(const iv_engine *engine, const shape *shape) {
 
 static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
     const shape *shape = self->shape;
-    double rows = (double)divide_up(shape->turned ? plan->n : plan->m, shape->rows * shape->cluster);
-    double columns = (double)divide_up(shape->turned ? plan->m : plan->n, shape->n);
+    double rows = (double)iv_gemm_divide_up(shape->turned ? plan->n : plan->m, shape->rows * shape->cluster);
+    double columns = (double)iv_gemm_divide_up(shape->turned ? plan->m : plan->n, shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(engine, shape));
     /* Without a cluster to share it, a B that is fetched in 64s takes longer. */
     bool fetches_slowly = shape->cluster == 1 && shape->n > 128 && plan->gemm->b.column_stride == 1;
-    double computing = shape->around + rounds * (double)divide_up(plan->k, TILE_K) * shape->step * (fetches_slowly ? 1.17 : 1);
+    double computing = shape->around + rounds * (double)iv_gemm_divide_up(plan->k, TILE_K) * shape->step * (fetches_slowly ? 1.17 : 1);
     double fetched = tiles * (shape->rows * shape->cluster + shape->n) * (double)plan->k * 2 / CACHE_RATE;
     double moved = 0.95 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
     /* Of shapes that wait for memory alike, that which computes least. */
@@ -135,11 +131,6 @@ static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const 
 }
 
 /* ---- loading ---- */
-
-/* By dtype (bf16, f16), and whether the kernel's A and B lie across. */
-typedef struct loaded {
-    const iv_cuda_kernel *kernels[2][2][2];
-} loaded;
 
 /* Whether the module is machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has none. */
 static bool has_hopper_code(const iv_cuda_device *device, const char *module) {
@@ -154,25 +145,11 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
     *state = NULL;
     if (!has_hopper_code(engine->cuda, shape->module))
         return IV_OK;
-    loaded *made = iv_allocate_array(1, sizeof *made);
-    if (made == NULL)
-        return iv_fail_memory(error, sizeof *made);
-    iv_status status = IV_OK;
-    for (int i = 0; i < 8 && status == IV_OK; i++) {
-        int is_f16 = i / 4, a_across = i / 2 % 2, b_across = i % 2;
-        char name[64];
-        if ((shape->b_along && b_across) || (shape->boxes > 0 && a_across))
-            continue;
-        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", shape->kernel, is_f16 ? "f16" : "bf16", a_across ? "across" : "along",
-                 b_across ? "across" : "along");
-        status = iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_hopper),
-                                     &made->kernels[is_f16][a_across][b_across], error);
-    }
-    if (status == IV_OK)
-        *state = made;
-    else
-        iv_free(made);
-    return status;
+    iv_gemm16_kernels *kernels;
+    IV_TRY(iv_gemm16_load(engine->cuda, shape->module, shape->kernel, sizeof(iv_gemm16_hopper), shape->boxes == 0,
+                          !shape->b_along, &kernels, error));
+    *state = kernels;
+    return IV_OK;
 }
 
 /* ---- launching ---- */
@@ -238,10 +215,10 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
     p->columns = shape->turned ? product->m : product->n;
     p->row_stride = shape->turned ? product->c.column_stride : product->c.row_stride;
     p->column_stride = shape->turned ? product->c.row_stride : product->c.column_stride;
-    p->row_tiles = (int32_t)divide_up(p->rows, shape->rows * shape->cluster);
-    p->column_tiles = (int32_t)divide_up(p->columns, shape->n);
+    p->row_tiles = (int32_t)iv_gemm_divide_up(p->rows, shape->rows * shape->cluster);
+    p->column_tiles = (int32_t)iv_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
-    p->k_blocks = (int32_t)divide_up(product->k, TILE_K);
+    p->k_blocks = (int32_t)iv_gemm_divide_up(product->k, TILE_K);
     p->bulk_store = stores_in_bulk(product, shape->turned);
     p->pairs = stores_pairs(p);
 }
@@ -256,7 +233,7 @@ static unsigned shared_bytes(const shape *shape, layout b_layout) {
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
                         const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
     const shape *shape = self->shape;
-    const loaded *loaded = state;
+    const iv_gemm16_kernels *kernels = state;
     iv_gemm16_hopper p = {0};
     iv_gemm16_describe(plan, &p.product);
     fill(shape, &p);
@@ -278,7 +255,7 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     iv_cuda_task task = {
         .kind = IV_CUDA_KERNEL,
         .step = -1,
-        .kernel = {.kernel = loaded->kernels[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
+        .kernel = {.kernel = kernels->by[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)shape->threads, 1, 1},
                    .shared_bytes = shared_bytes(shape, b_layout),

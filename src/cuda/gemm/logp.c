@@ -77,22 +77,18 @@ static iv_status launch(iv_engine *engine, void *stream, int kernel, int64_t blo
     return iv_cuda_leave(engine->cuda, iv_cuda_launch(&queue, &task, error), error);
 }
 
-static int64_t divide_up(int64_t value, int64_t divisor) {
-    return value / divisor + (value % divisor != 0);
-}
-
 /* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid
  * can have. */
 static int64_t blocks_for(int64_t count) {
-    int64_t blocks = divide_up(count, IV_LOGP_THREADS), most = (int64_t)1 << 20;
+    int64_t blocks = iv_gemm_divide_up(count, IV_LOGP_THREADS), most = (int64_t)1 << 20;
     return blocks < most ? blocks : most;
 }
 
 iv_status iv_logp_reduce_on_device(iv_engine *engine, void *stream, const iv_logp_reduce *task,
                                    iv_error *error) {
     const iv_logp_chunk *chunk = &task->chunk;
-    int64_t blocks = divide_up(chunk->columns, IV_LOGP_BLOCK);
-    int64_t grid = divide_up(chunk->rows * blocks, IV_LOGP_THREADS / IV_LOGP_LANES);
+    int64_t blocks = iv_gemm_divide_up(chunk->columns, IV_LOGP_BLOCK);
+    int64_t grid = iv_gemm_divide_up(chunk->rows * blocks, IV_LOGP_THREADS / IV_LOGP_LANES);
     work work = {0};
     if (grid == 0)
         return IV_OK;
@@ -120,7 +116,7 @@ iv_status iv_logp_merge_on_device(iv_engine *engine, void *stream, const iv_logp
         touch(&work, task->maximum, task->rows, sizeof *task->maximum, true);
         touch(&work, task->sum, task->rows, sizeof *task->sum, true);
     }
-    return launch(engine, stream, MERGE, divide_up(task->rows, IV_LOGP_MERGE_ROWS),
+    return launch(engine, stream, MERGE, iv_gemm_divide_up(task->rows, IV_LOGP_MERGE_ROWS),
                   IV_LOGP_MERGE_THREADS, task, &work, error);
 }
 
@@ -136,7 +132,7 @@ iv_status iv_logp_differentiate_on_device(iv_engine *engine, void *stream,
     touch(&work, task->d_logp, chunk->rows, sizeof *task->d_logp, false);
     touch(&work, task->gradients, chunk->rows * chunk->row_stride, sizeof *task->gradients, true);
     return launch(engine, stream, DIFFERENTIATE,
-                  blocks_for(chunk->rows * divide_up(chunk->columns, IV_LOGP_GROUP)),
+                  blocks_for(chunk->rows * iv_gemm_divide_up(chunk->columns, IV_LOGP_GROUP)),
                   IV_LOGP_THREADS, task, &work, error);
 }
 

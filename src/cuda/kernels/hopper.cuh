@@ -91,10 +91,6 @@ IV_CUDA_FUNCTION void iv_tensor_store(const void *map, uint32_t shared, int x, i
                  : "memory");
 }
 
-IV_CUDA_FUNCTION void iv_tensor_prefetch_map(const void *map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
 #define IV_TENSOR_STORES_END() asm volatile("cp.async.bulk.commit_group;" ::: "memory")
 /* Until all but the thread's last n batches of stores have read shared memory. */
 #define IV_TENSOR_STORES_READ(n) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(n) : "memory")
