@@ -82,6 +82,19 @@ static iv_matrix packed(const run *run, size_t place, iv_dtype dtype, int64_t ro
 
 /* ---- chunks ---- */
 
+static iv_logp_chunk chunk_of(const run *run, place at, const float *logits) {
+    const iv_logp_plan *plan = run->plan;
+    return (iv_logp_chunk){.logits = logits,
+                           .row_stride = plan->columns,
+                           .rows = at.rows,
+                           .columns = at.columns,
+                           .first_column = at.column,
+                           .vocabulary = plan->v,
+                           .targets = FROM_ROW(plan->logp->targets, at.row),
+                           .ignore_index = plan->logp->ignore_index,
+                           .scale = run->scale};
+}
+
 static iv_status compute_logits(const run *run, place at, iv_logp_chunk *chunk, iv_error *error) {
     const iv_logp_plan *plan = run->plan;
     const iv_linear_logp *logp = plan->logp;
@@ -90,15 +103,7 @@ static iv_status compute_logits(const run *run, place at, iv_logp_chunk *chunk, 
     gemm.b = part_of(&logp->weight, 0, at.column, plan->k, at.columns);
     gemm.c = packed(run, plan->logits, IV_F32, at.rows, at.columns, plan->columns);
     gemm.schedule = logp->schedule;
-    *chunk = (iv_logp_chunk){.logits = gemm.c.data,
-                             .row_stride = plan->columns,
-                             .rows = at.rows,
-                             .columns = at.columns,
-                             .first_column = at.column,
-                             .vocabulary = plan->v,
-                             .targets = FROM_ROW(logp->targets, at.row),
-                             .ignore_index = logp->ignore_index,
-                             .scale = run->scale};
+    *chunk = chunk_of(run, at, gemm.c.data);
     return multiply(run, &gemm, error);
 }
 
@@ -155,6 +160,24 @@ static iv_status merge(const run *run, place at, iv_error *error) {
     return STEP(run, merge, &task, error);
 }
 
+/* All columns of some rows at once, on devices that can; *at goes on to the last of them then. */
+static iv_status reduce_rows(const run *run, place *at, iv_logp_reduce *task, bool *done, iv_error *error) {
+    const iv_logp_plan *plan = run->plan;
+    *done = false;
+    if (run->is_rehearsal || run->engine->cuda == NULL || plan->logp->schedule != NULL || at->column > 0)
+        return IV_OK;
+    place all = {at->row, at->rows, 0, plan->v};
+    iv_gemm gemm = IV_GEMM_DEFAULT;
+    gemm.a = part_of(&plan->logp->hidden, all.row, 0, all.rows, plan->k);
+    gemm.b = part_of(&plan->logp->weight, 0, 0, plan->k, plan->v);
+    gemm.c = (iv_matrix){.dtype = IV_F32, .rows = all.rows, .columns = plan->v, .row_stride = plan->v, .column_stride = 1};
+    task->chunk = chunk_of(run, all, NULL);
+    IV_TRY(iv_logp_reduce_product_on_device(run->engine, run->stream, &gemm, task, done, error));
+    if (*done)
+        *at = all;
+    return IV_OK;
+}
+
 static iv_status run_forward(const run *run, iv_error *error) {
     const iv_logp_plan *plan = run->plan;
     place at = first_place(run);
@@ -162,8 +185,12 @@ static iv_status run_forward(const run *run, iv_error *error) {
         iv_logp_reduce task = {.pairs = in_workspace(run, plan->pairs),
                                .pair_rows = plan->rows,
                                .chosen = in_workspace(run, plan->chosen)};
-        IV_TRY(compute_logits(run, at, &task.chunk, error));
-        IV_TRY(STEP(run, reduce, &task, error));
+        bool done;
+        IV_TRY(reduce_rows(run, &at, &task, &done, error));
+        if (!done) {
+            IV_TRY(compute_logits(run, at, &task.chunk, error));
+            IV_TRY(STEP(run, reduce, &task, error));
+        }
         if (is_last_of_rows(run, at))
             IV_TRY(merge(run, at, error));
     }

@@ -10,6 +10,7 @@
 #include "cuda/task.h"
 #include "gemm/check.h"
 #include "gemm/engine.h"
+#include "gemm/logp_tasks.h"
 
 #define IV_GEMM_WHY_BYTES 192
 /* A, B, C, bias, residual, and the groups of rows. */
@@ -89,5 +90,15 @@ bool iv_gemm16_reads_along(const iv_gemm16_operand *operand);
 /** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the address, the other
  * strides, the groups of rows and, where a gated B is read across, the way to the second half of its columns leave. */
 int iv_gemm16_width(const iv_gemm16 *product, const iv_gemm16_operand *operand);
+
+/* ---- logits that are reduced where they are computed: hopper.c ---- */
+
+/** Loads the kernels, where the device has them. */
+iv_status iv_gemm16_logits_prepare(const iv_engine *engine, iv_error *error);
+/** Whether the next can: the plan has one batch and no epilogue, and its C is not looked at. */
+bool iv_gemm16_logits_can(const iv_engine *engine, const iv_gemm_plan *plan);
+/** Reduces the plan's logits, all of `reduce`'s chunk, whose own logits are not read. As the launch of a schedule. */
+iv_status iv_gemm16_logits_launch(const iv_engine *engine, const iv_cuda_queue *queue, const iv_gemm_plan *plan,
+                                  const iv_logp_reduce *reduce, iv_error *error);
 
 #endif

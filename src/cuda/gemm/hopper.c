@@ -230,21 +230,29 @@ static unsigned shared_bytes(const shape *shape, layout b_layout) {
                                        : shape->stages * stage + shape->rows / 64 * ROOM_BYTES + ALIGNMENT);
 }
 
+/* The kernel's parameters but for where results go: returns the layouts of its A and B. */
+static iv_status fill_factors(const iv_engine *engine, const shape *shape, const iv_gemm_plan *plan, iv_gemm16_hopper *p,
+                              layout layouts[2], iv_error *error) {
+    iv_gemm16_describe(plan, &p->product);
+    fill(shape, p);
+    const iv_gemm16_operand *a = shape->turned ? &p->product.b : &p->product.a;
+    const iv_gemm16_operand *b = shape->turned ? &p->product.a : &p->product.b;
+    layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
+    layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
+    p->a_batched = a->batch_stride != 0;
+    p->b_batched = b->batch_stride != 0;
+    IV_TRY(encode_operand(engine, plan, a, p->rows, layouts[0], shape->rows, TILE_K, &p->a, error));
+    return encode_operand(engine, plan, b, p->columns, layouts[1], shape->n / shape->cluster, TILE_K / shape->cluster, &p->b,
+                          error);
+}
+
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
                         const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
     const shape *shape = self->shape;
     const iv_gemm16_kernels *kernels = state;
     iv_gemm16_hopper p = {0};
-    iv_gemm16_describe(plan, &p.product);
-    fill(shape, &p);
-    const iv_gemm16_operand *a = shape->turned ? &p.product.b : &p.product.a;
-    const iv_gemm16_operand *b = shape->turned ? &p.product.a : &p.product.b;
-    layout a_layout = layout_of(a, p.rows, plan->k, plan->batches), b_layout = layout_of(b, p.columns, plan->k, plan->batches);
-    p.a_batched = a->batch_stride != 0;
-    p.b_batched = b->batch_stride != 0;
-    IV_TRY(encode_operand(engine, plan, a, p.rows, a_layout, shape->rows, TILE_K, &p.a, error));
-    IV_TRY(encode_operand(engine, plan, b, p.columns, b_layout, shape->n / shape->cluster, TILE_K / shape->cluster, &p.b,
-                          error));
+    layout layouts[2];
+    IV_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
     if (p.bulk_store) {
         const iv_gemm16_output *c = &p.product.c;
         boxes boxes = {c->data, p.columns, p.rows, c->row_stride, plan->batches, c->batch_stride, BOX, 64};
@@ -255,14 +263,63 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     iv_cuda_task task = {
         .kind = IV_CUDA_KERNEL,
         .step = -1,
-        .kernel = {.kernel = kernels->by[plan->dtype == IV_F16][a_layout == ACROSS][b_layout == ACROSS],
+        .kernel = {.kernel = kernels->by[plan->dtype == IV_F16][layouts[0] == ACROSS][layouts[1] == ACROSS],
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)shape->threads, 1, 1},
-                   .shared_bytes = shared_bytes(shape, b_layout),
+                   .shared_bytes = shared_bytes(shape, layouts[1]),
                    .parameters = &p,
                    .range_count = iv_gemm_ranges(plan, ranges),
                    .ranges = ranges},
     };
+    return iv_cuda_launch(queue, &task, error);
+}
+
+/* ---- logits ---- */
+
+#define LOGITS "gemm16_logits"
+
+static iv_status find_logits(const iv_engine *engine, bool is_f16, bool b_across, const iv_cuda_kernel **kernel,
+                             iv_error *error) {
+    char name[64];
+    snprintf(name, sizeof name, "iv_" LOGITS "_%s_along_%s", is_f16 ? "f16" : "bf16", b_across ? "across" : "along");
+    return iv_cuda_kernel_find(engine->cuda, LOGITS, name, sizeof(iv_gemm16_logits), kernel, error);
+}
+
+iv_status iv_gemm16_logits_prepare(const iv_engine *engine, iv_error *error) {
+    const iv_cuda_kernel *kernel;
+    for (int i = 0; i < 4 && has_hopper_code(engine->cuda, LOGITS); i++)
+        IV_TRY(find_logits(engine, i / 2, i % 2, &kernel, error));
+    return IV_OK;
+}
+
+bool iv_gemm16_logits_can(const iv_engine *engine, const iv_gemm_plan *plan) {
+    char why[IV_GEMM_WHY_BYTES];
+    iv_gemm16 product;
+    if (!has_hopper_code(engine->cuda, LOGITS) || !can(&iv_gemm_hopper[0], engine, engine, plan, why))
+        return false;
+    iv_gemm16_describe(plan, &product);
+    return layout_of(&product.a, plan->m, plan->k, 1) == ALONG;
+}
+
+iv_status iv_gemm16_logits_launch(const iv_engine *engine, const iv_cuda_queue *queue, const iv_gemm_plan *plan,
+                                  const iv_logp_reduce *reduce, iv_error *error) {
+    const shape *shape = &shapes[0];
+    iv_gemm16_logits p = {.reduce = *reduce};
+    layout layouts[2];
+    IV_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
+    int clusters = p.product.tiles < at_once(engine, shape) ? p.product.tiles : at_once(engine, shape);
+    iv_cuda_range ranges[IV_GEMM_RANGES];
+    iv_cuda_task task = {
+        .kind = IV_CUDA_KERNEL,
+        .step = -1,
+        .kernel = {.grid = {(unsigned)(clusters * shape->cluster), 1, 1},
+                   .block = {(unsigned)shape->threads, 1, 1},
+                   .shared_bytes = shared_bytes(shape, layouts[1]),
+                   .parameters = &p,
+                   .range_count = iv_gemm_ranges(plan, ranges),
+                   .ranges = ranges},
+    };
+    IV_TRY(find_logits(engine, plan->dtype == IV_F16, layouts[1] == ACROSS, &task.kernel.kernel, error));
     return iv_cuda_launch(queue, &task, error);
 }
 

@@ -31,7 +31,7 @@ iv_status iv_logp_device_prepare(iv_engine *engine, iv_error *error) {
     const iv_cuda_kernel *kernel;
     for (int i = 0; i < KERNELS; i++)
         IV_TRY(find(engine, i, &kernel, error));
-    return IV_OK;
+    return iv_gemm16_logits_prepare(engine, error);
 }
 
 /* ---- tasks ---- */
@@ -101,6 +101,28 @@ iv_status iv_logp_reduce_on_device(iv_engine *engine, void *stream, const iv_log
           blocks * task->pair_rows, sizeof *task->pairs, true);
     touch(&work, task->chosen, chunk->rows, sizeof *task->chosen, true);
     return launch(engine, stream, REDUCE, grid, IV_LOGP_THREADS, task, &work, error);
+}
+
+iv_status iv_logp_reduce_product_on_device(iv_engine *engine, void *stream, const iv_gemm *gemm,
+                                           const iv_logp_reduce *task, bool *done, iv_error *error) {
+    iv_cuda_queue queue = {.dependent_launch = true};
+    const iv_gemm_plan plan = {
+        .gemm = gemm,
+        .m = gemm->a.rows,
+        .n = gemm->b.columns,
+        .k = gemm->a.columns,
+        .batches = 1,
+        .columns = gemm->b.columns,
+        .dtype = gemm->a.dtype,
+        .epilogue = {.scale = 1.0f, .dtype = IV_F32, .columns = gemm->b.columns},
+        .group_count = iv_gemm_divide_up(gemm->a.columns, 16),
+    };
+    *done = plan.m > 0 && plan.n > 0 && iv_gemm16_logits_can(engine, &plan);
+    if (!*done)
+        return IV_OK;
+    IV_TRY(iv_gemm_device_stream(engine, stream, &queue.stream, error));
+    IV_TRY(iv_cuda_enter(engine->cuda, error));
+    return iv_cuda_leave(engine->cuda, iv_gemm16_logits_launch(engine, &queue, &plan, task, error), error);
 }
 
 iv_status iv_logp_merge_on_device(iv_engine *engine, void *stream, const iv_logp_merge *task,

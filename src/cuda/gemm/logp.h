@@ -12,6 +12,11 @@ iv_status iv_logp_device_prepare(iv_engine *engine, iv_error *error);
 /* Each gives its task to `stream` as iv_gemm_on_device does, and nothing when the task has no
  * elements. Errors: INVALID_ARGUMENT when the stream is another device's; DEVICE; OUT_OF_MEMORY. */
 
+/** Computes the logits of `gemm`, which has been checked but for its C, and reduces them at once: all of the task's chunk. *done
+ * says whether the device can; if not, nothing has happened. */
+iv_status iv_logp_reduce_product_on_device(iv_engine *engine, void *stream, const iv_gemm *gemm, const iv_logp_reduce *task,
+                                           bool *done, iv_error *error);
+
 iv_status iv_logp_reduce_on_device(iv_engine *engine, void *stream, const iv_logp_reduce *task,
                                    iv_error *error);
 iv_status iv_logp_merge_on_device(iv_engine *engine, void *stream, const iv_logp_merge *task,

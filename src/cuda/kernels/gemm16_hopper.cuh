@@ -10,6 +10,7 @@
  *     IV_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
  *     IV_GEMM_STAGES       how many tiles of 64 k are in shared memory
  *     IV_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B
+ *     IV_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/gemm/hopper.c.
  *
@@ -41,6 +42,14 @@
 #define NAME(a, b) NAME2(a, b)
 #define MULTIPLY NAME(IV_WGMMA_, IV_GEMM_N)
 
+#if defined(IV_GEMM_LOGITS)
+#define IV_GEMM_GIVEN iv_gemm16_logits
+#define IV_GEMM_PRODUCT(given) (&(given).product)
+#else
+#define IV_GEMM_GIVEN iv_gemm16_hopper
+#define IV_GEMM_PRODUCT(given) (&(given))
+#endif
+
 #define NEXT_STAGE()                                                                                                           \
     do {                                                                                                                       \
         if (++stage == IV_GEMM_STAGES) {                                                                                       \
@@ -70,7 +79,11 @@
             iv_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                             \
     } while (0)
 
+#if defined(IV_GEMM_LOGITS)
+#define BULK 0
+#else
 #define BULK (TILE_N >= 64)
+#endif
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which the last one
  * begins early enough to end with the tile, and repeats some columns. */
 #if BULK
@@ -111,12 +124,14 @@
 
 #if IV_HOPPER
 extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
-    IV_GEMM_NAME(const __grid_constant__ iv_gemm16_hopper given) {
-    const iv_gemm16_hopper *p = &given;
+    IV_GEMM_NAME(const __grid_constant__ IV_GEMM_GIVEN given) {
+    const iv_gemm16_hopper *p = IV_GEMM_PRODUCT(given);
     extern __shared__ __align__(1024) unsigned char shared_memory[];
     __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
+#if !defined(IV_GEMM_LOGITS)
     const uint32_t rooms = stages + IV_GEMM_STAGES * STAGE_BYTES;
+#endif
     const uint32_t full = iv_shared_address(full_barriers), empty = iv_shared_address(empty_barriers);
     const int thread = (int)threadIdx.x, group = thread / GROUP_THREADS;
     const uint32_t rank = IV_GEMM_CLUSTER > 1 ? iv_cluster_rank() : 0;
@@ -203,8 +218,10 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             const iv_gemm16_place at = iv_gemm16_place_of(p, index);
             const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
             float sums[SUMS];
+#if !defined(IV_GEMM_LOGITS)
             if (p->product.c.accumulate)
                 iv_gemm16_begin(p, at.batch, m, n, SUMS, sums);
+#endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate);
             SEND();
@@ -232,6 +249,9 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
+#if defined(IV_GEMM_LOGITS)
+            iv_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / IV_LOGP_BLOCK, sums);
+#else
             if (!p->product.has_epilogue) {
                 NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, at.batch, m, n, SUMS, sums);
                 continue;
@@ -244,6 +264,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 for (int i = 0; i + PARKED < SUMS; i++)
                     sums[i] = sums[i + PARKED];
             }
+#endif
         }
         SEND();
         if (leads)
@@ -256,9 +277,15 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 }
 #else
 /* Other generations never run this; the host computes by the definition. */
+#if defined(IV_GEMM_LOGITS)
+IV_GEMM16_REDUCING_KERNEL(IV_GEMM_NAME) {
+    NAME(iv_gemm16_define_logits_, IV_GEMM_SUFFIX)(p);
+}
+#else
 IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
     NAME(iv_gemm16_define_, IV_GEMM_SUFFIX)(&p->product);
 }
+#endif
 #endif
 
 #undef TILE_M
@@ -283,6 +310,8 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef MULTIPLY_STAGE
 #undef RELEASE
 #undef BULK
+#undef IV_GEMM_GIVEN
+#undef IV_GEMM_PRODUCT
 #undef SEND
 #undef IV_GEMM_NAME
 #undef IV_GEMM_TYPE

@@ -3,6 +3,7 @@
 #define IV_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
 
 #include "cuda/kernels/gemm16_parameters.h"
+#include "gemm/logp_tasks.h"
 
 /* A tensor map of the driver (CUtensorMap), which the copy engine reads. */
 typedef struct iv_tensor_map {
@@ -25,5 +26,11 @@ typedef struct iv_gemm16_hopper {
     int32_t bulk_store;        /* results leave by TMA: 16 bits, nothing but rounded */
     int32_t pairs;             /* results of two neighbouring columns may be stored at once */
 } iv_gemm16_hopper;
+
+/* A product of logits, and what becomes of them. */
+typedef struct iv_gemm16_logits {
+    iv_gemm16_hopper product;
+    iv_logp_reduce reduce;
+} iv_gemm16_logits;
 
 #endif
