@@ -120,7 +120,7 @@ typedef struct iv_gemm {
 IV_API IV_MUST_CHECK iv_status iv_gemm_run(iv_engine *engine, void *stream, const iv_gemm *gemm,
                                            iv_error *error);
 
-/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "skinny-16x8", "general", … */
+/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "turned-64x8", "general", … */
 IV_API int iv_gemm_schedule_count(const iv_engine *engine);
 /** Static storage; NULL when `index` is out of range. */
 IV_API const char *iv_gemm_schedule_name(const iv_engine *engine, int index);

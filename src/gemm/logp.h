@@ -49,10 +49,17 @@ static IV_HD iv_logp_scale iv_logp_scale_of(float inverse_temperature) {
     return result;
 }
 
-/* A NaN stays. */
+/* A NaN stays one. */
 static IV_HD_HOT float iv_logp_hold(float z, iv_logp_scale s) {
+#if defined(__CUDA_ARCH__)
+    /* Two instructions in place of four; a NaN becomes the canonical one, which nothing depends on. */
+    float held;
+    asm("min.NaN.f32 %0, %1, %2;\n\tmax.NaN.f32 %0, %0, %3;" : "=&f"(held) : "f"(z), "f"(s.bound), "f"(-s.bound));
+    return held;
+#else
     float below = z > s.bound ? s.bound : z;
     return below < -s.bound ? -s.bound : below;
+#endif
 }
 
 /* The next three take a logit that is held. First the nearest integer to z * scale in the low bits

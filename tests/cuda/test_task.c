@@ -60,7 +60,7 @@ static iv_status set_up(const iv_cuda_driver *driver, setting *setting, iv_error
     IV_TRY(iv_cuda_pinned_create(setting->device, BYTES, &setting->host, error));
     IV_TRY(iv_cuda_kernel_find(setting->device, "test", "first", sizeof(add_parameters),
                                &setting->add, error));
-    setting->queue = (iv_cuda_queue){setting->stream, setting->list, setting->trace};
+    setting->queue = (iv_cuda_queue){.stream = setting->stream, .record = setting->list, .trace = setting->trace};
     return IV_OK;
 }
 

@@ -1,6 +1,7 @@
 /* 16-bit products by TMA and wgmma, in tiles of 128 by 224. */
 #define IV_GEMM_N 224
 #define IV_GEMM_GROUPS 2
+#define IV_GEMM_BOXES 1
 #define IV_GEMM_STAGES 4
 #define IV_GEMM_CLUSTER 1
 #define IV_GEMM_KERNEL(layout) iv_gemm16_128x224_##layout

@@ -8,8 +8,9 @@
  *
  *     IV_GEMM_N            the columns of a block's tile, for which wgmma.cuh has a macro
  *     IV_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
- *     IV_GEMM_STAGES       how many tiles of 64 k are in shared memory
- *     IV_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B
+ *     IV_GEMM_BOXES        how many tiles of 64 k are in a stage
+ *     IV_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
+ *     IV_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box only
  *     IV_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/gemm/hopper.c.
@@ -30,13 +31,18 @@
 #define A_BYTES (TILE_M * TILE_K * 2)
 #define B_WIDTH (IV_GEMM_B_ACROSS ? (TILE_N + 63) / 64 * 64 : TILE_N)
 #define B_BYTES (B_WIDTH * TILE_K * 2)
-#define STAGE_BYTES (A_BYTES + B_BYTES)
+#define BOXES IV_GEMM_BOXES
+/* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
+#define FEW (IV_GEMM_GROUPS == 1)
+#define A_BOX (FEW ? p->a_box_bytes : A_BYTES)
+#define STAGES (FEW ? p->stages : IV_GEMM_STAGES)
+#define STAGE_BYTES (FEW ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
 /* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes, or PARKED sums of each thread. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
 #define SUMS (TILE_N / 2)
-#define PARKED (SUMS < 16 ? SUMS : 16)
+#define PARKED (SUMS < 16 ? SUMS : SUMS % 16 == 0 ? 16 : 8)
 
 #define NAME2(a, b) a##b
 #define NAME(a, b) NAME2(a, b)
@@ -52,30 +58,55 @@
 
 #define NEXT_STAGE()                                                                                                           \
     do {                                                                                                                       \
-        if (++stage == IV_GEMM_STAGES) {                                                                                       \
+        if (++stage == STAGES) {                                                                                               \
             stage = 0;                                                                                                         \
             phase ^= 1;                                                                                                        \
         }                                                                                                                      \
     } while (0)
 /* Begins the products of a stage; with `adds` 0 the chains begin too. */
-#define MULTIPLY_STAGE(adds)                                                                                                       \
+#define MULTIPLY_STAGE(adds)                                                                                                   \
     do {                                                                                                                       \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                                \
         const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_BYTES, 1024);                                  \
-        const uint64_t b_matrix = iv_matrix_descriptor(at_stage + A_BYTES, CHUNK_BYTES, 1024);                                 \
+        const uint64_t b_matrix = iv_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_BYTES, 1024);                           \
         iv_barrier_wait(full + 8 * stage, phase);                                                                              \
         IV_WGMMA_BEGIN();                                                                                                      \
         IV_CUDA_UNROLL                                                                                                         \
-        for (int step = 0; step < TILE_K / 16; step++)                                                                         \
-            MULTIPLY(sums, step > 0 || (adds), a_matrix + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * step,                                         \
-                     b_matrix + (IV_GEMM_B_ACROSS ? 2048 / 16 : 32 / 16) * step, IV_GEMM_TYPE, IV_GEMM_A_ACROSS,               \
-                     IV_GEMM_B_ACROSS);                                                                                        \
+        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                                 \
+            MULTIPLY(sums, step > 0 || (adds),                                                                                 \
+                     a_matrix + step / 4 * (A_BOX / 16) + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * (step % 4),               \
+                     b_matrix + step / 4 * (B_BYTES / 16) + (IV_GEMM_B_ACROSS ? 2048 / 16 : 32 / 16) * (step % 4),             \
+                     IV_GEMM_TYPE, IV_GEMM_A_ACROSS, IV_GEMM_B_ACROSS);                                                        \
         IV_WGMMA_END();                                                                                                        \
+    } while (0)
+/* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. */
+#define FETCH_ALONG(to, map, first, batch)                                                                                     \
+    iv_tensor_load(to, map, arrived, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
+#define FETCH_ACROSS(lines, box_bytes, to, map, first, batch)                                                                  \
+    do {                                                                                                                       \
+        IV_CUDA_UNROLL                                                                                                         \
+        for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                                       \
+            iv_tensor_load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map, arrived,           \
+                           (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                      \
+    } while (0)
+/* The block's part of B, for all of the cluster: some columns, or some k of all. */
+#define FETCH_PART_ALONG(to, map, first, batch)                                                                                \
+    iv_tensor_load_all((to) + (int)rank * (TILE_N / IV_GEMM_CLUSTER) * 128, map, arrived, k,                                   \
+                       (first) + (int)rank * (TILE_N / IV_GEMM_CLUSTER), 0, batch, (1 << IV_GEMM_CLUSTER) - 1)
+#define FETCH_PART_ACROSS(to, map, first, batch)                                                                               \
+    do {                                                                                                                       \
+        IV_CUDA_UNROLL                                                                                                         \
+        for (int i = 0; i < B_WIDTH / 64; i++)                                                                                 \
+            iv_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / IV_GEMM_CLUSTER) * 128, map, arrived,            \
+                               (first) + 64 * i, k + (int)rank * (TILE_K / IV_GEMM_CLUSTER), 0, batch,                         \
+                               (1 << IV_GEMM_CLUSTER) - 1);                                                                    \
     } while (0)
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
 #define RELEASE(barrier)                                                                                                       \
     do {                                                                                                                       \
-        if (thread % GROUP_THREADS < IV_GEMM_CLUSTER)                                                                          \
+        if (IV_GEMM_CLUSTER == 1 && leads)                                                                                     \
+            iv_barrier_arrive(barrier);                                                                                        \
+        else if (IV_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < IV_GEMM_CLUSTER)                                              \
             iv_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                             \
     } while (0)
 
@@ -112,7 +143,7 @@
             iv_shared_written();                                                                                               \
             iv_warpgroup_sync(1 + group);                                                                                      \
             if (leads) {                                                                                                       \
-                iv_tensor_store(&p->c, room, rounded_n + start, rounded_m, rounded_batch);                                     \
+                iv_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                                  \
                 IV_TENSOR_STORES_END();                                                                                        \
             }                                                                                                                  \
         }                                                                                                                      \
@@ -130,13 +161,20 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
 #if !defined(IV_GEMM_LOGITS)
-    const uint32_t rooms = stages + IV_GEMM_STAGES * STAGE_BYTES;
+    const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = iv_shared_address(full_barriers), empty = iv_shared_address(empty_barriers);
-    const int thread = (int)threadIdx.x, group = thread / GROUP_THREADS;
+    /* Said so that the compiler sees that all threads of a warp go the same way, and keeps what they share in uniform registers. */
+    const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);
     const uint32_t rank = IV_GEMM_CLUSTER > 1 ? iv_cluster_rank() : 0;
+    const int clusters = (int)gridDim.x / IV_GEMM_CLUSTER, first = (int)blockIdx.x / IV_GEMM_CLUSTER;
+    if (thread == IV_GEMM_GROUPS * GROUP_THREADS) {
+        iv_tensor_map_prefetch(&p->a);
+        iv_tensor_map_prefetch(&p->b);
+        iv_tensor_map_prefetch(&p->c);
+    }
     if (thread == 0) {
-        for (int s = 0; s < IV_GEMM_STAGES; s++) {
+        for (int s = 0; s < STAGES; s++) {
             iv_barrier_init(full + 8 * s, 1);
             iv_barrier_init(empty + 8 * s, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
         }
@@ -147,7 +185,6 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
         iv_cluster_sync();
     IV_CUDA_DEPEND();
 
-    const int clusters = (int)gridDim.x / IV_GEMM_CLUSTER, first = (int)blockIdx.x / IV_GEMM_CLUSTER;
     if (group == IV_GEMM_GROUPS) {
 #if GIVES_REGISTERS
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
@@ -161,40 +198,24 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
                 const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
                 IV_CUDA_KEEP_LOOP
-                for (int block = 0; block < p->k_blocks; block++) {
-                    const uint32_t a = stages + stage * STAGE_BYTES, b = a + A_BYTES, arrived = full + 8 * stage;
+                for (int block = 0; block < p->k_blocks; block += BOXES) {
+                    const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
                     const int k = block * TILE_K;
                     iv_barrier_wait(empty + 8 * stage, phase ^ 1);
                     iv_barrier_expect(arrived, STAGE_BYTES);
 #if IV_GEMM_A_ACROSS
-                    IV_CUDA_UNROLL
-                    for (int i = 0; i < IV_GEMM_GROUPS; i++)
-                        iv_tensor_load(a + i * CHUNK_BYTES, &p->a, arrived, m + 64 * i, k, a_z);
+                    FETCH_ACROSS(TILE_M, A_BYTES, a, &p->a, m, a_z);
 #else
-                    iv_tensor_load(a, &p->a, arrived, k, m, a_z);
+                    FETCH_ALONG(a, &p->a, m, a_z);
 #endif
-#if IV_GEMM_CLUSTER == 1
-#if IV_GEMM_B_ACROSS
-                    IV_CUDA_UNROLL
-                    for (int i = 0; i < B_WIDTH / 64; i++)
-                        iv_tensor_load(b + i * CHUNK_BYTES, &p->b, arrived, n + 64 * i, k, b_z);
+#if IV_GEMM_CLUSTER > 1 && IV_GEMM_B_ACROSS
+                    FETCH_PART_ACROSS(b, &p->b, n, b_z);
+#elif IV_GEMM_CLUSTER > 1
+                    FETCH_PART_ALONG(b, &p->b, n, b_z);
+#elif IV_GEMM_B_ACROSS
+                    FETCH_ACROSS(B_WIDTH, B_BYTES, b, &p->b, n, b_z);
 #else
-                    iv_tensor_load(b, &p->b, arrived, k, n, b_z);
-#endif
-#else
-                    /* Each block of the cluster fetches its part of B, for all. */
-                    const int part = (int)rank;
-#if IV_GEMM_B_ACROSS
-                    const int k_part = TILE_K / IV_GEMM_CLUSTER;
-                    IV_CUDA_UNROLL
-                    for (int i = 0; i < B_WIDTH / 64; i++)
-                        iv_tensor_load_all(b + i * CHUNK_BYTES + part * k_part * 128, &p->b, arrived, n + 64 * i,
-                                           k + part * k_part, b_z, (1 << IV_GEMM_CLUSTER) - 1);
-#else
-                    const int n_part = TILE_N / IV_GEMM_CLUSTER;
-                    iv_tensor_load_all(b + part * n_part * 128, &p->b, arrived, k, n + part * n_part, b_z,
-                                       (1 << IV_GEMM_CLUSTER) - 1);
-#endif
+                    FETCH_ALONG(b, &p->b, n, b_z);
 #endif
                     NEXT_STAGE();
                 }
@@ -227,7 +248,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             SEND();
             IV_WGMMA_WAIT(0);
             IV_CUDA_KEEP_LOOP
-            for (int block = 1; block < p->k_blocks; block++) {
+            for (int block = BOXES; block < p->k_blocks; block += BOXES) {
                 const uint32_t before = empty + 8 * stage;
                 NEXT_STAGE();
                 MULTIPLY_STAGE(1);
@@ -299,6 +320,14 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef B_BYTES
 #undef STAGE_BYTES
 #undef CHUNK_BYTES
+#undef BOXES
+#undef FEW
+#undef STAGES
+#undef A_BOX
+#undef FETCH_ALONG
+#undef FETCH_ACROSS
+#undef FETCH_PART_ALONG
+#undef FETCH_PART_ACROSS
 #undef BOX_BYTES
 #undef ROOM_BYTES
 #undef PARKED

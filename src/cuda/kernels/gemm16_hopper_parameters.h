@@ -21,6 +21,9 @@ typedef struct iv_gemm16_hopper {
     int32_t row_tiles, column_tiles; /* tiles of clusters, and of columns */
     int32_t tiles;             /* of clusters, of all batches */
     int32_t k_blocks;          /* of 64 */
+    int32_t stages;            /* of kernels of one warpgroup, which have as many as fit */
+    int32_t stage_bytes;       /* that arrive for a stage: fewer than it has room for where the kernel's A has few rows */
+    int32_t a_box_bytes;       /* of A for 64 k, of those */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t turned;
     int32_t bulk_store;        /* results leave by TMA: 16 bits, nothing but rounded */

@@ -68,26 +68,31 @@ IV_CUDA_FUNCTION void iv_cluster_sync(void) {
 
 /* ---- bulk tensor copies ---- */
 
-/* The box at (x, y, z) of the tensor goes to `shared`, and its bytes to the barrier. */
-IV_CUDA_FUNCTION void iv_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], "
+/* Has the copy engine read a tensor's map, which it would do at the first copy. */
+IV_CUDA_FUNCTION void iv_tensor_map_prefetch(const void *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/* The box at (x, y, z, w) of the tensor goes to `shared`, and its bytes to the barrier. */
+IV_CUDA_FUNCTION void iv_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
                  "[%2];" ::"r"(shared),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z)
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
 }
 
 /* The same for all blocks of the cluster whose bits are set: same places, their own barriers. */
-IV_CUDA_FUNCTION void iv_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z,
+IV_CUDA_FUNCTION void iv_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                                          uint16_t blocks) {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-                 "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "h"(blocks)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "h"(blocks)
                  : "memory");
 }
 
-IV_CUDA_FUNCTION void iv_tensor_store(const void *map, uint32_t shared, int x, int y, int z) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" ::"l"(map),
-                 "r"(shared), "r"(x), "r"(y), "r"(z)
+IV_CUDA_FUNCTION void iv_tensor_store(const void *map, uint32_t shared, int x, int y, int z, int w) {
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
+                 "r"(shared), "r"(x), "r"(y), "r"(z), "r"(w)
                  : "memory");
 }
 

@@ -30,11 +30,21 @@ IV_CUDA_FUNCTION iv_logp_pair iv_logp_reduce_held(const float *logits, int64_t c
     IV_CUDA_UNROLL
     for (int i = 0; i < IV_LOGP_HELD; i++) {
         float held = iv_logp_hold(logits[i], scale), shifted = iv_logp_shifted(held, scale);
-        int is_there = iv_logp_held_column(i) < columns;
-        exponents[i] = is_there ? iv_logp_exponent(shifted) : -IV_LOGP_EXPONENT_LIMIT;
-        mantissas[i] = is_there ? iv_logp_mantissa(held, shifted, scale) : 0.0f;
-        pair.maximum = exponents[i] > pair.maximum ? exponents[i] : pair.maximum;
+        exponents[i] = iv_logp_exponent(shifted);
+        mantissas[i] = iv_logp_mantissa(held, shifted, scale);
     }
+    /* Only a row's last block may lack columns: asked once for all. */
+    if (columns <= iv_logp_held_column(IV_LOGP_HELD - 1)) {
+        IV_CUDA_UNROLL
+        for (int i = 0; i < IV_LOGP_HELD; i++) {
+            int is_there = iv_logp_held_column(i) < columns;
+            exponents[i] = is_there ? exponents[i] : -IV_LOGP_EXPONENT_LIMIT;
+            mantissas[i] = is_there ? mantissas[i] : 0.0f;
+        }
+    }
+    IV_CUDA_UNROLL
+    for (int i = 0; i < IV_LOGP_HELD; i++)
+        pair.maximum = exponents[i] > pair.maximum ? exponents[i] : pair.maximum;
     for (int distance = IV_LOGP_LANES / 2; distance > 0; distance /= 2) {
         int32_t other = iv_cuda_shuffle_down_i32(pair.maximum, distance, IV_LOGP_LANES);
         pair.maximum = other > pair.maximum ? other : pair.maximum;

@@ -14,6 +14,8 @@
 #define IV_FIELDS_16(d, i) IV_FIELDS_8(d, i), IV_FIELDS_8(d, i + 8)
 #define IV_FIELDS_32(d, i) IV_FIELDS_16(d, i), IV_FIELDS_16(d, i + 16)
 #define IV_FIELDS_64(d, i) IV_FIELDS_32(d, i), IV_FIELDS_32(d, i + 32)
+#define IV_FIELDS_48(d, i) IV_FIELDS_32(d, i), IV_FIELDS_16(d, i + 32)
+#define IV_FIELDS_56(d, i) IV_FIELDS_48(d, i), IV_FIELDS_8(d, i + 48)
 #define IV_FIELDS_96(d, i) IV_FIELDS_64(d, i), IV_FIELDS_32(d, i + 64)
 #define IV_FIELDS_112(d, i) IV_FIELDS_96(d, i), IV_FIELDS_16(d, i + 96)
 #define IV_FIELDS_128(d, i) IV_FIELDS_64(d, i), IV_FIELDS_64(d, i + 64)
@@ -25,6 +27,12 @@
 #define IV_NUMBERS_32 \
     IV_NUMBERS_16 \
     ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define IV_NUMBERS_48 \
+    IV_NUMBERS_32 \
+    ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define IV_NUMBERS_56 \
+    IV_NUMBERS_48 \
+    ", %48, %49, %50, %51, %52, %53, %54, %55"
 #define IV_NUMBERS_64 \
     IV_NUMBERS_32 \
     ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
@@ -54,6 +62,10 @@
     IV_WGMMA(16, "32", "%16", "%17", "%18", "%19", "%20", sums, adds, a, b, type, a_across, b_across)
 #define IV_WGMMA_64(sums, adds, a, b, type, a_across, b_across) \
     IV_WGMMA(32, "64", "%32", "%33", "%34", "%35", "%36", sums, adds, a, b, type, a_across, b_across)
+#define IV_WGMMA_96(sums, adds, a, b, type, a_across, b_across) \
+    IV_WGMMA(48, "96", "%48", "%49", "%50", "%51", "%52", sums, adds, a, b, type, a_across, b_across)
+#define IV_WGMMA_112(sums, adds, a, b, type, a_across, b_across) \
+    IV_WGMMA(56, "112", "%56", "%57", "%58", "%59", "%60", sums, adds, a, b, type, a_across, b_across)
 #define IV_WGMMA_128(sums, adds, a, b, type, a_across, b_across) \
     IV_WGMMA(64, "128", "%64", "%65", "%66", "%67", "%68", sums, adds, a, b, type, a_across, b_across)
 #define IV_WGMMA_192(sums, adds, a, b, type, a_across, b_across) \

@@ -1,8 +1,0 @@
-/* 16-bit products by TMA and wgmma, in tiles of 64 by 256: for products of few rows. */
-#define IV_GEMM_N 256
-#define IV_GEMM_GROUPS 1
-#define IV_GEMM_STAGES 5
-#define IV_GEMM_CLUSTER 1
-#define IV_GEMM_KERNEL(layout) iv_gemm16_64x256_##layout
-#define IV_GEMM_B_ALONG
-#include "cuda/kernels/gemm16_hopper_layouts.cuh"
