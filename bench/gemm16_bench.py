@@ -7,6 +7,7 @@
     gemm/fwd-kn/MxKxN  y[M,N] = x[M,K] · B[K,N]
     gemm/dA/MxKxN      dx[M,K] = dy[M,N] · W[N,K]
     gemm/dB/MxKxN      dW[N,K] = dyᵀ · x
+    gemm/samples/MxKxN the same with a row map of samples of uneven length; the peer, which knows no samples, without
     skinny/MxKxN       as fwd, of few rows
 
 Times are medians in microseconds; a ratio above 1 means that Invar is faster. `limit` is what the
@@ -16,6 +17,7 @@ gpu_timing.py for how time is taken. Exit status 1 when a result is wrong.
 """
 
 import argparse
+import random
 import re
 import statistics
 import sys
@@ -48,6 +50,8 @@ def cases(quick):
         for family in families:
             for m, k, n in shapes:
                 yield f"gemm/{family}/{m}x{k}x{n}", family, f"{family}, {group}", m, k, n
+    for m, k, n in large[:1] if quick else large[:-1]:
+        yield f"gemm/samples/{m}x{k}x{n}", "samples", "samples", m, k, n
     for m, k, n in skinny:
         yield f"skinny/{m}x{k}x{n}", "fwd", "skinny", m, k, n
 
@@ -64,6 +68,13 @@ def operands(family, m, k, n):
     if family == "dA":
         return normal(m, n), normal(n, k)
     return normal(m, n).t(), normal(m, k)
+
+
+def uneven_lengths(rows, count=64):
+    """Of so many samples that make `rows` together."""
+    draw = random.Random(rows)
+    ends = sorted(draw.sample(range(1, rows), count - 1))
+    return [end - start for start, end in zip([0] + ends, ends + [rows])]
 
 
 class Bench:
@@ -83,6 +94,7 @@ class Bench:
     def run(self, name, family, group, m, k, n):
         a, b = operands(family, m, k, n)
         rows, inner, columns = *a.shape, b.shape[1]
+        lengths = uneven_lengths(inner) if family == "samples" else None
         size = 2 * (rows * inner + inner * columns + rows * columns)
         work = 2 * rows * inner * columns
         sets = [(a, b)] + [operands(family, m, k, n)
@@ -98,7 +110,7 @@ class Bench:
 
         try:
             ours, our_result = side(lambda a, b, out: invar_gemm.product(
-                self.engine, a, b, out, schedule=self.arguments.schedule).run)
+                self.engine, a, b, out, schedule=self.arguments.schedule, lengths=lengths).run)
         except invar_gemm.Error as error:
             if error.status != "unsupported" or not self.arguments.schedule:
                 raise
@@ -118,7 +130,7 @@ class Bench:
             more += f" triton={medians[2]:.4g}"
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
         schedule = (self.arguments.schedule
-                    or invar_gemm.product(self.engine, a, b, our_result).chosen())
+                    or invar_gemm.product(self.engine, a, b, our_result, lengths=lengths).chosen())
         more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
                  f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
                  f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"

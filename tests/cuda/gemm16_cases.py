@@ -53,12 +53,18 @@ class Place:
         return f"{str(self.dtype)[6:]}{list(self.extents)} strides {list(self.strides)} at {self.offset}"
 
 
-def draw_place(draw, dtype, extents, is_written=False):
+def draw_place(draw, dtype, extents, is_written=False, aligned_across=None):
+    """Where a matrix may lie; with `aligned_across` as it does in gradients of weights, and whether its columns lie one behind
+    the other."""
     batches, rows, columns = extents
     across = draw.random() < (0.2 if is_written else 0.5)  # columns lie one behind the other
+    if aligned_across is not None:
+        across = aligned_across
     adjacent, lines = (rows, columns) if across else (columns, rows)
     kinds = ["tight", "aligned", "odd", "apart", "backwards"] + ([] if is_written else ["repeated"])
     kind = draw.choices(kinds, [8, 6, 8, 2, 1, 1][:len(kinds)])[0]
+    if aligned_across is not None:
+        kind = "aligned"
     step, line, before = 1, max(adjacent, 1), 0
     if kind == "aligned":
         line, before = -(-line // 8) * 8 + 8 * draw.randint(0, 4), 8 * draw.randint(0, 3)
@@ -236,8 +242,9 @@ class Case:
         b_columns = n if gate == "none" else 2 * n
 
         self.places, self.there = {}, {}
-        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0])
-        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1])
+        is_gradient = "lengths" in self.options and draw.random() < 0.6
+        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0], True if is_gradient else None)
+        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1], False if is_gradient else None)
         self.add(draw, generator, "c", c_dtype, (batches, m, n),
                  kinds[2] if mode == "accumulate" else None)
         if mode == "epilogue" and draw.random() < 0.5:
@@ -254,10 +261,10 @@ class Case:
         self.outputs = batches * m * n
         self.kinds = kinds
 
-    def add(self, draw, generator, name, dtype, extents, kind):
+    def add(self, draw, generator, name, dtype, extents, kind, aligned_across=None):
         """An operand with data of a kind; with None it has none yet. NaN lies around what is read,
         noise around what is written."""
-        place = draw_place(draw, dtype, extents, is_written=name == "c")
+        place = draw_place(draw, dtype, extents, name == "c", aligned_across)
         block = place.block(None if name == "c" else -1, generator)
         if kind:
             place.fill(block, draw_values(kind, dtype, extents, generator))

@@ -38,7 +38,7 @@ struct iv_gemm_schedule {
 
 extern const iv_gemm_schedule iv_gemm_general, iv_gemm_general_small; /* general.c: everything */
 
-#define IV_GEMM_HOPPER_SCHEDULES 16
+#define IV_GEMM_HOPPER_SCHEDULES 18
 extern const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
 
 /** Loads the kernels of every schedule: sets engine->device_state, which iv_gemm_device_destroy ends. Not while this thread

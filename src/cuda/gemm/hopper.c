@@ -27,6 +27,7 @@ typedef struct shape {
 enum {
     TURNED = 1,  /* B's columns are the kernel's rows, for products of few rows */
     B_ALONG = 2, /* the kernel's B must lie along k */
+    MAPPED = 4,  /* with a row map, A and B across */
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every shape on an
@@ -49,6 +50,8 @@ static const shape shapes[] = {
     {"gemm16_64x32", 64, 32, 2, 32, 1, TURNED | B_ALONG, 0.127, 4.38},
     {"gemm16_64x16", 64, 16, 4, 32, 1, TURNED | B_ALONG, 0.099, 3.76},
     {"gemm16_64x8", 64, 8, 2, 32, 1, TURNED | B_ALONG, 0.095, 0.99},
+    {"gemm16_mapped_128x256", 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
+    {"gemm16_mapped_128x128", 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -88,8 +91,9 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     if (plan->gemm->gate != IV_GATE_NONE || plan->group_count == 0)
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
-    if (plan->device_groups != 0)
-        return refuse(why, "its k is in groups of 16 from 0, not in those of a row map");
+    if ((plan->device_groups != 0) != has(shape, MAPPED))
+        return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
+                                              : "its k is in groups of 16 from 0, not in those of a row map");
     if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 2 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
         (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
         return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
@@ -101,6 +105,8 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
                                         : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
         return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
+    if (has(shape, MAPPED) && (a != ACROSS || b != ACROSS))
+        return refuse(why, "A's rows and B's columns must lie across k");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
         return refuse(why, "k must be a multiple of 64");
     return true;
@@ -116,6 +122,11 @@ static int at_once(const iv_engine *engine, const shape *shape) {
     return clusters > 0 ? clusters : 1;
 }
 
+/* Tiles of 64 k. */
+static int64_t blocks_of(const shape *shape, const iv_gemm_plan *plan) {
+    return iv_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
+}
+
 static double cost_of(const shape *shape, const iv_engine *engine, const iv_gemm_plan *plan) {
     bool turned = has(shape, TURNED);
     int64_t lines = turned ? plan->n : plan->m, most = shape->rows * shape->cluster;
@@ -123,7 +134,7 @@ static double cost_of(const shape *shape, const iv_engine *engine, const iv_gemm
     double columns = (double)iv_gemm_divide_up(turned ? plan->m : plan->n, shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(engine, shape));
-    double computing = shape->around + rounds * (double)iv_gemm_divide_up(plan->k, TILE_K) * shape->step;
+    double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 / CACHE_RATE;
     double moved = 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
     /* Of shapes that wait for memory alike, that which computes least. */
@@ -242,7 +253,6 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
     p->row_tiles = (int32_t)iv_gemm_divide_up(p->rows, shape->rows * shape->cluster);
     p->column_tiles = (int32_t)iv_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
-    p->k_blocks = (int32_t)iv_gemm_divide_up(product->k, TILE_K);
     p->bulk_store = stores_in_bulk(product, turned);
     p->pairs = stores_pairs(p);
 }
@@ -258,6 +268,7 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
     layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
     fill_ring(shape, layouts, p);
+    p->k_blocks = (int32_t)blocks_of(shape, plan);
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
@@ -284,6 +295,13 @@ static iv_status give(const shape *shape, const iv_engine *engine, const iv_cuda
     return iv_cuda_launch(queue, &task, error);
 }
 
+/* Where results go by TMA. */
+static iv_status encode_output(const iv_engine *engine, const iv_gemm_plan *plan, iv_gemm16_hopper *p, iv_error *error) {
+    const iv_gemm16_output *c = &p->product.c;
+    boxes boxes = {c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1}};
+    return p->bulk_store ? encode(engine, plan->dtype, &boxes, &p->c, error) : IV_OK;
+}
+
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
                         const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
     const shape *shape = self->shape;
@@ -291,13 +309,46 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     iv_gemm16_hopper p = {0};
     layout layouts[2];
     IV_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
-    if (p.bulk_store) {
-        const iv_gemm16_output *c = &p.product.c;
-        boxes boxes = {c->data, {p.columns, p.rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1}};
-        IV_TRY(encode(engine, plan->dtype, &boxes, &p.c, error));
-    }
+    IV_TRY(encode_output(engine, plan, &p, error));
     const iv_cuda_kernel *kernel = kernels->by[plan->dtype == IV_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
     return give(shape, engine, queue, plan, kernel, &p, &p, error);
+}
+
+/* ---- row maps ---- */
+
+static iv_status prepare_mapped(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
+    const shape *shape = self->shape;
+    *state = NULL;
+    if (!has_hopper_code(engine->cuda, shape->module))
+        return IV_OK;
+    iv_gemm16_kernels *kernels = iv_allocate_array(1, sizeof *kernels);
+    if (kernels == NULL)
+        return iv_fail_memory(error, sizeof *kernels);
+    iv_status status = IV_OK;
+    for (int i = 0; i < 2 && status == IV_OK; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "iv_%s_%s_across_across", shape->module, i == 1 ? "f16" : "bf16");
+        status = iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_mapped), &kernels->by[i][1][1], error);
+    }
+    if (status == IV_OK)
+        *state = kernels;
+    else
+        iv_free(kernels);
+    return status;
+}
+
+static iv_status launch_mapped(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
+                               const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
+    const shape *shape = self->shape;
+    const iv_gemm16_kernels *kernels = state;
+    iv_gemm16_mapped p = {0};
+    layout layouts[2];
+    IV_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
+    IV_TRY(encode_output(engine, plan, &p.product, error));
+    const iv_gemm16 *product = &p.product.product;
+    IV_TRY(encode_operand(engine, plan, shape, &product->a, p.product.rows, ACROSS, 0, 16, &p.a_group, error));
+    IV_TRY(encode_operand(engine, plan, shape, &product->b, p.product.columns, ACROSS, 0, 16, &p.b_group, error));
+    return give(shape, engine, queue, plan, kernels->by[plan->dtype == IV_F16][1][1], &p.product, &p, error);
 }
 
 /* ---- logits ---- */
@@ -350,6 +401,11 @@ iv_status iv_gemm16_logits_launch(const iv_engine *engine, const iv_cuda_queue *
         .name = title, .shape = &shapes[index], .prepare = prepare, .release = iv_free,            \
         .can = can, .cost = cost, .launch = launch                                                 \
     }
+#define SCHEDULE_MAPPED(index, title)                                                              \
+    {                                                                                              \
+        .name = title, .shape = &shapes[index], .prepare = prepare_mapped, .release = iv_free,     \
+        .can = can, .cost = cost, .launch = launch_mapped                                          \
+    }
 const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(0, "tile-128x256"),
     SCHEDULE(1, "tile-128x224"),
@@ -367,5 +423,7 @@ const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(13, "turned-64x32"),
     SCHEDULE(14, "turned-64x16"),
     SCHEDULE(15, "turned-64x8"),
+    SCHEDULE_MAPPED(16, "mapped-128x256"),
+    SCHEDULE_MAPPED(17, "mapped-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

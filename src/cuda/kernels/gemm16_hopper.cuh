@@ -11,6 +11,7 @@
  *     IV_GEMM_BOXES        how many tiles of 64 k are in a stage
  *     IV_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
  *     IV_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box only
+ *     IV_GEMM_MAPPED       defined where k is cut into the groups of a row map, for matrices across (gemm16_mapped.cuh)
  *     IV_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/gemm/hopper.c.
@@ -51,6 +52,9 @@
 #if defined(IV_GEMM_LOGITS)
 #define IV_GEMM_GIVEN iv_gemm16_logits
 #define IV_GEMM_PRODUCT(given) (&(given).product)
+#elif defined(IV_GEMM_MAPPED)
+#define IV_GEMM_GIVEN iv_gemm16_mapped
+#define IV_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define IV_GEMM_GIVEN iv_gemm16_hopper
 #define IV_GEMM_PRODUCT(given) (&(given))
@@ -63,6 +67,22 @@
             phase ^= 1;                                                                                                        \
         }                                                                                                                      \
     } while (0)
+/* Makes zeros of the rows that groups of a row map lack. Warpgroups share B. */
+#if defined(IV_GEMM_MAPPED)
+#define COMPLETE_STAGE()                                                                                                       \
+    do {                                                                                                                       \
+        if (counts[stage] == IV_GEMM16_WHOLE_GROUPS)                                                                           \
+            break;                                                                                                             \
+        iv_gemm16_clear_rows(at_stage + a_part, counts[stage]);                                                                \
+        IV_CUDA_KEEP_LOOP                                                                                                      \
+        for (int i = group; i < B_WIDTH / 64; i += IV_GEMM_GROUPS)                                                             \
+            iv_gemm16_clear_rows(at_stage + BOXES * A_BOX + i * CHUNK_BYTES, counts[stage]);                                   \
+        iv_shared_written();                                                                                                   \
+        iv_groups_sync(1 + IV_GEMM_GROUPS, IV_GEMM_GROUPS * GROUP_THREADS);                                                    \
+    } while (0)
+#else
+#define COMPLETE_STAGE() (void)0
+#endif
 /* Begins the products of a stage; with `adds` 0 the chains begin too. */
 #define MULTIPLY_STAGE(adds)                                                                                                   \
     do {                                                                                                                       \
@@ -70,6 +90,7 @@
         const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_BYTES, 1024);                                  \
         const uint64_t b_matrix = iv_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_BYTES, 1024);                           \
         iv_barrier_wait(full + 8 * stage, phase);                                                                              \
+        COMPLETE_STAGE();                                                                                                      \
         IV_WGMMA_BEGIN();                                                                                                      \
         IV_CUDA_UNROLL                                                                                                         \
         for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                                 \
@@ -100,6 +121,18 @@
             iv_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / IV_GEMM_CLUSTER) * 128, map, arrived,            \
                                (first) + 64 * i, k + (int)rank * (TILE_K / IV_GEMM_CLUSTER), 0, batch,                         \
                                (1 << IV_GEMM_CLUSTER) - 1);                                                                    \
+    } while (0)
+/* Some groups of 16 rows of a row map, of chunks of 64 lines. */
+#define iv_tensor_load_for_all(to, map, arrived, x, y, z, w)                                                                   \
+    iv_tensor_load_all(to, map, arrived, x, y, z, w, (1 << IV_GEMM_CLUSTER) - 1)
+#define FETCH_GROUPS(to, lines, load, map, first, batch, from, count)                                                          \
+    do {                                                                                                                       \
+        IV_CUDA_KEEP_LOOP                                                                                                      \
+        for (int g = (from); g < (from) + (count); g++) {                                                                      \
+            IV_CUDA_UNROLL                                                                                                     \
+            for (int i = 0; i < (lines) / 64; i++)                                                                             \
+                load((to) + i * CHUNK_BYTES + g * (16 * 128), map, arrived, (first) + 64 * i, groups.row[g], 0, batch);        \
+        }                                                                                                                      \
     } while (0)
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
 #define RELEASE(barrier)                                                                                                       \
@@ -159,6 +192,9 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     const iv_gemm16_hopper *p = IV_GEMM_PRODUCT(given);
     extern __shared__ __align__(1024) unsigned char shared_memory[];
     __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
+#if defined(IV_GEMM_MAPPED)
+    __shared__ volatile uint32_t counts[IV_GEMM_STAGES]; /* of the rows that groups have, a byte each */
+#endif
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
 #if !defined(IV_GEMM_LOGITS)
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
@@ -200,9 +236,30 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 IV_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
+#if defined(IV_GEMM_MAPPED)
+                    const iv_gemm16_stage_groups groups = iv_gemm16_stage_groups_of(&p->product, block);
+                    const int k = groups.row[0];
+#else
                     const int k = block * TILE_K;
+#endif
                     iv_barrier_wait(empty + 8 * stage, phase ^ 1);
+#if defined(IV_GEMM_MAPPED)
+                    counts[stage] = groups.counts;
+#endif
                     iv_barrier_expect(arrived, STAGE_BYTES);
+#if defined(IV_GEMM_MAPPED)
+                    if (!groups.follow_each_other) {
+                        FETCH_GROUPS(a, TILE_M, iv_tensor_load, &given.a_group, m, a_z, 0, 4);
+#if IV_GEMM_CLUSTER > 1
+                        FETCH_GROUPS(b, B_WIDTH, iv_tensor_load_for_all, &given.b_group, n, b_z, (int)rank * (4 / IV_GEMM_CLUSTER),
+                                     4 / IV_GEMM_CLUSTER);
+#else
+                        FETCH_GROUPS(b, B_WIDTH, iv_tensor_load, &given.b_group, n, b_z, 0, 4);
+#endif
+                        NEXT_STAGE();
+                        continue;
+                    }
+#endif
 #if IV_GEMM_A_ACROSS
                     FETCH_ACROSS(TILE_M, A_BYTES, a, &p->a, m, a_z);
 #else
@@ -298,7 +355,11 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 }
 #else
 /* Other generations never run this; the host computes by the definition. */
-#if defined(IV_GEMM_LOGITS)
+#if defined(IV_GEMM_MAPPED)
+IV_GEMM16_MAPPED_KERNEL(IV_GEMM_NAME) {
+    NAME(iv_gemm16_define_mapped_, IV_GEMM_SUFFIX)(&p->product.product);
+}
+#elif defined(IV_GEMM_LOGITS)
 IV_GEMM16_REDUCING_KERNEL(IV_GEMM_NAME) {
     NAME(iv_gemm16_define_logits_, IV_GEMM_SUFFIX)(p);
 }
@@ -328,6 +389,9 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef FETCH_ACROSS
 #undef FETCH_PART_ALONG
 #undef FETCH_PART_ACROSS
+#undef FETCH_GROUPS
+#undef iv_tensor_load_for_all
+#undef COMPLETE_STAGE
 #undef BOX_BYTES
 #undef ROOM_BYTES
 #undef PARKED
