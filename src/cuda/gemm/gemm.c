@@ -107,8 +107,8 @@ iv_status iv_gemm_device_choose(const iv_engine *engine, const iv_gemm_plan *pla
 
 /* ---- loading ---- */
 
-iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, const char *prefix, size_t parameter_bytes,
-                         bool a_across, bool b_across, iv_gemm16_kernels **kernels, iv_error *error) {
+iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+                         iv_gemm16_kernels **kernels, iv_error *error) {
     iv_gemm16_kernels *made = iv_allocate_array(1, sizeof *made);
     if (made == NULL)
         return iv_fail_memory(error, sizeof *made);
@@ -116,9 +116,9 @@ iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, const char 
     for (int i = 0; i < 8 && status == IV_OK; i++) {
         int is_f16 = i / 4, across_a = i / 2 % 2, across_b = i % 2;
         char name[64];
-        if ((across_a && !a_across) || (across_b && !b_across))
+        if (!(layouts >> i % 4 & 1))
             continue;
-        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", prefix, is_f16 ? "f16" : "bf16", across_a ? "across" : "along",
+        snprintf(name, sizeof name, "iv_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", across_a ? "across" : "along",
                  across_b ? "across" : "along");
         status = iv_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][across_a][across_b], error);
     }

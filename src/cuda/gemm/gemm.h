@@ -71,10 +71,13 @@ typedef struct iv_gemm16_kernels {
     const iv_cuda_kernel *by[2][2][2];
 } iv_gemm16_kernels;
 
-/** Loads "iv_<prefix>_<dtype>_<along|across>_<along|across>" of a module, without those across where a schedule has none. The
- * caller frees *kernels with iv_free. Errors: as iv_cuda_kernel_find. */
-iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, const char *prefix, size_t parameter_bytes,
-                         bool a_across, bool b_across, iv_gemm16_kernels **kernels, iv_error *error);
+/* Sets of layouts: bit 2 * a_across + b_across. */
+enum { IV_GEMM_LAYOUTS_ALL = 0xf, IV_GEMM_LAYOUTS_B_ALONG = 0x5, IV_GEMM_LAYOUTS_ACROSS = 0x8 };
+
+/** Loads "iv_<module>_<dtype>_<along|across>_<along|across>" of a module for a set of layouts. The caller frees *kernels with
+ * iv_free. Errors: as iv_cuda_kernel_find. */
+iv_status iv_gemm16_load(iv_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+                         iv_gemm16_kernels **kernels, iv_error *error);
 
 static inline int64_t iv_gemm_divide_up(int64_t value, int64_t divisor) {
     return value / divisor + (value % divisor != 0);

@@ -18,7 +18,7 @@ static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.15, 0.30}
 static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
     const tile *tile = self->shape;
     iv_gemm16_kernels *kernels;
-    IV_TRY(iv_gemm16_load(engine->cuda, tile->module, tile->module, sizeof(iv_gemm16_general), true, true, &kernels, error));
+    IV_TRY(iv_gemm16_load(engine->cuda, tile->module, sizeof(iv_gemm16_general), IV_GEMM_LAYOUTS_ALL, &kernels, error));
     *state = kernels;
     return IV_OK;
 }

@@ -105,8 +105,8 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
                                         : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
         return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
-    if (has(shape, MAPPED) && (a != ACROSS || b != ACROSS))
-        return refuse(why, "A's rows and B's columns must lie across k");
+    if (has(shape, MAPPED) && (a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
+        return refuse(why, "A's rows and B's columns must lie across k, in multiples of 64");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
         return refuse(why, "k must be a multiple of 64");
     return true;
@@ -160,9 +160,9 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
     *state = NULL;
     if (!has_hopper_code(engine->cuda, shape->module))
         return IV_OK;
+    unsigned layouts = has(shape, MAPPED) ? IV_GEMM_LAYOUTS_ACROSS : has(shape, B_ALONG) ? IV_GEMM_LAYOUTS_B_ALONG : IV_GEMM_LAYOUTS_ALL;
     iv_gemm16_kernels *kernels;
-    IV_TRY(iv_gemm16_load(engine->cuda, shape->module, shape->module, sizeof(iv_gemm16_hopper), true, !has(shape, B_ALONG),
-                          &kernels, error));
+    IV_TRY(iv_gemm16_load(engine->cuda, shape->module, sizeof(iv_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
     return IV_OK;
 }
@@ -202,8 +202,11 @@ static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *pla
     int64_t batch = operand->batch_stride;
     const boxes across = {operand->data, {lines, plan->k, 1, batches}, {1, operand->k_stride, 0, batch}, {BOX, k_part, 1}};
     const boxes one = {operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1}};
+    /* Of the groups of a row map, in chunks of 64 lines. */
+    const boxes group = {operand->data, {BOX, plan->k, lines / BOX, batches}, {1, operand->k_stride, BOX, batch}, {BOX, 16, part / BOX}};
     const boxes some = {operand->data, {BOX, lines, plan->k / BOX, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes}};
-    return encode(engine, plan->dtype, layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some, map, error);
+    const boxes *chosen = has(shape, MAPPED) ? &group : layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some;
+    return encode(engine, plan->dtype, chosen, map, error);
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
@@ -272,7 +275,7 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
-    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / shape->cluster, TILE_K / shape->cluster, &p->b,
+    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], has(shape, MAPPED) ? shape->n : shape->n / shape->cluster, TILE_K / shape->cluster, &p->b,
                           error);
 }
 
@@ -312,43 +315,6 @@ static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, c
     IV_TRY(encode_output(engine, plan, &p, error));
     const iv_cuda_kernel *kernel = kernels->by[plan->dtype == IV_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
     return give(shape, engine, queue, plan, kernel, &p, &p, error);
-}
-
-/* ---- row maps ---- */
-
-static iv_status prepare_mapped(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
-    const shape *shape = self->shape;
-    *state = NULL;
-    if (!has_hopper_code(engine->cuda, shape->module))
-        return IV_OK;
-    iv_gemm16_kernels *kernels = iv_allocate_array(1, sizeof *kernels);
-    if (kernels == NULL)
-        return iv_fail_memory(error, sizeof *kernels);
-    iv_status status = IV_OK;
-    for (int i = 0; i < 2 && status == IV_OK; i++) {
-        char name[64];
-        snprintf(name, sizeof name, "iv_%s_%s_across_across", shape->module, i == 1 ? "f16" : "bf16");
-        status = iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_mapped), &kernels->by[i][1][1], error);
-    }
-    if (status == IV_OK)
-        *state = kernels;
-    else
-        iv_free(kernels);
-    return status;
-}
-
-static iv_status launch_mapped(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
-                               const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
-    const shape *shape = self->shape;
-    const iv_gemm16_kernels *kernels = state;
-    iv_gemm16_mapped p = {0};
-    layout layouts[2];
-    IV_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
-    IV_TRY(encode_output(engine, plan, &p.product, error));
-    const iv_gemm16 *product = &p.product.product;
-    IV_TRY(encode_operand(engine, plan, shape, &product->a, p.product.rows, ACROSS, 0, 16, &p.a_group, error));
-    IV_TRY(encode_operand(engine, plan, shape, &product->b, p.product.columns, ACROSS, 0, 16, &p.b_group, error));
-    return give(shape, engine, queue, plan, kernels->by[plan->dtype == IV_F16][1][1], &p.product, &p, error);
 }
 
 /* ---- logits ---- */
@@ -401,11 +367,6 @@ iv_status iv_gemm16_logits_launch(const iv_engine *engine, const iv_cuda_queue *
         .name = title, .shape = &shapes[index], .prepare = prepare, .release = iv_free,            \
         .can = can, .cost = cost, .launch = launch                                                 \
     }
-#define SCHEDULE_MAPPED(index, title)                                                              \
-    {                                                                                              \
-        .name = title, .shape = &shapes[index], .prepare = prepare_mapped, .release = iv_free,     \
-        .can = can, .cost = cost, .launch = launch_mapped                                          \
-    }
 const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(0, "tile-128x256"),
     SCHEDULE(1, "tile-128x224"),
@@ -423,7 +384,7 @@ const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(13, "turned-64x32"),
     SCHEDULE(14, "turned-64x16"),
     SCHEDULE(15, "turned-64x8"),
-    SCHEDULE_MAPPED(16, "mapped-128x256"),
-    SCHEDULE_MAPPED(17, "mapped-128x128"),
+    SCHEDULE(16, "mapped-128x256"),
+    SCHEDULE(17, "mapped-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

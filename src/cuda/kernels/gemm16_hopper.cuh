@@ -39,6 +39,17 @@
 #define STAGES (FEW ? p->stages : IV_GEMM_STAGES)
 #define STAGE_BYTES (FEW ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
+/* Bytes from one chunk to the next, and from 16 k to the next: groups of a row map are fetched one by one, each with all its
+ * chunks. */
+#if defined(IV_GEMM_MAPPED)
+#define CHUNK_STEP 2048
+#define A_STEP (TILE_M / 64 * CHUNK_STEP)
+#define B_STEP (B_WIDTH / 64 * CHUNK_STEP)
+#else
+#define CHUNK_STEP CHUNK_BYTES
+#define A_STEP 2048
+#define B_STEP 2048
+#endif
 /* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes, or PARKED sums of each thread. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
@@ -52,9 +63,6 @@
 #if defined(IV_GEMM_LOGITS)
 #define IV_GEMM_GIVEN iv_gemm16_logits
 #define IV_GEMM_PRODUCT(given) (&(given).product)
-#elif defined(IV_GEMM_MAPPED)
-#define IV_GEMM_GIVEN iv_gemm16_mapped
-#define IV_GEMM_PRODUCT(given) (&(given).product)
 #else
 #define IV_GEMM_GIVEN iv_gemm16_hopper
 #define IV_GEMM_PRODUCT(given) (&(given))
@@ -67,36 +75,25 @@
             phase ^= 1;                                                                                                        \
         }                                                                                                                      \
     } while (0)
-/* Makes zeros of the rows that groups of a row map lack. Warpgroups share B. */
+/* Whose phases say that a stage can be multiplied. */
 #if defined(IV_GEMM_MAPPED)
-#define COMPLETE_STAGE()                                                                                                       \
-    do {                                                                                                                       \
-        if (counts[stage] == IV_GEMM16_WHOLE_GROUPS)                                                                           \
-            break;                                                                                                             \
-        iv_gemm16_clear_rows(at_stage + a_part, counts[stage]);                                                                \
-        IV_CUDA_KEEP_LOOP                                                                                                      \
-        for (int i = group; i < B_WIDTH / 64; i += IV_GEMM_GROUPS)                                                             \
-            iv_gemm16_clear_rows(at_stage + BOXES * A_BOX + i * CHUNK_BYTES, counts[stage]);                                   \
-        iv_shared_written();                                                                                                   \
-        iv_groups_sync(1 + IV_GEMM_GROUPS, IV_GEMM_GROUPS * GROUP_THREADS);                                                    \
-    } while (0)
+#define READY ready
 #else
-#define COMPLETE_STAGE() (void)0
+#define READY full
 #endif
 /* Begins the products of a stage; with `adds` 0 the chains begin too. */
 #define MULTIPLY_STAGE(adds)                                                                                                   \
     do {                                                                                                                       \
         const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                                \
-        const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_BYTES, 1024);                                  \
-        const uint64_t b_matrix = iv_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_BYTES, 1024);                           \
-        iv_barrier_wait(full + 8 * stage, phase);                                                                              \
-        COMPLETE_STAGE();                                                                                                      \
+        const uint64_t a_matrix = iv_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                                  \
+        const uint64_t b_matrix = iv_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                           \
+        iv_barrier_wait(READY + 8 * stage, phase);                                                                             \
         IV_WGMMA_BEGIN();                                                                                                      \
         IV_CUDA_UNROLL                                                                                                         \
         for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                                 \
             MULTIPLY(sums, step > 0 || (adds),                                                                                 \
-                     a_matrix + step / 4 * (A_BOX / 16) + (IV_GEMM_A_ACROSS ? 2048 / 16 : 32 / 16) * (step % 4),               \
-                     b_matrix + step / 4 * (B_BYTES / 16) + (IV_GEMM_B_ACROSS ? 2048 / 16 : 32 / 16) * (step % 4),             \
+                     a_matrix + step / 4 * (A_BOX / 16) + (IV_GEMM_A_ACROSS ? A_STEP / 16 : 32 / 16) * (step % 4),               \
+                     b_matrix + step / 4 * (B_BYTES / 16) + (IV_GEMM_B_ACROSS ? B_STEP / 16 : 32 / 16) * (step % 4),             \
                      IV_GEMM_TYPE, IV_GEMM_A_ACROSS, IV_GEMM_B_ACROSS);                                                        \
         IV_WGMMA_END();                                                                                                        \
     } while (0)
@@ -121,18 +118,6 @@
             iv_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / IV_GEMM_CLUSTER) * 128, map, arrived,            \
                                (first) + 64 * i, k + (int)rank * (TILE_K / IV_GEMM_CLUSTER), 0, batch,                         \
                                (1 << IV_GEMM_CLUSTER) - 1);                                                                    \
-    } while (0)
-/* Some groups of 16 rows of a row map, of chunks of 64 lines. */
-#define iv_tensor_load_for_all(to, map, arrived, x, y, z, w)                                                                   \
-    iv_tensor_load_all(to, map, arrived, x, y, z, w, (1 << IV_GEMM_CLUSTER) - 1)
-#define FETCH_GROUPS(to, lines, load, map, first, batch, from, count)                                                          \
-    do {                                                                                                                       \
-        IV_CUDA_KEEP_LOOP                                                                                                      \
-        for (int g = (from); g < (from) + (count); g++) {                                                                      \
-            IV_CUDA_UNROLL                                                                                                     \
-            for (int i = 0; i < (lines) / 64; i++)                                                                             \
-                load((to) + i * CHUNK_BYTES + g * (16 * 128), map, arrived, (first) + 64 * i, groups.row[g], 0, batch);        \
-        }                                                                                                                      \
     } while (0)
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
 #define RELEASE(barrier)                                                                                                       \
@@ -159,7 +144,8 @@
         IV_CUDA_UNROLL                                                                                                         \
         for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                         \
             const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                                    \
-            const uint32_t room = rooms + group * ROOM_BYTES + q % 2 * BOX_BYTES;                                              \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                               \
+            turn ^= 1;                                                                                                         \
             /* The store before the last one has read this room. */                                                            \
             if (leads)                                                                                                         \
                 IV_TENSOR_STORES_READ(1);                                                                                      \
@@ -193,7 +179,9 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     extern __shared__ __align__(1024) unsigned char shared_memory[];
     __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
 #if defined(IV_GEMM_MAPPED)
+    __shared__ __align__(8) uint64_t ready_barriers[IV_GEMM_STAGES];
     __shared__ volatile uint32_t counts[IV_GEMM_STAGES]; /* of the rows that groups have, a byte each */
+    const uint32_t ready = iv_shared_address(ready_barriers);
 #endif
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
 #if !defined(IV_GEMM_LOGITS)
@@ -207,12 +195,16 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     if (thread == IV_GEMM_GROUPS * GROUP_THREADS) {
         iv_tensor_map_prefetch(&p->a);
         iv_tensor_map_prefetch(&p->b);
-        iv_tensor_map_prefetch(&p->c);
+        if (p->bulk_store)
+            iv_tensor_map_prefetch(&p->c);
     }
     if (thread == 0) {
         for (int s = 0; s < STAGES; s++) {
             iv_barrier_init(full + 8 * s, 1);
             iv_barrier_init(empty + 8 * s, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
+#if defined(IV_GEMM_MAPPED)
+            iv_barrier_init(ready + 8 * s, IV_GEMM16_CLEARING_WARPS);
+#endif
         }
         iv_barrier_init_done();
     }
@@ -233,33 +225,30 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 const iv_gemm16_place at = iv_gemm16_place_of(p, index);
                 const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
                 const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
+#if defined(IV_GEMM_MAPPED)
+                /* Read while the stage before is being fetched. */
+                iv_gemm16_stage_groups groups = iv_gemm16_stage_groups_of(&p->product, 0);
+#endif
                 IV_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
-#if defined(IV_GEMM_MAPPED)
-                    const iv_gemm16_stage_groups groups = iv_gemm16_stage_groups_of(&p->product, block);
-                    const int k = groups.row[0];
-#else
-                    const int k = block * TILE_K;
-#endif
                     iv_barrier_wait(empty + 8 * stage, phase ^ 1);
 #if defined(IV_GEMM_MAPPED)
-                    counts[stage] = groups.counts;
-#endif
+                    counts[stage] = iv_gemm16_counts_of(&groups);
                     iv_barrier_expect(arrived, STAGE_BYTES);
-#if defined(IV_GEMM_MAPPED)
-                    if (!groups.follow_each_other) {
-                        FETCH_GROUPS(a, TILE_M, iv_tensor_load, &given.a_group, m, a_z, 0, 4);
-#if IV_GEMM_CLUSTER > 1
-                        FETCH_GROUPS(b, B_WIDTH, iv_tensor_load_for_all, &given.b_group, n, b_z, (int)rank * (4 / IV_GEMM_CLUSTER),
-                                     4 / IV_GEMM_CLUSTER);
-#else
-                        FETCH_GROUPS(b, B_WIDTH, iv_tensor_load, &given.b_group, n, b_z, 0, 4);
-#endif
-                        NEXT_STAGE();
-                        continue;
+                    IV_CUDA_UNROLL
+                    for (int g = 0; g < 4; g++) {
+                        iv_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
+                        if (IV_GEMM_CLUSTER == 1)
+                            iv_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z);
+                        else if (g / (4 / IV_GEMM_CLUSTER) == (int)rank)
+                            iv_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z,
+                                               (1 << IV_GEMM_CLUSTER) - 1);
                     }
-#endif
+                    groups = iv_gemm16_stage_groups_of(&p->product, block + 1);
+#else
+                    const int k = block * TILE_K;
+                    iv_barrier_expect(arrived, STAGE_BYTES);
 #if IV_GEMM_A_ACROSS
                     FETCH_ACROSS(TILE_M, A_BYTES, a, &p->a, m, a_z);
 #else
@@ -274,22 +263,48 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #else
                     FETCH_ALONG(b, &p->b, n, b_z);
 #endif
+#endif
                     NEXT_STAGE();
                 }
             }
         }
+#if defined(IV_GEMM_MAPPED)
+        /* The other warps go behind the fetching one, and make stages ready. */
+        if (thread / 32 > IV_GEMM_GROUPS * 4) {
+            const int warp = thread / 32 - IV_GEMM_GROUPS * 4 - 1;
+            int stage = 0;
+            uint32_t phase = 0;
+            IV_CUDA_KEEP_LOOP
+            for (int index = first; index < p->tiles; index += clusters) {
+                IV_CUDA_KEEP_LOOP
+                for (int block = 0; block < p->k_blocks; block++) {
+                    const uint32_t a = stages + stage * STAGE_BYTES;
+                    iv_barrier_wait(full + 8 * stage, phase);
+                    if (counts[stage] != IV_GEMM16_WHOLE_GROUPS) {
+                        iv_gemm16_clear_rows(a, TILE_M / 64, counts[stage], warp);
+                        iv_gemm16_clear_rows(a + A_BYTES, B_WIDTH / 64, counts[stage], warp);
+                        iv_shared_written();
+                    }
+                    __syncwarp();
+                    if (thread % 32 == 0)
+                        iv_barrier_arrive(ready + 8 * stage);
+                    NEXT_STAGE();
+                }
+            }
+        }
+#endif
     } else {
 #if GIVES_REGISTERS
         asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
 #endif
         int stage = 0;
         uint32_t phase = 0;
-        const uint32_t a_part = group * (IV_GEMM_A_ACROSS ? CHUNK_BYTES : 64 * 128);
+        const uint32_t a_part = group * (IV_GEMM_A_ACROSS ? CHUNK_STEP : 64 * 128);
         const bool leads = thread % GROUP_THREADS == 0;
 #if BULK
         /* Rounded results leave while the products of the next tile have begun. */
         uint32_t rounded[SUMS / 2];
-        int rounded_m = -1, rounded_n = 0, rounded_batch = 0;
+        int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
 #endif
         IV_CUDA_KEEP_LOOP
         for (int index = first; index < p->tiles; index += clusters) {
@@ -357,7 +372,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 /* Other generations never run this; the host computes by the definition. */
 #if defined(IV_GEMM_MAPPED)
 IV_GEMM16_MAPPED_KERNEL(IV_GEMM_NAME) {
-    NAME(iv_gemm16_define_mapped_, IV_GEMM_SUFFIX)(&p->product.product);
+    NAME(iv_gemm16_define_mapped_, IV_GEMM_SUFFIX)(&p->product);
 }
 #elif defined(IV_GEMM_LOGITS)
 IV_GEMM16_REDUCING_KERNEL(IV_GEMM_NAME) {
@@ -389,9 +404,10 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef FETCH_ACROSS
 #undef FETCH_PART_ALONG
 #undef FETCH_PART_ACROSS
-#undef FETCH_GROUPS
-#undef iv_tensor_load_for_all
-#undef COMPLETE_STAGE
+#undef CHUNK_STEP
+#undef A_STEP
+#undef B_STEP
+#undef READY
 #undef BOX_BYTES
 #undef ROOM_BYTES
 #undef PARKED

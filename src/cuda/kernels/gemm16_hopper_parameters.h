@@ -30,12 +30,6 @@ typedef struct iv_gemm16_hopper {
     int32_t pairs;             /* results of two neighbouring columns may be stored at once */
 } iv_gemm16_hopper;
 
-/* A product whose k is cut into the groups of a row map. */
-typedef struct iv_gemm16_mapped {
-    iv_gemm16_hopper product;
-    iv_tensor_map a_group, b_group; /* boxes of one group */
-} iv_gemm16_mapped;
-
 /* A product of logits, and what becomes of them. */
 typedef struct iv_gemm16_logits {
     iv_gemm16_hopper product;

@@ -1,6 +1,6 @@
 /* Products whose k is cut into the groups of a row map, 16 rows or what a sample has left of them: four groups make a stage of 64
- * k. Where they follow each other in memory they are fetched as others are, else one by one; rows that groups lack are overwritten
- * with zeros in shared memory, where some others' lie. */
+ * k. Each is fetched by itself, all lines of the tile at once; rows that groups lack are overwritten with zeros in shared memory,
+ * where the next sample's lie. */
 #ifndef IV_CUDA_KERNELS_GEMM16_MAPPED_CUH
 #define IV_CUDA_KERNELS_GEMM16_MAPPED_CUH
 
@@ -9,39 +9,50 @@
 #if IV_HOPPER
 #define IV_GEMM16_WHOLE_GROUPS 0x10101010u
 
-/* The groups of a stage. */
+/* Warps that make stages ready. */
+#define IV_GEMM16_CLEARING_WARPS 3
+
+/* The groups of a stage, as they are read: nothing is computed of them before they are used, a stage later. */
 typedef struct iv_gemm16_stage_groups {
-    int row[4];            /* where each begins; where there is none, behind all rows, where TMA finds zeros */
-    uint32_t counts;       /* of their rows, a byte each; 16 where there is none */
-    int follow_each_other; /* 16 rows apart */
+    iv_row_group group[4];
 } iv_gemm16_stage_groups;
 
 IV_CUDA_FUNCTION iv_gemm16_stage_groups iv_gemm16_stage_groups_of(const iv_gemm16 *p, int block) {
     iv_gemm16_stage_groups found;
-    found.counts = 0;
-    found.follow_each_other = 1;
     IV_CUDA_UNROLL
     for (int g = 0; g < 4; g++) {
         const int64_t index = (int64_t)block * 4 + g;
-        const bool is_there = index < p->group_count;
-        found.row[g] = is_there ? (int)p->groups[index].row : (int)p->k;
-        found.counts |= (is_there ? (uint32_t)p->groups[index].count : 16u) << 8 * g;
-        found.follow_each_other &= found.row[g] == found.row[0] + 16 * g;
+        /* Where there is none, behind all rows, where TMA finds zeros. */
+        found.group[g].row = p->k;
+        found.group[g].count = 16;
+        if (index < p->group_count)
+            found.group[g] = p->groups[index];
     }
     return found;
 }
 
-/* A warpgroup makes zeros of the rows that groups lack, of 64 lines. */
-IV_CUDA_FUNCTION void iv_gemm16_clear_rows(uint32_t chunk, uint32_t counts) {
-    IV_CUDA_KEEP_LOOP
+/* How many rows the groups have, a byte each. */
+IV_CUDA_FUNCTION uint32_t iv_gemm16_counts_of(const iv_gemm16_stage_groups *groups) {
+    return (uint32_t)groups->group[0].count | (uint32_t)groups->group[1].count << 8 | (uint32_t)groups->group[2].count << 16 |
+           (uint32_t)groups->group[3].count << 24;
+}
+
+/* A warp makes zeros of the rows that groups lack, of the chunks of 64 lines that are its share. */
+IV_CUDA_FUNCTION void iv_gemm16_clear_rows(uint32_t matrix, int chunks, uint32_t counts, int warp) {
+    const int lane = (int)threadIdx.x % 32;
+    IV_CUDA_UNROLL
     for (int g = 0; g < 4; g++) {
         const int count = (int)(counts >> 8 * g & 0xffu);
-        /* Rows of 128 bytes, 16 bytes a thread; the swizzle turns pieces within rows only. */
-        const int piece = (int)threadIdx.x % 128;
-        if (piece < (16 - count) * 8)
-            asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(chunk + (uint32_t)((16 * g + count) * 128 + piece * 16)),
-                         "r"(0)
-                         : "memory");
+        if (count == 16)
+            continue;
+        IV_CUDA_KEEP_LOOP
+        for (int chunk = warp; chunk < chunks; chunk += IV_GEMM16_CLEARING_WARPS) {
+            /* Rows of 128 bytes, 16 bytes a lane; the swizzle turns pieces within rows only. */
+            const uint32_t first = matrix + (uint32_t)((g * chunks + chunk) * 2048 + lane * 16);
+            IV_CUDA_KEEP_LOOP
+            for (int row = count; row + lane / 8 < 16; row += 4)
+                asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(first + (uint32_t)row * 128), "r"(0) : "memory");
+        }
     }
 }
 #else
@@ -70,7 +81,7 @@ IV_CUDA_FUNCTION void iv_gemm16_clear_rows(uint32_t chunk, uint32_t counts) {
 #endif
 IV_GEMM16_DEFINE_MAPPED(bf16)
 IV_GEMM16_DEFINE_MAPPED(f16)
-#define IV_GEMM16_MAPPED_KERNEL(name) IV_CUDA_KERNEL(name, iv_gemm16_mapped, p)
+#define IV_GEMM16_MAPPED_KERNEL(name) IV_GEMM16_DEFINED_KERNEL(name)
 #endif
 
 #endif

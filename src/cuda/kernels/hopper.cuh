@@ -110,11 +110,6 @@ IV_CUDA_FUNCTION void iv_warpgroup_sync(int number) {
     asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory");
 }
 
-/* The same of several warpgroups. */
-IV_CUDA_FUNCTION void iv_groups_sync(int number, int threads) {
-    asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
-}
-
 /* ---- matrices in shared memory ---- */
 
 /* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64 to the
