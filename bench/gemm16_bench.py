@@ -9,6 +9,7 @@
     gemm/dB/MxKxN      dW[N,K] = dyᵀ · x
     gemm/samples8/MxKxN, gemm/samples64/MxKxN  the same with a row map of so many samples of uneven
                        length, which pads them; the peer, which knows no samples, without
+    gemm/gated/MxKxN   y[M,N] = silu(x · Gᵀ) * (x · Uᵀ), G[N,K] above U[N,K]; the peer computes x · [G U]ᵀ alone
     skinny/MxKxN       as fwd, of few rows
 
 Times are medians in microseconds; a ratio above 1 means that Invar is faster. `limit` is what the
@@ -51,6 +52,8 @@ def cases(quick):
         for family in families:
             for m, k, n in shapes:
                 yield f"gemm/{family}/{m}x{k}x{n}", family, f"{family}, {group}", m, k, n
+    for m, k, n in large[:1] if quick else large[:3]:
+        yield f"gemm/gated/{m}x{k}x{n}", "gated", "gated", m, k, n
     for family in ("samples8", "samples64"):
         for m, k, n in large[:1] if quick else large[:-1]:
             yield f"gemm/{family}/{m}x{k}x{n}", family, family, m, k, n
@@ -65,6 +68,8 @@ def operands(family, m, k, n):
 
     if family == "fwd":
         return normal(m, k), normal(n, k).t()
+    if family == "gated":
+        return normal(m, k), normal(2 * n, k).t()
     if family == "fwd-kn":
         return normal(m, k), normal(k, n)
     if family == "dA":
@@ -96,24 +101,28 @@ class Bench:
     def run(self, name, family, group, m, k, n):
         a, b = operands(family, m, k, n)
         rows, inner, columns = *a.shape, b.shape[1]
-        samples = int(family.removeprefix("samples")) if family.startswith("samples") else 0
-        lengths = uneven_lengths(inner, samples) if samples else None
+        options = {}
+        if family.startswith("samples"):
+            options = {"lengths": uneven_lengths(inner, int(family.removeprefix("samples")))}
+        elif family == "gated":
+            options = {"gate": "stacked", "activation": "silu"}
         size = 2 * (rows * inner + inner * columns + rows * columns)
         work = 2 * rows * inner * columns
         sets = [(a, b)] + [operands(family, m, k, n)
                            for _ in range(gpu_timing.sets_needed(size) - 1)]
         limit = self.ceilings.limit(work, size)
 
-        def side(launch_for):
+        def side(launch_for, width=columns):
             """A side, and what it computes of the first set."""
-            results = [torch.empty(rows, columns, device="cuda", dtype=torch.bfloat16)
+            results = [torch.empty(rows, width, device="cuda", dtype=torch.bfloat16)
                        for _ in sets]
             launches = [launch_for(*factors, out) for factors, out in zip(sets, results)]
             return gpu_timing.Side(launches, limit, self.arguments.eager), results[0]
 
         try:
             ours, our_result = side(lambda a, b, out: invar_gemm.product(
-                self.engine, a, b, out, schedule=self.arguments.schedule, lengths=lengths).run)
+                self.engine, a, b, out, schedule=self.arguments.schedule, **options).run,
+                columns // 2 if family == "gated" else columns)
         except invar_gemm.Error as error:
             if error.status != "unsupported" or not self.arguments.schedule:
                 raise
@@ -131,9 +140,12 @@ class Bench:
                 f"tflops={work / medians[0] / 1e6:.0f}/{work / medians[1] / 1e6:.0f}")
         if len(medians) > 2:
             more += f" triton={medians[2]:.4g}"
+        if family == "gated":
+            gate, value = peer_result.float().chunk(2, dim=1)
+            peer_result = (torch.nn.functional.silu(gate) * value).bfloat16()
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
         schedule = (self.arguments.schedule
-                    or invar_gemm.product(self.engine, a, b, our_result, lengths=lengths).chosen())
+                    or invar_gemm.product(self.engine, a, b, our_result, **options).chosen())
         more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
                  f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
                  f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"

@@ -239,12 +239,16 @@ class Case:
                 activation=draw.choice(["none", "relu", "silu", "gelu", "gelu_tanh"]))
         if draw.random() < 0.2:
             self.options["lengths"] = draw_lengths(draw, k)
+        is_plain_gate = gate != "none" and n >= 8 and draw.random() < 0.6  # weights as layers have them
+        if is_plain_gate:
+            n -= n % 8
         b_columns = n if gate == "none" else 2 * n
 
         self.places, self.there = {}, {}
         is_gradient = "lengths" in self.options and draw.random() < 0.6
-        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0], True if is_gradient else None)
-        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1], False if is_gradient else None)
+        a_across, b_across = ((True, False) if is_gradient else (False, True) if is_plain_gate else (None, None))
+        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0], a_across)
+        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1], b_across)
         self.add(draw, generator, "c", c_dtype, (batches, m, n),
                  kinds[2] if mode == "accumulate" else None)
         if mode == "epilogue" and draw.random() < 0.5:

@@ -78,6 +78,11 @@ static layout layout_of(const iv_gemm16_operand *operand, int64_t lines, int64_t
     return NEITHER;
 }
 
+/* Columns of B. */
+static int64_t b_lines(const iv_gemm_plan *plan) {
+    return plan->gemm->gate != IV_GATE_NONE ? 2 * plan->n : plan->n;
+}
+
 static bool refuse(char *why, const char *reason) {
     snprintf(why, IV_GEMM_WHY_BYTES, "%s", reason);
     return false;
@@ -89,23 +94,27 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
     iv_gemm16 product;
     if (state == NULL)
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
-    if (plan->gemm->gate != IV_GATE_NONE || plan->group_count == 0)
+    bool is_gated = plan->gemm->gate != IV_GATE_NONE, is_stacked = plan->gemm->gate == IV_GATE_STACKED;
+    if (plan->group_count == 0 || (is_gated && has(shape, TURNED)))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if ((plan->device_groups != 0) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
                                               : "its k is in groups of 16 from 0, not in those of a row map");
-    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 2 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
         (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
         return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
     iv_gemm16_describe(plan, &product);
     layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
-    layout b = layout_of(&product.b, plan->n, plan->k, plan->batches);
+    layout b = layout_of(&product.b, b_lines(plan), plan->k, plan->batches);
     if (a == NEITHER || b == NEITHER)
         return refuse(why, a == NEITHER ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
                                         : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
         return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
-    if (has(shape, MAPPED) && (a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
+    if (is_stacked && (b != ALONG || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
+                       (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
+        return refuse(why, "gates before values must lie along k, be a multiple of 8, and in tiles of 64 rows of one batch");
+    if (has(shape, MAPPED) && (is_gated || a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
         return refuse(why, "A's rows and B's columns must lie across k, in multiples of 64");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
         return refuse(why, "k must be a multiple of 64");
@@ -131,7 +140,7 @@ static double cost_of(const shape *shape, const iv_engine *engine, const iv_gemm
     bool turned = has(shape, TURNED);
     int64_t lines = turned ? plan->n : plan->m, most = shape->rows * shape->cluster;
     double rows = (double)iv_gemm_divide_up(lines, most);
-    double columns = (double)iv_gemm_divide_up(turned ? plan->m : plan->n, shape->n);
+    double columns = (double)iv_gemm_divide_up(turned ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(engine, shape));
     double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
@@ -160,7 +169,9 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
     *state = NULL;
     if (!has_hopper_code(engine->cuda, shape->module))
         return IV_OK;
-    unsigned layouts = has(shape, MAPPED) ? IV_GEMM_LAYOUTS_ACROSS : has(shape, B_ALONG) ? IV_GEMM_LAYOUTS_B_ALONG : IV_GEMM_LAYOUTS_ALL;
+    unsigned layouts = has(shape, MAPPED)    ? IV_GEMM_LAYOUTS_ACROSS
+                       : has(shape, B_ALONG) ? IV_GEMM_LAYOUTS_B_ALONG
+                                             : IV_GEMM_LAYOUTS_ALL;
     iv_gemm16_kernels *kernels;
     IV_TRY(iv_gemm16_load(engine->cuda, shape->module, sizeof(iv_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
@@ -171,23 +182,25 @@ static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void *
 
 /* A tensor as the copy engine sees it: extents and steps from one element to the next, of which the first is 1, and boxes. */
 typedef struct boxes {
+    unsigned rank;
     const void *data;
-    int64_t extents[4], steps[4];
-    int box[3];
+    int64_t extents[5], steps[5];
+    int box[5];
 } boxes;
 
 static iv_status encode(const iv_engine *engine, iv_dtype dtype, const boxes *boxes, iv_tensor_map *map, iv_error *error) {
-    cuuint64_t extents[4], steps[3];
-    cuuint32_t box[] = {(cuuint32_t)boxes->box[0], (cuuint32_t)boxes->box[1], (cuuint32_t)boxes->box[2], 1}, ones[] = {1, 1, 1, 1};
-    for (int i = 0; i < 4; i++) {
+    cuuint64_t extents[5], steps[4];
+    cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
+    for (unsigned i = 0; i < boxes->rank; i++) {
         extents[i] = (cuuint64_t)boxes->extents[i];
+        box[i] = (cuuint32_t)boxes->box[i];
         /* Where there is no next one, any step will do. */
         if (i > 0)
             steps[i - 1] = (cuuint64_t)(boxes->extents[i] > 1 ? boxes->steps[i] : 8) * 2;
     }
     _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(iv_tensor_map), "the driver's map");
     return IV_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
-                      dtype == IV_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4,
+                      dtype == IV_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
                       (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
@@ -200,13 +213,36 @@ static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *pla
                                 iv_tensor_map *map, iv_error *error) {
     int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
     int64_t batch = operand->batch_stride;
-    const boxes across = {operand->data, {lines, plan->k, 1, batches}, {1, operand->k_stride, 0, batch}, {BOX, k_part, 1}};
-    const boxes one = {operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1}};
+    int64_t step = operand->k_stride;
+    const boxes across = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
+    const boxes one = {4, operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1, 1}};
     /* Of the groups of a row map, in chunks of 64 lines. */
-    const boxes group = {operand->data, {BOX, plan->k, lines / BOX, batches}, {1, operand->k_stride, BOX, batch}, {BOX, 16, part / BOX}};
-    const boxes some = {operand->data, {BOX, lines, plan->k / BOX, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes}};
+    const boxes group = {4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
+    int64_t whole = plan->k / BOX;
+    const boxes some = {4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
     const boxes *chosen = has(shape, MAPPED) ? &group : layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some;
     return encode(engine, plan->dtype, chosen, map, error);
+}
+
+/* B with gates before values, of which eights take turns. */
+static iv_status encode_stacked(const iv_engine *engine, const iv_gemm_plan *plan, const shape *shape, iv_tensor_map *map,
+                                iv_error *error) {
+    iv_gemm16 product;
+    iv_gemm16_describe(plan, &product);
+    const iv_gemm16_operand *b = &product.b;
+    int64_t batches = b->batch_stride != 0 ? plan->batches : 1, line = b->line_stride, eights = plan->n / 8;
+    int part = shape->n / 16 / shape->cluster;
+    const boxes one = {.rank = 5,
+                       .data = b->data,
+                       .extents = {plan->k, 8, 2, eights, batches},
+                       .steps = {1, line, plan->n * line, 8 * line, b->batch_stride},
+                       .box = {BOX, 8, 2, part, 1}};
+    const boxes some = {.rank = 5,
+                        .data = b->data,
+                        .extents = {BOX, 8, 2, eights, plan->k / BOX},
+                        .steps = {1, line, plan->n * line, 8 * line, BOX},
+                        .box = {BOX, 8, 2, part, shape->boxes}};
+    return encode(engine, plan->dtype, shape->boxes == 1 ? &one : &some, map, error);
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
@@ -250,7 +286,8 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
     bool turned = has(shape, TURNED);
     p->turned = turned;
     p->rows = turned ? product->n : product->m;
-    p->columns = turned ? product->m : product->n;
+    p->columns = turned ? product->m : product->gate != IV_GATE_NONE ? 2 * product->n : product->n;
+    p->stacked = product->gate == IV_GATE_STACKED;
     p->row_stride = turned ? product->c.column_stride : product->c.row_stride;
     p->column_stride = turned ? product->c.row_stride : product->c.column_stride;
     p->row_tiles = (int32_t)iv_gemm_divide_up(p->rows, shape->rows * shape->cluster);
@@ -275,8 +312,10 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
-    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], has(shape, MAPPED) ? shape->n : shape->n / shape->cluster, TILE_K / shape->cluster, &p->b,
-                          error);
+    if (p->stacked)
+        return encode_stacked(engine, plan, shape, &p->b, error);
+    int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
+    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b, error);
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
@@ -301,7 +340,7 @@ static iv_status give(const shape *shape, const iv_engine *engine, const iv_cuda
 /* Where results go by TMA. */
 static iv_status encode_output(const iv_engine *engine, const iv_gemm_plan *plan, iv_gemm16_hopper *p, iv_error *error) {
     const iv_gemm16_output *c = &p->product.c;
-    boxes boxes = {c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1}};
+    boxes boxes = {4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
     return p->bulk_store ? encode(engine, plan->dtype, &boxes, &p->c, error) : IV_OK;
 }
 

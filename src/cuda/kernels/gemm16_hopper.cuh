@@ -107,6 +107,12 @@
             iv_tensor_load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map, arrived,           \
                            (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                      \
     } while (0)
+/* The same of a B that lies along k and has gates before values: eights of either take turns. */
+#define FETCH_STACKED(to, map, first, batch)                                                                                   \
+    iv_tensor_load_five(to, map, arrived, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
+#define FETCH_PART_STACKED(to, map, first, batch)                                                                              \
+    iv_tensor_load_five_all((to) + (int)rank * (TILE_N / IV_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                        \
+                            (first) / 16 + (int)rank * (TILE_N / 16 / IV_GEMM_CLUSTER), batch, (1 << IV_GEMM_CLUSTER) - 1)
 /* The block's part of B, for all of the cluster: some columns, or some k of all. */
 #define FETCH_PART_ALONG(to, map, first, batch)                                                                                \
     iv_tensor_load_all((to) + (int)rank * (TILE_N / IV_GEMM_CLUSTER) * 128, map, arrived, k,                                   \
@@ -257,11 +263,17 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #if IV_GEMM_CLUSTER > 1 && IV_GEMM_B_ACROSS
                     FETCH_PART_ACROSS(b, &p->b, n, b_z);
 #elif IV_GEMM_CLUSTER > 1
-                    FETCH_PART_ALONG(b, &p->b, n, b_z);
+                    if (p->stacked)
+                        FETCH_PART_STACKED(b, &p->b, n, b_z);
+                    else
+                        FETCH_PART_ALONG(b, &p->b, n, b_z);
 #elif IV_GEMM_B_ACROSS
                     FETCH_ACROSS(B_WIDTH, B_BYTES, b, &p->b, n, b_z);
 #else
-                    FETCH_ALONG(b, &p->b, n, b_z);
+                    if (p->stacked)
+                        FETCH_STACKED(b, &p->b, n, b_z);
+                    else
+                        FETCH_ALONG(b, &p->b, n, b_z);
 #endif
 #endif
                     NEXT_STAGE();
@@ -403,6 +415,8 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef FETCH_ALONG
 #undef FETCH_ACROSS
 #undef FETCH_PART_ALONG
+#undef FETCH_STACKED
+#undef FETCH_PART_STACKED
 #undef FETCH_PART_ACROSS
 #undef CHUNK_STEP
 #undef A_STEP

@@ -26,6 +26,7 @@ typedef struct iv_gemm16_hopper {
     int32_t a_box_bytes;       /* of A for 64 k, of those */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t turned;
+    int32_t stacked;           /* eight of B's gates and eight of its values take turns in tiles */
     int32_t bulk_store;        /* results leave by TMA: 16 bits, nothing but rounded */
     int32_t pairs;             /* results of two neighbouring columns may be stored at once */
 } iv_gemm16_hopper;

@@ -90,6 +90,22 @@ IV_CUDA_FUNCTION void iv_tensor_load_all(uint32_t shared, const void *map, uint3
                  : "memory");
 }
 
+/* Both for tensors of five dimensions. */
+IV_CUDA_FUNCTION void iv_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
+                 "[%2];" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+                 : "memory");
+}
+
+IV_CUDA_FUNCTION void iv_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                                              uint16_t blocks) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "h"(blocks)
+                 : "memory");
+}
+
 IV_CUDA_FUNCTION void iv_tensor_store(const void *map, uint32_t shared, int x, int y, int z, int w) {
     asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::"l"(map),
                  "r"(shared), "r"(x), "r"(y), "r"(z), "r"(w)
