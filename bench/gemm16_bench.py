@@ -9,6 +9,7 @@
     gemm/dB/MxKxN      dW[N,K] = dyᵀ · x
     gemm/samples8/MxKxN, gemm/samples64/MxKxN  the same with a row map of so many samples of uneven
                        length, which pads them; the peer, which knows no samples, without
+    gemm/silu/MxKxN    y[M,N] = silu(x · Wᵀ + b); the peer computes x · Wᵀ alone
     gemm/gated/MxKxN   y[M,N] = silu(x · Gᵀ) * (x · Uᵀ), G[N,K] above U[N,K]; the peer computes x · [G U]ᵀ alone
     skinny/MxKxN       as fwd, of few rows
 
@@ -52,8 +53,9 @@ def cases(quick):
         for family in families:
             for m, k, n in shapes:
                 yield f"gemm/{family}/{m}x{k}x{n}", family, f"{family}, {group}", m, k, n
-    for m, k, n in large[:1] if quick else large[:3]:
-        yield f"gemm/gated/{m}x{k}x{n}", "gated", "gated", m, k, n
+    for family in ("silu", "gated"):
+        for m, k, n in large[:1] if quick else large[:3]:
+            yield f"gemm/{family}/{m}x{k}x{n}", family, family, m, k, n
     for family in ("samples8", "samples64"):
         for m, k, n in large[:1] if quick else large[:-1]:
             yield f"gemm/{family}/{m}x{k}x{n}", family, family, m, k, n
@@ -66,7 +68,7 @@ def operands(family, m, k, n):
     def normal(rows, columns):
         return torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
 
-    if family == "fwd":
+    if family in ("fwd", "silu"):
         return normal(m, k), normal(n, k).t()
     if family == "gated":
         return normal(m, k), normal(2 * n, k).t()
@@ -104,6 +106,9 @@ class Bench:
         options = {}
         if family.startswith("samples"):
             options = {"lengths": uneven_lengths(inner, int(family.removeprefix("samples")))}
+        elif family == "silu":
+            bias = torch.randn(columns, device="cuda")
+            options = {"bias": bias, "activation": "silu"}
         elif family == "gated":
             options = {"gate": "stacked", "activation": "silu"}
         size = 2 * (rows * inner + inner * columns + rows * columns)
@@ -140,7 +145,9 @@ class Bench:
                 f"tflops={work / medians[0] / 1e6:.0f}/{work / medians[1] / 1e6:.0f}")
         if len(medians) > 2:
             more += f" triton={medians[2]:.4g}"
-        if family == "gated":
+        if family == "silu":
+            peer_result = torch.nn.functional.silu(peer_result.float() + bias).bfloat16()
+        elif family == "gated":
             gate, value = peer_result.float().chunk(2, dim=1)
             peer_result = (torch.nn.functional.silu(gate) * value).bfloat16()
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())

@@ -95,7 +95,7 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
     if (state == NULL)
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     bool is_gated = plan->gemm->gate != IV_GATE_NONE, is_stacked = plan->gemm->gate == IV_GATE_STACKED;
-    if (plan->group_count == 0 || (is_gated && has(shape, TURNED)))
+    if (plan->group_count == 0 || (is_gated && (has(shape, TURNED) || shape->n % 32 != 0)))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if ((plan->device_groups != 0) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
@@ -248,7 +248,7 @@ static iv_status encode_stacked(const iv_engine *engine, const iv_gemm_plan *pla
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
 static bool stores_in_bulk(const iv_gemm16 *product, bool turned) {
     const iv_gemm16_output *c = &product->c;
-    return !turned && !product->has_epilogue && c->dtype != IV_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
+    return !turned && product->gate == IV_GATE_NONE && c->dtype != IV_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
            (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
            (product->batches == 1 || is_step(c->batch_stride));
 }

@@ -50,11 +50,11 @@
 #define A_STEP 2048
 #define B_STEP 2048
 #endif
-/* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes, or PARKED sums of each thread. */
+/* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes. */
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
 #define SUMS (TILE_N / 2)
-#define PARKED (SUMS < 16 ? SUMS : SUMS % 16 == 0 ? 16 : 8)
+#define SOME (SUMS < IV_GEMM16_SOME ? SUMS : IV_GEMM16_SOME)
 
 #define NAME2(a, b) a##b
 #define NAME(a, b) NAME2(a, b)
@@ -190,7 +190,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     const uint32_t ready = iv_shared_address(ready_barriers);
 #endif
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
-#if !defined(IV_GEMM_LOGITS)
+#if BULK
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = iv_shared_address(full_barriers), empty = iv_shared_address(empty_barriers);
@@ -343,6 +343,37 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             IV_WGMMA_WAIT(0);
             RELEASE(empty + 8 * stage);
             NEXT_STAGE();
+#if defined(IV_GEMM_LOGITS)
+            iv_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / IV_LOGP_BLOCK, sums);
+#else
+#if SUMS % (2 * IV_GEMM16_SOME) == 0
+            if (p->product.gate != IV_GATE_NONE) {
+                IV_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / (2 * SOME); q++) {
+                    const iv_gemm16_some some = {p, at.batch, m, n / 2 + q * (2 * SOME)};
+                    iv_gemm16_finish_gated(&some, sums);
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i + 2 * SOME < SUMS; i++)
+                        sums[i] = sums[i + 2 * SOME];
+                }
+                continue;
+            }
+#endif
+            if (p->product.has_epilogue) {
+                /* The first sums are finished and go behind the last ones, until all have come by. */
+                IV_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / SOME; q++) {
+                    const iv_gemm16_some some = {p, at.batch, m, n + q * (2 * SOME)};
+                    float results[SOME];
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < SOME; i++)
+                        results[i] = sums[i];
+                    iv_gemm16_finish_some(&some, SOME, results);
+                    IV_CUDA_UNROLL
+                    for (int i = 0; i < SUMS; i++)
+                        sums[i] = i + SOME < SUMS ? sums[i + SOME < SUMS ? i + SOME : 0] : results[i + SOME < SUMS ? 0 : i + SOME - SUMS];
+                }
+            }
 #if BULK
             if (p->bulk_store) {
                 IV_CUDA_UNROLL
@@ -354,21 +385,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
-#if defined(IV_GEMM_LOGITS)
-            iv_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / IV_LOGP_BLOCK, sums);
-#else
-            if (!p->product.has_epilogue) {
-                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, at.batch, m, n, SUMS, sums);
-                continue;
-            }
-            float *room = (float *)(void *)(shared_memory + (rooms - iv_shared_address(shared_memory)) + group * ROOM_BYTES);
-            IV_CUDA_KEEP_LOOP
-            for (int q = 0; q < SUMS / PARKED; q++) {
-                iv_gemm16_finish_some(p, at.batch, m, n + q * (PARKED * 2), PARKED, sums, room, 1 + group);
-                IV_CUDA_UNROLL
-                for (int i = 0; i + PARKED < SUMS; i++)
-                    sums[i] = sums[i + PARKED];
-            }
+            NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, at.batch, m, n, SUMS, sums);
 #endif
         }
         SEND();
@@ -424,7 +441,7 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef READY
 #undef BOX_BYTES
 #undef ROOM_BYTES
-#undef PARKED
+#undef SOME
 #undef SUMS
 #undef NAME2
 #undef NAME

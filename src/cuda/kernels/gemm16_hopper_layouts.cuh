@@ -1,7 +1,7 @@
 /* A shape's kernels of 16-bit products for both dtypes and every layout of A and B: included by a source that defines the shape
  * (gemm16_hopper.cuh) and IV_GEMM_KERNEL(layout), the name of a kernel. With IV_GEMM_A_ALONG only those whose A lies
  * along k, with IV_GEMM_B_ALONG only those whose B does. */
-#include "cuda/kernels/gemm16_hopper_tile.cuh"
+#include "cuda/kernels/gemm16_finish.cuh"
 #include "cuda/kernels/wgmma.cuh"
 
 #define IV_GEMM_NAME IV_GEMM_KERNEL(bf16_along_along)

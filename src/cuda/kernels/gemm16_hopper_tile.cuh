@@ -3,7 +3,6 @@
 #ifndef IV_CUDA_KERNELS_GEMM16_HOPPER_TILE_CUH
 #define IV_CUDA_KERNELS_GEMM16_HOPPER_TILE_CUH
 
-#include "cuda/kernels/gemm16_epilogue.cuh"
 #include "cuda/kernels/gemm16_hopper_parameters.h"
 #include "cuda/kernels/hopper.cuh"
 #include "numerics/chain.h"
@@ -103,36 +102,6 @@ IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, int batch, int6
     }
 IV_GEMM16_STORE(bf16)
 IV_GEMM16_STORE(f16)
-
-/* Room in which a warpgroup's results wait for an epilogue: 64 rows of 32 columns at most, with rows of 33 so that neither
- * writing nor reading them meets in one bank. */
-#define IV_GEMM16_PARKED_PITCH 33
-
-/* Sixteen of the thread's sums, of 32 columns from n on (or fewer: count / 4 * 8), through the epilogue. With a gate they are half
- * as many of C. */
-IV_CUDA_FUNCTION void iv_gemm16_finish_some(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,
-                                            const float *sums, float *room, int barrier) {
-    IV_CUDA_UNROLL
-    for (int i = 0; i < count; i++)
-        room[iv_gemm16_sum_row(i) * IV_GEMM16_PARKED_PITCH + iv_gemm16_sum_column(i)] = sums[i];
-    iv_warpgroup_sync(barrier);
-    const int gate = p->product.gate, is_gated = gate != IV_GATE_NONE;
-    const int columns = count / 4 * 8 >> is_gated;
-    IV_CUDA_KEEP_LOOP
-    for (int e = (int)threadIdx.x % 128; e < 64 * columns; e += 128) {
-        /* Neighbouring threads take neighbours of C. */
-        const int row = p->turned ? e % 64 : e / columns, column = p->turned ? e / 64 : e % columns;
-        const int64_t at_row = m + row, at_column = (n >> is_gated) + column;
-        if (at_row >= p->rows || at_column >= p->columns >> is_gated)
-            continue;
-        const float *chain = room + row * IV_GEMM16_PARKED_PITCH + iv_gemm16_value_of(gate, column);
-        const int64_t c_row = p->turned ? at_column : at_row, c_column = p->turned ? at_row : at_column;
-        const float y = iv_gemm_finish(&p->product.epilogue, batch, c_row, c_column,
-                                       is_gated ? chain[-iv_gemm16_gate_before(gate)] : *chain, *chain);
-        iv_gemm_store(&p->product.epilogue, p->product.c.data, iv_gemm16_index(p, batch, at_row, at_column), y);
-    }
-    iv_warpgroup_sync(barrier);
-}
 #else
 /* A product by its definition, for the host; no other device is ever given one of these kernels. */
 #if defined(__CUDACC__)

@@ -4,7 +4,7 @@
 #ifndef IV_CUDA_KERNELS_GEMM16_MAPPED_CUH
 #define IV_CUDA_KERNELS_GEMM16_MAPPED_CUH
 
-#include "cuda/kernels/gemm16_hopper_tile.cuh"
+#include "cuda/kernels/gemm16_finish.cuh"
 
 #if IV_HOPPER
 #define IV_GEMM16_WHOLE_GROUPS 0x10101010u
