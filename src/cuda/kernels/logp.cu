@@ -11,16 +11,21 @@ IV_CUDA_KERNEL(iv_logp_reduce_blocks, iv_logp_reduce, p) {
     int64_t block = team / p->chunk.rows, row = team - block * p->chunk.rows;
     int64_t first = block * IV_LOGP_BLOCK + 2 * lane;
     int64_t columns = p->chunk.columns - first;
-    /* Rows in memory are whole blocks. Threads beyond the chunk read their row's first one for
-     * nothing, and come to the exchanges all the same. */
-    const float *logits =
-        p->chunk.logits + row * p->chunk.row_stride + (columns > 0 ? first : 2 * lane);
+    /* Threads beyond the chunk read nothing, and come to the exchanges all the same. */
+    const float *logits = p->chunk.logits + row * p->chunk.row_stride + first;
     float held[IV_LOGP_HELD];
     IV_CUDA_UNROLL
     for (int i = 0; i < IV_LOGP_HELD; i += 2) {
-        iv_cuda_words2 words =
-            *(const iv_cuda_words2 *)(const void *)(logits + iv_logp_held_column(i));
-        memcpy(held + i, &words, sizeof words);
+        /* Columns that are not there have not been written either. */
+        int64_t left = columns - iv_logp_held_column(i);
+        held[i] = held[i + 1] = 0.0f;
+        if (left >= 2) {
+            iv_cuda_words2 words =
+                *(const iv_cuda_words2 *)(const void *)(logits + iv_logp_held_column(i));
+            memcpy(held + i, &words, sizeof words);
+        } else if (left == 1) {
+            held[i] = logits[iv_logp_held_column(i)];
+        }
     }
     iv_logp_pair pair = iv_logp_reduce_held(held, columns, p->chunk.scale);
     if (lane == 0 && columns > 0) {
@@ -88,9 +93,14 @@ IV_CUDA_KERNEL(iv_logp_differentiate_chunk, iv_logp_differentiate, p) {
                                                   p->maximum[row], p->sum[row]);
         float logits[IV_LOGP_GROUP];
         uint16_t gradients[IV_LOGP_GROUP];
-        /* The columns behind the chunk's last are in memory, and belong to nobody. */
-        iv_cuda_load_four((const char *)(p->chunk.logits + place), 4, logits);
-        iv_cuda_load_four((const char *)(p->chunk.logits + place + 4), 4, logits + 4);
+        if (rest >= IV_LOGP_GROUP) {
+            iv_cuda_load_four((const char *)(p->chunk.logits + place), 4, logits);
+            iv_cuda_load_four((const char *)(p->chunk.logits + place + 4), 4, logits + 4);
+        } else {
+            IV_CUDA_UNROLL
+            for (int i = 0; i < IV_LOGP_GROUP; i++)
+                logits[i] = i < rest ? p->chunk.logits[place + i] : 0.0f;
+        }
         IV_CUDA_UNROLL
         for (int i = 0; i < IV_LOGP_GROUP; i++)
             gradients[i] = iv_logp_to_16(
