@@ -1,0 +1,160 @@
+/* What Hopper's schedules are for, and what they refuse, each by name: few rows, gates, row maps, epilogues, tiles that follow each
+ * other quickly. Over the fake driver, or with the file name of a driver's library on its first device, as test_gemm16.c. */
+#include "gemm16_products.h"
+
+/* As check_product, and that this schedule is among those that take it. */
+static void check_taken(setting *setting, const product *p, const char *schedule) {
+    operands all = make_operands(setting, p);
+    bool is_taken = takes(setting, p, &all, schedule);
+    release_operands(&all);
+    if (!is_taken) {
+        char text[512];
+        describe_product(p, text, sizeof text);
+        fail_msg("%s does not take %s", schedule, text);
+    }
+    check_product(setting, p);
+}
+
+/* Weights in either layout, stages of two and four tiles of 64 k, which end in the middle of one. */
+static void test_few_rows(void **unused) {
+    static const int64_t rows[] = {1, 7, 8, 9, 33, 63, 64}, steps[] = {64, 128, 192, 320};
+    setting setting = set_up();
+    for (int round = 0; round < 28; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.m = rows[round % 7];
+        p.n = 8 * random_between(&setting.random, 1, 18);
+        p.k = steps[round % 4];
+        p.batches = round % 5 == 0 ? 2 : 1;
+        p.b = round % 3 == 0 ? WIDE_ROWS : COLUMNS;
+        p.c = round % 3 == 1 ? WIDE_ROWS : ROWS;
+        p.values = (values)(round % VALUES);
+        p.accumulate = p.c_dtype == IV_F32 && round % 3 == 0;
+        check_taken(&setting, &p, round % 3 == 0 ? "turned-64x16" : round % 2 != 0 ? "tile-64x16" : "tile-64x112");
+    }
+    tear_down(&setting);
+}
+
+static void test_gates(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 32; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.m = random_between(&setting.random, 1, 150);
+        p.n = 8 * random_between(&setting.random, 1, 22);
+        p.k = round % 3 == 0 ? 64 * random_between(&setting.random, 1, 3) : 8 * random_between(&setting.random, 1, 20);
+        p.batches = round % 4 == 0 ? 2 : 1;
+        p.gate = round % 2 == 0 ? IV_GATE_STACKED : IV_GATE_INTERLEAVED;
+        p.b = COLUMNS;
+        p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
+        p.values = (values)(round % VALUES);
+        p.scale = round % 3 == 1 ? -0.3f : 1.0f;
+        p.activation = (iv_activation)(round % (IV_ACTIVATION_GELU_TANH + 1));
+        p.bias_dtype = round % 3 == 0 ? IV_DTYPE_NONE : IV_F32;
+        p.residual_dtype = round % 4 == 1 ? p.dtype : IV_DTYPE_NONE;
+        check_taken(&setting, &p, round % 3 == 0 && p.batches == 1 ? "tile-64x32" : "tile-128x256");
+    }
+    tear_down(&setting);
+}
+
+/* Samples of lengths about 16 and 64, with rows of others behind each that may be infinite or no numbers. */
+static void test_samples(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 24; round++) {
+        int64_t lengths[6];
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.samples = 6;
+        p.lengths = lengths;
+        for (int i = 0; i < 6; i++)
+            p.k += lengths[i] = random_between(&setting.random, 0, round % 4 == 0 ? 90 : 33);
+        if (p.k < 2) /* one line of k lies either way, and along first */
+            continue;
+        p.m = 64 * random_between(&setting.random, 1, 3);
+        p.n = 64 * random_between(&setting.random, 1, 5);
+        p.a = round % 3 == 0 ? WIDE_COLUMNS : COLUMNS;
+        p.b = round % 3 == 1 ? WIDE_ROWS : ROWS;
+        p.values = (values)(round % VALUES);
+        p.accumulate = p.c_dtype == IV_F32 && round % 3 == 0;
+        check_taken(&setting, &p, round % 2 == 0 ? "mapped-128x256" : "mapped-128x128");
+    }
+    tear_down(&setting);
+}
+
+/* More tiles than a device has multiprocessors, of little k: the results of one are on their way when the next one's come. */
+static void test_quick_tiles(void **unused) {
+    setting setting = set_up();
+    for (int round = 0; round < 2; round++) {
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = p.dtype;
+        p.m = is_fake() ? 136 : 2100;
+        p.n = is_fake() ? 200 : 1768;
+        p.k = 128;
+        p.b = COLUMNS;
+        check_taken(&setting, &p, "tile-128x64");
+    }
+    tear_down(&setting);
+}
+
+/* What each says of what it cannot do. */
+static void test_refusals(void **unused) {
+    static const int64_t length[] = {64};
+    static const struct {
+        const char *schedule, *says;
+        int64_t m, n, k;
+        layout a, b;
+        iv_gate gate;
+        bool is_mapped;
+    } cases[] = {
+        {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, IV_GATE_NONE, false},
+        {"tile-64x32", "along k", 8, 64, 64, ROWS, ROWS, IV_GATE_NONE, false},
+        {"turned-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, false},
+        {"turned-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, IV_GATE_INTERLEAVED, false},
+        {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, IV_GATE_STACKED, false},
+        {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, IV_GATE_STACKED, false},
+        {"tile-128x64", "multiple of 8", 8, 20, 64, ROWS, COLUMNS, IV_GATE_STACKED, false},
+        {"tile-128x64", "row map", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, true},
+        {"tile-128x64", "16 bytes", 8, 8, 9, ROWS, COLUMNS, IV_GATE_NONE, false},
+        {"mapped-128x128", "row map", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, false},
+        {"mapped-128x128", "multiples of 64", 72, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, true},
+        {"mapped-128x128", "across k", 64, 64, 64, ROWS, ROWS, IV_GATE_NONE, true},
+    };
+    setting setting = set_up();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        product p = plain;
+        p.m = cases[i].m;
+        p.n = cases[i].n;
+        p.k = cases[i].k;
+        p.a = cases[i].a;
+        p.b = cases[i].b;
+        p.gate = cases[i].gate;
+        operands all = make_operands(&setting, &p);
+        iv_gemm gemm = describe_gemm(&p, &all, true);
+        iv_row_map *map = NULL;
+        iv_error error = {IV_OK, ""};
+        if (cases[i].is_mapped)
+            MUST(iv_row_map_create(setting.gpu, 1, length, &map, error));
+        gemm.rows = map;
+        gemm.schedule = cases[i].schedule;
+        assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_UNSUPPORTED);
+        assert_says(error, cases[i].schedule);
+        assert_says(error, cases[i].says);
+        iv_row_map_release(map);
+        release_operands(&all);
+    }
+    tear_down(&setting);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_gates),    cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
+    };
+    if (argc > 1)
+        library = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
