@@ -119,12 +119,13 @@ IV_GEMM16_STORE(f16)
             const uint16_t *a = p->a.data + batch * p->a.batch_stride + row * p->a.line_stride;                                \
             const uint16_t *b = p->b.data + batch * p->b.batch_stride;                                                         \
             const uint16_t *first = b + iv_gemm_gate_column(&p->epilogue, column) * p->b.line_stride;                          \
-            const uint16_t *second = b + iv_gemm_value_column(&p->epilogue, column) * p->b.line_stride;                        \
             const float start = c->accumulate ? ((const float *)c->data)[at] : 0.0f;                                           \
             const float gate = iv_chain16_##suffix(a, p->a.k_stride, first, p->b.k_stride, p->k, start);                       \
             const float value = p->gate == IV_GATE_NONE                                                                        \
                                     ? 0.0f                                                                                     \
-                                    : iv_chain16_##suffix(a, p->a.k_stride, second, p->b.k_stride, p->k, start);               \
+                                    : iv_chain16_##suffix(a, p->a.k_stride,                                                    \
+                                                          b + iv_gemm_value_column(&p->epilogue, column) * p->b.line_stride,   \
+                                                          p->b.k_stride, p->k, start);                                         \
             iv_gemm_store(&p->epilogue, c->data, at, iv_gemm_finish(&p->epilogue, batch, row, column, gate, value));           \
         }                                                                                                                      \
     }
