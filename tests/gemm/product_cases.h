@@ -272,24 +272,4 @@ static inline iv_engine *make_engine(iv_isa isa, int threads) {
     return engine;
 }
 
-#define MOST_ENGINES 8
-
-/* One for each instruction set of this machine, in turn with one thread and with three. */
-static inline int make_engines(iv_engine *engines[MOST_ENGINES]) {
-    int count = 0;
-    for (int isa = IV_ISA_SCALAR; isa <= IV_ISA_AVX512; isa++) {
-        iv_isa resolved;
-        for (int threads = 1; threads <= 3; threads += 2) {
-            if (iv_isa_resolve((iv_isa)isa, &resolved, NULL) == IV_OK)
-                engines[count++] = make_engine(resolved, threads);
-        }
-    }
-    return count;
-}
-
-static inline void destroy_engines(iv_engine **engines, int count) {
-    for (int i = 0; i < count; i++)
-        iv_engine_destroy(engines[i]);
-}
-
 #endif

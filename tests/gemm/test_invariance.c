@@ -6,22 +6,10 @@
 
 #include <cmocka.h>
 
+#include "engines.h"
 #include "product_cases.h"
 
 enum { K = 100, N = 70, MOST = 200 };
-
-static iv_engine *engines[MOST_ENGINES];
-static int engine_count;
-
-static int open_engines(void **state) {
-    engine_count = make_engines(engines);
-    return engine_count > 0 ? 0 : -1;
-}
-
-static int close_engines(void **state) {
-    destroy_engines(engines, engine_count);
-    return 0;
-}
 
 /* activation(x · W + bias), gated or not. */
 typedef struct layer {

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "engines.h"
 #include "gemm/logp_check.h"
 #include "gemm/logp_run.h"
 #include "logp_cases.h"
@@ -19,31 +20,6 @@
         if ((call) != IV_OK)                                                                       \
             fail_msg("%s", error_.message);                                                        \
     } while (0)
-
-/* ---- engines ---- */
-
-#define MOST_ENGINES 6
-static iv_engine *engines[MOST_ENGINES];
-static int engine_count;
-
-/* One for each instruction set of this machine, with one thread and with three. */
-static int open_engines(void **state) {
-    static const iv_isa isas[] = {IV_ISA_SCALAR, IV_ISA_AVX2, IV_ISA_AVX512};
-    for (int i = 0; i < MOST_ENGINES; i++) {
-        iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
-        options.isa = isas[i / 2];
-        options.threads = i % 2 ? 3 : 1;
-        if (iv_engine_create(&options, &engines[engine_count], NULL) == IV_OK)
-            engine_count++;
-    }
-    return engine_count > 0 ? 0 : -1;
-}
-
-static int close_engines(void **state) {
-    for (int i = 0; i < engine_count; i++)
-        iv_engine_destroy(engines[i]);
-    return 0;
-}
 
 /* ---- passes over a case ---- */
 

@@ -8,24 +8,12 @@
 #include <cmocka.h>
 
 #include "base/allocation.h"
+#include "engines.h"
 #include "gemm/check.h"
 #include "product_cases.h"
 #include "support/failing.h"
 
 #define MOST_SAMPLES 40
-
-static iv_engine *engines[MOST_ENGINES];
-static int engine_count;
-
-static int open_engines(void **state) {
-    engine_count = make_engines(engines);
-    return engine_count > 0 ? 0 : -1;
-}
-
-static int close_engines(void **state) {
-    destroy_engines(engines, engine_count);
-    return 0;
-}
 
 /* A product with all of its memory. */
 typedef struct product {
