@@ -2,6 +2,7 @@
 #ifndef DRIVER_CHOICE_H
 #define DRIVER_CHOICE_H
 
+#include "support/must.h"
 #include "with_fake.h"
 
 static const char *library = FAKE_CUDA;
@@ -9,12 +10,5 @@ static const char *library = FAKE_CUDA;
 static inline bool is_fake(void) {
     return strcmp(library, FAKE_CUDA) == 0;
 }
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
 
 #endif

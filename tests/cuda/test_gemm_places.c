@@ -13,14 +13,8 @@
 #include "cuda/memory.h"
 #include "gemm/check.h"
 #include "host_kernels.h"
+#include "support/must.h"
 #include "with_fake.h"
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
 
 enum { EXTENT = 4, BYTES = EXTENT * EXTENT * sizeof(float) };
 

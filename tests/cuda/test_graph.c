@@ -12,6 +12,7 @@
 #include "cuda/memory.h"
 #include "cuda/trace.h"
 #include "support/failing.h"
+#include "support/must.h"
 #include "support/random.h"
 #include "with_fake.h"
 
@@ -135,13 +136,6 @@ static void start_values(const setting *setting, uint32_t salt) {
     for (uint32_t i = 0; i < BUFFERS * COUNT; i++)
         values[i] = i * 2654435761u + salt;
 }
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
 
 /* Launches the graph and compares with `expected`. */
 static void check_replay(const setting *setting, const iv_cuda_graph *graph, uint32_t salt,

@@ -13,6 +13,7 @@
 #include "cuda/memory.h"
 #include "cuda/trace.h"
 #include "host_kernels.h"
+#include "support/must.h"
 #include "support/random.h"
 #include "with_fake.h"
 
@@ -35,13 +36,6 @@ typedef struct setting {
     iv_cuda_pinned *host;
     const iv_cuda_kernel *kernels[KERNELS], *copy;
 } setting;
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
 
 static void set_up(setting *setting) {
     static const char *const ops[KERNELS] = {"Add", "Sub", "Mul", "BitwiseXor"};

@@ -13,13 +13,7 @@
 #include "gemm/logp_check.h"
 #include "gemm/logp_run.h"
 #include "logp_cases.h"
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
-    } while (0)
+#include "support/must.h"
 
 /* ---- passes over a case ---- */
 

@@ -399,11 +399,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 }
 #else
 /* Other generations never run this; the host computes by the definition. */
-#if defined(IV_GEMM_MAPPED)
-IV_GEMM16_MAPPED_KERNEL(IV_GEMM_NAME) {
-    NAME(iv_gemm16_define_mapped_, IV_GEMM_SUFFIX)(&p->product);
-}
-#elif defined(IV_GEMM_LOGITS)
+#if defined(IV_GEMM_LOGITS)
 IV_GEMM16_REDUCING_KERNEL(IV_GEMM_NAME) {
     NAME(iv_gemm16_define_logits_, IV_GEMM_SUFFIX)(p);
 }

@@ -21,13 +21,13 @@ typedef struct iv_gemm16_hopper {
     int32_t row_tiles, column_tiles; /* tiles of clusters, and of columns */
     int32_t tiles;             /* of clusters, of all batches */
     int32_t k_blocks;          /* of 64 */
-    int32_t stages;            /* of kernels of one warpgroup, which have as many as fit */
-    int32_t stage_bytes;       /* that arrive for a stage: fewer than it has room for where the kernel's A has few rows */
-    int32_t a_box_bytes;       /* of A for 64 k, of those */
+    int32_t stages;            /* in shared memory */
+    int32_t stage_bytes;       /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
+    int32_t a_box_bytes;       /* of A's part for 64 k */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t turned;
     int32_t stacked;           /* eight of B's gates and eight of its values take turns in tiles */
-    int32_t bulk_store;        /* results leave by TMA: 16 bits, nothing but rounded */
+    int32_t bulk_store;        /* results leave by TMA: of 16 bits, without a gate */
     int32_t pairs;             /* results of two neighbouring columns may be stored at once */
 } iv_gemm16_hopper;
 

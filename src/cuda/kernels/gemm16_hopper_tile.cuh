@@ -111,21 +111,30 @@ IV_GEMM16_STORE(f16)
     }
 #else
 #define IV_GEMM16_DEFINE(suffix)                                                                                               \
-    IV_CUDA_FUNCTION void iv_gemm16_define_##suffix(const iv_gemm16 *p) {                                                       \
+    /* The chain of a line of A and one of B, in the groups of a row map if there is one. */                                   \
+    IV_CUDA_FUNCTION float iv_gemm16_define_chain_##suffix(const iv_gemm16 *p, const uint16_t *a, const uint16_t *b, float chain) {\
+        const int64_t a_step = p->a.k_stride, b_step = p->b.k_stride;                                                          \
+        if (!p->groups)                                                                                                        \
+            return iv_chain16_##suffix(a, a_step, b, b_step, p->k, chain);                                                     \
+        for (int64_t g = 0; g < p->group_count; g++)                                                                           \
+            chain = iv_chain16_##suffix(a + p->groups[g].row * a_step, a_step, b + p->groups[g].row * b_step, b_step,          \
+                                        p->groups[g].count, chain);                                                            \
+        return chain;                                                                                                          \
+    }                                                                                                                          \
+    IV_CUDA_FUNCTION void iv_gemm16_define_##suffix(const iv_gemm16 *p) {                                                      \
         const iv_gemm16_output *c = &p->c;                                                                                     \
         IV_CUDA_EACH(index, p->batches *p->m *p->n) {                                                                          \
             const int64_t column = index % p->n, row = index / p->n % p->m, batch = index / p->n / p->m;                       \
             const int64_t at = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;                      \
             const uint16_t *a = p->a.data + batch * p->a.batch_stride + row * p->a.line_stride;                                \
             const uint16_t *b = p->b.data + batch * p->b.batch_stride;                                                         \
-            const uint16_t *first = b + iv_gemm_gate_column(&p->epilogue, column) * p->b.line_stride;                          \
+            const int64_t gate_column = iv_gemm_gate_column(&p->epilogue, column);                                             \
             const float start = c->accumulate ? ((const float *)c->data)[at] : 0.0f;                                           \
-            const float gate = iv_chain16_##suffix(a, p->a.k_stride, first, p->b.k_stride, p->k, start);                       \
-            const float value = p->gate == IV_GATE_NONE                                                                        \
-                                    ? 0.0f                                                                                     \
-                                    : iv_chain16_##suffix(a, p->a.k_stride,                                                    \
-                                                          b + iv_gemm_value_column(&p->epilogue, column) * p->b.line_stride,   \
-                                                          p->b.k_stride, p->k, start);                                         \
+            const float gate = iv_gemm16_define_chain_##suffix(p, a, b + gate_column * p->b.line_stride, start);               \
+            float value = 0.0f;                                                                                                \
+            if (p->gate != IV_GATE_NONE)                                                                                       \
+                value = iv_gemm16_define_chain_##suffix(                                                                       \
+                    p, a, b + iv_gemm_value_column(&p->epilogue, column) * p->b.line_stride, start);                           \
             iv_gemm_store(&p->epilogue, c->data, at, iv_gemm_finish(&p->epilogue, batch, row, column, gate, value));           \
         }                                                                                                                      \
     }

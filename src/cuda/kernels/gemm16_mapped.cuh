@@ -55,33 +55,6 @@ IV_CUDA_FUNCTION void iv_gemm16_clear_rows(uint32_t matrix, int chunks, uint32_t
         }
     }
 }
-#else
-/* The same by the definition, for the host. */
-#if defined(__CUDACC__)
-#define IV_GEMM16_DEFINE_MAPPED(suffix)                                                                                        \
-    IV_CUDA_FUNCTION void iv_gemm16_define_mapped_##suffix(const iv_gemm16 *p) {                                                \
-        __trap();                                                                                                              \
-    }
-#else
-#define IV_GEMM16_DEFINE_MAPPED(suffix)                                                                                        \
-    IV_CUDA_FUNCTION void iv_gemm16_define_mapped_##suffix(const iv_gemm16 *p) {                                                \
-        const iv_gemm16_output *c = &p->c;                                                                                     \
-        IV_CUDA_EACH(index, p->batches *p->m *p->n) {                                                                          \
-            const int64_t column = index % p->n, row = index / p->n % p->m, batch = index / p->n / p->m;                       \
-            const int64_t at = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;                      \
-            const uint16_t *a = p->a.data + batch * p->a.batch_stride + row * p->a.line_stride;                                \
-            const uint16_t *b = p->b.data + batch * p->b.batch_stride + column * p->b.line_stride;                             \
-            float chain = c->accumulate ? ((const float *)c->data)[at] : 0.0f;                                                 \
-            for (int64_t g = 0; g < p->group_count; g++)                                                                       \
-                chain = iv_chain16_##suffix(a + p->groups[g].row * p->a.k_stride, p->a.k_stride,                               \
-                                            b + p->groups[g].row * p->b.k_stride, p->b.k_stride, p->groups[g].count, chain);   \
-            iv_gemm_store(&p->epilogue, c->data, at, iv_gemm_finish(&p->epilogue, batch, row, column, chain, 0.0f));           \
-        }                                                                                                                      \
-    }
-#endif
-IV_GEMM16_DEFINE_MAPPED(bf16)
-IV_GEMM16_DEFINE_MAPPED(f16)
-#define IV_GEMM16_MAPPED_KERNEL(name) IV_GEMM16_DEFINED_KERNEL(name)
 #endif
 
 #endif

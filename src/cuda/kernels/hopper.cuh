@@ -142,21 +142,6 @@ IV_CUDA_FUNCTION void iv_store_matrices(uint32_t shared, uint32_t a, uint32_t b,
                  : "memory");
 }
 
-/* Loads four 8 × 8 matrices, whose rows' addresses the lanes give, eight each. */
-IV_CUDA_FUNCTION void iv_load_matrices(uint32_t shared, uint32_t *into) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(into[0]), "=r"(into[1]), "=r"(into[2]), "=r"(into[3])
-                 : "r"(shared)
-                 : "memory");
-}
-
-/* A step of the chains of 16 rows by 8 columns. */
-#define IV_MMA(type, sums, a, b0, b1)                                                                                          \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "   \
-                 "{%0, %1, %2, %3};"                                                                                           \
-                 : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                          \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b0), "r"(b1))
-
 #define IV_WGMMA_BEGIN() asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
 #define IV_WGMMA_END() asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
 #define IV_WGMMA_WAIT(n) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(n) : "memory")
