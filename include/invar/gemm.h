@@ -2,8 +2,8 @@
  *
  *     C = round(epilogue(A · B))
  *
- * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7),
- * kept in f32, then the epilogue in f32, then one rounding. So a row has the same bits alone, in any
+ * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7; or of an engine's other one,
+ * iv_chain), kept in f32, then the epilogue in f32, then one rounding. So a row has the same bits alone, in any
  * batch, in any part of a batch, on the CPU and on any GPU that has the chain. How a product is
  * scheduled never shows.
  *
@@ -30,16 +30,24 @@ extern "C" {
 /** Where products are computed: the CPU's threads, or a device, with its kernels loaded. One thread at a time. */
 typedef struct iv_engine iv_engine;
 
+/** How an engine's products add up. The first is the contract of this library. */
+typedef enum iv_chain {
+    IV_CHAIN_HOPPER = 0, /**< steps of 16 k, aligned to 25 bits: the contract; quick on the CPU and on compute capability 9.0 */
+    IV_CHAIN_AMPERE = 1  /**< not the contract: steps of 8 k, aligned to 24 bits, as the tensor cores of compute capability 8.0 to
+                              8.9 add up by published models. Quick there; the CPU and other devices emulate it, slowly */
+} iv_chain;
+
 /** Start from IV_ENGINE_OPTIONS_DEFAULT. */
 typedef struct iv_engine_options {
     size_t struct_bytes; /**< sizeof(iv_engine_options): lets the struct grow */
     iv_device *device;   /**< which the engine keeps in use; NULL: the CPU */
     int threads;         /**< on the CPU, the caller's included; 0: one per processor */
     iv_isa isa;          /**< on the CPU; IV_ISA_BEST: the best there is */
+    iv_chain chain;      /**< of all its products; the one thing here that changes bits */
 } iv_engine_options;
 
 #define IV_ENGINE_OPTIONS_DEFAULT                                                                  \
-    { sizeof(iv_engine_options), NULL, 0, IV_ISA_BEST }
+    { sizeof(iv_engine_options), NULL, 0, IV_ISA_BEST, IV_CHAIN_HOPPER }
 
 /** Makes an engine; on a device it loads all kernels, so that every later call may be captured in a graph. `options` may be
  * NULL. The caller destroys it. Errors: INVALID_ARGUMENT, UNSUPPORTED when there are no kernels for the device, DEVICE,
@@ -120,7 +128,8 @@ typedef struct iv_gemm {
 IV_API IV_MUST_CHECK iv_status iv_gemm_run(iv_engine *engine, void *stream, const iv_gemm *gemm,
                                            iv_error *error);
 
-/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "turned-64x8", "general", … */
+/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "turned-64x8", "general", …; with
+ * IV_CHAIN_AMPERE "definition", on a device "general" and "general-small". */
 IV_API int iv_gemm_schedule_count(const iv_engine *engine);
 /** Static storage; NULL when `index` is out of range. */
 IV_API const char *iv_gemm_schedule_name(const iv_engine *engine, int index);

@@ -6,7 +6,7 @@
 
 #include "base/allocation.h"
 #include "gemm/finish.h"
-#include "numerics/chain.h"
+#include "numerics/chain_ampere.h"
 
 /* What a thread computes at once: a tile of C, and as much of k as lets the records of its rows
  * (128 bytes for each row and group: src/cpu/chain16.c) stay within 1 MiB. So the scratch of a
@@ -235,8 +235,8 @@ static void run_chain(iv_engine *engine, const iv_gemm_plan *plan) {
 /* ---- the definition ---- */
 
 /* The chain of row `row` of A and column `b_column` of B, from `acc`. */
-static float define_chain(const iv_gemm_plan *plan, int64_t batch, int64_t row, int64_t b_column,
-                          float acc) {
+static float define_chain(const iv_engine *engine, const iv_gemm_plan *plan, int64_t batch,
+                          int64_t row, int64_t b_column, float acc) {
     if (plan->group_count == 0) /* operands without elements may have no address */
         return acc;
     const iv_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
@@ -248,35 +248,45 @@ static float define_chain(const iv_gemm_plan *plan, int64_t batch, int64_t row, 
         (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
     for (int64_t index = 0; index < plan->group_count; index++) {
         iv_row_group group = group_at(plan, index);
-        acc =
-            iv_chain16(left + group.row * a->column_stride, a->column_stride,
-                       right + group.row * b->row_stride, b->row_stride, group.count, acc, format);
+        const uint16_t *x = left + group.row * a->column_stride;
+        const uint16_t *y = right + group.row * b->row_stride;
+        acc = engine->chain == IV_CHAIN_AMPERE
+                  ? iv_chain16_ampere(x, a->column_stride, y, b->row_stride, group.count, acc, format)
+                  : iv_chain16(x, a->column_stride, y, b->row_stride, group.count, acc, format);
     }
     return acc;
 }
 
-static void define_element(const iv_gemm_plan *plan, int64_t batch, int64_t row, int64_t column) {
+static void define_element(const iv_engine *engine, const iv_gemm_plan *plan, int64_t batch,
+                           int64_t row, int64_t column) {
     const iv_gemm_epilogue *e = &plan->epilogue;
     const iv_matrix *c = &plan->gemm->c;
     int64_t index = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;
     float start = plan->gemm->accumulate ? ((const float *)c->data)[index] : 0.0f;
-    float gate = define_chain(plan, batch, row, iv_gemm_gate_column(e, column), start), value = 0;
+    float gate = define_chain(engine, plan, batch, row, iv_gemm_gate_column(e, column), start);
+    float value = 0;
     if (e->gate != IV_GATE_NONE)
-        value = define_chain(plan, batch, row, iv_gemm_value_column(e, column), start);
+        value = define_chain(engine, plan, batch, row, iv_gemm_value_column(e, column), start);
     iv_gemm_store(e, c->data, index, iv_gemm_finish(e, batch, row, column, gate, value));
 }
 
+typedef struct definition {
+    const iv_engine *engine;
+    const iv_gemm_plan *plan;
+} definition;
+
 static void define_rows(void *context, int64_t begin, int64_t end) {
-    const iv_gemm_plan *plan = context;
+    const definition *job = context;
+    const iv_gemm_plan *plan = job->plan;
     for (int64_t index = begin; index < end; index++) {
         for (int64_t column = 0; column < plan->n; column++)
-            define_element(plan, index / plan->m, index % plan->m, column);
+            define_element(job->engine, plan, index / plan->m, index % plan->m, column);
     }
 }
 
 static void run_definition(iv_engine *engine, const iv_gemm_plan *plan) {
-    iv_gemm_plan same = *plan;
-    iv_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &same);
+    definition job = {engine, plan};
+    iv_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &job);
 }
 
 /* ---- schedules ---- */
@@ -286,27 +296,32 @@ static const struct {
     void (*run)(iv_engine *engine, const iv_gemm_plan *plan);
 } schedules[] = {{"chain", run_chain}, {"definition", run_definition}};
 
-enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
+enum { DEFINITION = 1, SCHEDULES = sizeof schedules / sizeof schedules[0] };
 
-int iv_gemm_cpu_schedule_count(void) {
-    return SCHEDULES;
+/* The first of an engine's: Ampere's chain has its definition alone. */
+static int first_schedule(const iv_engine *engine) {
+    return engine->chain == IV_CHAIN_AMPERE ? DEFINITION : 0;
 }
 
-const char *iv_gemm_cpu_schedule_name(int index) {
-    return index >= 0 && index < SCHEDULES ? schedules[index].name : NULL;
+int iv_gemm_cpu_schedule_count(const iv_engine *engine) {
+    return SCHEDULES - first_schedule(engine);
+}
+
+const char *iv_gemm_cpu_schedule_name(const iv_engine *engine, int index) {
+    return index >= 0 && index < iv_gemm_cpu_schedule_count(engine) ? schedules[first_schedule(engine) + index].name : NULL;
 }
 
 /* The check has found the name that is asked for in the table. */
-static int find_schedule(const iv_gemm_plan *plan) {
-    int index = 0;
+static int find_schedule(const iv_engine *engine, const iv_gemm_plan *plan) {
+    int index = first_schedule(engine);
     while (plan->gemm->schedule != NULL && index < SCHEDULES - 1 &&
            strcmp(schedules[index].name, plan->gemm->schedule) != 0)
         index++;
     return index;
 }
 
-const char *iv_gemm_cpu_choose(const iv_gemm_plan *plan) {
-    return schedules[find_schedule(plan)].name;
+const char *iv_gemm_cpu_choose(const iv_engine *engine, const iv_gemm_plan *plan) {
+    return schedules[find_schedule(engine, plan)].name;
 }
 
 void iv_gemm_on_cpu(iv_engine *engine, const iv_gemm_plan *plan) {
@@ -316,6 +331,6 @@ void iv_gemm_on_cpu(iv_engine *engine, const iv_gemm_plan *plan) {
     fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
-    schedules[find_schedule(plan)].run(engine, plan);
+    schedules[find_schedule(engine, plan)].run(engine, plan);
     fesetenv(&caller);
 }

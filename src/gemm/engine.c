@@ -20,6 +20,10 @@ static iv_status read_options(const iv_engine_options *given, iv_engine_options 
                        "IV_ENGINE_OPTIONS_DEFAULT",
                        given->struct_bytes, sizeof *given);
     memcpy(options, given, given->struct_bytes);
+    if (options->chain != IV_CHAIN_HOPPER && options->chain != IV_CHAIN_AMPERE)
+        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                       "an engine's chain of %d is neither IV_CHAIN_HOPPER (0, the contract) nor IV_CHAIN_AMPERE (1)",
+                       (int)options->chain);
     return IV_OK;
 }
 
@@ -39,6 +43,7 @@ static iv_status fill_cpu(iv_engine *engine, const iv_engine_options *options, i
 static iv_status fill_engine(iv_engine *engine, const iv_engine_options *options, iv_error *error) {
     static atomic_uint_least64_t engines;
     engine->number = atomic_fetch_add(&engines, 1) + 1;
+    engine->chain = options->chain;
     if (options->device == NULL)
         return fill_cpu(engine, options, error);
     engine->cuda = iv_cuda_device_retain(options->device->cuda);

@@ -16,6 +16,7 @@ typedef struct iv_gemm_scratch iv_gemm_scratch;
 
 /* One thread at a time. */
 struct iv_engine {
+    iv_chain chain;
     uint64_t number; /* of all engines that the process ever made, from 1: what row maps know their
                         engine by */
 

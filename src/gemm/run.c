@@ -23,15 +23,15 @@ iv_status iv_gemm_choose(iv_engine *engine, const iv_gemm *gemm, const char **sc
     IV_TRY(iv_gemm_check(engine, gemm, &plan, error));
     if (engine->cuda != NULL)
         return iv_gemm_device_choose(engine, &plan, schedule, error);
-    *schedule = iv_gemm_cpu_choose(&plan);
+    *schedule = iv_gemm_cpu_choose(engine, &plan);
     return IV_OK;
 }
 
 int iv_gemm_schedule_count(const iv_engine *engine) {
-    return engine->cuda != NULL ? iv_gemm_device_schedule_count() : iv_gemm_cpu_schedule_count();
+    return engine->cuda != NULL ? iv_gemm_device_schedule_count(engine) : iv_gemm_cpu_schedule_count(engine);
 }
 
 const char *iv_gemm_schedule_name(const iv_engine *engine, int index) {
-    return engine->cuda != NULL ? iv_gemm_device_schedule_name(index)
-                                : iv_gemm_cpu_schedule_name(index);
+    return engine->cuda != NULL ? iv_gemm_device_schedule_name(engine, index)
+                                : iv_gemm_cpu_schedule_name(engine, index);
 }

@@ -20,7 +20,7 @@ typedef struct setting {
     random_source random;
 } setting;
 
-static inline setting set_up(void) {
+static inline setting set_up_chain(iv_chain chain) {
     setting setting = {.random = {42}};
     const iv_cuda_driver *driver = NULL;
     iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
@@ -33,10 +33,15 @@ static inline setting set_up(void) {
     MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
     MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
     options.threads = 1;
+    options.chain = chain;
     MUST(iv_engine_create(&options, &setting.cpu, error));
     options.device = &setting.device;
     MUST(iv_engine_create(&options, &setting.gpu, error));
     return setting;
+}
+
+static inline setting set_up(void) {
+    return set_up_chain(IV_CHAIN_HOPPER);
 }
 
 static inline void tear_down(setting *setting) {

@@ -9,7 +9,7 @@
 
 #include <invar/logp.h>
 
-#include "numerics/chain.h"
+#include "numerics/chain_ampere.h"
 #include "numerics/convert.h"
 #include "numerics/exp_log.h"
 #include "numerics/wide.h"
@@ -18,6 +18,7 @@
 #define LOGP_MOST_SAMPLES 8
 
 typedef struct logp_case {
+    iv_chain chain; /* of the engine */
     iv_dtype dtype, d_hidden_dtype;
     int64_t m, k, v;
     float inverse_temperature;
@@ -225,8 +226,9 @@ static inline iv_linear_logp_gradient logp_describe_gradient(const logp_case *c,
 
 static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride,
                                const uint16_t *b, int64_t b_stride, int64_t count, float start) {
-    float chain = c->dtype == IV_BF16 ? iv_chain16_bf16(a, a_stride, b, b_stride, count, start)
-                                      : iv_chain16_f16(a, a_stride, b, b_stride, count, start);
+    iv_chain16_format format = c->dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+    float chain = c->chain == IV_CHAIN_AMPERE ? iv_chain16_ampere(a, a_stride, b, b_stride, count, start, format)
+                                              : iv_chain16(a, a_stride, b, b_stride, count, start, format);
     return chain == chain ? chain : iv_nan_f32();
 }
 

@@ -10,7 +10,7 @@
 #include <invar/gemm.h>
 
 #include "base/error.h"
-#include "numerics/chain.h"
+#include "numerics/chain_ampere.h"
 #include "numerics/convert.h"
 #include "numerics/elementary.h"
 #include "support/random.h"
@@ -177,6 +177,15 @@ static inline uint16_t bits_of(const iv_matrix *matrix, int64_t batch, int64_t r
                                         column * matrix->column_stride];
 }
 
+/* How the engine under test adds up. */
+static iv_chain chain_expected = IV_CHAIN_HOPPER;
+
+static inline float expected_step(iv_dtype dtype, const uint16_t *a, const uint16_t *b, float acc) {
+    if (chain_expected == IV_CHAIN_AMPERE)
+        return dtype == IV_BF16 ? iv_chain16_ampere_step_bf16(a, b, acc) : iv_chain16_ampere_step_f16(a, b, acc);
+    return dtype == IV_BF16 ? iv_chain16_step_bf16(a, b, acc) : iv_chain16_step_f16(a, b, acc);
+}
+
 /* A chain whose k is cut into samples of `lengths`, each into groups of 16. */
 static inline float expected_chain(const iv_gemm *gemm, int samples, const int64_t *lengths,
                                    int64_t batch, int64_t row, int64_t b_column, float acc) {
@@ -188,8 +197,7 @@ static inline float expected_chain(const iv_gemm *gemm, int samples, const int64
                 left[i] = bits_of(&gemm->a, batch, row, k);
                 right[i] = bits_of(&gemm->b, batch, k, b_column);
             }
-            acc = gemm->a.dtype == IV_BF16 ? iv_chain16_step_bf16(left, right, acc)
-                                           : iv_chain16_step_f16(left, right, acc);
+            acc = expected_step(gemm->a.dtype, left, right, acc);
         }
     }
     return acc;
@@ -263,10 +271,11 @@ static inline char *expected_block(const iv_gemm *gemm, int samples, const int64
 
 /* ---- engines ---- */
 
-static inline iv_engine *make_engine(iv_isa isa, int threads) {
+static inline iv_engine *make_engine(iv_isa isa, int threads, iv_chain chain) {
     iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
     options.isa = isa;
     options.threads = threads;
+    options.chain = chain;
     iv_engine *engine = NULL;
     CHECK_OK(iv_engine_create(&options, &engine, error));
     return engine;

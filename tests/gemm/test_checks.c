@@ -20,7 +20,7 @@ static const int64_t lengths[] = {5, 15};
 
 static int open_engine(void **state) {
     random_source source = {1};
-    engine = make_engine(IV_ISA_BEST, 1);
+    engine = make_engine(IV_ISA_BEST, 1, IV_CHAIN_HOPPER);
     a = packed_block(&source, IV_BF16, M, K, 2, false);
     b = packed_block(&source, IV_BF16, K, 2 * N, 2, false);
     c = packed_block(&source, IV_F32, M, 2 * N, 2, false);
@@ -174,14 +174,14 @@ REFUSED(map_of_other_rows, with_map, SHAPE, "its K is 17",
 
 /* Also where the new engine has the old one's place in memory. */
 static void map_of_another_engine(void **state) {
-    iv_engine *other = make_engine(IV_ISA_SCALAR, 1);
+    iv_engine *other = make_engine(IV_ISA_SCALAR, 1, IV_CHAIN_HOPPER);
     iv_row_map *others = NULL;
     CHECK_OK(iv_row_map_create(other, 2, lengths, &others, error));
     iv_engine_destroy(other);
     iv_gemm gemm = good();
     gemm.rows = others;
     refused(&gemm, IV_ERROR_INVALID_ARGUMENT, "made by another engine", "iv_row_map_create");
-    other = make_engine(IV_ISA_SCALAR, 1);
+    other = make_engine(IV_ISA_SCALAR, 1, IV_CHAIN_HOPPER);
     assert_int_equal(iv_gemm_run(other, NULL, &gemm, NULL), IV_ERROR_INVALID_ARGUMENT);
     iv_engine_destroy(other);
     iv_row_map_release(others);
@@ -383,6 +383,11 @@ static void options_of_engines(void **state) {
     options.threads = 1;
     options.isa = (iv_isa)17;
     assert_int_not_equal(iv_engine_create(&options, &other, &error), IV_OK);
+    assert_null(other);
+    options.isa = IV_ISA_BEST;
+    options.chain = (iv_chain)2;
+    assert_int_equal(iv_engine_create(&options, &other, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "IV_CHAIN_AMPERE"));
     assert_null(other);
     CHECK_OK(iv_engine_create(NULL, &other, error));
     iv_engine_destroy(other);

@@ -386,6 +386,36 @@ static void schedules_of_the_cpu(void **state) {
     product_free(&p);
 }
 
+/* The emulation of Ampere's chain, which has no schedule but its definition. */
+static void random_products_by_amperes_chain(void **state) {
+    random_source source = {13};
+    iv_engine *ampere[] = {make_engine(IV_ISA_BEST, 1, IV_CHAIN_AMPERE), make_engine(IV_ISA_SCALAR, 3, IV_CHAIN_AMPERE)};
+    assert_int_equal(iv_gemm_schedule_count(ampere[0]), 1);
+    assert_string_equal(iv_gemm_schedule_name(ampere[0], 0), "definition");
+    assert_null(iv_gemm_schedule_name(ampere[0], 1));
+    chain_expected = IV_CHAIN_AMPERE;
+    for (int trial = 0; trial < 200; trial++) {
+        product p = random_product(&source);
+        char *before = malloc(p.c.size + 1);
+        assert_non_null(before);
+        memcpy(before, p.c.bytes, p.c.size);
+        char *expected = expected_block(&p.gemm, p.samples, p.lengths, &p.c);
+        check_run(&p, ampere[trial % 2], trial % 3 == 0 ? "definition" : NULL, before, expected);
+        free(expected);
+        free(before);
+        product_free(&p);
+    }
+    chain_expected = IV_CHAIN_HOPPER;
+    product p = plain_product(&source, 2, 3, 4);
+    iv_error error = {IV_OK, ""};
+    p.gemm.schedule = "chain";
+    assert_int_equal(iv_gemm_run(ampere[0], NULL, &p.gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "this engine has definition"));
+    product_free(&p);
+    iv_engine_destroy(ampere[0]);
+    iv_engine_destroy(ampere[1]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_products),           cmocka_unit_test(products_of_several_tiles),
@@ -393,6 +423,7 @@ int main(void) {
         cmocka_unit_test(accumulated_samples),       cmocka_unit_test(groups_of_maps),
         cmocka_unit_test(callers_rounding_mode),     cmocka_unit_test(runs_allocate_nothing),
         cmocka_unit_test(failing_allocations),       cmocka_unit_test(schedules_of_the_cpu),
+        cmocka_unit_test(random_products_by_amperes_chain),
     };
     return cmocka_run_group_tests(tests, open_engines, close_engines);
 }

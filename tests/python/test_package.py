@@ -122,6 +122,7 @@ class Layouts(unittest.TestCase):
             return int(re.search(rf"\b{name}\b *=? *(\d+)", header).group(1))
 
         for names, prefix in ((_library.DTYPE_NUMBERS, "IV_"), (_library.ISA_NUMBERS, "IV_ISA_"),
+                              (_library.CHAIN_NUMBERS, "IV_CHAIN_"),
                               (_library.ACTIVATION_NUMBERS, "IV_ACTIVATION_"), (_library.GATE_NUMBERS, "IV_GATE_")):
             for name, value in names.items():
                 self.assertEqual(value, number(prefix + (name or "none").upper()), name)
@@ -242,6 +243,15 @@ class Products(unittest.TestCase):
             self.assertTrue(engine.schedules)
             for schedule in engine.schedules:
                 self.assertEqual(invar.gemm(a, b, out=Array("f32", (9, 7)), schedule=schedule, on=engine).bits(), expected)
+
+    def test_chains(self):
+        """1 - 2^-25 is truncated by 25 bits and lost by 24."""
+        a, b = Array("bf16", (1, 2), [1.0, -2.0**-25]), Array("bf16", (2, 1), [1.0, 1.0])
+        for chain, expected in (("hopper", 0x3f7fffff), ("ampere", 0x3f800000)):
+            where = invar.Engine("cpu", threads=1, chain=chain)
+            self.assertEqual(list(invar.gemm(a, b, out=Array("f32", (1, 1)), on=where).bits()), [expected])
+        with self.assertRaisesRegex(ValueError, "the chain"):
+            invar.Engine("cpu", chain="turing")
 
     def test_threads(self):
         a, b = Array("f16", (5, 64), numbers("f16", 320, 23)), Array("f16", (64, 5), numbers("f16", 320, 24))

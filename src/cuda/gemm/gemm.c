@@ -16,6 +16,11 @@ static const iv_gemm_schedule *schedule_at(int index) {
     return index < IV_GEMM_HOPPER_SCHEDULES ? &iv_gemm_hopper[index] : general[index - IV_GEMM_HOPPER_SCHEDULES];
 }
 
+/* The first of an engine's: only the general ones know Ampere's chain. */
+static int first_schedule(const iv_engine *engine) {
+    return engine->chain == IV_CHAIN_AMPERE ? IV_GEMM_HOPPER_SCHEDULES : 0;
+}
+
 struct iv_gemm_device {
     void *states[SCHEDULES];
     iv_cuda_stream *stream; /* the one given last; NULL before the first */
@@ -30,7 +35,7 @@ iv_status iv_gemm_device_create(iv_engine *engine, iv_error *error) {
     engine->device_state = state;
     iv_status status = iv_cuda_enter(engine->cuda, error);
     if (status == IV_OK) {
-        for (int i = 0; i < SCHEDULES && status == IV_OK; i++)
+        for (int i = first_schedule(engine); i < SCHEDULES && status == IV_OK; i++)
             status = schedule_at(i)->prepare(schedule_at(i), engine, &state->states[i], error);
         status = iv_cuda_leave(engine->cuda, status, error);
     }
@@ -52,18 +57,18 @@ void iv_gemm_device_destroy(iv_engine *engine) {
 
 /* ---- choice ---- */
 
-int iv_gemm_device_schedule_count(void) {
-    return SCHEDULES;
+int iv_gemm_device_schedule_count(const iv_engine *engine) {
+    return SCHEDULES - first_schedule(engine);
 }
 
-const char *iv_gemm_device_schedule_name(int index) {
-    return index >= 0 && index < SCHEDULES ? schedule_at(index)->name : NULL;
+const char *iv_gemm_device_schedule_name(const iv_engine *engine, int index) {
+    return index >= 0 && index < iv_gemm_device_schedule_count(engine) ? schedule_at(first_schedule(engine) + index)->name : NULL;
 }
 
 static iv_status find_named(const iv_engine *engine, const iv_gemm_plan *plan, int *chosen, iv_error *error) {
     const char *name = plan->gemm->schedule;
     char why[IV_GEMM_WHY_BYTES] = "";
-    for (int i = 0; i < SCHEDULES; i++) {
+    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
         if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
@@ -84,7 +89,7 @@ static iv_status choose(const iv_engine *engine, const iv_gemm_plan *plan, int *
     char why[IV_GEMM_WHY_BYTES] = "";
     double least = 0;
     *chosen = -1;
-    for (int i = 0; i < SCHEDULES; i++) {
+    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
         if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
             continue;
         double cost = schedule_at(i)->cost(schedule_at(i), engine, plan);

@@ -60,9 +60,9 @@ iv_status iv_gemm_device_stream(iv_engine *engine, void *handle, iv_cuda_stream 
 /** The name of the schedule that iv_gemm_on_device would take, or its error. */
 iv_status iv_gemm_device_choose(const iv_engine *engine, const iv_gemm_plan *plan, const char **schedule,
                                 iv_error *error);
-int iv_gemm_device_schedule_count(void);
+int iv_gemm_device_schedule_count(const iv_engine *engine);
 /** NULL when `index` is out of range. */
-const char *iv_gemm_device_schedule_name(int index);
+const char *iv_gemm_device_schedule_name(const iv_engine *engine, int index);
 
 /* ---- for schedules ---- */
 

@@ -6,19 +6,20 @@
 
 /* A size of tiles, and about what it costs on an H200. */
 typedef struct tile {
-    const char *module;
+    const char *modules[2]; /* by iv_chain */
     int m, n, threads;
     double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
     double latency; /* … and that they take when there is none */
 } tile;
 
-static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.40, 0.50};
-static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.15, 0.30};
+static const tile large_tile = {{"gemm16_general", "gemm16_ampere"}, 128, 128, 256, 0.40, 0.50};
+static const tile small_tile = {{"gemm16_general_small", "gemm16_ampere_small"}, 64, 64, 128, 0.15, 0.30};
 
 static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
     const tile *tile = self->shape;
     iv_gemm16_kernels *kernels;
-    IV_TRY(iv_gemm16_load(engine->cuda, tile->module, sizeof(iv_gemm16_general), IV_GEMM_LAYOUTS_ALL, &kernels, error));
+    IV_TRY(iv_gemm16_load(engine->cuda, tile->modules[engine->chain], sizeof(iv_gemm16_general), IV_GEMM_LAYOUTS_ALL, &kernels,
+                          error));
     *state = kernels;
     return IV_OK;
 }
