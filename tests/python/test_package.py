@@ -250,7 +250,7 @@ class Products(unittest.TestCase):
         for chain, expected in (("hopper", 0x3f7fffff), ("ampere", 0x3f800000)):
             where = invar.Engine("cpu", threads=1, chain=chain)
             self.assertEqual(list(invar.gemm(a, b, out=Array("f32", (1, 1)), on=where).bits()), [expected])
-        with self.assertRaisesRegex(ValueError, "the chain"):
+        with self.assertRaisesRegex(invar.Error, "the chain"):
             invar.Engine("cpu", chain="turing")
 
     def test_threads(self):
