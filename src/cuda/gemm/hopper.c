@@ -382,7 +382,8 @@ iv_status iv_gemm16_logits_prepare(const iv_engine *engine, iv_error *error) {
 bool iv_gemm16_logits_can(const iv_engine *engine, const iv_gemm_plan *plan) {
     char why[IV_GEMM_WHY_BYTES];
     iv_gemm16 product;
-    if (engine->chain != IV_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) || !can(&iv_gemm_hopper[0], engine, engine, plan, why))
+    if (engine->chain != IV_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) ||
+        !can(&iv_gemm_hopper[0], engine, engine, plan, why))
         return false;
     iv_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == ALONG;
