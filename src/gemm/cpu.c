@@ -240,19 +240,19 @@ static float define_chain(const iv_engine *engine, const iv_gemm_plan *plan, int
     if (plan->group_count == 0) /* operands without elements may have no address */
         return acc;
     const iv_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
-    const iv_chain16_format format =
+    iv_chain16_format format =
         plan->dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+    if (engine->chain == IV_CHAIN_AMPERE)
+        format = iv_chain16_ampere(format);
     const uint16_t *left =
         (const uint16_t *)a->data + batch * a->batch_stride + row * a->row_stride;
     const uint16_t *right =
         (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
     for (int64_t index = 0; index < plan->group_count; index++) {
         iv_row_group group = group_at(plan, index);
-        const uint16_t *x = left + group.row * a->column_stride;
-        const uint16_t *y = right + group.row * b->row_stride;
-        acc = engine->chain == IV_CHAIN_AMPERE
-                  ? iv_chain16_ampere(x, a->column_stride, y, b->row_stride, group.count, acc, format)
-                  : iv_chain16(x, a->column_stride, y, b->row_stride, group.count, acc, format);
+        acc =
+            iv_chain16(left + group.row * a->column_stride, a->column_stride,
+                       right + group.row * b->row_stride, b->row_stride, group.count, acc, format);
     }
     return acc;
 }
@@ -308,7 +308,9 @@ int iv_gemm_cpu_schedule_count(const iv_engine *engine) {
 }
 
 const char *iv_gemm_cpu_schedule_name(const iv_engine *engine, int index) {
-    return index >= 0 && index < iv_gemm_cpu_schedule_count(engine) ? schedules[first_schedule(engine) + index].name : NULL;
+    return index >= 0 && index < iv_gemm_cpu_schedule_count(engine)
+               ? schedules[first_schedule(engine) + index].name
+               : NULL;
 }
 
 /* The check has found the name that is asked for in the table. */

@@ -48,20 +48,23 @@ typedef struct iv_chain16_part {
     int32_t exponent;
 } iv_chain16_part;
 
-/* The two 16-bit formats, so that one model serves both. */
+/* The two 16-bit formats, and how tensor cores add up, so that one model serves all: a group is
+ * taken `step` products at a time, aligned to `alignment_bits`. */
 typedef struct iv_chain16_format {
     int32_t fraction_bits;
     int32_t exponent_mask;
     int32_t bias;
+    int32_t step;
+    int32_t alignment_bits;
 } iv_chain16_format;
 
 static IV_HD_HOT iv_chain16_format iv_chain16_format_bf16(void) {
-    iv_chain16_format format = {7, 0xff, 127};
+    iv_chain16_format format = {7, 0xff, 127, IV_CHAIN16_GROUP, IV_CHAIN16_ALIGNMENT_BITS};
     return format;
 }
 
 static IV_HD_HOT iv_chain16_format iv_chain16_format_f16(void) {
-    iv_chain16_format format = {10, 0x1f, 15};
+    iv_chain16_format format = {10, 0x1f, 15, IV_CHAIN16_GROUP, IV_CHAIN16_ALIGNMENT_BITS};
     return format;
 }
 
@@ -148,14 +151,13 @@ static IV_HD_HOT int32_t iv_chain16_highest_bit(uint64_t value) {
 #endif
 }
 
-/* sum * 2^(largest - 25), truncated toward zero to f32. */
-static IV_HD_HOT float iv_chain16_truncate(int64_t sum, int32_t largest) {
+/* sum * 2^unit, truncated toward zero to f32. */
+static IV_HD_HOT float iv_chain16_truncate(int64_t sum, int32_t unit) {
     if (sum == 0) {
         return iv_chain16_zero();
     }
     int negative = sum < 0;
     uint64_t magnitude = negative ? (uint64_t)-sum : (uint64_t)sum;
-    int32_t unit = largest - IV_CHAIN16_ALIGNMENT_BITS;
     int32_t exponent = iv_chain16_highest_bit(magnitude) + unit;
     if (exponent > 127) {
         return iv_chain16_overflow(negative);
@@ -173,10 +175,9 @@ static IV_HD_HOT float iv_chain16_truncate(int64_t sum, int32_t largest) {
     return iv_bits_to_f32(bits | (negative ? 0x80000000u : 0u));
 }
 
-/* One step: 16 products and the accumulator. */
-static IV_HD float iv_chain16_step(const uint16_t a[IV_CHAIN16_GROUP],
-                                   const uint16_t b[IV_CHAIN16_GROUP], float accumulator,
-                                   iv_chain16_format format) {
+/* The next `format.step` products and the accumulator. */
+static IV_HD_HOT float iv_chain16_add(const uint16_t *a, const uint16_t *b, float accumulator,
+                                      iv_chain16_format format) {
     int32_t products[IV_CHAIN16_GROUP];
     int32_t exponents[IV_CHAIN16_GROUP];
     int classes = iv_chain16_class_of_accumulator(accumulator);
@@ -185,7 +186,7 @@ static IV_HD float iv_chain16_step(const uint16_t a[IV_CHAIN16_GROUP],
     int32_t significand = (int32_t)(bits & 0x007fffffu) | (stored != 0 ? 0x00800000 : 0);
     int32_t exponent = (stored != 0 ? stored : 1) - 127;
     int32_t largest = iv_chain16_raise(IV_CHAIN16_EXPONENT_FLOOR, significand, exponent);
-    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+    for (int k = 0; k < format.step; k++) {
         iv_chain16_part left = iv_chain16_unpack(a[k], format);
         iv_chain16_part right = iv_chain16_unpack(b[k], format);
         classes |= iv_chain16_class_of_product(a[k], b[k], format);
@@ -198,13 +199,22 @@ static IV_HD float iv_chain16_step(const uint16_t a[IV_CHAIN16_GROUP],
     }
     /* Each aligned term is below 2^27 in magnitude, so the sum of 17 needs more than 32 bits. */
     int32_t signed_significand = (bits >> 31) != 0 ? -significand : significand;
-    int64_t sum =
-        iv_chain16_align(signed_significand, exponent - largest + IV_CHAIN16_ALIGNMENT_BITS - 23);
-    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
-        sum += iv_chain16_align(products[k], exponents[k] - largest + IV_CHAIN16_ALIGNMENT_BITS -
-                                                 2 * format.fraction_bits);
+    int32_t unit = largest - format.alignment_bits;
+    int64_t sum = iv_chain16_align(signed_significand, exponent - unit - 23);
+    for (int k = 0; k < format.step; k++) {
+        sum += iv_chain16_align(products[k], exponents[k] - unit - 2 * format.fraction_bits);
     }
-    return iv_chain16_truncate(sum, largest);
+    return iv_chain16_truncate(sum, unit);
+}
+
+/* A group of 16. */
+static IV_HD float iv_chain16_step(const uint16_t a[IV_CHAIN16_GROUP],
+                                   const uint16_t b[IV_CHAIN16_GROUP], float accumulator,
+                                   iv_chain16_format format) {
+    for (int k = 0; k < IV_CHAIN16_GROUP; k += format.step) {
+        accumulator = iv_chain16_add(a + k, b + k, accumulator, format);
+    }
+    return accumulator;
 }
 
 static IV_HD float iv_chain16_step_bf16(const uint16_t a[IV_CHAIN16_GROUP],

@@ -227,8 +227,9 @@ static inline iv_linear_logp_gradient logp_describe_gradient(const logp_case *c,
 static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride,
                                const uint16_t *b, int64_t b_stride, int64_t count, float start) {
     iv_chain16_format format = c->dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
-    float chain = c->chain == IV_CHAIN_AMPERE ? iv_chain16_ampere(a, a_stride, b, b_stride, count, start, format)
-                                              : iv_chain16(a, a_stride, b, b_stride, count, start, format);
+    if (c->chain == IV_CHAIN_AMPERE)
+        format = iv_chain16_ampere(format);
+    float chain = iv_chain16(a, a_stride, b, b_stride, count, start, format);
     return chain == chain ? chain : iv_nan_f32();
 }
 

@@ -214,15 +214,16 @@ static void test_ampere_corners(void **unused) {
     c[8] = 0x8000 | infinite;
     assert_int_equal(iv_bits_canonical_f32(iv_chain16_ampere_step_bf16(c, d, 0.0f)), 0x7fc00000);
     /* The chain over any count, continued at a multiple of 16. */
+    const iv_chain16_format ampere = iv_chain16_ampere(iv_chain16_format_f16());
     uint64_t state = 78;
     uint16_t e[90], f[180];
     for (int i = 0; i < 180; i++)
         e[i / 2] = f[i] = random_number(&state, F16, 8);
     for (int count = 0; count <= 90; count++) {
         int cut = count / 32 * 16;
-        float whole = iv_chain16_ampere(e, 1, f, 2, count, -0.5f, iv_chain16_format_f16());
-        float head = iv_chain16_ampere(e, 1, f, 2, cut, -0.5f, iv_chain16_format_f16());
-        float resumed = iv_chain16_ampere(e + cut, 1, f + 2 * cut, 2, count - cut, head, iv_chain16_format_f16());
+        float whole = iv_chain16(e, 1, f, 2, count, -0.5f, ampere);
+        float head = iv_chain16(e, 1, f, 2, cut, -0.5f, ampere);
+        float resumed = iv_chain16(e + cut, 1, f + 2 * cut, 2, count - cut, head, ampere);
         assert_int_equal(iv_bits_from_f32(resumed), iv_bits_from_f32(whole));
     }
 }

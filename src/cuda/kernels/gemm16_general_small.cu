@@ -8,5 +8,10 @@
 #define BLOCKS 4
 #include "cuda/kernels/gemm16_tile.cuh"
 
+#if defined(AMPERE_CHAIN)
+LAYOUTS(iv_gemm16_ampere_small_bf16, bf16, "bf16")
+LAYOUTS(iv_gemm16_ampere_small_f16, f16, "f16")
+#else
 LAYOUTS(iv_gemm16_general_small_bf16, bf16, "bf16")
 LAYOUTS(iv_gemm16_general_small_f16, f16, "f16")
+#endif
