@@ -13,6 +13,8 @@
 /* A warpgroup's room for results: gemm16_hopper.cuh. */
 #define ROOM_BYTES 16384
 #define ALIGNMENT 1024
+/* Of a block's weights, what it asks for before the kernel ahead has ended. */
+#define AHEAD_BYTES 65536
 /* What a block may have of shared memory, but for its barriers. */
 #define SHARED_BYTES (227 * 1024 - 1024)
 
@@ -261,12 +263,20 @@ static bool stores_pairs(const iv_gemm16_hopper *p) {
 }
 
 static int threads_of(const shape *shape) {
-    /* The fetching warp takes a whole warpgroup where it gives registers away. */
-    return shape->rows > 64 ? shape->rows * 2 + 128 : 160;
+    return shape->rows * 2 + 128;
+}
+
+/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what wgmma, which
+ * reads 64 rows of A whether there are so many or not, reads behind the last stage. */
+static int room_bytes(const shape *shape, const iv_gemm16_hopper *p) {
+    if (shape->n >= BOX)
+        return shape->rows / 64 * ROOM_BYTES;
+    int read = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
+    return read > p->stage_bytes ? read - p->stage_bytes : 0;
 }
 
 static unsigned shared_bytes(const shape *shape, const iv_gemm16_hopper *p) {
-    return (unsigned)(p->stages * p->stage_bytes + shape->rows / 64 * ROOM_BYTES + ALIGNMENT);
+    return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
 }
 
 /* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply whatever lies
@@ -277,8 +287,19 @@ static void fill_ring(const shape *shape, const layout layouts[2], iv_gemm16_hop
     int columns = layouts[1] == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
     p->a_box_bytes = rows * TILE_K * 2;
     p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
-    int fitting = (SHARED_BYTES - shape->rows / 64 * ROOM_BYTES - ALIGNMENT) / p->stage_bytes;
+    int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
     p->stages = fitting < shape->stages ? fitting : shape->stages;
+}
+
+/* Weights that each tile has its own of: the matrix that goes through the caches once, and is asked for ahead. */
+static void fill_stream(const shape *shape, iv_gemm16_hopper *p) {
+    int tiles_beside = has(shape, TURNED) ? p->column_tiles : p->row_tiles;
+    if (shape->rows > 64 || tiles_beside > 1)
+        return;
+    p->streams = has(shape, TURNED) ? 1 : 2;
+    int lines = has(shape, TURNED) ? shape->rows : shape->n;
+    int blocks = AHEAD_BYTES / (lines * TILE_K * 2);
+    p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
 }
 
 static void fill(const shape *shape, iv_gemm16_hopper *p) {
@@ -309,6 +330,7 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
     fill_ring(shape, layouts, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
+    fill_stream(shape, p);
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));

@@ -16,7 +16,7 @@
  *
  * These numbers are once more in cuda/gemm/hopper.c.
  *
- * A block has a warp that fetches and warpgroups that multiply. The fetching thread keeps the ring of stages full across tiles: a
+ * A block has a warpgroup that fetches and others that multiply. The fetching threads keep the ring of stages full across tiles: a
  * stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that its data went to have used
  * it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k; the zeros that TMA puts behind the
  * last k change no chain. */
@@ -24,10 +24,10 @@
 #define TILE_N IV_GEMM_N
 #define TILE_K 64
 #define GROUP_THREADS 128
-/* Registers are given out to four warps at a time, so with two warpgroups that multiply a whole one fetches, which gives most of
- * its registers to the others. */
+/* Registers are given out to four warps at a time, so with two warpgroups that multiply the one that fetches gives most of its
+ * registers to the others. */
 #define GIVES_REGISTERS (IV_GEMM_GROUPS > 1)
-#define THREADS (IV_GEMM_GROUPS * GROUP_THREADS + (GIVES_REGISTERS ? GROUP_THREADS : 32))
+#define THREADS ((IV_GEMM_GROUPS + 1) * GROUP_THREADS)
 /* Bytes of a stage. Columns that lie side by side come in 64s. */
 #define A_BYTES (TILE_M * TILE_K * 2)
 #define B_WIDTH (IV_GEMM_B_ACROSS ? (TILE_N + 63) / 64 * 64 : TILE_N)
@@ -35,6 +35,9 @@
 #define BOXES IV_GEMM_BOXES
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
 #define FEW (IV_GEMM_GROUPS == 1)
+/* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
+#define FILLERS (FEW ? 2 : 1)
+#define FETCHERS (FEW ? 4 : 1)
 #define A_BOX (FEW ? p->a_box_bytes : A_BYTES)
 #define STAGES (FEW ? p->stages : IV_GEMM_STAGES)
 #define STAGE_BYTES (FEW ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
@@ -97,19 +100,46 @@
                      IV_GEMM_TYPE, IV_GEMM_A_ACROSS, IV_GEMM_B_ACROSS);                                                        \
         IV_WGMMA_END();                                                                                                        \
     } while (0)
-/* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. */
-#define FETCH_ALONG(to, map, first, batch)                                                                                     \
-    iv_tensor_load(to, map, arrived, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
-#define FETCH_ACROSS(lines, box_bytes, to, map, first, batch)                                                                  \
+/* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. `load` is
+ * LOAD or ASK. */
+#define FETCH_ALONG(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
+#define FETCH_ACROSS(load, lines, box_bytes, to, map, first, batch)                                                            \
     do {                                                                                                                       \
         IV_CUDA_UNROLL                                                                                                         \
         for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                                       \
-            iv_tensor_load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map, arrived,           \
-                           (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                      \
+            load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                              \
+                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                                \
     } while (0)
-/* The same of a B that lies along k and has gates before values: eights of either take turns. */
-#define FETCH_STACKED(to, map, first, batch)                                                                                   \
-    iv_tensor_load_five(to, map, arrived, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
+#if FEW
+/* What no other tile reads goes through the second-level cache without staying there. */
+#define LOAD(to, map, x, y, z, w)                                                                                              \
+    do {                                                                                                                       \
+        if (streams)                                                                                                           \
+            iv_tensor_stream(to, map, arrived, x, y, z, w, policy);                                                            \
+        else                                                                                                                   \
+            iv_tensor_load(to, map, arrived, x, y, z, w);                                                                      \
+    } while (0)
+#define LOAD_FIVE(to, map, x, y, z, w, v)                                                                                      \
+    do {                                                                                                                       \
+        if (streams)                                                                                                           \
+            iv_tensor_stream_five(to, map, arrived, x, y, z, w, v, policy);                                                    \
+        else                                                                                                                   \
+            iv_tensor_load_five(to, map, arrived, x, y, z, w, v);                                                              \
+    } while (0)
+#else
+#define LOAD(to, map, x, y, z, w) iv_tensor_load(to, map, arrived, x, y, z, w)
+#define LOAD_FIVE(to, map, x, y, z, w, v) iv_tensor_load_five(to, map, arrived, x, y, z, w, v)
+#endif
+#define ASK(to, map, x, y, z, w) iv_tensor_ask(map, x, y, z, w, policy)
+#define ASK_FIVE(to, map, x, y, z, w, v) iv_tensor_ask_five(map, x, y, z, w, v, policy)
+#if IV_GEMM_A_ACROSS
+#define FETCH_A(load, to, first, batch) FETCH_ACROSS(load, TILE_M, A_BYTES, to, &p->a, first, batch)
+#else
+#define FETCH_A(load, to, first, batch) FETCH_ALONG(load, to, &p->a, first, batch)
+#endif
+/* B that lies along k and has gates before values: eights of either take turns. */
+#define FETCH_STACKED(load, to, map, first, batch)                                                                             \
+    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
 #define FETCH_PART_STACKED(to, map, first, batch)                                                                              \
     iv_tensor_load_five_all((to) + (int)rank * (TILE_N / IV_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                        \
                             (first) / 16 + (int)rank * (TILE_N / 16 / IV_GEMM_CLUSTER), batch, (1 << IV_GEMM_CLUSTER) - 1)
@@ -125,6 +155,27 @@
                                (first) + 64 * i, k + (int)rank * (TILE_K / IV_GEMM_CLUSTER), 0, batch,                         \
                                (1 << IV_GEMM_CLUSTER) - 1);                                                                    \
     } while (0)
+#if IV_GEMM_CLUSTER > 1 && IV_GEMM_B_ACROSS
+#define FETCH_B(load, to, first, batch) FETCH_PART_ACROSS(to, &p->b, first, batch)
+#elif IV_GEMM_CLUSTER > 1
+#define FETCH_B(load, to, first, batch)                                                                                        \
+    do {                                                                                                                       \
+        if (p->stacked)                                                                                                        \
+            FETCH_PART_STACKED(to, &p->b, first, batch);                                                                       \
+        else                                                                                                                   \
+            FETCH_PART_ALONG(to, &p->b, first, batch);                                                                         \
+    } while (0)
+#elif IV_GEMM_B_ACROSS
+#define FETCH_B(load, to, first, batch) FETCH_ACROSS(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
+#else
+#define FETCH_B(load, to, first, batch)                                                                                        \
+    do {                                                                                                                       \
+        if (p->stacked)                                                                                                        \
+            FETCH_STACKED(load, to, &p->b, first, batch);                                                                      \
+        else                                                                                                                   \
+            FETCH_ALONG(load, to, &p->b, first, batch);                                                                        \
+    } while (0)
+#endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
 #define RELEASE(barrier)                                                                                                       \
     do {                                                                                                                       \
@@ -186,7 +237,6 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     __shared__ __align__(8) uint64_t full_barriers[IV_GEMM_STAGES], empty_barriers[IV_GEMM_STAGES];
 #if defined(IV_GEMM_MAPPED)
     __shared__ __align__(8) uint64_t ready_barriers[IV_GEMM_STAGES];
-    __shared__ volatile uint32_t counts[IV_GEMM_STAGES]; /* of the rows that groups have, a byte each */
     const uint32_t ready = iv_shared_address(ready_barriers);
 #endif
     const uint32_t stages = (iv_shared_address(shared_memory) + 1023) / 1024 * 1024;
@@ -196,9 +246,12 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     const uint32_t full = iv_shared_address(full_barriers), empty = iv_shared_address(empty_barriers);
     /* Said so that the compiler sees that all threads of a warp go the same way, and keeps what they share in uniform registers. */
     const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);
+    /* Which of the fetching warps it is; the first thread of each fetches. */
+    const int fetcher = __shfl_sync(0xffffffffu, thread / 32 - IV_GEMM_GROUPS * 4, 0);
+    const bool fetches = fetcher >= 0 && fetcher < FETCHERS && thread % 32 == 0;
     const uint32_t rank = IV_GEMM_CLUSTER > 1 ? iv_cluster_rank() : 0;
     const int clusters = (int)gridDim.x / IV_GEMM_CLUSTER, first = (int)blockIdx.x / IV_GEMM_CLUSTER;
-    if (thread == IV_GEMM_GROUPS * GROUP_THREADS) {
+    if (fetches && fetcher == 0) {
         iv_tensor_map_prefetch(&p->a);
         iv_tensor_map_prefetch(&p->b);
         if (p->bulk_store)
@@ -206,7 +259,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     }
     if (thread == 0) {
         for (int s = 0; s < STAGES; s++) {
-            iv_barrier_init(full + 8 * s, 1);
+            iv_barrier_init(full + 8 * s, FILLERS);
             iv_barrier_init(empty + 8 * s, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
 #if defined(IV_GEMM_MAPPED)
             iv_barrier_init(ready + 8 * s, IV_GEMM16_CLEARING_WARPS);
@@ -214,6 +267,25 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
         }
         iv_barrier_init_done();
     }
+#if FEW
+    const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
+    const uint64_t policy = iv_streaming_policy();
+    /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the second-level cache
+     * gets them, which holds what is written too. */
+    if (fetches && streams && fetcher % 2 == 0) {
+        const iv_gemm16_place at = iv_gemm16_place_of(p, first);
+        IV_CUDA_KEEP_LOOP
+        for (int block = 0; block < p->ahead; block += BOXES) {
+            const int k = block * TILE_K;
+            if (fetches_a)
+                FETCH_A(ASK, 0, at.m * TILE_M, at.batch * p->a_batched);
+            else
+                FETCH_B(ASK, 0, at.n * TILE_N, at.batch * p->b_batched);
+        }
+    }
+#else
+    const bool fetches_a = true, fetches_b = true;
+#endif
     __syncthreads();
     if (IV_GEMM_CLUSTER > 1)
         iv_cluster_sync();
@@ -223,8 +295,9 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #if GIVES_REGISTERS
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
 #endif
-        if (thread == IV_GEMM_GROUPS * GROUP_THREADS) {
-            int stage = 0;
+        if (fetches) {
+            const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
+            int stage = 0, turn = fetcher % 2;
             uint32_t phase = 0;
             IV_CUDA_KEEP_LOOP
             for (int index = first; index < p->tiles; index += clusters) {
@@ -238,63 +311,49 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 IV_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
-                    iv_barrier_wait(empty + 8 * stage, phase ^ 1);
+                    if (!FEW || turn == 0) {
+                        iv_barrier_wait(empty + 8 * stage, phase ^ 1);
+                        iv_barrier_expect(arrived, bytes);
 #if defined(IV_GEMM_MAPPED)
-                    counts[stage] = iv_gemm16_counts_of(&groups);
-                    iv_barrier_expect(arrived, STAGE_BYTES);
-                    IV_CUDA_UNROLL
-                    for (int g = 0; g < 4; g++) {
-                        iv_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
-                        if (IV_GEMM_CLUSTER == 1)
-                            iv_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z);
-                        else if (g / (4 / IV_GEMM_CLUSTER) == (int)rank)
-                            iv_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z,
-                                               (1 << IV_GEMM_CLUSTER) - 1);
+                        IV_CUDA_UNROLL
+                        for (int g = 0; g < 4; g++) {
+                            iv_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
+                            if (IV_GEMM_CLUSTER == 1)
+                                iv_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z);
+                            else if (g / (4 / IV_GEMM_CLUSTER) == (int)rank)
+                                iv_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z,
+                                                   (1 << IV_GEMM_CLUSTER) - 1);
+                        }
+                        groups = iv_gemm16_stage_groups_of(&p->product, block + 1);
+#else
+                        const int k = block * TILE_K;
+                        if (fetches_a)
+                            FETCH_A(LOAD, a, m, a_z);
+                        if (fetches_b)
+                            FETCH_B(LOAD, b, n, b_z);
+#endif
                     }
-                    groups = iv_gemm16_stage_groups_of(&p->product, block + 1);
-#else
-                    const int k = block * TILE_K;
-                    iv_barrier_expect(arrived, STAGE_BYTES);
-#if IV_GEMM_A_ACROSS
-                    FETCH_ACROSS(TILE_M, A_BYTES, a, &p->a, m, a_z);
-#else
-                    FETCH_ALONG(a, &p->a, m, a_z);
-#endif
-#if IV_GEMM_CLUSTER > 1 && IV_GEMM_B_ACROSS
-                    FETCH_PART_ACROSS(b, &p->b, n, b_z);
-#elif IV_GEMM_CLUSTER > 1
-                    if (p->stacked)
-                        FETCH_PART_STACKED(b, &p->b, n, b_z);
-                    else
-                        FETCH_PART_ALONG(b, &p->b, n, b_z);
-#elif IV_GEMM_B_ACROSS
-                    FETCH_ACROSS(B_WIDTH, B_BYTES, b, &p->b, n, b_z);
-#else
-                    if (p->stacked)
-                        FETCH_STACKED(b, &p->b, n, b_z);
-                    else
-                        FETCH_ALONG(b, &p->b, n, b_z);
-#endif
-#endif
+                    turn ^= 1;
                     NEXT_STAGE();
                 }
             }
         }
 #if defined(IV_GEMM_MAPPED)
-        /* The other warps go behind the fetching one, and make stages ready. */
-        if (thread / 32 > IV_GEMM_GROUPS * 4) {
-            const int warp = thread / 32 - IV_GEMM_GROUPS * 4 - 1;
+        /* The other warps go behind the fetching one, and make stages ready. They read the groups themselves, a stage ahead too. */
+        if (fetcher > 0) {
             int stage = 0;
             uint32_t phase = 0;
             IV_CUDA_KEEP_LOOP
             for (int index = first; index < p->tiles; index += clusters) {
+                iv_gemm16_stage_groups groups = iv_gemm16_stage_groups_of(&p->product, 0);
                 IV_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block++) {
-                    const uint32_t a = stages + stage * STAGE_BYTES;
+                    const uint32_t a = stages + stage * STAGE_BYTES, counts = iv_gemm16_counts_of(&groups);
+                    groups = iv_gemm16_stage_groups_of(&p->product, block + 1);
                     iv_barrier_wait(full + 8 * stage, phase);
-                    if (counts[stage] != IV_GEMM16_WHOLE_GROUPS) {
-                        iv_gemm16_clear_rows(a, TILE_M / 64, counts[stage], warp);
-                        iv_gemm16_clear_rows(a + A_BYTES, B_WIDTH / 64, counts[stage], warp);
+                    if (counts != IV_GEMM16_WHOLE_GROUPS) {
+                        iv_gemm16_clear_rows(a, TILE_M / 64, counts, fetcher - 1);
+                        iv_gemm16_clear_rows(a + A_BYTES, B_WIDTH / 64, counts, fetcher - 1);
                         iv_shared_written();
                     }
                     __syncwarp();
@@ -423,6 +482,14 @@ IV_GEMM16_DEFINED_KERNEL(IV_GEMM_NAME) {
 #undef CHUNK_BYTES
 #undef BOXES
 #undef FEW
+#undef FILLERS
+#undef FETCHERS
+#undef LOAD
+#undef LOAD_FIVE
+#undef ASK
+#undef ASK_FIVE
+#undef FETCH_A
+#undef FETCH_B
 #undef STAGES
 #undef A_BOX
 #undef FETCH_ALONG

@@ -28,6 +28,8 @@ typedef struct iv_gemm16_hopper {
     int32_t turned;
     int32_t stacked;           /* eight of B's gates and eight of its values take turns in tiles */
     int32_t bulk_store;        /* results leave by TMA: of 16 bits, without a gate */
+    int32_t streams;           /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
+    int32_t ahead;             /* k of those, in 64s, that are asked for before the kernel ahead has ended */
     int32_t pairs;             /* results of two neighbouring columns may be stored at once */
 } iv_gemm16_hopper;
 

@@ -81,6 +81,29 @@ IV_CUDA_FUNCTION void iv_tensor_load(uint32_t shared, const void *map, uint32_t 
                  : "memory");
 }
 
+/* How the second-level cache keeps what is read once: it is the first to leave. */
+IV_CUDA_FUNCTION uint64_t iv_streaming_policy(void) {
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+/* iv_tensor_load of what is kept by such a policy. */
+IV_CUDA_FUNCTION void iv_tensor_stream(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
+                                       uint64_t policy) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
+                 : "memory");
+}
+
+/* Brings the box into the second-level cache alone. */
+IV_CUDA_FUNCTION void iv_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy) {
+    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4}], %5;" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
+                 : "memory");
+}
+
 /* The same for all blocks of the cluster whose bits are set: same places, their own barriers. */
 IV_CUDA_FUNCTION void iv_tensor_load_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w,
                                          uint16_t blocks) {
@@ -90,11 +113,25 @@ IV_CUDA_FUNCTION void iv_tensor_load_all(uint32_t shared, const void *map, uint3
                  : "memory");
 }
 
-/* Both for tensors of five dimensions. */
+/* All of them for tensors of five dimensions. */
 IV_CUDA_FUNCTION void iv_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v) {
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
                  "[%2];" ::"r"(shared),
                  "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+                 : "memory");
+}
+
+IV_CUDA_FUNCTION void iv_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
+                                            uint64_t policy) {
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(shared),
+                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "l"(policy)
+                 : "memory");
+}
+
+IV_CUDA_FUNCTION void iv_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy) {
+    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4, %5}], %6;" ::"l"(map),
+                 "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "l"(policy)
                  : "memory");
 }
 
