@@ -267,13 +267,15 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
         }
         iv_barrier_init_done();
     }
+    /* Where the first tile is takes divisions, which are done before there is anything to wait for. */
+    iv_gemm16_place at = iv_gemm16_place_of(p, first);
+    iv_gemm16_keep_place(&at);
 #if FEW
     const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
     const uint64_t policy = iv_streaming_policy();
     /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the second-level cache
      * gets them, which holds what is written too. */
     if (fetches && streams && fetcher % 2 == 0) {
-        const iv_gemm16_place at = iv_gemm16_place_of(p, first);
         IV_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
             const int k = block * TILE_K;
@@ -301,7 +303,8 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             uint32_t phase = 0;
             IV_CUDA_KEEP_LOOP
             for (int index = first; index < p->tiles; index += clusters) {
-                const iv_gemm16_place at = iv_gemm16_place_of(p, index);
+                if (index != first)
+                    at = iv_gemm16_place_of(p, index);
                 const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
                 const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
 #if defined(IV_GEMM_MAPPED)
@@ -379,12 +382,20 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #endif
         IV_CUDA_KEEP_LOOP
         for (int index = first; index < p->tiles; index += clusters) {
-            const iv_gemm16_place at = iv_gemm16_place_of(p, index);
+            if (index != first)
+                at = iv_gemm16_place_of(p, index);
             const int m = (at.m * IV_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
             float sums[SUMS];
 #if !defined(IV_GEMM_LOGITS)
+            iv_gemm16_corner corner;
+            if (FEW || p->product.c.accumulate)
+                corner = iv_gemm16_corner_of(p, at.batch, m, n);
+#if FEW
+            /* So that nothing but stores is behind the products. */
+            iv_gemm16_keep_corner(&corner);
+#endif
             if (p->product.c.accumulate)
-                iv_gemm16_begin(p, at.batch, m, n, SUMS, sums);
+                iv_gemm16_begin(p, &corner, SUMS, sums);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate);
@@ -444,7 +455,12 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
-            NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, at.batch, m, n, SUMS, sums);
+            if (!FEW)
+                corner = iv_gemm16_corner_of(p, at.batch, m, n);
+            if (p->product.c.dtype == IV_F32)
+                iv_gemm16_store_wide(p, &corner, SUMS, sums);
+            else
+                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, &corner, SUMS, sums);
 #endif
         }
         SEND();

@@ -29,6 +29,11 @@ IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, i
     return place;
 }
 
+/* Has it worked out here: the compiler would do so where it is used. */
+IV_CUDA_FUNCTION void iv_gemm16_keep_place(iv_gemm16_place *place) {
+    asm volatile("" : "+r"(place->batch), "+r"(place->m), "+r"(place->n));
+}
+
 /* Two results rounded to one register, and then their NaNs, which are 7fff, made the contract's 7fc0 or 7e00. */
 #define IV_GEMM16_PACK(suffix, type, excess)                                                                                   \
     IV_CUDA_FUNCTION uint32_t iv_round_pair_##suffix(float low, float high) {                                                  \
@@ -42,11 +47,6 @@ IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, i
 IV_GEMM16_PACK(bf16, "bf16", 0x3fu)
 IV_GEMM16_PACK(f16, "f16", 0x1ffu)
 
-/* The index in C of an element of the kernel's C. */
-IV_CUDA_FUNCTION int64_t iv_gemm16_index(const iv_gemm16_hopper *p, int batch, int64_t row, int64_t column) {
-    return batch * p->product.c.batch_stride + row * p->row_stride + column * p->column_stride;
-}
-
 IV_CUDA_FUNCTION int iv_gemm16_sum_row(int i) {
     return (int)threadIdx.x % 128 / 32 * 16 + (int)threadIdx.x % 32 / 4 + i / 2 % 2 * 8;
 }
@@ -55,53 +55,85 @@ IV_CUDA_FUNCTION int iv_gemm16_sum_column(int i) {
     return i / 4 * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
 }
 
+/* Where a thread's sums lie in C. */
+typedef struct iv_gemm16_corner {
+    int64_t first;        /* the index of the first one */
+    int64_t down, across; /* to the kernel's next row and column */
+    int rows, columns;    /* that there are from the first one on; may be none */
+} iv_gemm16_corner;
+
+IV_CUDA_FUNCTION iv_gemm16_corner iv_gemm16_corner_of(const iv_gemm16_hopper *p, int batch, int m, int n) {
+    const int row = m + iv_gemm16_sum_row(0), column = n + iv_gemm16_sum_column(0);
+    iv_gemm16_corner corner;
+    corner.first = batch * p->product.c.batch_stride + row * p->row_stride + column * p->column_stride;
+    corner.down = p->row_stride;
+    corner.across = p->column_stride;
+    corner.rows = (int)p->rows - row;
+    corner.columns = (int)p->columns - column;
+    return corner;
+}
+
+IV_CUDA_FUNCTION void iv_gemm16_keep_corner(iv_gemm16_corner *corner) {
+    asm volatile("" : "+l"(corner->first), "+l"(corner->down), "+l"(corner->across), "+r"(corner->rows), "+r"(corner->columns));
+}
+
+/* The index of sum i, and whether there is such an element. */
+IV_CUDA_FUNCTION int64_t iv_gemm16_sum_index(const iv_gemm16_corner *corner, int i) {
+    return corner->first + i / 2 % 2 * 8 * corner->down + (i / 4 * 8 + i % 2) * corner->across;
+}
+
+IV_CUDA_FUNCTION bool iv_gemm16_has_sum(const iv_gemm16_corner *corner, int i) {
+    return i / 2 % 2 * 8 < corner->rows && i / 4 * 8 + i % 2 < corner->columns;
+}
+
 /* What chains begin with that continue those of C. */
-IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,
-                                      float *sums) {
+IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count, float *sums) {
     const float *c = (const float *)p->product.c.data;
     IV_CUDA_UNROLL
-    for (int i = 0; i < count; i++) {
-        const int64_t row = m + iv_gemm16_sum_row(i), column = n + iv_gemm16_sum_column(i);
-        sums[i] = row < p->rows && column < p->columns ? c[iv_gemm16_index(p, batch, row, column)] : 0.0f;
+    for (int i = 0; i < count; i++)
+        sums[i] = iv_gemm16_has_sum(corner, i) ? c[iv_gemm16_sum_index(corner, i)] : 0.0f;
+}
+
+/* Results that are only rounded, from registers: of f32, and of 16 bits. */
+IV_CUDA_FUNCTION void iv_gemm16_store_wide(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count, const float *sums) {
+    float *c = (float *)p->product.c.data;
+    IV_CUDA_UNROLL
+    for (int i = 0; i < count; i += 2) {
+        float *at = c + iv_gemm16_sum_index(corner, i);
+        const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);
+        if (!iv_gemm16_has_sum(corner, i))
+            continue;
+        if (p->pairs) {
+            *(float2 *)(void *)at = make_float2(one, other);
+            continue;
+        }
+        at[0] = one;
+        if (iv_gemm16_has_sum(corner, i + 1))
+            at[corner->across] = other;
     }
 }
 
-/* Results that are only rounded, from registers. */
-#define IV_GEMM16_STORE(suffix)                                                                                                \
-    IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_hopper *p, int batch, int64_t m, int64_t n, int count,       \
+#define IV_GEMM16_STORE_NARROW(suffix)                                                                                         \
+    IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count,       \
                                                    const float *sums) {                                                        \
-        float *wide = (float *)p->product.c.data;                                                                              \
-        uint16_t *narrow = (uint16_t *)p->product.c.data;                                                                      \
-        const int is_wide = p->product.c.dtype == IV_F32;                                                                      \
+        uint16_t *c = (uint16_t *)p->product.c.data;                                                                           \
         IV_CUDA_UNROLL                                                                                                         \
         for (int i = 0; i < count; i += 2) {                                                                                   \
-            const int64_t row = m + iv_gemm16_sum_row(i), column = n + iv_gemm16_sum_column(i);                                \
-            if (row >= p->rows || column >= p->columns)                                                                        \
+            uint16_t *at = c + iv_gemm16_sum_index(corner, i);                                                                 \
+            const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(sums[i], sums[i + 1]));                    \
+            if (!iv_gemm16_has_sum(corner, i))                                                                                 \
                 continue;                                                                                                      \
-            const int64_t at = iv_gemm16_index(p, batch, row, column);                                                         \
-            const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);                              \
-            const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(one, other));                                                                \
             if (p->pairs) {                                                                                                    \
-                if (is_wide)                                                                                                   \
-                    *(float2 *)(void *)(wide + at) = make_float2(one, other);                                                  \
-                else                                                                                                           \
-                    *(uint32_t *)(void *)(narrow + at) = pair;                                                                 \
+                *(uint32_t *)(void *)at = pair;                                                                                \
                 continue;                                                                                                      \
             }                                                                                                                  \
-            if (is_wide)                                                                                                       \
-                wide[at] = one;                                                                                                \
-            else                                                                                                               \
-                narrow[at] = (uint16_t)pair;                                                                                   \
-            if (column + 1 >= p->columns)                                                                                      \
-                continue;                                                                                                      \
-            if (is_wide)                                                                                                       \
-                wide[at + p->column_stride] = other;                                                                           \
-            else                                                                                                               \
-                narrow[at + p->column_stride] = (uint16_t)(pair >> 16);                                                        \
+            at[0] = (uint16_t)pair;                                                                                            \
+            if (iv_gemm16_has_sum(corner, i + 1))                                                                              \
+                at[corner->across] = (uint16_t)(pair >> 16);                                                                 \
         }                                                                                                                      \
     }
-IV_GEMM16_STORE(bf16)
-IV_GEMM16_STORE(f16)
+IV_GEMM16_STORE_NARROW(bf16)
+IV_GEMM16_STORE_NARROW(f16)
 #else
 /* A product by its definition, for the host; no other device is ever given one of these kernels. */
 #if defined(__CUDACC__)
