@@ -314,8 +314,9 @@ static void fill(const shape *shape, iv_gemm16_hopper *p) {
     p->row_tiles = (int32_t)iv_gemm_divide_up(p->rows, shape->rows * shape->cluster);
     p->column_tiles = (int32_t)iv_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
-    p->bulk_store = stores_in_bulk(product, turned);
-    p->pairs = stores_pairs(p);
+    p->storing = (product->gate == IV_GATE_NONE && !product->has_epilogue ? IV_GEMM16_PLAIN : 0) |
+                 (stores_in_bulk(product, turned) ? IV_GEMM16_BULK : 0) |
+                 (product->c.dtype == IV_F32 ? IV_GEMM16_WIDE : 0) | (stores_pairs(p) ? IV_GEMM16_PAIRS : 0);
 }
 
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
@@ -363,7 +364,7 @@ static iv_status give(const shape *shape, const iv_engine *engine, const iv_cuda
 static iv_status encode_output(const iv_engine *engine, const iv_gemm_plan *plan, iv_gemm16_hopper *p, iv_error *error) {
     const iv_gemm16_output *c = &p->product.c;
     boxes boxes = {4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
-    return p->bulk_store ? encode(engine, plan->dtype, &boxes, &p->c, error) : IV_OK;
+    return p->storing & IV_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : IV_OK;
 }
 
 static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,

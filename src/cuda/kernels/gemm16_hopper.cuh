@@ -254,17 +254,15 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
     if (fetches && fetcher == 0) {
         iv_tensor_map_prefetch(&p->a);
         iv_tensor_map_prefetch(&p->b);
-        if (p->bulk_store)
+        if (p->storing & IV_GEMM16_BULK)
             iv_tensor_map_prefetch(&p->c);
     }
-    if (thread == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            iv_barrier_init(full + 8 * s, FILLERS);
-            iv_barrier_init(empty + 8 * s, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
+    if (thread < STAGES) {
+        iv_barrier_init(full + 8 * thread, FILLERS);
+        iv_barrier_init(empty + 8 * thread, IV_GEMM_GROUPS * IV_GEMM_CLUSTER);
 #if defined(IV_GEMM_MAPPED)
-            iv_barrier_init(ready + 8 * s, IV_GEMM16_CLEARING_WARPS);
+        iv_barrier_init(ready + 8 * thread, IV_GEMM16_CLEARING_WARPS);
 #endif
-        }
         iv_barrier_init_done();
     }
     /* Where the first tile is takes divisions, which are done before there is anything to wait for. */
@@ -395,7 +393,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             iv_gemm16_keep_corner(&corner);
 #endif
             if (p->product.c.accumulate)
-                iv_gemm16_begin(p, &corner, SUMS, sums);
+                iv_gemm16_begin(&corner, SUMS, sums);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate);
@@ -416,8 +414,9 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #if defined(IV_GEMM_LOGITS)
             iv_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / IV_LOGP_BLOCK, sums);
 #else
+            const int storing = FEW ? corner.storing : p->storing;
 #if SUMS % (2 * IV_GEMM16_SOME) == 0
-            if (p->product.gate != IV_GATE_NONE) {
+            if (!(storing & IV_GEMM16_PLAIN) && p->product.gate != IV_GATE_NONE) {
                 IV_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / (2 * SOME); q++) {
                     const iv_gemm16_some some = {p, at.batch, m, n / 2 + q * (2 * SOME)};
@@ -429,7 +428,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
-            if (p->product.has_epilogue) {
+            if (!(storing & IV_GEMM16_PLAIN)) {
                 /* The first sums are finished and go behind the last ones, until all have come by. */
                 IV_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / SOME; q++) {
@@ -445,7 +444,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 }
             }
 #if BULK
-            if (p->bulk_store) {
+            if (storing & IV_GEMM16_BULK) {
                 IV_CUDA_UNROLL
                 for (int i = 0; i < SUMS / 2; i++)
                     rounded[i] = NAME(iv_round_pair_, IV_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);
@@ -457,20 +456,21 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #endif
             if (!FEW)
                 corner = iv_gemm16_corner_of(p, at.batch, m, n);
-            if (p->product.c.dtype == IV_F32)
-                iv_gemm16_store_wide(p, &corner, SUMS, sums);
+            if (storing & IV_GEMM16_WIDE)
+                iv_gemm16_store_wide(&corner, SUMS, sums);
             else
-                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(p, &corner, SUMS, sums);
+                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
         SEND();
         if (leads)
             IV_TENSOR_STORES_READ(0);
     }
-    __syncthreads();
     /* No block ends while another may still write into it. */
-    if (IV_GEMM_CLUSTER > 1)
+    if (IV_GEMM_CLUSTER > 1) {
+        __syncthreads();
         iv_cluster_sync();
+    }
 }
 #else
 /* Other generations never run this; the host computes by the definition. */

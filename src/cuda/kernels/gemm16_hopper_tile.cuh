@@ -19,8 +19,14 @@ typedef struct iv_gemm16_place {
 IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, int index) {
     const int of_matrix = p->row_tiles * p->column_tiles;
     iv_gemm16_place place;
-    place.batch = index / of_matrix;
+    place.batch = index < of_matrix ? 0 : index / of_matrix;
     int rest = index - place.batch * of_matrix;
+    /* One line of tiles: no divisions, which take as long as 2 KB of weights. */
+    if (p->row_tiles == 1 || p->column_tiles == 1) {
+        place.m = p->row_tiles == 1 ? 0 : rest;
+        place.n = p->row_tiles == 1 ? rest : 0;
+        return place;
+    }
     const int band = rest / (IV_GEMM16_BAND * p->column_tiles), first = band * IV_GEMM16_BAND;
     const int left = p->row_tiles - first, rows = left < IV_GEMM16_BAND ? left : IV_GEMM16_BAND;
     rest -= first * p->column_tiles;
@@ -55,30 +61,35 @@ IV_CUDA_FUNCTION int iv_gemm16_sum_column(int i) {
     return i / 4 * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
 }
 
-/* Where a thread's sums lie in C. */
+/* Where a thread's sums lie in C, and how they get there. */
 typedef struct iv_gemm16_corner {
-    int64_t first;        /* the index of the first one */
-    int64_t down, across; /* to the kernel's next row and column */
+    char *first;          /* the address of the first one */
+    int64_t down, across; /* bytes to the kernel's next row and column */
     int rows, columns;    /* that there are from the first one on; may be none */
+    int storing;          /* of the parameters */
 } iv_gemm16_corner;
 
 IV_CUDA_FUNCTION iv_gemm16_corner iv_gemm16_corner_of(const iv_gemm16_hopper *p, int batch, int m, int n) {
     const int row = m + iv_gemm16_sum_row(0), column = n + iv_gemm16_sum_column(0);
+    const int bytes = p->storing & IV_GEMM16_WIDE ? 4 : 2;
     iv_gemm16_corner corner;
-    corner.first = batch * p->product.c.batch_stride + row * p->row_stride + column * p->column_stride;
-    corner.down = p->row_stride;
-    corner.across = p->column_stride;
+    corner.down = p->row_stride * bytes;
+    corner.across = p->column_stride * bytes;
+    corner.first = (char *)p->product.c.data + batch * p->product.c.batch_stride * bytes + row * corner.down + column * corner.across;
     corner.rows = (int)p->rows - row;
     corner.columns = (int)p->columns - column;
+    corner.storing = p->storing;
     return corner;
 }
 
+/* Has it worked out here: the compiler would do so where it is used. */
 IV_CUDA_FUNCTION void iv_gemm16_keep_corner(iv_gemm16_corner *corner) {
-    asm volatile("" : "+l"(corner->first), "+l"(corner->down), "+l"(corner->across), "+r"(corner->rows), "+r"(corner->columns));
+    asm volatile("" : "+l"(corner->first), "+l"(corner->down), "+l"(corner->across), "+r"(corner->rows), "+r"(corner->columns),
+                 "+r"(corner->storing));
 }
 
-/* The index of sum i, and whether there is such an element. */
-IV_CUDA_FUNCTION int64_t iv_gemm16_sum_index(const iv_gemm16_corner *corner, int i) {
+/* The address of sum i, and whether there is such an element. */
+IV_CUDA_FUNCTION void *iv_gemm16_sum_address(const iv_gemm16_corner *corner, int i) {
     return corner->first + i / 2 % 2 * 8 * corner->down + (i / 4 * 8 + i % 2) * corner->across;
 }
 
@@ -87,49 +98,43 @@ IV_CUDA_FUNCTION bool iv_gemm16_has_sum(const iv_gemm16_corner *corner, int i) {
 }
 
 /* What chains begin with that continue those of C. */
-IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count, float *sums) {
-    const float *c = (const float *)p->product.c.data;
+IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_corner *corner, int count, float *sums) {
     IV_CUDA_UNROLL
     for (int i = 0; i < count; i++)
-        sums[i] = iv_gemm16_has_sum(corner, i) ? c[iv_gemm16_sum_index(corner, i)] : 0.0f;
+        sums[i] = iv_gemm16_has_sum(corner, i) ? *(const float *)iv_gemm16_sum_address(corner, i) : 0.0f;
 }
 
 /* Results that are only rounded, from registers: of f32, and of 16 bits. */
-IV_CUDA_FUNCTION void iv_gemm16_store_wide(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count, const float *sums) {
-    float *c = (float *)p->product.c.data;
+IV_CUDA_FUNCTION void iv_gemm16_store_wide(const iv_gemm16_corner *corner, int count, const float *sums) {
     IV_CUDA_UNROLL
     for (int i = 0; i < count; i += 2) {
-        float *at = c + iv_gemm16_sum_index(corner, i);
         const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);
         if (!iv_gemm16_has_sum(corner, i))
             continue;
-        if (p->pairs) {
-            *(float2 *)(void *)at = make_float2(one, other);
+        if (corner->storing & IV_GEMM16_PAIRS) {
+            *(float2 *)iv_gemm16_sum_address(corner, i) = make_float2(one, other);
             continue;
         }
-        at[0] = one;
+        *(float *)iv_gemm16_sum_address(corner, i) = one;
         if (iv_gemm16_has_sum(corner, i + 1))
-            at[corner->across] = other;
+            *(float *)iv_gemm16_sum_address(corner, i + 1) = other;
     }
 }
 
 #define IV_GEMM16_STORE_NARROW(suffix)                                                                                         \
-    IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_hopper *p, const iv_gemm16_corner *corner, int count,       \
-                                                   const float *sums) {                                                        \
-        uint16_t *c = (uint16_t *)p->product.c.data;                                                                           \
+    IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_corner *corner, int count, const float *sums) {             \
         IV_CUDA_UNROLL                                                                                                         \
         for (int i = 0; i < count; i += 2) {                                                                                   \
-            uint16_t *at = c + iv_gemm16_sum_index(corner, i);                                                                 \
             const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(sums[i], sums[i + 1]));                    \
             if (!iv_gemm16_has_sum(corner, i))                                                                                 \
                 continue;                                                                                                      \
-            if (p->pairs) {                                                                                                    \
-                *(uint32_t *)(void *)at = pair;                                                                                \
+            if (corner->storing & IV_GEMM16_PAIRS) {                                                                           \
+                *(uint32_t *)iv_gemm16_sum_address(corner, i) = pair;                                                          \
                 continue;                                                                                                      \
             }                                                                                                                  \
-            at[0] = (uint16_t)pair;                                                                                            \
+            *(uint16_t *)iv_gemm16_sum_address(corner, i) = (uint16_t)pair;                                                    \
             if (iv_gemm16_has_sum(corner, i + 1))                                                                              \
-                at[corner->across] = (uint16_t)(pair >> 16);                                                                 \
+                *(uint16_t *)iv_gemm16_sum_address(corner, i + 1) = (uint16_t)(pair >> 16);                                    \
         }                                                                                                                      \
     }
 IV_GEMM16_STORE_NARROW(bf16)
