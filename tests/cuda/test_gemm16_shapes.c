@@ -36,6 +36,28 @@ static void test_few_rows(void **unused) {
     tear_down(&setting);
 }
 
+/* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those are fetched
+ * that there are, and wgmma reads 64. */
+static void test_whole_rings(void **unused) {
+    static const char *const schedules[] = {"tile-64x128",  "tile-64x112",  "tile-64x64",   "tile-64x32",  "tile-64x16",
+                                            "turned-64x64", "turned-64x32", "turned-64x16", "turned-64x8"};
+    static const int64_t few[] = {1, 8, 21, 40, 64};
+    setting setting = set_up();
+    for (int round = 0; round < 45; round++) {
+        const char *schedule = schedules[round % 9];
+        product p = plain;
+        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.m = few[round / 9];
+        p.n = few[(round / 9 + round) % 5];
+        p.k = is_fake() ? 64 * (4 + round % 5) : 64 * (64 + round % 7);
+        p.b = COLUMNS;
+        p.values = (values)(round % VALUES);
+        check_taken(&setting, &p, schedule);
+    }
+    tear_down(&setting);
+}
+
 static void test_gates(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 32; round++) {
@@ -194,8 +216,9 @@ static void test_amperes_chain(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_gates),    cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals), cmocka_unit_test(test_amperes_chain),
+        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_whole_rings),   cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_samples),     cmocka_unit_test(test_quick_tiles),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_amperes_chain),
     };
     if (argc > 1)
         library = argv[1];

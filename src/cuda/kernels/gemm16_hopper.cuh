@@ -392,7 +392,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
             /* So that nothing but stores is behind the products. */
             iv_gemm16_keep_corner(&corner);
 #endif
-            if (p->product.c.accumulate)
+            if (IV_CUDA_SELDOM(p->product.c.accumulate))
                 iv_gemm16_begin(&corner, SUMS, sums);
 #endif
             /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
@@ -416,7 +416,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #else
             const int storing = FEW ? corner.storing : p->storing;
 #if SUMS % (2 * IV_GEMM16_SOME) == 0
-            if (!(storing & IV_GEMM16_PLAIN) && p->product.gate != IV_GATE_NONE) {
+            if (IV_CUDA_SELDOM(!(storing & IV_GEMM16_PLAIN)) && p->product.gate != IV_GATE_NONE) {
                 IV_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / (2 * SOME); q++) {
                     const iv_gemm16_some some = {p, at.batch, m, n / 2 + q * (2 * SOME)};
@@ -428,7 +428,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
-            if (!(storing & IV_GEMM16_PLAIN)) {
+            if (IV_CUDA_SELDOM(!(storing & IV_GEMM16_PLAIN))) {
                 /* The first sums are finished and go behind the last ones, until all have come by. */
                 IV_CUDA_KEEP_LOOP
                 for (int q = 0; q < SUMS / SOME; q++) {
@@ -456,10 +456,7 @@ extern "C" __global__ void __cluster_dims__(IV_GEMM_CLUSTER, 1, 1) __launch_boun
 #endif
             if (!FEW)
                 corner = iv_gemm16_corner_of(p, at.batch, m, n);
-            if (storing & IV_GEMM16_WIDE)
-                iv_gemm16_store_wide(&corner, SUMS, sums);
-            else
-                NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(&corner, SUMS, sums);
+            NAME(iv_gemm16_store_, IV_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
         }
         SEND();

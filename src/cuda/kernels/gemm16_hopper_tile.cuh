@@ -104,41 +104,43 @@ IV_CUDA_FUNCTION void iv_gemm16_begin(const iv_gemm16_corner *corner, int count,
         sums[i] = iv_gemm16_has_sum(corner, i) ? *(const float *)iv_gemm16_sum_address(corner, i) : 0.0f;
 }
 
-/* Results that are only rounded, from registers: of f32, and of 16 bits. */
-IV_CUDA_FUNCTION void iv_gemm16_store_wide(const iv_gemm16_corner *corner, int count, const float *sums) {
-    IV_CUDA_UNROLL
-    for (int i = 0; i < count; i += 2) {
-        const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);
-        if (!iv_gemm16_has_sum(corner, i))
-            continue;
-        if (corner->storing & IV_GEMM16_PAIRS) {
-            *(float2 *)iv_gemm16_sum_address(corner, i) = make_float2(one, other);
-            continue;
-        }
-        *(float *)iv_gemm16_sum_address(corner, i) = one;
-        if (iv_gemm16_has_sum(corner, i + 1))
-            *(float *)iv_gemm16_sum_address(corner, i + 1) = other;
-    }
-}
-
-#define IV_GEMM16_STORE_NARROW(suffix)                                                                                         \
+/* Results that are only rounded, from registers. What is asked of all is asked once where most go: this is the end of a kernel, whose
+ * instructions come out of the cache while nothing else goes on. */
+#define IV_GEMM16_STORE(suffix)                                                                                                \
     IV_CUDA_FUNCTION void iv_gemm16_store_##suffix(const iv_gemm16_corner *corner, int count, const float *sums) {             \
+        if ((corner->storing & (IV_GEMM16_WIDE | IV_GEMM16_PAIRS)) == IV_GEMM16_PAIRS) {                                       \
+            IV_CUDA_UNROLL                                                                                                     \
+            for (int i = 0; i < count; i += 2) {                                                                               \
+                if (iv_gemm16_has_sum(corner, i))                                                                              \
+                    *(uint32_t *)iv_gemm16_sum_address(corner, i) =                                                            \
+                        iv_canonical_pair_##suffix(iv_round_pair_##suffix(sums[i], sums[i + 1]));                              \
+            }                                                                                                                  \
+            return;                                                                                                            \
+        }                                                                                                                      \
         IV_CUDA_UNROLL                                                                                                         \
         for (int i = 0; i < count; i += 2) {                                                                                   \
-            const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(sums[i], sums[i + 1]));                    \
+            const float one = iv_gemm_canonical(sums[i]), other = iv_gemm_canonical(sums[i + 1]);                              \
+            const uint32_t pair = iv_canonical_pair_##suffix(iv_round_pair_##suffix(one, other));                              \
+            char *at = (char *)iv_gemm16_sum_address(corner, i), *next = at + corner->across;                                  \
             if (!iv_gemm16_has_sum(corner, i))                                                                                 \
                 continue;                                                                                                      \
-            if (corner->storing & IV_GEMM16_PAIRS) {                                                                           \
-                *(uint32_t *)iv_gemm16_sum_address(corner, i) = pair;                                                          \
-                continue;                                                                                                      \
+            if (corner->storing & IV_GEMM16_WIDE) {                                                                            \
+                if (corner->storing & IV_GEMM16_PAIRS) {                                                                       \
+                    *(float2 *)(void *)at = make_float2(one, other);                                                           \
+                    continue;                                                                                                  \
+                }                                                                                                              \
+                *(float *)(void *)at = one;                                                                                    \
+                if (iv_gemm16_has_sum(corner, i + 1))                                                                          \
+                    *(float *)(void *)next = other;                                                                            \
+            } else {                                                                                                           \
+                *(uint16_t *)(void *)at = (uint16_t)pair;                                                                      \
+                if (iv_gemm16_has_sum(corner, i + 1))                                                                          \
+                    *(uint16_t *)(void *)next = (uint16_t)(pair >> 16);                                                        \
             }                                                                                                                  \
-            *(uint16_t *)iv_gemm16_sum_address(corner, i) = (uint16_t)pair;                                                    \
-            if (iv_gemm16_has_sum(corner, i + 1))                                                                              \
-                *(uint16_t *)iv_gemm16_sum_address(corner, i + 1) = (uint16_t)(pair >> 16);                                    \
         }                                                                                                                      \
     }
-IV_GEMM16_STORE_NARROW(bf16)
-IV_GEMM16_STORE_NARROW(f16)
+IV_GEMM16_STORE(bf16)
+IV_GEMM16_STORE(f16)
 #else
 /* A product by its definition, for the host; no other device is ever given one of these kernels. */
 #if defined(__CUDACC__)

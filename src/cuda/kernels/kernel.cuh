@@ -25,6 +25,9 @@
 #define IV_CUDA_DEPEND() (void)0
 #endif
 
+/* A condition that is true less often than not: what it guards lies apart from the instructions that all go through. */
+#define IV_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
+
 #if defined(__CUDACC__)
 #define IV_CUDA_KERNEL(name, type, parameters)                                                     \
     static __device__ __forceinline__ void name##_body(const type *parameters);                    \
