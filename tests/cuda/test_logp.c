@@ -163,7 +163,6 @@ static void test_definition(void **unused) {
     tear_down(&setting);
 }
 
-/* Extents at the edges of blocks, teams and groups. */
 /* By Ampere's chain, which the logits that are reduced where they are computed do not know. */
 static void test_amperes_chain(void **unused) {
     setting setting = set_up_chain(IV_CHAIN_AMPERE);
@@ -186,6 +185,7 @@ static void test_amperes_chain(void **unused) {
     tear_down(&setting);
 }
 
+/* Extents at the edges of blocks, teams and groups. */
 static void test_extents(void **unused) {
     static const int64_t rows[] = {0, 1, 7, 8, 9, 33},
                          columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
@@ -323,7 +323,7 @@ static void test_schedules(void **unused) {
     logp_define_forward(&defined);
     logp_define_backward(&defined);
     mirror mirror = make_mirror(&setting, c);
-    run_passes(&setting, &mirror, NULL, (cut){0, 0}, NULL);
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, setting.queue.stream->handle);
     MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
     int computed = 0;
     for (int i = 0; i < iv_gemm_schedule_count(setting.gpu); i++) {
@@ -360,7 +360,7 @@ static void test_host_memory(void **unused) {
         c = logp_random(&setting.random, 300);
     }
     mirror mirror = make_mirror(&setting, c);
-    run_passes(&setting, &mirror, NULL, (cut){0, 0}, NULL);
+    run_passes(&setting, &mirror, NULL, (cut){0, 0}, setting.queue.stream->handle);
     iv_linear_logp logp = logp_describe(&mirror.there);
     logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
     logp.workspace_bytes = mirror.workspace->bytes;

@@ -420,14 +420,14 @@ def backends():
 
 
 class Compilation(Case):
-    def both(self, function, leaves, *arguments, backend, dynamic=None):
+    def both(self, function, leaves, *arguments, backend, device="cpu", dynamic=None):
         """Results and gradients of a function and of its compilation: the same bits."""
         found = []
         for run in (function, torch.compile(function, backend=backend, fullgraph=True, dynamic=dynamic)):
             for leaf in leaves:
                 leaf.grad = None
             result = run(*leaves, *arguments)
-            result.backward(normal(*result.shape, dtype=result.dtype, seed=1))
+            result.backward(normal(*result.shape, dtype=result.dtype, device=device, seed=1))
             found.append([result] + [leaf.grad for leaf in leaves])
         for eager, compiled in zip(*found):
             self.same(eager, compiled, backend)
@@ -442,7 +442,7 @@ class Compilation(Case):
         for device in DEVICES:
             for backend in backends():
                 leaves = [normal(*shape, device=device, gradient=True) for shape in ((2, 7, 32), (40, 32), (16, 20), (16,))]
-                self.both(layers, leaves, backend=backend)
+                self.both(layers, leaves, backend=backend, device=device)
 
     def test_samples_do_not_compile_again(self):
         def layer(x, weight, lengths):
@@ -464,7 +464,7 @@ class Compilation(Case):
         for device in DEVICES:
             for backend in backends():
                 leaves = [normal(*shape, device=device, gradient=True) for shape in ((2, 7, 32), (50, 32), (32, 32))]
-                self.both(head, leaves, torch.arange(14, device=device).view(2, 7), backend=backend)
+                self.both(head, leaves, torch.arange(14, device=device).view(2, 7), backend=backend, device=device)
 
     def test_main_grad(self):
         for backend in backends():
@@ -533,7 +533,7 @@ class Gpu(Case):
             grad = normal(50, 72, dtype=kind, seed=1)
             found = []
             for device in ("cpu", "cuda"):
-                leaves = [t.to(device).requires_grad_() for t in (x, weight, bias)]
+                leaves = [t.detach().to(device).requires_grad_() for t in (x, weight, bias)]
                 y = linear(*leaves, sample_lengths=[20, 30])
                 y.backward(grad.to(device))
                 found.append([y] + [leaf.grad for leaf in leaves])
