@@ -21,7 +21,7 @@ IV_CUDA_FUNCTION iv_gemm16_place iv_gemm16_place_of(const iv_gemm16_hopper *p, i
     iv_gemm16_place place;
     place.batch = index < of_matrix ? 0 : index / of_matrix;
     int rest = index - place.batch * of_matrix;
-    /* One line of tiles: no divisions, which take as long as 2 KB of weights. */
+    /* One line of tiles needs no more divisions. */
     if (p->row_tiles == 1 || p->column_tiles == 1) {
         place.m = p->row_tiles == 1 ? 0 : rest;
         place.n = p->row_tiles == 1 ? rest : 0;

@@ -25,7 +25,7 @@
 #define IV_CUDA_DEPEND() (void)0
 #endif
 
-/* A condition that is true less often than not: what it guards lies apart from the instructions that all go through. */
+/* A hint that a condition is true less often than not, so that what it guards may lie apart. */
 #define IV_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
 
 #if defined(__CUDACC__)
