@@ -294,13 +294,13 @@ static void fill_ring(const shape *shape, const layout layouts[2], iv_gemm16_hop
     p->stages = fitting < shape->stages ? fitting : shape->stages;
 }
 
-/* Weights that each tile has its own of: the matrix that goes through the caches once, and is asked for ahead. */
+/* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
 static void fill_stream(const shape *shape, iv_gemm16_hopper *p) {
-    int tiles_beside = has(shape, TURNED) ? p->column_tiles : p->row_tiles;
-    if (shape->rows > 64 || tiles_beside > 1)
+    bool turned = has(shape, TURNED), is_repeated = p->product.batches > 1 && !(turned ? p->a_batched : p->b_batched);
+    if (shape->rows > 64 || is_repeated || (turned ? p->column_tiles : p->row_tiles) > 1)
         return;
-    p->streams = has(shape, TURNED) ? 1 : 2;
-    int lines = has(shape, TURNED) ? shape->rows : shape->n;
+    p->streams = turned ? 1 : 2;
+    int lines = turned ? shape->rows : shape->n;
     int blocks = AHEAD_BYTES / (lines * TILE_K * 2);
     p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
 }
@@ -334,9 +334,9 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
     fill_ring(shape, layouts, p);
     p->k_blocks = (int32_t)blocks_of(shape, plan);
-    fill_stream(shape, p);
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
+    fill_stream(shape, p);
     IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
     if (p->stacked)
         return encode_stacked(engine, plan, shape, &p->b, error);
