@@ -112,8 +112,7 @@ def describe(shape, rows, columns, inner):
     if shape["turned"]:
         rows, columns = columns, rows
     tiles = math.ceil(rows / (shape["rows"] * shape["cluster"])) * math.ceil(columns / shape["n"])
-    rounds = math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"]))
-    return (rounds * math.ceil(inner / 64),
+    return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * math.ceil(inner / 64),
             tiles * (min(rows, shape["rows"] * shape["cluster"]) + shape["n"]) * inner * 2 /
             (FEW_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
             2 * (rows * inner + inner * columns + rows * columns))
@@ -140,9 +139,14 @@ class Fit:
     def chosen(self, works, table, shared):
         return min(works, key=lambda work: cost(work[1], *table[work[0]], shared))
 
+    @staticmethod
+    def weight(_, m, k, n):
+        """How much a case counts: few rows more, and most where weights of 64 MB and more are streamed."""
+        return 1 if m > 64 else 3 if 2 * k * n >= 64e6 else 1.5
+
     def loss(self, table, shared):
         """How much longer the choice takes than the best one, summed over cases, and how far it is from the start."""
-        taken = sum((1.5 if case[1] <= 64 else 1)
+        taken = sum(self.weight(*case)
                     * math.log(self.chosen(works, table, shared)[2] / min(work[2] for work in works))
                     for case, works, _ in self.cases)
         return taken + 0.012 * sum(
