@@ -12,7 +12,7 @@ all: $(BUILD)/build.ninja
 
 $(BUILD)/build.ninja:
 	tools/install-dependencies build
-	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=OFF
+	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=OFF
 
 # Classifies handwritten digits and checks the digest of the result.
 demo: all
@@ -21,15 +21,15 @@ demo: all
 # Builds everything and runs all tests; closes with CTest's summary.
 test:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
+	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # The standard's cases in all 48 combinations of instruction set, threads, passes and layout.
 test-bits:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS) --target invar
+	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS) --target samebit
 	ctest --test-dir $(BUILD) --output-on-failure -C bits -R conformance_bits_all
 
 # AddressSanitizer with UndefinedBehaviorSanitizer, then ThreadSanitizer.
@@ -49,7 +49,7 @@ install: all
 # Every input of every one-argument f32 function (2^32 each): ten minutes on two cores.
 test-exhaustive:
 	tools/install-dependencies test
-	cmake -G Ninja -S . -B $(BUILD) -DINVAR_TESTS=ON
+	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	ctest --test-dir $(BUILD) --output-on-failure -C exhaustive -L exhaustive
 
@@ -58,7 +58,7 @@ bench-cpu: all .venv-bench/bin/onnx-is-there
 	.venv-bench/bin/python bench/models/make_models.py .cache/models
 	$(BUILD)/bench/gemm_bench --only 2048
 	$(BUILD)/bench/chain16_bench
-	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)/src/libinvar.so --models .cache/models $(BENCH_OPTIONS)
+	.venv-bench/bin/python bench/cpu_bench.py --library $(BUILD)/src/libsamebit.so --models .cache/models $(BENCH_OPTIONS)
 
 .venv-bench/bin/onnx-is-there: bench/requirements.txt
 	python3 -m venv .venv-bench

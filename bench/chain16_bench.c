@@ -1,6 +1,6 @@
 /* The speed of the 16-bit contraction on one core, with each instruction set of this machine.
  *
- *     bench chain16/ISA invar=X peer=T unit=GMAC/s ratio=R
+ *     bench chain16/ISA samebit=X peer=T unit=GMAC/s ratio=R
  *
  * X is the best of several runs over packed operands, in processor time of the one thread; T is no
  * other library (none computes these bits on a CPU) but the target that the project set itself: 8
@@ -18,16 +18,16 @@
 typedef struct shape {
     const char *name;
     int64_t m, n, k;
-    iv_dtype dtype;
+    sb_dtype dtype;
 } shape;
 
 static const shape shapes[] = {
-    {NULL, 512, 1024, 1024, IV_BF16},
-    {"f16", 512, 1024, 1024, IV_F16},
-    {"bert-128x768x3072", 128, 768, 3072, IV_BF16},
-    {"conv3x3-196x256x2304", 196, 256, 2304, IV_BF16},
-    {"attention-128x128x64", 128, 128, 64, IV_BF16},
-    {"decode-1x2048x2048", 1, 2048, 2048, IV_BF16},
+    {NULL, 512, 1024, 1024, SB_BF16},
+    {"f16", 512, 1024, 1024, SB_F16},
+    {"bert-128x768x3072", 128, 768, 3072, SB_BF16},
+    {"conv3x3-196x256x2304", 196, 256, 2304, SB_BF16},
+    {"attention-128x128x64", 128, 128, 64, SB_BF16},
+    {"decode-1x2048x2048", 1, 2048, 2048, SB_BF16},
 };
 
 static double seconds(void) {
@@ -37,7 +37,7 @@ static double seconds(void) {
 }
 
 /* Roughly normal values, as networks hold them. */
-static void fill(iv_dtype dtype, uint16_t *elements, int64_t count) {
+static void fill(sb_dtype dtype, uint16_t *elements, int64_t count) {
     uint32_t state = 1;
     for (int64_t i = 0; i < count; i++) {
         float sum = 0.0f;
@@ -45,17 +45,17 @@ static void fill(iv_dtype dtype, uint16_t *elements, int64_t count) {
             state = state * 1664525u + 1013904223u;
             sum += (float)(state >> 8) * 0x1p-24f - 0.5f;
         }
-        elements[i] = dtype == IV_BF16 ? iv_bf16_from_f32(sum) : iv_f16_from_f32(sum);
+        elements[i] = dtype == SB_BF16 ? sb_bf16_from_f32(sum) : sb_f16_from_f32(sum);
     }
 }
 
 /* GMAC/s of one product; 0 when memory ran out. */
-static double measure(const shape *shape, iv_isa isa) {
-    uint16_t *a = iv_allocate((size_t)(shape->m * shape->k) * sizeof *a);
-    uint16_t *b = iv_allocate((size_t)(shape->k * shape->n) * sizeof *b);
-    float *c = iv_allocate((size_t)(shape->m * shape->n) * sizeof *c);
-    uint16_t *packed = iv_allocate(iv_chain16_packed_bytes(shape->k, shape->n));
-    iv_chain16_args args = {.dtype = shape->dtype,
+static double measure(const shape *shape, sb_isa isa) {
+    uint16_t *a = sb_allocate((size_t)(shape->m * shape->k) * sizeof *a);
+    uint16_t *b = sb_allocate((size_t)(shape->k * shape->n) * sizeof *b);
+    float *c = sb_allocate((size_t)(shape->m * shape->n) * sizeof *c);
+    uint16_t *packed = sb_allocate(sb_chain16_packed_bytes(shape->k, shape->n));
+    sb_chain16_args args = {.dtype = shape->dtype,
                             .m = shape->m,
                             .n = shape->n,
                             .k = shape->k,
@@ -64,49 +64,49 @@ static double measure(const shape *shape, iv_isa isa) {
                             .a_column_stride = 1,
                             .packed_b = packed,
                             .c = c,
-                            .c_dtype = IV_F32,
+                            .c_dtype = SB_F32,
                             .c_row_stride = shape->n,
                             .c_column_stride = 1};
-    void *scratch = iv_allocate(iv_chain16_scratch_bytes(&args));
+    void *scratch = sb_allocate(sb_chain16_scratch_bytes(&args));
     double best = 1e9;
     if (a && b && c && packed && scratch) {
         fill(shape->dtype, a, shape->m * shape->k);
         fill(shape->dtype, b, shape->k * shape->n);
-        iv_chain16_pack_b(shape->k, shape->n, b, shape->n, 1, 0, shape->n, packed);
+        sb_chain16_pack_b(shape->k, shape->n, b, shape->n, 1, 0, shape->n, packed);
         double begin = seconds();
         do {
             double start = seconds();
-            iv_chain16_run(iv_chain16_kernels_of(isa), &args, 0, shape->m, 0, shape->n, scratch);
+            sb_chain16_run(sb_chain16_kernels_of(isa), &args, 0, shape->m, 0, shape->n, scratch);
             double elapsed = seconds() - start;
             best = elapsed < best ? elapsed : best;
         } while (seconds() - begin < 0.7);
     }
-    iv_free(scratch);
-    iv_free(packed);
-    iv_free(c);
-    iv_free(b);
-    iv_free(a);
+    sb_free(scratch);
+    sb_free(packed);
+    sb_free(c);
+    sb_free(b);
+    sb_free(a);
     return (double)shape->m * (double)shape->n * (double)shape->k / best * 1e-9;
 }
 
 int main(void) {
     static const double targets[] = {
-        [IV_ISA_SCALAR] = 0.0, [IV_ISA_AVX2] = 5.0, [IV_ISA_AVX512] = 8.0};
+        [SB_ISA_SCALAR] = 0.0, [SB_ISA_AVX2] = 5.0, [SB_ISA_AVX512] = 8.0};
     puts("# chain16: peer is the project's target for one core, not another library");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        for (int wanted = IV_ISA_SCALAR; wanted <= IV_ISA_AVX512; wanted++) {
-            iv_isa isa;
-            if (iv_isa_resolve((iv_isa)wanted, &isa, NULL) != IV_OK)
+        for (int wanted = SB_ISA_SCALAR; wanted <= SB_ISA_AVX512; wanted++) {
+            sb_isa isa;
+            if (sb_isa_resolve((sb_isa)wanted, &isa, NULL) != SB_OK)
                 continue;
             double speed = measure(&shapes[i], isa), target = targets[isa];
             if (shapes[i].name)
-                printf("chain16/%s shape=%s invar=%.2f unit=GMAC/s\n", iv_isa_name(isa),
+                printf("chain16/%s shape=%s samebit=%.2f unit=GMAC/s\n", sb_isa_name(isa),
                        shapes[i].name, speed);
             else if (target > 0.0)
-                printf("bench chain16/%s invar=%.2f peer=%.2f unit=GMAC/s ratio=%.2f\n",
-                       iv_isa_name(isa), speed, target, speed / target);
+                printf("bench chain16/%s samebit=%.2f peer=%.2f unit=GMAC/s ratio=%.2f\n",
+                       sb_isa_name(isa), speed, target, speed / target);
             else
-                printf("chain16/%s invar=%.2f unit=GMAC/s\n", iv_isa_name(isa), speed);
+                printf("chain16/%s samebit=%.2f unit=GMAC/s\n", sb_isa_name(isa), speed);
             fflush(stdout);
         }
     }

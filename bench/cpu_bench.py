@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Time Invar against ONNX Runtime on this machine's CPU: the script behind `make bench-cpu`.
+"""Time Samebit against ONNX Runtime on this machine's CPU: the script behind `make bench-cpu`.
 
-    python cpu_bench.py --library libinvar.so --models CACHE_FOLDER
+    python cpu_bench.py --library libsamebit.so --models CACHE_FOLDER
 
 Both engines run in this one process and take turns, so that a slow minute of the machine is slow
 for both. A line a case:
 
-    bench cpu/MODEL/bBATCH/tTHREADS invar=MS peer=MS unit=ms ratio=PEER/INVAR
+    bench cpu/MODEL/bBATCH/tTHREADS samebit=MS peer=MS unit=ms ratio=PEER/SAMEBIT
 
-Times are medians; a ratio above 1 says that Invar is faster. Load times and peak memory are taken
-in processes of their own. The outputs of the two engines are compared, and Invar's outputs at
+Times are medians; a ratio above 1 says that Samebit is faster. Load times and peak memory are taken
+in processes of their own. The outputs of the two engines are compared, and Samebit's outputs at
 different numbers of threads must have the same bits. Exit status 1 when an output is wrong or
 `--require` is not met.
 """
@@ -108,7 +108,7 @@ def difference_of(ours, theirs):
 
 
 def measure(case, sides, seconds):
-    """Time one case. Returns its record; `sides` are the engines, Invar first when present."""
+    """Time one case. Returns its record; `sides` are the engines, Samebit first when present."""
     inputs = dict(numpy.load(case["inputs"]))
     sessions = {}
     for engine in sides:
@@ -141,10 +141,10 @@ def measure(case, sides, seconds):
         record[f"{name}_best_ms"] = 1e3 * min(values)
     if len(sessions) == 2:
         outputs = {name: session.outputs() for name, session in sessions.items()}
-        record["ratio"] = record["onnxruntime_ms"] / record["invar_ms"]
-        record["digest"] = sessions["invar"].digest()
+        record["ratio"] = record["onnxruntime_ms"] / record["samebit_ms"]
+        record["digest"] = sessions["samebit"].digest()
         record["max_abs"], record["max_rel"] = difference_of(
-            outputs["invar"], outputs["onnxruntime"]
+            outputs["samebit"], outputs["onnxruntime"]
         )
     for session in sessions.values():
         session.close()
@@ -246,30 +246,30 @@ def machine():
 
 def line_of(record):
     if "ratio" in record:
-        return (f"bench {record['name']} invar={record['invar_ms']:.3f} "
+        return (f"bench {record['name']} samebit={record['samebit_ms']:.3f} "
                 f"peer={record['onnxruntime_ms']:.3f} unit=ms ratio={record['ratio']:.3f}")
-    side = "invar" if "invar_ms" in record else "onnxruntime"
-    label = "invar" if side == "invar" else "peer"
+    side = "samebit" if "samebit_ms" in record else "onnxruntime"
+    label = "samebit" if side == "samebit" else "peer"
     return (f"bench {record['name']} {label}={record[f'{side}_ms']:.3f} unit=ms "
             f"best={record[f'{side}_best_ms']:.3f}")
 
 
 def markdown(report):
     """The results as a page for docs/results/: the machine, a table, and the bench lines."""
-    rows = ["# CPU: Invar and ONNX Runtime", ""]
+    rows = ["# CPU: Samebit and ONNX Runtime", ""]
     rows += ["| machine | |", "|---|---|"]
     rows += [f"| {what} | {value} |" for what, value in report["machine"].items()]
     rows += [f"| {name} | {value} |" for name, value in report["versions"].items()]
     rows += [
         "", "Medians in milliseconds, taken in one process with the engines in turn; a ratio above "
-        "1 says that Invar is faster. `difference` is the largest difference of an output, "
+        "1 says that Samebit is faster. `difference` is the largest difference of an output, "
         "relative to the output's largest value: what two orders of rounding give. `others` is the "
         "part of a core that other processes took meanwhile.",
-        "", "| case | Invar ms | ONNX Runtime ms | ratio | difference | runs each | others |",
+        "", "| case | Samebit ms | ONNX Runtime ms | ratio | difference | runs each | others |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for r in report["cases"]:
-        rows.append(f"| {r['name']} | {r['invar_ms']:.2f} | {r['onnxruntime_ms']:.2f} | "
+        rows.append(f"| {r['name']} | {r['samebit_ms']:.2f} | {r['onnxruntime_ms']:.2f} | "
                     f"{r['ratio']:.3f} | {r['max_rel']:.1e} | {r['runs']} | "
                     f"{r['others']:.2f} |")
     rows += ["", f"Geometric mean of the ratios: **{report['geometric_mean']:.3f}**. "
@@ -278,13 +278,13 @@ def markdown(report):
         rows += [
             "", "Loading (file in the page cache) and the growth of the process's peak memory over "
             "load and two runs, each in a process of its own:", "",
-            "| case | Invar load ms | ONNX Runtime load ms | Invar first run ms | "
-            "ONNX Runtime first run ms | Invar peak MB | ONNX Runtime peak MB |",
+            "| case | Samebit load ms | ONNX Runtime load ms | Samebit first run ms | "
+            "ONNX Runtime first run ms | Samebit peak MB | ONNX Runtime peak MB |",
             "|---|---:|---:|---:|---:|---:|---:|",
         ]
         for name, sides in report["loads"].items():
             values = [sides[side][key] for key in ("load_ms", "first_ms", "peak_mb")
-                      for side in ("invar", "onnxruntime")]
+                      for side in ("samebit", "onnxruntime")]
             rows.append(f"| {name} | " + " | ".join(f"{value:.1f}" for value in values) + " |")
     rows += ["", "```"] + [line_of(r) for r in report["cases"]] + ["```", ""]
     return "\n".join(rows)
@@ -308,7 +308,7 @@ def wrong(report):
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--library", type=pathlib.Path, help="libinvar.so; without it only the peer is timed")
+    add("--library", type=pathlib.Path, help="libsamebit.so; without it only the peer is timed")
     add("--models", type=pathlib.Path, required=True, help="cache folder of the models")
     add("--only", default="", metavar="REGEX", help="cases whose name this matches")
     add("--threads", default="1,2", help="numbers of threads, by commas (default 1,2)")
@@ -317,7 +317,7 @@ def parse(argv):
     add("--json", type=pathlib.Path, metavar="FILE", help="write everything as JSON")
     add("--write", type=pathlib.Path, metavar="FILE", help="write a Markdown page")
     add("--require", metavar="MEAN,LOWEST", help="exit 1 below this geometric mean or ratio")
-    add("--probe", choices=("invar", "onnxruntime"), help=argparse.SUPPRESS)
+    add("--probe", choices=("samebit", "onnxruntime"), help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     try:
         arguments.threads = [int(part) for part in arguments.threads.split(",")]
@@ -332,7 +332,7 @@ def parse(argv):
 
 def main(argv=None):
     arguments = parse(argv)
-    sides = [engines.Invar(arguments.library)] if arguments.library else []
+    sides = [engines.Samebit(arguments.library)] if arguments.library else []
     sides.append(engines.OnnxRuntime())
     cases = cases_of(arguments)
     if not cases:

@@ -11,7 +11,7 @@ import tempfile
 
 import onnxruntime
 
-import invar_ctypes
+import samebit_ctypes
 
 
 class OnnxRuntimeSession:
@@ -70,7 +70,7 @@ class OnnxRuntime:
         return OnnxRuntimeSession(path, threads)
 
 
-class InvarSession:
+class SamebitSession:
     def __init__(self, library, path, threads):
         self.model = library.load_model(path)
         self.session = self.model.create_session(threads)
@@ -87,7 +87,7 @@ class InvarSession:
         return {name: tensor.numpy() for name, tensor in self.results.items()}
 
     def digest(self):
-        """What `invar run --digest` prints for the last run."""
+        """What `samebit run --digest` prints for the last run."""
         return self.session.digest(self.results)
 
     def close(self):
@@ -96,14 +96,14 @@ class InvarSession:
         self.model.close()
 
 
-class Invar:
-    name = "invar"
+class Samebit:
+    name = "samebit"
 
     def __init__(self, path):
-        self.library = invar_ctypes.Library(path)
+        self.library = samebit_ctypes.Library(path)
 
     def version(self):
         return self.library.version()
 
     def load(self, path, threads):
-        return InvarSession(self.library, path, threads)
+        return SamebitSession(self.library, path, threads)

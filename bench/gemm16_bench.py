@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compare Invar's bf16 products with cuBLAS (through PyTorch) and a plain Triton kernel, on a GPU.
+"""Compare Samebit's bf16 products with cuBLAS (through PyTorch) and a plain Triton kernel, on a GPU.
 
-    python gemm16_bench.py --library libinvar.so [--only REGEX] [--quick] [--schedule NAME] [--write FILE]
+    python gemm16_bench.py --library libsamebit.so [--only REGEX] [--quick] [--schedule NAME] [--write FILE]
 
     gemm/fwd/MxKxN     y[M,N] = x[M,K] · Wᵀ, W[N,K] as nn.Linear has it
     gemm/fwd-kn/MxKxN  y[M,N] = x[M,K] · B[K,N]
@@ -13,8 +13,8 @@
     gemm/gated/MxKxN   y[M,N] = silu(x · Gᵀ) * (x · Uᵀ), G[N,K] above U[N,K]; the peer computes x · [G U]ᵀ alone
     skinny/MxKxN       as fwd, of few rows
 
-Times are medians in microseconds; a ratio above 1 means that Invar is faster. `limit` is what the
-measured matrix rate and read bandwidth allow, `of_limit` the share of it that Invar reaches. `differ`
+Times are medians in microseconds; a ratio above 1 means that Samebit is faster. `limit` is what the
+measured matrix rate and read bandwidth allow, `of_limit` the share of it that Samebit reaches. `differ`
 counts elements whose bits are not cuBLAS's, which are the same where cuBLAS does not split K. See
 gpu_timing.py for how time is taken. Exit status 1 when a result is wrong.
 """
@@ -28,7 +28,7 @@ import sys
 import torch
 
 import gpu_timing
-import invar_gemm
+import samebit_gemm
 import triton_matmul
 
 LAYERS = [(4096, 12288), (4096, 4096), (4096, 14336), (14336, 4096), (4096, 32000)]
@@ -90,11 +90,11 @@ class Bench:
     def __init__(self, arguments):
         self.arguments = arguments
         self.report = gpu_timing.Report(arguments.write)
-        invar_gemm.load(arguments.library)
-        self.engine = invar_gemm.Engine("cuda:0")
+        samebit_gemm.load(arguments.library)
+        self.engine = samebit_gemm.Engine("cuda:0")
         self.report.line(
-            f"# {torch.cuda.get_device_name(0)}, Invar {invar_gemm.version()}, numerics "
-            f"{invar_gemm.numerics_version()}, PyTorch {torch.__version__}, cuBLAS of CUDA "
+            f"# {torch.cuda.get_device_name(0)}, Samebit {samebit_gemm.version()}, numerics "
+            f"{samebit_gemm.numerics_version()}, PyTorch {torch.__version__}, cuBLAS of CUDA "
             f"{torch.version.cuda}")
         self.ceilings = gpu_timing.Ceilings(self.report, 0.2 if arguments.quick else 0.6)
         self.groups = {}  # group: [(name, ratio, share of the limit, ratio to Triton)]
@@ -125,10 +125,10 @@ class Bench:
             return gpu_timing.Side(launches, limit, self.arguments.eager), results[0]
 
         try:
-            ours, our_result = side(lambda a, b, out: invar_gemm.product(
+            ours, our_result = side(lambda a, b, out: samebit_gemm.product(
                 self.engine, a, b, out, schedule=self.arguments.schedule, **options).run,
                 columns // 2 if family == "gated" else columns)
-        except invar_gemm.Error as error:
+        except samebit_gemm.Error as error:
             if error.status != "unsupported" or not self.arguments.schedule:
                 raise
             return self.report.line(f"# {name}: {error}")
@@ -152,7 +152,7 @@ class Bench:
             peer_result = (torch.nn.functional.silu(gate) * value).bfloat16()
         differing = int((our_result.view(torch.int16) != peer_result.view(torch.int16)).sum())
         schedule = (self.arguments.schedule
-                    or invar_gemm.product(self.engine, a, b, our_result, **options).chosen())
+                    or samebit_gemm.product(self.engine, a, b, our_result, **options).chosen())
         more += (f" same_as_cublas={1 - differing / our_result.numel():.4f} differ={differing}"
                  f" limit={limit:.4g} of_limit={limit / medians[0]:.3f}"
                  f" noise={100 * max(timing.noise() for timing in timings[:2]):.1f}%"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Time every schedule of Invar's bf16 products on a GPU, and fit the numbers by which one is chosen.
+"""Time every schedule of Samebit's bf16 products on a GPU, and fit the numbers by which one is chosen.
 
-    python gemm16_schedules.py sweep --library libinvar.so --write FILE [--seconds S]
+    python gemm16_schedules.py sweep --library libsamebit.so --write FILE [--seconds S]
     python gemm16_schedules.py fit FILE [--tries N] [--few]
 
 sweep: lines "FAMILY M K N SCHEDULE=us …" (cublas among them) for the layers of gemm16_bench.py, of 1
@@ -49,13 +49,13 @@ def sweep(arguments):
     import torch
 
     import gpu_timing
-    import invar_gemm
+    import samebit_gemm
 
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
     import gemm16_bench
 
-    invar_gemm.load(arguments.library)
-    engine = invar_gemm.Engine("cuda:0")
+    samebit_gemm.load(arguments.library)
+    engine = samebit_gemm.Engine("cuda:0")
     schedules = [name for name, _ in read_table()]
     with open(arguments.write, "w", encoding="utf-8") as file:
         end = time.monotonic() + arguments.seconds
@@ -71,9 +71,9 @@ def sweep(arguments):
                                 for (a, b), out in zip(sets, outs)]}
             for name in schedules:
                 if worth_trying(name, m):
-                    products = [invar_gemm.product(engine, a, b, out, schedule=name)
+                    products = [samebit_gemm.product(engine, a, b, out, schedule=name)
                                 for (a, b), out in zip(sets, outs)]
-                    if invar_gemm.refused(products[0].run) is None:
+                    if samebit_gemm.refused(products[0].run) is None:
                         sides[name] = [product.run for product in products]
             times = {name: statistics.median(gpu_timing.Side(launches, 50.0).time(0.02))
                      for name, launches in sides.items()}

@@ -1,7 +1,7 @@
 /* The speed of f32 matrix products and convolutions on one core, with each instruction set of this
  * machine.
  *
- *     bench gemm-f32/ISA/SHAPE invar=X peer=P unit=GFLOP/s ratio=R
+ *     bench gemm-f32/ISA/SHAPE samebit=X peer=P unit=GFLOP/s ratio=R
  *
  * X is the best of several runs in processor time of the one thread, weights packed ahead except
  * for attention products; P is the measured peak of multiply-adds: a loop of independent ones that
@@ -18,7 +18,7 @@
 #include "base/isa.h"
 #include "cpu/conv.h"
 
-#if IV_HAS_X86_KERNELS
+#if SB_HAS_X86_KERNELS
 #include <immintrin.h>
 #endif
 
@@ -36,7 +36,7 @@ static volatile float sink;
 #define CHAINS 12
 #define STEPS (1 << 20)
 
-#if IV_HAS_X86_KERNELS
+#if SB_HAS_X86_KERNELS
 __attribute__((target("avx512f"))) static void spin_avx512(void) {
     __m512 acc[CHAINS];
     const __m512 x = _mm512_set1_ps(0.999f), y = _mm512_set1_ps(1e-4f);
@@ -73,14 +73,14 @@ static void spin_scalar(void) {
         sink = acc[i];
 }
 
-static double peak(iv_isa isa) {
+static double peak(sb_isa isa) {
     double lanes = 1.0 / 16;
     void (*spin)(void) = spin_scalar;
-#if IV_HAS_X86_KERNELS
-    if (isa == IV_ISA_AVX512) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512) {
         lanes = 16;
         spin = spin_avx512;
-    } else if (isa == IV_ISA_AVX2) {
+    } else if (isa == SB_ISA_AVX2) {
         lanes = 8;
         spin = spin_avx2;
     }
@@ -173,17 +173,17 @@ static const shape shapes[] = {
 
 /* Everything one shape needs; plain memory, freed together. */
 typedef struct work {
-    const iv_gemm_kernels *kernels;
+    const sb_gemm_kernels *kernels;
     bool is_convolution;
-    iv_gemm_args args;
-    iv_conv_plan plan;
+    sb_gemm_args args;
+    sb_conv_plan plan;
     float *a, *b, *c, *packed;
     void *scratch;
     double flops;
 } work;
 
 static float *random_floats(int64_t count) {
-    float *values = iv_allocate((size_t)count * sizeof *values);
+    float *values = sb_allocate((size_t)count * sizeof *values);
     uint32_t state = 1;
     for (int64_t i = 0; values != NULL && i < count; i++) {
         state = state * 1664525u + 1013904223u;
@@ -196,7 +196,7 @@ static bool prepare_convolution(const shape *shape, int64_t batch, work *work) {
     const int64_t image = shape->image, out = (image + shape->stride - 1) / shape->stride;
     const int64_t group_channels = shape->k / shape->groups, window = shape->window;
     const bool first = shape->channels_first;
-    iv_conv_shape conv = {.rank = 2,
+    sb_conv_shape conv = {.rank = 2,
                           .batch = batch,
                           .groups = shape->groups,
                           .input_channels = shape->k,
@@ -213,17 +213,17 @@ static bool prepare_convolution(const shape *shape, int64_t batch, work *work) {
                           .y_batch_stride = out * out * shape->n,
                           .y_channel_stride = 1,
                           .y_stride = {out * shape->n, shape->n}};
-    if (iv_conv_f32_plan(work->kernels, &conv, &work->plan, NULL) != IV_OK)
+    if (sb_conv_f32_plan(work->kernels, &conv, &work->plan, NULL) != SB_OK)
         return false;
     work->flops = 2.0 * (double)work->plan.m * (double)shape->n * (double)work->plan.k;
     work->a = random_floats(batch * image * image * shape->k);
     work->b = random_floats(shape->n * group_channels * window * window);
     work->c = random_floats(batch * out * out * shape->n);
-    work->packed = iv_allocate(work->plan.packed_bytes);
-    work->scratch = iv_allocate(work->plan.scratch_bytes);
+    work->packed = sb_allocate(work->plan.packed_bytes);
+    work->scratch = sb_allocate(work->plan.scratch_bytes);
     if (work->b == NULL || work->packed == NULL)
         return false;
-    iv_conv_f32_pack(&work->plan, work->b, group_channels * window * window, window * window,
+    sb_conv_f32_pack(&work->plan, work->b, group_channels * window * window, window * window,
                      (const int64_t[]){window, 1}, work->packed);
     return true;
 }
@@ -233,7 +233,7 @@ static bool prepare_product(const shape *shape, work *work) {
     work->b = random_floats(shape->k * shape->n);
     work->c = random_floats(shape->m * shape->n);
     const bool transposed = shape->kind == RAW_TRANSPOSED;
-    work->args = (iv_gemm_args){.m = shape->m,
+    work->args = (sb_gemm_args){.m = shape->m,
                                 .n = shape->n,
                                 .k = shape->k,
                                 .a = work->a,
@@ -249,28 +249,28 @@ static bool prepare_product(const shape *shape, work *work) {
     if (work->b == NULL)
         return false;
     if (shape->kind == PACKED) {
-        work->packed = iv_allocate(iv_gemm_f32_packed_bytes(work->kernels, shape->k, shape->n));
+        work->packed = sb_allocate(sb_gemm_f32_packed_bytes(work->kernels, shape->k, shape->n));
         if (work->packed == NULL)
             return false;
-        iv_gemm_f32_pack_b(work->kernels, shape->k, shape->n, work->b, shape->n, 1, work->packed);
+        sb_gemm_f32_pack_b(work->kernels, shape->k, shape->n, work->b, shape->n, 1, work->packed);
         work->args.packed_b = work->packed;
     }
-    work->scratch = iv_allocate(iv_gemm_f32_scratch_bytes(work->kernels, &work->args));
+    work->scratch = sb_allocate(sb_gemm_f32_scratch_bytes(work->kernels, &work->args));
     return true;
 }
 
 static void run(const work *work) {
     if (work->is_convolution)
-        iv_conv_f32_run(&work->plan, work->a, work->packed, work->c, NULL, 0, work->plan.m, 0,
+        sb_conv_f32_run(&work->plan, work->a, work->packed, work->c, NULL, 0, work->plan.m, 0,
                         work->plan.n, work->scratch);
     else
-        iv_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n,
+        sb_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n,
                         work->scratch);
 }
 
 /* GFLOP/s of the best of at least 5 timings of at least 2 ms each; 0 when memory ran out. */
-static double measure(const shape *shape, int64_t batch, iv_isa isa) {
-    work work = {.kernels = iv_gemm_f32_kernels(isa), .is_convolution = shape->kind == CONVOLUTION};
+static double measure(const shape *shape, int64_t batch, sb_isa isa) {
+    work work = {.kernels = sb_gemm_f32_kernels(isa), .is_convolution = shape->kind == CONVOLUTION};
     bool ready = work.is_convolution ? prepare_convolution(shape, batch, &work)
                                      : prepare_product(shape, &work);
     double best = 0;
@@ -286,11 +286,11 @@ static double measure(const shape *shape, int64_t batch, iv_isa isa) {
             best = rate > best ? rate : best;
         }
     }
-    iv_free(work.a);
-    iv_free(work.b);
-    iv_free(work.c);
-    iv_free(work.packed);
-    iv_free(work.scratch);
+    sb_free(work.a);
+    sb_free(work.b);
+    sb_free(work.c);
+    sb_free(work.packed);
+    sb_free(work.scratch);
     return best;
 }
 
@@ -300,10 +300,10 @@ int main(int count, char **arguments) {
         fprintf(stderr, "usage: %s [--only TEXT]\n", arguments[0]);
         return 2;
     }
-    static const iv_isa isas[] = {IV_ISA_AVX512, IV_ISA_AVX2, IV_ISA_SCALAR};
+    static const sb_isa isas[] = {SB_ISA_AVX512, SB_ISA_AVX2, SB_ISA_SCALAR};
     for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
-        iv_isa isa;
-        if (iv_isa_resolve(isas[i], &isa, NULL) != IV_OK)
+        sb_isa isa;
+        if (sb_isa_resolve(isas[i], &isa, NULL) != SB_OK)
             continue;
         const double limit = peak(isa);
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
@@ -312,16 +312,16 @@ int main(int count, char **arguments) {
                 char name[100];
                 const char *mark = strchr(shapes[s].name, '%');
                 if (mark != NULL)
-                    snprintf(name, sizeof name, "gemm-f32/%s/%.*s%d%s", iv_isa_name(isa),
+                    snprintf(name, sizeof name, "gemm-f32/%s/%.*s%d%s", sb_isa_name(isa),
                              (int)(mark - shapes[s].name), shapes[s].name, (int)batch, mark + 1);
                 else
-                    snprintf(name, sizeof name, "gemm-f32/%s/%s", iv_isa_name(isa), shapes[s].name);
+                    snprintf(name, sizeof name, "gemm-f32/%s/%s", sb_isa_name(isa), shapes[s].name);
                 /* Without vectors a shape of a network takes seconds. */
                 if (strstr(name, only) == NULL ||
-                    (isa == IV_ISA_SCALAR && strstr(name, "attention") == NULL))
+                    (isa == SB_ISA_SCALAR && strstr(name, "attention") == NULL))
                     continue;
                 double rate = measure(&shapes[s], batch, isa);
-                printf("bench %s invar=%.1f peer=%.1f unit=GFLOP/s ratio=%.3f\n", name, rate, limit,
+                printf("bench %s samebit=%.1f peer=%.1f unit=GFLOP/s ratio=%.3f\n", name, rate, limit,
                        rate / limit);
                 fflush(stdout);
             }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compare Invar with PyTorch on a GPU: networks, the f32 matrix product, and launches of nodes.
+"""Compare Samebit with PyTorch on a GPU: networks, the f32 matrix product, and launches of nodes.
 
-    python gpu_bench.py --library libinvar.so --models FOLDER [--only TEXT] [--seconds S] [--write FILE]
+    python gpu_bench.py --library libsamebit.so --models FOLDER [--only TEXT] [--seconds S] [--write FILE]
 
 Both sides run in one process on one GPU, in f32, without TF32, each replaying a CUDA graph over
 inputs that lie on the device. A run ends when its results are there. Runs alternate in rounds, and
 medians count. PyTorch has a second column: cuDNN told to be deterministic.
 
-Lines: bench gpu/MODEL/bB, sgemm/N and node/MODE; a ratio above 1 means that Invar is faster.
+Lines: bench gpu/MODEL/bB, sgemm/N and node/MODE; a ratio above 1 means that Samebit is faster.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import time
 import numpy
 import torch
 
-import invar_ctypes
+import samebit_ctypes
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "models"))
 import make_models  # noqa: E402
@@ -67,10 +67,10 @@ class Report:
     def bench(self, name, ours, peer, unit, more=""):
         ratio = peer / ours
         self.ratios[name] = ratio
-        self.line(f"bench {name} invar={ours:.4g} peer={peer:.4g} unit={unit} ratio={ratio:.3f}{more}")
+        self.line(f"bench {name} samebit={ours:.4g} peer={peer:.4g} unit={unit} ratio={ratio:.3f}{more}")
 
 
-# ---- Invar ----
+# ---- Samebit ----
 
 
 class Ours:
@@ -281,10 +281,10 @@ def main():
     arguments = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-    library = invar_ctypes.Library(arguments.library)
+    library = samebit_ctypes.Library(arguments.library)
     device = library.open_device(0)
     report = Report(arguments.write)
-    report.line(f"# {device.name()}, Invar {library.version()}, PyTorch {torch.__version__}, "
+    report.line(f"# {device.name()}, Samebit {library.version()}, PyTorch {torch.__version__}, "
                 f"cuDNN {torch.backends.cudnn.version()}")
     arguments.models.mkdir(parents=True, exist_ok=True)
     given = (device, arguments.models, report, arguments.only, arguments.seconds)

@@ -155,7 +155,7 @@ class Report:
             self.path.write_text("\n".join(self.lines) + "\n")
 
     def bench(self, name, ours, peer, more):
-        self.line(f"bench {name} invar={ours:.4g} peer={peer:.4g} unit=us ratio={peer / ours:.3f} {more}")
+        self.line(f"bench {name} samebit={ours:.4g} peer={peer:.4g} unit=us ratio={peer / ours:.3f} {more}")
         return peer / ours
 
     def elapsed(self):

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compare linear_logp with cuBLAS and a log-softmax behind it, on a GPU: time and memory.
 
-    python logp_bench.py --library libinvar.so [--only REGEX] [--seconds S] [--write FILE]
+    python logp_bench.py --library libsamebit.so [--only REGEX] [--seconds S] [--write FILE]
 
     logp/MxKxV        log-probabilities of the chosen tokens of M rows
     logp/train/MxKxV  the same with the gradients of hidden states and weight, by autograd
 
 The peer is cuBLAS and then whichever is faster: one kernel that reads the logits once (Triton's
 `fused` column; without gradients), or PyTorch's log_softmax in f32 and gather (`torch`). `mb` is what
-is allocated at most beside the operands: by Invar, and by the peer that takes least. Times are
+is allocated at most beside the operands: by Samebit, and by the peer that takes least. Times are
 medians in milliseconds. Exit status 1 when a result is wrong.
 """
 
@@ -19,10 +19,10 @@ import sys
 import torch
 
 import gpu_timing
-import invar_gemm
+import samebit_gemm
 import triton_matmul
 
-import invar.torch  # noqa: E402
+import samebit.torch  # noqa: E402
 
 SHAPES = [(4096, 4096, 151936), (4096, 4096, 128256), (1024, 4096, 151936), (64, 4096, 151936)]
 
@@ -50,7 +50,7 @@ class Case:
         self.work = 2 * m * k * v
 
     def ours(self):
-        return invar.torch.linear_logp(self.hidden, self.weight, self.targets)
+        return samebit.torch.linear_logp(self.hidden, self.weight, self.targets)
 
     def plain(self):
         logits = torch.nn.functional.linear(self.hidden, self.weight)
@@ -85,13 +85,13 @@ class Bench:
     def __init__(self, arguments):
         self.seconds = arguments.seconds
         self.report = gpu_timing.Report(arguments.write)
-        self.report.line(f"# {torch.cuda.get_device_name(0)}, Invar {invar_gemm.version()}, "
+        self.report.line(f"# {torch.cuda.get_device_name(0)}, Samebit {samebit_gemm.version()}, "
                          f"PyTorch {torch.__version__}")
         self.ceilings = gpu_timing.Ceilings(self.report)
         self.wrong = []
 
     def run(self, name, sides, products):
-        """`sides`: {name: function}, of which the first is Invar's; `products`: operations of all
+        """`sides`: {name: function}, of which the first is Samebit's; `products`: operations of all
         that must be multiplied."""
         memory, results = {}, {}
         for side, function in sides.items():
@@ -109,7 +109,7 @@ class Bench:
         far = distance_of(results[ours], results["torch"])
         is_wrong = not far < 2e-2
         self.report.line(
-            f"bench {name} invar={times[ours]:.4g} peer={times[peer]:.4g} unit=ms "
+            f"bench {name} samebit={times[ours]:.4g} peer={times[peer]:.4g} unit=ms "
             f"ratio={times[peer] / times[ours]:.3f} "
             + " ".join(f"{each}={times[each]:.4g}" for each in peers)
             + f" mb={memory[ours]:.0f}/{least:.0f} memory_ratio={least / max(memory[ours], 1e-3):.1f}"
@@ -130,7 +130,7 @@ def distance_of(ours, peer):
 def run_case(bench, case, wanted):
     for name in wanted:
         if "train" in name:
-            # Two products more; Invar's backward pass computes the logits again besides.
+            # Two products more; Samebit's backward pass computes the logits again besides.
             bench.run(name, {"ours": lambda: case.training(case.ours),
                              "torch": lambda: case.training(case.plain)}, 3 * case.work)
         else:
@@ -146,7 +146,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0, help="for one case")
     parser.add_argument("--write", help="also write the lines to this file")
     arguments = parser.parse_args()
-    invar_gemm.load(arguments.library)
+    samebit_gemm.load(arguments.library)
     bench = Bench(arguments)
     for shape in SHAPES:
         extents = "x".join(map(str, shape))

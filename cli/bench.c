@@ -1,4 +1,4 @@
-/* invar bench: how long runs take. */
+/* samebit bench: how long runs take. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,10 +92,10 @@ static int measure(benchmark *bench, running *running) {
 }
 
 static int print_bench_json(const arguments *arguments, const benchmark *bench,
-                            const iv_session_options *session, iv_isa isa) {
+                            const sb_session_options *session, sb_isa isa) {
     json_t *all =
         json_pack("{s:o, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "model",
-                  text_json(arguments->positional[0]), "isa", iv_isa_name(isa), "threads",
+                  text_json(arguments->positional[0]), "isa", sb_isa_name(isa), "threads",
                   session->threads, "runs", (json_int_t)bench->count, "load_ms", bench->load_ms,
                   "first_ms", bench->first_ns / 1e6, "min_ms", bench->times[0] / 1e6, "median_ms",
                   percentile(bench, 0.5) / 1e6, "p90_ms", percentile(bench, 0.9) / 1e6, "max_ms",
@@ -105,10 +105,10 @@ static int print_bench_json(const arguments *arguments, const benchmark *bench,
 }
 
 static void print_bench(const arguments *arguments, const benchmark *bench,
-                        const iv_session_options *session, iv_isa isa) {
+                        const sb_session_options *session, sb_isa isa) {
     char least[TEXT_BYTES], middle[TEXT_BYTES], high[TEXT_BYTES], average[TEXT_BYTES];
     char first[TEXT_BYTES], rate[TEXT_BYTES];
-    printf("%s, %s, ", arguments->positional[0], iv_isa_name(isa));
+    printf("%s, %s, ", arguments->positional[0], sb_isa_name(isa));
     if (session->threads == 0)
         puts("a thread per processor");
     else
@@ -125,11 +125,11 @@ static void print_bench(const arguments *arguments, const benchmark *bench,
     puts(" at the median");
 }
 
-static int bench_model(const arguments *arguments, const iv_model_options *model_options,
-                       const iv_session_options *session_options, benchmark *bench) {
+static int bench_model(const arguments *arguments, const sb_model_options *model_options,
+                       const sb_session_options *session_options, benchmark *bench) {
     running running;
-    iv_inspection *graph = NULL;
-    iv_isa isa = IV_ISA_BEST;
+    sb_inspection *graph = NULL;
+    sb_isa isa = SB_ISA_BEST;
     int code = open_running(arguments, model_options, session_options, &running);
     if (code == EXIT_RIGHT)
         code = read_inputs(arguments, running.model, true, running.inputs);
@@ -137,11 +137,11 @@ static int bench_model(const arguments *arguments, const iv_model_options *model
         code = inspect_with_inputs(running.model, running.inputs, &graph);
     if (code == EXIT_RIGHT)
         code = measure(bench, &running);
-    iv_error error;
-    if (code == EXIT_RIGHT && iv_isa_resolve(model_options->isa, &isa, &error) != IV_OK)
+    sb_error error;
+    if (code == EXIT_RIGHT && sb_isa_resolve(model_options->isa, &isa, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT) {
-        const iv_inspected_totals *totals = iv_inspection_totals(graph);
+        const sb_inspected_totals *totals = sb_inspection_totals(graph);
         bench->load_ms = running.load_ms;
         bench->flops = totals->nodes_without_flops == 0 ? (double)totals->flop_count : -1;
         if (has_option(arguments, "json"))
@@ -149,14 +149,14 @@ static int bench_model(const arguments *arguments, const iv_model_options *model
         else
             print_bench(arguments, bench, session_options, isa);
     }
-    iv_inspection_release(graph);
+    sb_inspection_release(graph);
     close_running(&running);
     return code;
 }
 
 int run_bench(const arguments *arguments) {
-    iv_model_options model_options;
-    iv_session_options session_options;
+    sb_model_options model_options;
+    sb_session_options session_options;
     benchmark bench = {.warmup = 2, .seconds = 2};
     const char *seconds = option_value(arguments, "seconds");
     if (!read_model_options(arguments, &model_options) ||

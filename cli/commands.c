@@ -78,9 +78,9 @@ const command commands[] = {
      .summary = "List the GPUs of this machine",
      .description = "Prints the CUDA driver's version and each GPU with its compute capability, "
                     "its memory, and the kernels that "
-                    "Invar has for it, or why it has none. The driver's library is libcuda.so.1, "
+                    "Samebit has for it, or why it has none. The driver's library is libcuda.so.1, "
                     "or what the environment variable "
-                    "INVAR_CUDA_DRIVER names. A machine without a driver or a GPU is no failure; a "
+                    "SAMEBIT_CUDA_DRIVER names. A machine without a driver or a GPU is no failure; a "
                     "driver that is too old or broken is.",
      .options = devices_options,
      .run = run_devices},

@@ -1,4 +1,4 @@
-/* invar compare: node by node against recorded tensors or against the CPU; and recording them. */
+/* samebit compare: node by node against recorded tensors or against the CPU; and recording them. */
 #include "compare.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ typedef struct comparing {
     hidden_values *hidden;
 } comparing;
 
-static void note_event(finding *finding, const iv_node_event *event) {
+static void note_event(finding *finding, const sb_node_event *event) {
     bool known = strcmp(event->kernel, "constant") == 0;
     finding->ran = known ? RAN_NOWHERE : event->on_device ? RAN_ON_DEVICE : RAN_ON_CPU;
     finding->ns = event->end_ns - event->start_ns;
@@ -47,31 +47,31 @@ static void note_event(finding *finding, const iv_node_event *event) {
 
 /* Compares one output and, unless errors are to flow on, puts the recorded one in place of one that
  * differs. */
-static iv_status compare_output(comparing *comparing, const iv_node_event *event, int index,
-                                iv_error *error) {
+static sb_status compare_output(comparing *comparing, const sb_node_event *event, int index,
+                                sb_error *error) {
     findings *findings = comparing->findings;
     finding *finding;
-    iv_value *value = &event->outputs[index];
+    sb_value *value = &event->outputs[index];
     const char *name = event->output_names[index];
-    iv_status status = start_finding(findings, event->name, event->op, name, event->kernel, *value,
+    sb_status status = start_finding(findings, event->name, event->op, name, event->kernel, *value,
                                      &finding, error);
-    if (status != IV_OK)
+    if (status != SB_OK)
         return status;
     note_event(finding, event);
-    const iv_value *recorded = find_recorded(comparing->reference, name);
+    const sb_value *recorded = find_recorded(comparing->reference, name);
     status = judge(findings, finding, *value, recorded, error);
     bool differs = finding->state == FINDING_WITHIN || finding->state == FINDING_DIFFERENT;
-    if (status == IV_OK && finding->why == NULL && differs && !findings->cumulative) {
-        iv_value_release(value);
-        *value = iv_value_retain(*recorded);
+    if (status == SB_OK && finding->why == NULL && differs && !findings->cumulative) {
+        sb_value_release(value);
+        *value = sb_value_retain(*recorded);
     }
     return status;
 }
 
-static iv_status compare_outputs_of(comparing *comparing, const iv_node_event *event,
-                                    iv_error *error) {
-    iv_status status = IV_OK;
-    for (int i = 0; i < event->output_count && status == IV_OK; i++) {
+static sb_status compare_outputs_of(comparing *comparing, const sb_node_event *event,
+                                    sb_error *error) {
+    sb_status status = SB_OK;
+    for (int i = 0; i < event->output_count && status == SB_OK; i++) {
         if (event->output_names[i] != NULL)
             status = compare_output(comparing, event, i, error);
     }
@@ -81,7 +81,7 @@ static iv_status compare_outputs_of(comparing *comparing, const iv_node_event *e
 
 /* A node in a graph of another node. What runs inside If, Loop and Scan is judged by what comes out
  * of them; but a fused node that is computed node by node shows values that are the model's own. */
-static iv_status compare_inner(comparing *comparing, const iv_node_event *event, iv_error *error) {
+static sb_status compare_inner(comparing *comparing, const sb_node_event *event, sb_error *error) {
     bool wanted = false;
     for (int i = 0; i < event->output_count && event->depth == 1; i++) {
         hidden_value *value =
@@ -92,34 +92,34 @@ static iv_status compare_inner(comparing *comparing, const iv_node_event *event,
         if (value != NULL)
             value->done = true;
     }
-    return wanted ? compare_outputs_of(comparing, event, error) : IV_OK;
+    return wanted ? compare_outputs_of(comparing, event, error) : SB_OK;
 }
 
-static iv_status compare_node(void *context, iv_node_event *event, iv_error *error) {
+static sb_status compare_node(void *context, sb_node_event *event, sb_error *error) {
     comparing *comparing = context;
-    if (strcmp(event->op, IV_TRANSFER) == 0)
-        return IV_OK;
+    if (strcmp(event->op, SB_TRANSFER) == 0)
+        return SB_OK;
     if (event->depth != 0)
         return compare_inner(comparing, event, error);
-    iv_status status = list_hidden(comparing->findings, comparing->hidden, comparing->reference,
+    sb_status status = list_hidden(comparing->findings, comparing->hidden, comparing->reference,
                                    event->name, error);
-    return status == IV_OK ? compare_outputs_of(comparing, event, error) : status;
+    return status == SB_OK ? compare_outputs_of(comparing, event, error) : status;
 }
 
 /* Compares the outputs of the model that no node makes: constants, and inputs that go through. */
 static int compare_outputs(findings *findings, const running *running, reference *reference) {
-    iv_error error;
-    for (int i = 0; i < iv_model_output_count(running->model); i++) {
-        const char *name = iv_model_output(running->model, i)->name;
+    sb_error error;
+    for (int i = 0; i < sb_model_output_count(running->model); i++) {
+        const char *name = sb_model_output(running->model, i)->name;
         finding *finding;
         if (was_found(findings, name))
             continue;
-        iv_status status = start_finding(findings, name, "(no node)", name, "none",
+        sb_status status = start_finding(findings, name, "(no node)", name, "none",
                                          running->outputs[i], &finding, &error);
-        if (status == IV_OK)
+        if (status == SB_OK)
             status = judge(findings, finding, running->outputs[i], find_recorded(reference, name),
                            &error);
-        if (status != IV_OK)
+        if (status != SB_OK)
             return report(&error);
         findings->node_count++;
     }
@@ -132,19 +132,19 @@ static int compare_outputs(findings *findings, const running *running, reference
 static int read_recorded_inputs(const arguments *arguments, const running *running,
                                 reference *reference) {
     int code = read_given_inputs(arguments, running->model, running->inputs);
-    for (int i = 0; i < iv_model_input_count(running->model) && code == EXIT_RIGHT; i++) {
-        const iv_value *recorded =
-            find_recorded(reference, iv_model_input(running->model, i)->name);
-        if (recorded != NULL && running->inputs[i].kind == IV_KIND_NONE)
-            running->inputs[i] = iv_value_retain(*recorded);
+    for (int i = 0; i < sb_model_input_count(running->model) && code == EXIT_RIGHT; i++) {
+        const sb_value *recorded =
+            find_recorded(reference, sb_model_input(running->model, i)->name);
+        if (recorded != NULL && running->inputs[i].kind == SB_KIND_NONE)
+            running->inputs[i] = sb_value_retain(*recorded);
     }
     return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs)
                               : code;
 }
 
-static int list_unused(findings *findings, reference *reference, const iv_inspection *graph) {
-    for (int i = 0; i < iv_inspection_value_count(graph); i++)
-        find_recorded(reference, iv_inspection_value(graph, i)->name);
+static int list_unused(findings *findings, reference *reference, const sb_inspection *graph) {
+    for (int i = 0; i < sb_inspection_value_count(graph); i++)
+        find_recorded(reference, sb_inspection_value(graph, i)->name);
     findings->unused_names = calloc((size_t)reference->count + 1, sizeof *findings->unused_names);
     if (findings->unused_names == NULL)
         return out_of_memory();
@@ -178,30 +178,30 @@ static int report_findings(const arguments *arguments, findings *findings) {
     else if (code == EXIT_RIGHT)
         print_findings(findings, has_option(arguments, "verbose"));
     if (code == EXIT_RIGHT && findings->compared == 0) {
-        fputs("invar: no node could be compared: the reference has none of their values\n", stderr);
+        fputs("samebit: no node could be compared: the reference has none of their values\n", stderr);
         code = EXIT_FAILED;
     }
     return code == EXIT_RIGHT && findings->different > 0 ? EXIT_DIFFERENT : code;
 }
 
 /* Everything of the recorded values that the run has not shown. */
-static int list_rest(comparing *comparing, const running *running, const iv_inspection *graph) {
-    iv_error error;
+static int list_rest(comparing *comparing, const running *running, const sb_inspection *graph) {
+    sb_error error;
     findings *findings = comparing->findings;
     int code = compare_outputs(findings, running, comparing->reference);
     if (code != EXIT_RIGHT)
         return code;
-    iv_status status = list_hidden(findings, comparing->hidden, comparing->reference, NULL, &error);
-    if (status == IV_OK)
+    sb_status status = list_hidden(findings, comparing->hidden, comparing->reference, NULL, &error);
+    if (status == SB_OK)
         status = list_removed(findings, comparing->reference, graph, &error);
-    return status == IV_OK ? list_unused(findings, comparing->reference, graph) : report(&error);
+    return status == SB_OK ? list_unused(findings, comparing->reference, graph) : report(&error);
 }
 
 /* The run, its findings, and where its nodes ran. */
 static int compare_run(const arguments *arguments, comparing *comparing, running *running,
-                       const iv_inspection *graph) {
+                       const sb_inspection *graph) {
     findings *findings = comparing->findings;
-    findings->device = running->device != NULL ? iv_device_name(running->device) : NULL;
+    findings->device = running->device != NULL ? sb_device_name(running->device) : NULL;
     int code = find_hidden_values(graph, comparing->hidden) ? EXIT_RIGHT : out_of_memory();
     if (code == EXIT_RIGHT)
         code = read_recorded_inputs(arguments, running, comparing->reference);
@@ -221,14 +221,14 @@ static int compare_run(const arguments *arguments, comparing *comparing, running
 
 /* Compares the model's run with `reference`, which is read from the file unless a run has filled
  * it. */
-static int compare_model(const arguments *arguments, const iv_model_options *model_options,
-                         const iv_session_options *session_options, reference *reference,
+static int compare_model(const arguments *arguments, const sb_model_options *model_options,
+                         const sb_session_options *session_options, reference *reference,
                          findings *findings) {
     hidden_values hidden = {0};
     comparing comparing = {reference, findings, &hidden};
     running running;
-    iv_inspection *graph = NULL;
-    iv_session_options options = *session_options;
+    sb_inspection *graph = NULL;
+    sb_session_options options = *session_options;
     options.observer = compare_node;
     options.observer_context = &comparing;
     int code = open_running(arguments, model_options, &options, &running);
@@ -240,16 +240,16 @@ static int compare_model(const arguments *arguments, const iv_model_options *mod
     if (code == EXIT_RIGHT)
         code = compare_run(arguments, &comparing, &running, graph);
     free(hidden.items);
-    iv_inspection_release(graph);
+    sb_inspection_release(graph);
     close_running(&running);
     return code;
 }
 
 /* The run on the CPU that a device is compared with: of the graph as it stands in the file, so that
  * every value is there. */
-static int record_cpu(const arguments *arguments, const iv_model_options *model_options,
-                      const iv_session_options *session_options, reference *reference) {
-    iv_model_options options = *model_options;
+static int record_cpu(const arguments *arguments, const sb_model_options *model_options,
+                      const sb_session_options *session_options, reference *reference) {
+    sb_model_options options = *model_options;
     options.passes = false;
     int code = record_values(arguments, &options, session_options, true, reference);
     sort_recorded(reference);
@@ -257,21 +257,21 @@ static int record_cpu(const arguments *arguments, const iv_model_options *model_
 }
 
 /* Opens the device first, since a comparison that has to end there should not begin with a run. */
-static int compare_with_cpu(const arguments *arguments, const iv_model_options *model_options,
-                            const iv_session_options *session_options, reference *reference,
+static int compare_with_cpu(const arguments *arguments, const sb_model_options *model_options,
+                            const sb_session_options *session_options, reference *reference,
                             findings *findings) {
-    iv_session_options unused = *session_options;
-    iv_device *device;
+    sb_session_options unused = *session_options;
+    sb_device *device;
     int code = open_device(arguments, &unused, &device);
     if (code == EXIT_RIGHT && device == NULL) {
-        fputs("invar: the CPU is all there is to compare: give --reference FILE|DIR\n", stderr);
+        fputs("samebit: the CPU is all there is to compare: give --reference FILE|DIR\n", stderr);
         code = EXIT_FAILED;
     }
     if (code == EXIT_RIGHT)
         code = record_cpu(arguments, model_options, session_options, reference);
     if (code == EXIT_RIGHT)
         code = compare_model(arguments, model_options, session_options, reference, findings);
-    iv_device_release(device);
+    sb_device_release(device);
     return code;
 }
 
@@ -284,8 +284,8 @@ static bool names_device(const arguments *arguments) {
 }
 
 int run_compare(const arguments *arguments) {
-    iv_model_options model_options;
-    iv_session_options session_options;
+    sb_model_options model_options;
+    sb_session_options session_options;
     findings findings = {.cumulative = has_option(arguments, "cumulative")};
     reference reference = {0};
     const char *tolerance = option_value(arguments, "tolerance");

@@ -2,7 +2,7 @@
 #ifndef CLI_COMPARE_H
 #define CLI_COMPARE_H
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include <jansson.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ typedef struct finding {
     ran_where ran; /* of the node */
     char *why_cpu; /* why the node did not run on the device; NULL where it did, or there is none */
     int64_t ns;    /* what the node took, launch and waiting included; the same for its outputs */
-    iv_comparison comparison; /* unless there is a `why` */
+    sb_comparison comparison; /* unless there is a `why` */
     char *index;              /* of the worst element: "[0,3,1]"; NULL when none differs */
 } finding;
 
@@ -75,18 +75,18 @@ const char *put_other(const findings *findings, const char *what, char room[TEXT
 
 void free_findings(findings *findings);
 /** Fills in that memory ran out. */
-iv_status fail_memory(iv_error *error);
+sb_status fail_memory(sb_error *error);
 
 /** Adds a finding for an output of the node that is number `node_count`; the caller raises that
  * after the node's last one. */
-iv_status start_finding(findings *findings, const char *node_name, const char *op,
-                        const char *output, const char *kernel, iv_value value, finding **started,
-                        iv_error *error);
+sb_status start_finding(findings *findings, const char *node_name, const char *op,
+                        const char *output, const char *kernel, sb_value value, finding **started,
+                        sb_error *error);
 /** Fills in what the value and the recorded one say; NULL: there is none. */
-iv_status judge(const findings *findings, finding *finding, iv_value ours, const iv_value *recorded,
-                iv_error *error);
+sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded,
+                sb_error *error);
 /** Notes why there is nothing to compare. */
-iv_status leave_unchecked(finding *finding, const char *why, iv_error *error);
+sb_status leave_unchecked(finding *finding, const char *why, sb_error *error);
 bool was_found(const findings *findings, const char *output);
 /** At the end: the sums. A node counts once: as different if any output is, as not compared if no
  * output was. */
@@ -108,21 +108,21 @@ typedef struct hidden_values {
 
 /** The inner values of the graph's fused nodes; the caller frees the items. False when memory runs
  * out. */
-bool find_hidden_values(const iv_inspection *graph, hidden_values *hidden);
+bool find_hidden_values(const sb_inspection *graph, hidden_values *hidden);
 /** The inner value of that name and operator, or NULL. */
 hidden_value *find_hidden(hidden_values *hidden, const char *name, const char *op);
 /** Lists the values inside fused node `fused` (NULL: any) that were not compared. */
-iv_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
-                      const char *fused, iv_error *error);
+sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
+                      const char *fused, sb_error *error);
 /** Compares the recorded values that the graph knows as constants, and lists those that it does not
  * have. */
-iv_status list_removed(findings *findings, reference *reference, const iv_inspection *graph,
-                       iv_error *error);
+sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph,
+                       sb_error *error);
 
 /* ---- compare_places.c ---- */
 
 /** Notes why nodes ran on the CPU, and the plan's copies. */
-int note_places(findings *findings, iv_session *session);
+int note_places(findings *findings, sb_session *session);
 
 /* ---- reports ---- */
 

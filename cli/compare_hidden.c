@@ -6,25 +6,25 @@
 
 #include "picture.h"
 
-static bool is_body_output(const iv_inspection *body, int value) {
-    for (int i = 0; i < iv_inspection_output_count(body); i++) {
-        if (iv_inspection_output(body, i) == value)
+static bool is_body_output(const sb_inspection *body, int value) {
+    for (int i = 0; i < sb_inspection_output_count(body); i++) {
+        if (sb_inspection_output(body, i) == value)
             return true;
     }
     return false;
 }
 
 /* The inner values of one fused node, into `items` unless that is NULL. Returns how many. */
-static int visit_body(const iv_inspected_node *fused, hidden_value *items) {
-    const iv_inspection *body = fused->bodies[0];
+static int visit_body(const sb_inspected_node *fused, hidden_value *items) {
+    const sb_inspection *body = fused->bodies[0];
     int count = 0;
-    for (int n = 0; n < iv_inspection_node_count(body); n++) {
-        const iv_inspected_node *node = iv_inspection_node(body, n);
+    for (int n = 0; n < sb_inspection_node_count(body); n++) {
+        const sb_inspected_node *node = sb_inspection_node(body, n);
         for (int o = 0; o < node->output_count; o++) {
             if (node->outputs[o] < 0 || is_body_output(body, node->outputs[o]))
                 continue;
             if (items != NULL)
-                items[count] = (hidden_value){iv_inspection_value(body, node->outputs[o])->name,
+                items[count] = (hidden_value){sb_inspection_value(body, node->outputs[o])->name,
                                               node->op, node->name, fused->name, false};
             count++;
         }
@@ -32,16 +32,16 @@ static int visit_body(const iv_inspected_node *fused, hidden_value *items) {
     return count;
 }
 
-bool find_hidden_values(const iv_inspection *graph, hidden_values *hidden) {
+bool find_hidden_values(const sb_inspection *graph, hidden_values *hidden) {
     int count = 0;
     *hidden = (hidden_values){0};
-    for (int i = 0; i < iv_inspection_node_count(graph); i++) {
-        const iv_inspected_node *node = iv_inspection_node(graph, i);
+    for (int i = 0; i < sb_inspection_node_count(graph); i++) {
+        const sb_inspected_node *node = sb_inspection_node(graph, i);
         count += is_fused(node) ? visit_body(node, NULL) : 0;
     }
     hidden->items = calloc((size_t)count + 1, sizeof *hidden->items);
-    for (int i = 0; hidden->items != NULL && i < iv_inspection_node_count(graph); i++) {
-        const iv_inspected_node *node = iv_inspection_node(graph, i);
+    for (int i = 0; hidden->items != NULL && i < sb_inspection_node_count(graph); i++) {
+        const sb_inspected_node *node = sb_inspection_node(graph, i);
         if (is_fused(node))
             hidden->count += visit_body(node, hidden->items + hidden->count);
     }
@@ -58,11 +58,11 @@ hidden_value *find_hidden(hidden_values *hidden, const char *name, const char *o
 }
 
 /* A finding of a value that nobody has seen. */
-static iv_status list_unseen(findings *findings, const char *node, const char *op, const char *name,
-                             const char *why, iv_error *error) {
+static sb_status list_unseen(findings *findings, const char *node, const char *op, const char *name,
+                             const char *why, sb_error *error) {
     finding *finding;
-    iv_status status = start_finding(findings, node, op, name, "", (iv_value){0}, &finding, error);
-    if (status == IV_OK) {
+    sb_status status = start_finding(findings, node, op, name, "", (sb_value){0}, &finding, error);
+    if (status == SB_OK) {
         finding->type[0] = '\0';
         findings->node_count++;
         status = leave_unchecked(finding, why, error);
@@ -70,10 +70,10 @@ static iv_status list_unseen(findings *findings, const char *node, const char *o
     return status;
 }
 
-iv_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
-                      const char *fused, iv_error *error) {
-    iv_status status = IV_OK;
-    for (int i = 0; i < hidden->count && status == IV_OK; i++) {
+sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
+                      const char *fused, sb_error *error) {
+    sb_status status = SB_OK;
+    for (int i = 0; i < hidden->count && status == SB_OK; i++) {
         hidden_value *item = &hidden->items[i];
         char why[256];
         if (item->done || (fused != NULL && strcmp(item->fused, fused) != 0))
@@ -87,26 +87,26 @@ iv_status list_hidden(findings *findings, hidden_values *hidden, reference *refe
 }
 
 /* The constant that the graph has under a name; nothing when it has none. */
-static iv_value constant_value(const iv_inspection *graph, const char *name) {
-    for (int i = 0; i < iv_inspection_value_count(graph); i++) {
-        const iv_inspected_value *value = iv_inspection_value(graph, i);
+static sb_value constant_value(const sb_inspection *graph, const char *name) {
+    for (int i = 0; i < sb_inspection_value_count(graph); i++) {
+        const sb_inspected_value *value = sb_inspection_value(graph, i);
         if (value->constant != NULL && strcmp(value->name, name) == 0)
-            return iv_value_of_tensor((iv_tensor *)(uintptr_t)value->constant); /* borrowed */
+            return sb_value_of_tensor((sb_tensor *)(uintptr_t)value->constant); /* borrowed */
     }
-    return (iv_value){0};
+    return (sb_value){0};
 }
 
-iv_status list_removed(findings *findings, reference *reference, const iv_inspection *graph,
-                       iv_error *error) {
-    iv_status status = IV_OK;
-    for (int i = 0; i < reference->count && status == IV_OK; i++) {
+sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph,
+                       sb_error *error) {
+    sb_status status = SB_OK;
+    for (int i = 0; i < reference->count && status == SB_OK; i++) {
         struct reference_item *item = &reference->items[i];
         if (item->used || item->node == NULL)
             continue;
         item->used = true;
         finding *finding;
-        iv_value constant = constant_value(graph, item->name);
-        if (constant.kind == IV_KIND_NONE) {
+        sb_value constant = constant_value(graph, item->name);
+        if (constant.kind == SB_KIND_NONE) {
             status = list_unseen(
                 findings, item->node, item->op, item->name,
                 "a pass removed it: it shows or repeats another value, or nobody needs it", error);
@@ -115,7 +115,7 @@ iv_status list_removed(findings *findings, reference *reference, const iv_inspec
         status = start_finding(findings, item->node, item->op, item->name, "constant", constant,
                                &finding, error);
         findings->node_count++;
-        if (status == IV_OK)
+        if (status == SB_OK)
             status = judge(findings, finding, constant, &item->value, error);
     }
     return status;

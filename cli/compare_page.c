@@ -46,7 +46,7 @@ static void print_axis(FILE *file, double width) {
 }
 
 static void print_dot(FILE *file, const finding *finding, double x) {
-    const iv_comparison *found = &finding->comparison;
+    const sb_comparison *found = &finding->comparison;
     double error = finding->why != NULL ? INFINITY : found->worst_error;
     double y = plot_y(found->different == 0 && finding->why == NULL ? 0 : error);
     if (finding->why == NULL && found->max_relative > 0) {
@@ -248,7 +248,7 @@ static void print_description(FILE *file, const findings *findings, const findin
 }
 
 static void print_row(FILE *file, const findings *findings, const finding *finding) {
-    const iv_comparison *found = &finding->comparison;
+    const sb_comparison *found = &finding->comparison;
     char text[TEXT_BYTES];
     bool known = finding->why == NULL, differs = known && found->different > 0;
     fputs("<tr>", file);

@@ -14,7 +14,7 @@ typedef struct noting {
     bool complete;
 } noting;
 
-static bool add_copy(findings *findings, const iv_placed_node *placed) {
+static bool add_copy(findings *findings, const sb_placed_node *placed) {
     if (findings->copy_count == findings->copy_capacity) {
         int capacity = findings->copy_capacity > 0 ? 2 * findings->copy_capacity : 16;
         copy_found *copies = realloc(findings->copies, (size_t)capacity * sizeof *copies);
@@ -36,12 +36,12 @@ static bool add_copy(findings *findings, const iv_placed_node *placed) {
     return true;
 }
 
-static void note_placed(void *context, const iv_placed_node *placed) {
+static void note_placed(void *context, const sb_placed_node *placed) {
     noting *noting = context;
     findings *findings = noting->findings;
     if (placed->depth != 0 || !noting->complete)
         return;
-    if (strcmp(placed->op, IV_TRANSFER) == 0) {
+    if (strcmp(placed->op, SB_TRANSFER) == 0) {
         noting->complete = add_copy(findings, placed);
         return;
     }
@@ -62,8 +62,8 @@ static void note_placed(void *context, const iv_placed_node *placed) {
     noting->next = at;
 }
 
-int note_places(findings *findings, iv_session *session) {
+int note_places(findings *findings, sb_session *session) {
     noting noting = {.findings = findings, .complete = true};
-    iv_session_visit_placement(session, note_placed, &noting);
+    sb_session_visit_placement(session, note_placed, &noting);
     return noting.complete ? EXIT_RIGHT : out_of_memory();
 }

@@ -15,7 +15,7 @@ static json_t *number_json(double number) {
 }
 
 static json_t *finding_json(const finding *finding) {
-    const iv_comparison *found = &finding->comparison;
+    const sb_comparison *found = &finding->comparison;
     json_t *worst = json_null(), *counts = json_null();
     if (finding->index != NULL)
         worst =

@@ -9,7 +9,7 @@
 #define SHOWN_NAMES 12
 
 static void print_worst(const findings *findings, const finding *finding) {
-    const iv_comparison *found = &finding->comparison;
+    const sb_comparison *found = &finding->comparison;
     char room[TEXT_BYTES], number[32];
     if (finding->why != NULL) {
         printf("%s", printable(finding->why, room));

@@ -1,4 +1,4 @@
-/* invar conformance: runs the ONNX standard's backend test folders. */
+/* samebit conformance: runs the ONNX standard's backend test folders. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ const option conformance_options[] = {
 };
 
 typedef struct settings {
-    iv_model_options model;
-    iv_session_options session;
+    sb_model_options model;
+    sb_session_options session;
     double absolute, relative;
     long long repeats;
     bool verbose, strided;
@@ -42,7 +42,7 @@ typedef struct settings {
     whole_file digests; /* without a stream: not wanted */
     const arguments *arguments;
     int passed, failed, skipped;
-    iv_device *device;
+    sb_device *device;
     int placed;              /* passed cases without a node on the CPU */
     cpu_operators operators; /* of passed cases */
     whole_file left;         /* without a stream: not wanted */
@@ -50,133 +50,133 @@ typedef struct settings {
 
 /* ---- one data set ---- */
 
-static iv_status load_values(const char *folder, const char *stem, int count,
-                             const iv_value_description *(*describe)(const iv_model *, int),
-                             const iv_model *model, iv_value *values, iv_error *error) {
+static sb_status load_values(const char *folder, const char *stem, int count,
+                             const sb_value_description *(*describe)(const sb_model *, int),
+                             const sb_model *model, sb_value *values, sb_error *error) {
     for (int i = 0; i < count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%d.pb", stem, i);
         char *path = join_path(folder, name);
         struct stat found;
-        iv_status status = IV_OK;
+        sb_status status = SB_OK;
         /* A trailing optional input may have no file. */
         if (path != NULL && stat(path, &found) == 0)
-            status = iv_onnx_value_load(path, describe(model, i), &values[i], error);
+            status = sb_onnx_value_load(path, describe(model, i), &values[i], error);
         free(path);
-        if (status != IV_OK)
+        if (status != SB_OK)
             return status;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status compare_values(const settings *settings, iv_value ours, iv_value recorded,
-                                const char *name, iv_error *error) {
-    error->status = IV_ERROR_DIFFERENT;
+static sb_status compare_values(const settings *settings, sb_value ours, sb_value recorded,
+                                const char *name, sb_error *error) {
+    error->status = SB_ERROR_DIFFERENT;
     if (ours.kind != recorded.kind) {
         snprintf(error->message, sizeof error->message,
                  "output %s is of another kind than recorded", name);
-        return IV_ERROR_DIFFERENT;
+        return SB_ERROR_DIFFERENT;
     }
-    if (ours.kind == IV_KIND_SEQUENCE) {
-        int64_t count = iv_sequence_count(ours.sequence);
-        if (count != iv_sequence_count(recorded.sequence)) {
+    if (ours.kind == SB_KIND_SEQUENCE) {
+        int64_t count = sb_sequence_count(ours.sequence);
+        if (count != sb_sequence_count(recorded.sequence)) {
             snprintf(error->message, sizeof error->message,
                      "output %s has %lld items where %lld are recorded", name, (long long)count,
-                     (long long)iv_sequence_count(recorded.sequence));
-            return IV_ERROR_DIFFERENT;
+                     (long long)sb_sequence_count(recorded.sequence));
+            return SB_ERROR_DIFFERENT;
         }
         for (int64_t i = 0; i < count; i++) {
-            iv_status status = compare_values(settings, iv_sequence_item(ours.sequence, i),
-                                              iv_sequence_item(recorded.sequence, i), name, error);
-            if (status != IV_OK)
+            sb_status status = compare_values(settings, sb_sequence_item(ours.sequence, i),
+                                              sb_sequence_item(recorded.sequence, i), name, error);
+            if (status != SB_OK)
                 return status;
         }
-        return IV_OK;
+        return SB_OK;
     }
-    if (ours.kind == IV_KIND_NONE)
-        return IV_OK;
-    iv_comparison comparison;
-    iv_status status = iv_tensor_compare(ours.tensor, recorded.tensor, settings->absolute,
+    if (ours.kind == SB_KIND_NONE)
+        return SB_OK;
+    sb_comparison comparison;
+    sb_status status = sb_tensor_compare(ours.tensor, recorded.tensor, settings->absolute,
                                          settings->relative, &comparison, error);
-    if (status != IV_OK || comparison.outside == 0)
+    if (status != SB_OK || comparison.outside == 0)
         return status;
-    error->status = IV_ERROR_DIFFERENT;
+    error->status = SB_ERROR_DIFFERENT;
     snprintf(error->message, sizeof error->message,
              "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded",
              name, (long long)comparison.outside, (long long)comparison.elements,
              (long long)comparison.worst, comparison.worst_left, comparison.worst_right);
-    return IV_ERROR_DIFFERENT;
+    return SB_ERROR_DIFFERENT;
 }
 
-static iv_status compare_outputs(const settings *settings, const iv_model *model,
-                                 const iv_value *ours, const iv_value *recorded, iv_error *error) {
-    for (int i = 0; i < iv_model_output_count(model); i++) {
-        const char *name = iv_model_output(model, i)->name;
-        iv_status status = compare_values(settings, ours[i], recorded[i], name, error);
-        if (status != IV_OK)
+static sb_status compare_outputs(const settings *settings, const sb_model *model,
+                                 const sb_value *ours, const sb_value *recorded, sb_error *error) {
+    for (int i = 0; i < sb_model_output_count(model); i++) {
+        const char *name = sb_model_output(model, i)->name;
+        sb_status status = compare_values(settings, ours[i], recorded[i], name, error);
+        if (status != SB_OK)
             return status;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Runs again and again: a run may not depend on those before it. */
-static iv_status repeat_runs(const settings *settings, const iv_model *model, iv_session *session,
-                             const iv_value *inputs, const char *expected, iv_error *error) {
-    int count = iv_model_output_count(model);
-    iv_value *outputs = calloc((size_t)count + 1, sizeof *outputs);
-    char digest[IV_DIGEST_TEXT_BYTES];
-    iv_status status = outputs != NULL ? IV_OK : (error->status = IV_ERROR_OUT_OF_MEMORY);
-    for (long long run = 2; run <= settings->repeats && status == IV_OK; run++) {
-        status = iv_session_run(session, inputs, outputs, error);
-        if (status == IV_OK)
-            status = iv_digest_values(count, outputs, digest, error);
-        if (status == IV_OK && strcmp(digest, expected) != 0) {
-            status = error->status = IV_ERROR_DIFFERENT;
+static sb_status repeat_runs(const settings *settings, const sb_model *model, sb_session *session,
+                             const sb_value *inputs, const char *expected, sb_error *error) {
+    int count = sb_model_output_count(model);
+    sb_value *outputs = calloc((size_t)count + 1, sizeof *outputs);
+    char digest[SB_DIGEST_TEXT_BYTES];
+    sb_status status = outputs != NULL ? SB_OK : (error->status = SB_ERROR_OUT_OF_MEMORY);
+    for (long long run = 2; run <= settings->repeats && status == SB_OK; run++) {
+        status = sb_session_run(session, inputs, outputs, error);
+        if (status == SB_OK)
+            status = sb_digest_values(count, outputs, digest, error);
+        if (status == SB_OK && strcmp(digest, expected) != 0) {
+            status = error->status = SB_ERROR_DIFFERENT;
             snprintf(error->message, sizeof error->message, "run %lld gives other bits than the first", run);
         }
         for (int i = 0; i < count; i++)
-            iv_value_release(&outputs[i]);
+            sb_value_release(&outputs[i]);
     }
     free(outputs);
     return status;
 }
 
-static iv_status run_data_set(const settings *settings, const iv_model *model, iv_session *session,
-                              const char *folder, const char *name, iv_error *error) {
-    int inputs = iv_model_input_count(model), outputs = iv_model_output_count(model);
+static sb_status run_data_set(const settings *settings, const sb_model *model, sb_session *session,
+                              const char *folder, const char *name, sb_error *error) {
+    int inputs = sb_model_input_count(model), outputs = sb_model_output_count(model);
     size_t count = (size_t)inputs + 2 * (size_t)outputs;
-    iv_value *values = calloc(count + 1, sizeof *values);
+    sb_value *values = calloc(count + 1, sizeof *values);
     if (values == NULL)
-        return error->status = IV_ERROR_OUT_OF_MEMORY;
-    iv_value *ours = values + inputs, *recorded = ours + outputs;
-    iv_status status = load_values(folder, "input", inputs, iv_model_input, model, values, error);
-    for (int i = 0; i < inputs && status == IV_OK && settings->strided; i++)
+        return error->status = SB_ERROR_OUT_OF_MEMORY;
+    sb_value *ours = values + inputs, *recorded = ours + outputs;
+    sb_status status = load_values(folder, "input", inputs, sb_model_input, model, values, error);
+    for (int i = 0; i < inputs && status == SB_OK && settings->strided; i++)
         status = make_strided(&values[i], error);
-    if (status == IV_OK)
-        status = load_values(folder, "output", outputs, iv_model_output, model, recorded, error);
-    if (status == IV_OK)
-        status = iv_session_run(session, values, ours, error);
-    if (status == IV_OK)
+    if (status == SB_OK)
+        status = load_values(folder, "output", outputs, sb_model_output, model, recorded, error);
+    if (status == SB_OK)
+        status = sb_session_run(session, values, ours, error);
+    if (status == SB_OK)
         status = compare_outputs(settings, model, ours, recorded, error);
-    char digest[IV_DIGEST_TEXT_BYTES];
-    iv_error ignored;
-    if (status == IV_OK && settings->repeats > 1)
-        status = iv_digest_values(outputs, ours, digest, error);
-    if (status == IV_OK && settings->repeats > 1)
+    char digest[SB_DIGEST_TEXT_BYTES];
+    sb_error ignored;
+    if (status == SB_OK && settings->repeats > 1)
+        status = sb_digest_values(outputs, ours, digest, error);
+    if (status == SB_OK && settings->repeats > 1)
         status = repeat_runs(settings, model, session, values, digest, error);
-    if (settings->digests.stream != NULL && (status == IV_OK || status == IV_ERROR_DIFFERENT) &&
-        iv_digest_values(outputs, ours, digest, &ignored) == IV_OK)
+    if (settings->digests.stream != NULL && (status == SB_OK || status == SB_ERROR_DIFFERENT) &&
+        sb_digest_values(outputs, ours, digest, &ignored) == SB_OK)
         fprintf(settings->digests.stream, "%s %s\n", digest, name);
     for (size_t i = 0; i < count; i++)
-        iv_value_release(&values[i]);
+        sb_value_release(&values[i]);
     free(values);
     return status;
 }
 
 /* ---- one case ---- */
 
-static iv_status run_loaded(const settings *settings, const iv_model *model, iv_session *session,
-                            const char *folder, const char *name, iv_error *error) {
+static sb_status run_loaded(const settings *settings, const sb_model *model, sb_session *session,
+                            const char *folder, const char *name, sb_error *error) {
     for (int set = 0;; set++) {
         char part[64];
         snprintf(part, sizeof part, "test_data_set_%d", set);
@@ -184,17 +184,17 @@ static iv_status run_loaded(const settings *settings, const iv_model *model, iv_
         struct stat found;
         if (path == NULL || stat(path, &found) != 0) {
             free(path);
-            return IV_OK;
+            return SB_OK;
         }
-        iv_status status = run_data_set(settings, model, session, path, name, error);
+        sb_status status = run_data_set(settings, model, session, path, name, error);
         free(path);
-        if (status != IV_OK)
+        if (status != SB_OK)
             return status;
     }
 }
 
 /* Notes what a passed case has left on the CPU. */
-static iv_status note_placement(settings *settings, iv_session *session, const char *name, iv_error *error) {
+static sb_status note_placement(settings *settings, sb_session *session, const char *name, sb_error *error) {
     cpu_operators own = {0};
     int nodes = 0;
     bool complete = add_cpu_operators(&own, session, &nodes) &&
@@ -203,24 +203,24 @@ static iv_status note_placement(settings *settings, iv_session *session, const c
     for (size_t i = 0; i < own.seen.count && settings->left.stream != NULL; i++)
         fprintf(settings->left.stream, "%s\t%s\t%s\n", name, own.seen.lines[i].name, own.seen.lines[i].reason);
     free_cpu_operators(&own);
-    return complete ? IV_OK : (error->status = IV_ERROR_OUT_OF_MEMORY);
+    return complete ? SB_OK : (error->status = SB_ERROR_OUT_OF_MEMORY);
 }
 
-static iv_status run_case(settings *settings, const char *folder, const char *name,
-                          iv_error *error) {
-    iv_model *model = NULL;
-    iv_session *session = NULL;
+static sb_status run_case(settings *settings, const char *folder, const char *name,
+                          sb_error *error) {
+    sb_model *model = NULL;
+    sb_session *session = NULL;
     char *path = join_path(folder, "model.onnx");
-    iv_status status = path != NULL ? iv_model_load(path, &settings->model, &model, error)
-                                    : (error->status = IV_ERROR_OUT_OF_MEMORY);
-    if (status == IV_OK)
-        status = iv_session_create(model, &settings->session, &session, error);
-    if (status == IV_OK)
+    sb_status status = path != NULL ? sb_model_load(path, &settings->model, &model, error)
+                                    : (error->status = SB_ERROR_OUT_OF_MEMORY);
+    if (status == SB_OK)
+        status = sb_session_create(model, &settings->session, &session, error);
+    if (status == SB_OK)
         status = run_loaded(settings, model, session, folder, name, error);
-    if (status == IV_OK && settings->device != NULL)
+    if (status == SB_OK && settings->device != NULL)
         status = note_placement(settings, session, name, error);
-    iv_session_destroy(session);
-    iv_model_release(model);
+    sb_session_destroy(session);
+    sb_model_release(model);
     free(path);
     return status;
 }
@@ -259,15 +259,15 @@ static void count_case(settings *settings, const char *folder, const char *name)
     }
     show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed,
                   settings->failed, settings->skipped, name);
-    iv_error error = {IV_OK, ""};
-    iv_status status = run_case(settings, folder, name, &error);
-    if (status == IV_OK) {
+    sb_error error = {SB_OK, ""};
+    sb_status status = run_case(settings, folder, name, &error);
+    if (status == SB_OK) {
         settings->passed++;
         note_case(settings, name, "passed", NULL, settings->verbose);
     } else {
-        char message[IV_ERROR_MESSAGE_BYTES + 64];
+        char message[SB_ERROR_MESSAGE_BYTES + 64];
         settings->failed++;
-        snprintf(message, sizeof message, "%s: %s", iv_status_name(status), error.message);
+        snprintf(message, sizeof message, "%s: %s", sb_status_name(status), error.message);
         note_case(settings, name, "failed", message, true);
     }
 }
@@ -293,7 +293,7 @@ static bool visit_folder(settings *settings, const char *folder, int depth) {
     struct dirent **entries;
     int count = depth < 8 ? scandir(folder, &entries, is_folder_name, alphasort) : 0;
     if (count < 0) {
-        fprintf(stderr, "invar: cannot read folder %s: %s\n", folder, strerror(errno));
+        fprintf(stderr, "samebit: cannot read folder %s: %s\n", folder, strerror(errno));
         return false;
     }
     bool read = true;
@@ -380,13 +380,13 @@ int run_conformance(const arguments *arguments) {
         if (code == EXIT_RIGHT && settings.failed != 0)
             code = EXIT_DIFFERENT;
         if (code == EXIT_RIGHT && settings.passed == 0) {
-            fputs("invar: no case was run\n", stderr);
+            fputs("samebit: no case was run\n", stderr);
             code = EXIT_FAILED;
         }
     }
     json_decref(settings.cases);
     free_cpu_operators(&settings.operators);
-    iv_device_release(settings.device);
+    sb_device_release(settings.device);
     free_manifest(&settings.manifest);
     return code;
 }

@@ -1,4 +1,4 @@
-/* invar devices: the GPUs of this machine, and whether Invar can use them. */
+/* samebit devices: the GPUs of this machine, and whether Samebit can use them. */
 #include "commands.h"
 #include "support.h"
 #include "text.h"
@@ -14,7 +14,7 @@ static const char *release_text(int version, char room[TEXT_BYTES]) {
     return room;
 }
 
-static void print_device(const iv_device_description *device) {
+static void print_device(const sb_device_description *device) {
     char name[TEXT_BYTES], all[TEXT_BYTES], unused[TEXT_BYTES];
     printf("%d  %s\n", device->index, printable(device->name, name));
     printf("   compute capability %d.%d, %d multiprocessors, %s", device->compute_major,
@@ -28,20 +28,20 @@ static void print_device(const iv_device_description *device) {
         printf("\n   not usable: %s\n", device->why);
 }
 
-static void print_devices(const iv_device_list *list) {
+static void print_devices(const sb_device_list *list) {
     char library[TEXT_BYTES], release[TEXT_BYTES];
-    const iv_driver_description *driver = iv_device_list_driver(list);
+    const sb_driver_description *driver = sb_device_list_driver(list);
     printf("CUDA driver: ");
-    if (driver->state == IV_DRIVER_READY)
+    if (driver->state == SB_DRIVER_READY)
         printf("%s (%s)\n", release_text(driver->version, release),
                printable(driver->library, library));
     else
-        printf("%s: %s\n", iv_driver_state_name(driver->state), driver->why);
-    for (int i = 0; i < iv_device_list_count(list); i++)
-        print_device(iv_device_list_at(list, i));
+        printf("%s: %s\n", sb_driver_state_name(driver->state), driver->why);
+    for (int i = 0; i < sb_device_list_count(list); i++)
+        print_device(sb_device_list_at(list, i));
 }
 
-static json_t *device_json(const iv_device_description *device) {
+static json_t *device_json(const sb_device_description *device) {
     char compute[TEXT_BYTES];
     snprintf(compute, sizeof compute, "%d.%d", device->compute_major, device->compute_minor);
     return json_pack("{s:i, s:o, s:s, s:i, s:I, s:o, s:o, s:o}", "index", device->index, "name",
@@ -53,31 +53,31 @@ static json_t *device_json(const iv_device_description *device) {
                      "kernels", text_json(device->kernels), "why", text_json(device->why));
 }
 
-static json_t *devices_json(const iv_device_list *list) {
-    const iv_driver_description *driver = iv_device_list_driver(list);
+static json_t *devices_json(const sb_device_list *list) {
+    const sb_driver_description *driver = sb_device_list_driver(list);
     char release[TEXT_BYTES];
     json_t *devices = json_array();
-    for (int i = 0; i < iv_device_list_count(list); i++)
-        json_array_append_new(devices, device_json(iv_device_list_at(list, i)));
+    for (int i = 0; i < sb_device_list_count(list); i++)
+        json_array_append_new(devices, device_json(sb_device_list_at(list, i)));
     return json_pack(
-        "{s:{s:s, s:o, s:o, s:o}, s:o}", "driver", "state", iv_driver_state_name(driver->state),
+        "{s:{s:s, s:o, s:o, s:o}, s:o}", "driver", "state", sb_driver_state_name(driver->state),
         "library", text_json(driver->library), "version",
         driver->version > 0 ? text_json(release_text(driver->version, release)) : json_null(),
         "why", text_json(driver->why), "devices", devices);
 }
 
 int run_devices(const arguments *arguments) {
-    iv_device_list *list = NULL;
-    iv_error error;
-    if (iv_device_list_create(NULL, &list, &error) != IV_OK)
+    sb_device_list *list = NULL;
+    sb_error error;
+    if (sb_device_list_create(NULL, &list, &error) != SB_OK)
         return report(&error);
-    iv_driver_state state = iv_device_list_driver(list)->state;
+    sb_driver_state state = sb_device_list_driver(list)->state;
     /* A machine without a GPU is an answer; a driver that does not work is a failure. */
-    int code = state == IV_DRIVER_TOO_OLD || state == IV_DRIVER_FAILED ? EXIT_FAILED : EXIT_RIGHT;
+    int code = state == SB_DRIVER_TOO_OLD || state == SB_DRIVER_FAILED ? EXIT_FAILED : EXIT_RIGHT;
     if (!has_option(arguments, "json"))
         print_devices(list);
     else if (!print_json_value(stdout, devices_json(list)))
         code = EXIT_FAILED;
-    iv_device_list_release(list);
+    sb_device_list_release(list);
     return code;
 }

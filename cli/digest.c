@@ -1,4 +1,4 @@
-/* invar digest: fingerprints of tensors in files. */
+/* samebit digest: fingerprints of tensors in files. */
 #include <stdlib.h>
 
 #include "commands.h"
@@ -9,19 +9,19 @@ const option digest_options[] = {{0}};
 /* Prints the digest of each array of a file: "DIGEST  FILE" or "DIGEST  FILE:NAME". */
 static int print_digests(const char *path) {
     int count, code = EXIT_RIGHT;
-    char **names, digest[IV_DIGEST_TEXT_BYTES];
-    iv_tensor **tensors;
-    iv_error error;
-    if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
+    char **names, digest[SB_DIGEST_TEXT_BYTES];
+    sb_tensor **tensors;
+    sb_error error;
+    if (sb_tensors_load(path, &count, &names, &tensors, &error) != SB_OK)
         return report(&error);
     for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
-        iv_value value = iv_value_of_tensor(tensors[i]);
-        if (iv_digest_values(1, &value, digest, &error) != IV_OK)
+        sb_value value = sb_value_of_tensor(tensors[i]);
+        if (sb_digest_values(1, &value, digest, &error) != SB_OK)
             code = report(&error);
         else
             printf("%s  %s%s%s\n", digest, path, names[i][0] != '\0' ? ":" : "", names[i]);
     }
-    iv_tensors_free(count, names, tensors);
+    sb_tensors_free(count, names, tensors);
     return code;
 }
 

@@ -1,4 +1,4 @@
-/* invar dump: the graph of a model, with what is known of it before it runs. */
+/* samebit dump: the graph of a model, with what is known of it before it runs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,19 +23,19 @@ static void print_indent(int depth) {
 }
 
 /* "name: f32[8]" for what the reader has not seen before, else "name". */
-static void print_operand(const iv_inspection *graph, int index, bool typed) {
+static void print_operand(const sb_inspection *graph, int index, bool typed) {
     char room[TEXT_BYTES];
     if (index < 0) {
         putchar('_');
         return;
     }
-    const iv_inspected_value *value = iv_inspection_value(graph, index);
+    const sb_inspected_value *value = sb_inspection_value(graph, index);
     fputs(printable(value->name, room), stdout);
     if (typed || value->initialiser)
         printf(": %s", printable(value->fact, room));
 }
 
-static void print_operands(const iv_inspection *graph, int first, int count, const int *values,
+static void print_operands(const sb_inspection *graph, int first, int count, const int *values,
                            bool typed) {
     for (int i = first; i < count; i++) {
         fputs(i > first ? ", " : "", stdout);
@@ -45,7 +45,7 @@ static void print_operands(const iv_inspection *graph, int first, int count, con
 
 /* What a node costs and who computes it, with " · " between; nothing where there is nothing to say.
  */
-static void print_costs(const iv_inspected_node *node, int depth) {
+static void print_costs(const sb_inspected_node *node, int depth) {
     char room[TEXT_BYTES];
     const char *separator = "";
     bool moves = node->flop_count == 0;
@@ -76,13 +76,13 @@ static void print_costs(const iv_inspected_node *node, int depth) {
     putchar('\n');
 }
 
-static void print_nodes(const iv_inspection *graph, int depth);
+static void print_nodes(const sb_inspection *graph, int depth);
 
-static void print_bodies(const iv_inspected_node *node, int depth) {
+static void print_bodies(const sb_inspected_node *node, int depth) {
     char room[TEXT_BYTES];
     for (int b = 0; b < node->body_count; b++) {
-        const iv_inspection *body = node->bodies[b];
-        int inputs = iv_inspection_input_count(body), outputs = iv_inspection_output_count(body);
+        const sb_inspection *body = node->bodies[b];
+        int inputs = sb_inspection_input_count(body), outputs = sb_inspection_output_count(body);
         print_indent(depth + 1);
         if (is_fused(node)) { /* inputs and outputs are the node's own */
             puts("made of");
@@ -92,20 +92,20 @@ static void print_bodies(const iv_inspected_node *node, int depth) {
         printf("%s(", printable(node->body_names[b], room));
         for (int i = 0; i < inputs; i++) {
             fputs(i > 0 ? ", " : "", stdout);
-            print_operand(body, iv_inspection_input(body, i), true);
+            print_operand(body, sb_inspection_input(body, i), true);
         }
         fputs(") → ", stdout);
         for (int i = 0; i < outputs; i++) {
             fputs(i > 0 ? ", " : "", stdout);
-            print_operand(body, iv_inspection_output(body, i), false);
+            print_operand(body, sb_inspection_output(body, i), false);
         }
         putchar('\n');
         print_nodes(body, depth + 1);
     }
 }
 
-static void print_node(const iv_inspection *graph, int index, int depth) {
-    const iv_inspected_node *node = iv_inspection_node(graph, index);
+static void print_node(const sb_inspection *graph, int index, int depth) {
+    const sb_inspected_node *node = sb_inspection_node(graph, index);
     int formal = node->input_count - node->capture_count;
     char room[TEXT_BYTES];
     print_indent(depth);
@@ -125,28 +125,28 @@ static void print_node(const iv_inspection *graph, int index, int depth) {
     print_bodies(node, depth);
 }
 
-static void print_nodes(const iv_inspection *graph, int depth) {
-    for (int i = 0; i < iv_inspection_node_count(graph); i++)
+static void print_nodes(const sb_inspection *graph, int depth) {
+    for (int i = 0; i < sb_inspection_node_count(graph); i++)
         print_node(graph, i, depth);
 }
 
-static void print_values(const iv_inspection *graph, const char *title, int count,
-                         int (*value_at)(const iv_inspection *, int)) {
+static void print_values(const sb_inspection *graph, const char *title, int count,
+                         int (*value_at)(const sb_inspection *, int)) {
     char room[TEXT_BYTES];
     printf("%s\n", title);
     for (int i = 0; i < count; i++) {
-        const iv_inspected_value *value = iv_inspection_value(graph, value_at(graph, i));
+        const sb_inspected_value *value = sb_inspection_value(graph, value_at(graph, i));
         printf("      %s: ", printable(value->name, room));
         puts(printable(value->fact, room));
     }
     putchar('\n');
 }
 
-static void print_initialisers(const iv_inspection *graph) {
+static void print_initialisers(const sb_inspection *graph) {
     char room[TEXT_BYTES];
     bool any = false;
-    for (int i = 0; i < iv_inspection_value_count(graph); i++) {
-        const iv_inspected_value *value = iv_inspection_value(graph, i);
+    for (int i = 0; i < sb_inspection_value_count(graph); i++) {
+        const sb_inspected_value *value = sb_inspection_value(graph, i);
         if (!value->initialiser)
             continue;
         if (!any)
@@ -155,16 +155,16 @@ static void print_initialisers(const iv_inspection *graph) {
         printf("      %s: ", printable(value->name, room));
         printf("%s", printable(value->fact, room));
         printf("  %s\n",
-               bytes_text((double)(value->elements * (int64_t)iv_dtype_size(value->dtype)), room));
+               bytes_text((double)(value->elements * (int64_t)sb_dtype_size(value->dtype)), room));
     }
     if (any)
         putchar('\n');
 }
 
-static void print_totals(const iv_inspection *graph) {
-    const iv_inspected_totals *totals = iv_inspection_totals(graph);
+static void print_totals(const sb_inspection *graph) {
+    const sb_inspected_totals *totals = sb_inspection_totals(graph);
     char room[TEXT_BYTES];
-    int nodes = iv_inspection_node_count(graph);
+    int nodes = sb_inspection_node_count(graph);
     printf("%s node%s, ", grouped(nodes, room), nodes == 1 ? "" : "s");
     printf("%s parameter%s ", grouped(totals->parameters, room),
            totals->parameters == 1 ? "" : "s");
@@ -179,11 +179,11 @@ static void print_totals(const iv_inspection *graph) {
     putchar('\n');
 }
 
-static void print_text(const iv_inspection *graph) {
+static void print_text(const sb_inspection *graph) {
     char room[TEXT_BYTES];
-    printf("graph %s\n\n", printable(iv_inspection_name(graph), room));
-    print_values(graph, "inputs", iv_inspection_input_count(graph), iv_inspection_input);
-    print_values(graph, "outputs", iv_inspection_output_count(graph), iv_inspection_output);
+    printf("graph %s\n\n", printable(sb_inspection_name(graph), room));
+    print_values(graph, "inputs", sb_inspection_input_count(graph), sb_inspection_input);
+    print_values(graph, "outputs", sb_inspection_output_count(graph), sb_inspection_output);
     print_initialisers(graph);
     puts("nodes");
     print_nodes(graph, 0);
@@ -193,13 +193,13 @@ static void print_text(const iv_inspection *graph) {
 
 /* ---- JSON ---- */
 
-static json_t *graph_json(const iv_inspection *graph);
+static json_t *graph_json(const sb_inspection *graph);
 
-static json_t *name_json(const iv_inspection *graph, int value) {
-    return value < 0 ? json_null() : text_json(iv_inspection_value(graph, value)->name);
+static json_t *name_json(const sb_inspection *graph, int value) {
+    return value < 0 ? json_null() : text_json(sb_inspection_value(graph, value)->name);
 }
 
-static json_t *names_json(const iv_inspection *graph, int count, const int *values) {
+static json_t *names_json(const sb_inspection *graph, int count, const int *values) {
     json_t *names = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(names, name_json(graph, values[i]));
@@ -210,7 +210,7 @@ static json_t *count_json(int64_t count) {
     return count < 0 ? json_null() : json_integer(count);
 }
 
-static json_t *node_json(const iv_inspection *graph, const iv_inspected_node *node) {
+static json_t *node_json(const sb_inspection *graph, const sb_inspected_node *node) {
     json_t *bodies = json_object();
     for (int b = 0; b < node->body_count; b++) {
         json_t *name = text_json(node->body_names[b]);
@@ -229,42 +229,42 @@ static json_t *node_json(const iv_inspection *graph, const iv_inspected_node *no
         text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL), "bodies", bodies);
 }
 
-static json_t *value_json(const iv_inspected_value *value) {
+static json_t *value_json(const sb_inspected_value *value) {
     return json_pack("{s:o, s:o, s:o, s:b, s:b}", "name", text_json(value->name), "fact",
                      text_json(value->fact), "elements", count_json(value->elements), "initialiser",
                      value->initialiser, "constant", value->constant != NULL);
 }
 
-static json_t *ports_json(const iv_inspection *graph, int count,
-                          int (*value_at)(const iv_inspection *, int)) {
+static json_t *ports_json(const sb_inspection *graph, int count,
+                          int (*value_at)(const sb_inspection *, int)) {
     json_t *names = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(names, name_json(graph, value_at(graph, i)));
     return names;
 }
 
-static json_t *graph_json(const iv_inspection *graph) {
-    const iv_inspected_totals *totals = iv_inspection_totals(graph);
+static json_t *graph_json(const sb_inspection *graph) {
+    const sb_inspected_totals *totals = sb_inspection_totals(graph);
     json_t *nodes = json_array(), *values = json_array();
-    for (int i = 0; i < iv_inspection_node_count(graph); i++)
-        json_array_append_new(nodes, node_json(graph, iv_inspection_node(graph, i)));
-    for (int i = 0; i < iv_inspection_value_count(graph); i++)
-        json_array_append_new(values, value_json(iv_inspection_value(graph, i)));
+    for (int i = 0; i < sb_inspection_node_count(graph); i++)
+        json_array_append_new(nodes, node_json(graph, sb_inspection_node(graph, i)));
+    for (int i = 0; i < sb_inspection_value_count(graph); i++)
+        json_array_append_new(values, value_json(sb_inspection_value(graph, i)));
     json_t *sums =
         json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters", (json_int_t)totals->parameters,
                   "parameter_bytes", (json_int_t)totals->parameter_bytes, "flops",
                   text_json(totals->flops), "flop_count", count_json(totals->flop_count),
                   "nodes_without_flops", totals->nodes_without_flops);
     return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(iv_inspection_name(graph)), "inputs",
-        ports_json(graph, iv_inspection_input_count(graph), iv_inspection_input), "outputs",
-        ports_json(graph, iv_inspection_output_count(graph), iv_inspection_output), "values",
+        "{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(sb_inspection_name(graph)), "inputs",
+        ports_json(graph, sb_inspection_input_count(graph), sb_inspection_input), "outputs",
+        ports_json(graph, sb_inspection_output_count(graph), sb_inspection_output), "values",
         values, "nodes", nodes, "totals", sums);
 }
 
 /* ---- the command ---- */
 
-static int write_picture(const iv_inspection *graph, const char *path) {
+static int write_picture(const sb_inspection *graph, const char *path) {
     whole_file file;
     if (!begin_file(path, &file))
         return EXIT_FAILED;
@@ -275,13 +275,13 @@ static int write_picture(const iv_inspection *graph, const char *path) {
 }
 
 int run_dump(const arguments *arguments) {
-    iv_model_options options;
-    iv_model *model = NULL;
-    iv_inspection *graph = NULL;
-    iv_error error;
+    sb_model_options options;
+    sb_model *model = NULL;
+    sb_inspection *graph = NULL;
+    sb_error error;
     if (!read_model_options(arguments, &options))
         return EXIT_USAGE;
-    if (iv_model_load(arguments->positional[0], &options, &model, &error) != IV_OK)
+    if (sb_model_load(arguments->positional[0], &options, &model, &error) != SB_OK)
         return report(&error);
     int code = inspect_with_settings(arguments, model, &graph);
     const char *picture = option_value(arguments, "svg");
@@ -291,7 +291,7 @@ int run_dump(const arguments *arguments) {
         code = print_json_value(stdout, graph_json(graph)) ? EXIT_RIGHT : EXIT_FAILED;
     else if (code == EXIT_RIGHT && picture == NULL)
         print_text(graph);
-    iv_inspection_release(graph);
-    iv_model_release(model);
+    sb_inspection_release(graph);
+    sb_model_release(model);
     return code;
 }

@@ -31,15 +31,15 @@ static char *copy_text(const char *text) {
 }
 
 /* "[0,3,1]" for a row-major index, behind `path`. */
-static char *index_text(const char *path, const iv_tensor *tensor, int64_t index) {
-    int rank = iv_tensor_rank(tensor);
-    const int64_t *dims = iv_tensor_dims(tensor);
-    int64_t place[IV_MAX_RANK + 1];
+static char *index_text(const char *path, const sb_tensor *tensor, int64_t index) {
+    int rank = sb_tensor_rank(tensor);
+    const int64_t *dims = sb_tensor_dims(tensor);
+    int64_t place[SB_MAX_RANK + 1];
     for (int d = rank - 1; d >= 0; d--) {
         place[d] = index % dims[d];
         index /= dims[d];
     }
-    char text[PATH_BYTES + IV_MAX_RANK * 21 + 3];
+    char text[PATH_BYTES + SB_MAX_RANK * 21 + 3];
     size_t used = (size_t)snprintf(text, sizeof text, "%s[", path);
     for (int d = 0; d < rank; d++)
         used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld",
@@ -49,25 +49,25 @@ static char *index_text(const char *path, const iv_tensor *tensor, int64_t index
 }
 
 /* "f32[2,3]", "a sequence of 2", "nothing"; in `room`, of TEXT_BYTES. */
-static const char *kind_text(iv_value value, char *room) {
+static const char *kind_text(sb_value value, char *room) {
     size_t used;
-    if (value.kind == IV_KIND_NONE)
+    if (value.kind == SB_KIND_NONE)
         return "nothing";
-    if (value.kind == IV_KIND_SEQUENCE) {
+    if (value.kind == SB_KIND_SEQUENCE) {
         snprintf(room, TEXT_BYTES, "a sequence of %lld",
-                 (long long)iv_sequence_count(value.sequence));
+                 (long long)sb_sequence_count(value.sequence));
         return room;
     }
-    used = (size_t)snprintf(room, TEXT_BYTES, "%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
-    for (int d = 0; d < iv_tensor_rank(value.tensor) && used < TEXT_BYTES; d++)
+    used = (size_t)snprintf(room, TEXT_BYTES, "%s[", sb_dtype_name(sb_tensor_dtype(value.tensor)));
+    for (int d = 0; d < sb_tensor_rank(value.tensor) && used < TEXT_BYTES; d++)
         used += (size_t)snprintf(room + used, TEXT_BYTES - used, d > 0 ? ",%lld" : "%lld",
-                                 (long long)iv_tensor_dims(value.tensor)[d]);
+                                 (long long)sb_tensor_dims(value.tensor)[d]);
     if (used < TEXT_BYTES)
         snprintf(room + used, TEXT_BYTES - used, "]");
     return room;
 }
 
-static char *type_text(iv_value value) {
+static char *type_text(sb_value value) {
     char room[TEXT_BYTES];
     return strdup(kind_text(value, room));
 }
@@ -108,16 +108,16 @@ static finding *add_finding(findings *findings) {
     return fresh;
 }
 
-iv_status fail_memory(iv_error *error) {
+sb_status fail_memory(sb_error *error) {
     snprintf(error->message, sizeof error->message, "out of memory");
-    return error->status = IV_ERROR_OUT_OF_MEMORY;
+    return error->status = SB_ERROR_OUT_OF_MEMORY;
 }
 
 /* Joins the comparison of one tensor, found at `path`, to those before it. */
-static iv_status join_comparison(finding *finding, const iv_comparison *one, const char *path,
-                                 const iv_tensor *recorded, iv_error *error) {
-    iv_comparison joined = *one;
-    const iv_comparison *before = &finding->comparison;
+static sb_status join_comparison(finding *finding, const sb_comparison *one, const char *path,
+                                 const sb_tensor *recorded, sb_error *error) {
+    sb_comparison joined = *one;
+    const sb_comparison *before = &finding->comparison;
     if (one->worst >= 0 && (before->worst < 0 || one->worst_error > before->worst_error)) {
         free(finding->index);
         finding->index = index_text(path, recorded, one->worst);
@@ -135,65 +135,65 @@ static iv_status join_comparison(finding *finding, const iv_comparison *one, con
     joined.max_relative =
         one->max_relative > before->max_relative ? one->max_relative : before->max_relative;
     finding->comparison = joined;
-    return IV_OK;
+    return SB_OK;
 }
 
-/* Compares tensors, or sequences item by item. IV_ERROR_SHAPE when the values are not alike. */
-static iv_status compare_values(const findings *findings, finding *finding, const char *path,
-                                iv_value ours, iv_value recorded, iv_error *error) {
-    iv_comparison one;
+/* Compares tensors, or sequences item by item. SB_ERROR_SHAPE when the values are not alike. */
+static sb_status compare_values(const findings *findings, finding *finding, const char *path,
+                                sb_value ours, sb_value recorded, sb_error *error) {
+    sb_comparison one;
     char type[2][TEXT_BYTES], other[TEXT_BYTES], item[PATH_BYTES];
-    int64_t count = recorded.kind == IV_KIND_SEQUENCE ? iv_sequence_count(recorded.sequence) : 0;
+    int64_t count = recorded.kind == SB_KIND_SEQUENCE ? sb_sequence_count(recorded.sequence) : 0;
     bool alike = ours.kind == recorded.kind &&
-                 (ours.kind != IV_KIND_SEQUENCE || iv_sequence_count(ours.sequence) == count);
+                 (ours.kind != SB_KIND_SEQUENCE || sb_sequence_count(ours.sequence) == count);
     if (!alike) {
         kind_text(recorded, type[0]);
         snprintf(error->message, sizeof error->message, "%s%s where %s", path,
                  kind_text(ours, type[1]), put_other(findings, type[0], other));
-        return error->status = IV_ERROR_SHAPE;
+        return error->status = SB_ERROR_SHAPE;
     }
-    iv_status status = IV_OK;
-    if (ours.kind == IV_KIND_TENSOR) {
-        status = iv_tensor_compare(ours.tensor, recorded.tensor, findings->absolute,
+    sb_status status = SB_OK;
+    if (ours.kind == SB_KIND_TENSOR) {
+        status = sb_tensor_compare(ours.tensor, recorded.tensor, findings->absolute,
                                    findings->relative, &one, error);
-        return status == IV_OK ? join_comparison(finding, &one, path, recorded.tensor, error)
+        return status == SB_OK ? join_comparison(finding, &one, path, recorded.tensor, error)
                                : status;
     }
-    for (int64_t i = 0; i < count && status == IV_OK; i++) {
+    for (int64_t i = 0; i < count && status == SB_OK; i++) {
         snprintf(item, sizeof item, "%.30sitem %lld ", path, (long long)i);
-        status = compare_values(findings, finding, item, iv_sequence_item(ours.sequence, i),
-                                iv_sequence_item(recorded.sequence, i), error);
+        status = compare_values(findings, finding, item, sb_sequence_item(ours.sequence, i),
+                                sb_sequence_item(recorded.sequence, i), error);
     }
     return status;
 }
 
-iv_status leave_unchecked(finding *finding, const char *why, iv_error *error) {
+sb_status leave_unchecked(finding *finding, const char *why, sb_error *error) {
     finding->why = copy_text(why);
-    return finding->why != NULL ? IV_OK : fail_memory(error);
+    return finding->why != NULL ? SB_OK : fail_memory(error);
 }
 
-iv_status judge(const findings *findings, finding *finding, iv_value ours, const iv_value *recorded,
-                iv_error *error) {
-    iv_error mismatch;
+sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded,
+                sb_error *error) {
+    sb_error mismatch;
     if (recorded == NULL)
         return leave_unchecked(finding, "not recorded", error);
-    iv_status status = compare_values(findings, finding, "", ours, *recorded, &mismatch);
-    if (status == IV_ERROR_OUT_OF_MEMORY)
+    sb_status status = compare_values(findings, finding, "", ours, *recorded, &mismatch);
+    if (status == SB_ERROR_OUT_OF_MEMORY)
         return fail_memory(error);
-    if (status != IV_OK) {
+    if (status != SB_OK) {
         finding->state = FINDING_DIFFERENT;
         return leave_unchecked(finding, mismatch.message, error);
     }
-    const iv_comparison *found = &finding->comparison;
+    const sb_comparison *found = &finding->comparison;
     finding->state = found->different == 0 ? FINDING_EQUAL
                      : found->outside == 0 ? FINDING_WITHIN
                                            : FINDING_DIFFERENT;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status start_finding(findings *findings, const char *node_name, const char *op,
-                        const char *output, const char *kernel, iv_value value, finding **started,
-                        iv_error *error) {
+sb_status start_finding(findings *findings, const char *node_name, const char *op,
+                        const char *output, const char *kernel, sb_value value, finding **started,
+                        sb_error *error) {
     finding *finding = *started = add_finding(findings);
     if (finding == NULL)
         return fail_memory(error);
@@ -205,7 +205,7 @@ iv_status start_finding(findings *findings, const char *node_name, const char *o
     finding->type = type_text(value);
     bool complete = finding->node_name != NULL && finding->op != NULL && finding->output != NULL &&
                     finding->kernel != NULL && finding->type != NULL;
-    return complete ? IV_OK : fail_memory(error);
+    return complete ? SB_OK : fail_memory(error);
 }
 
 bool was_found(const findings *findings, const char *output) {

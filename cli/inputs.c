@@ -10,50 +10,50 @@ static bool ends_with(const char *text, const char *end) {
     return length >= end_length && strcmp(text + length - end_length, end) == 0;
 }
 
-static int read_named(const iv_model *model, const char *name, const char *path, iv_value *values) {
-    int index = iv_model_input_index(model, name);
+static int read_named(const sb_model *model, const char *name, const char *path, sb_value *values) {
+    int index = sb_model_input_index(model, name);
     if (index < 0) {
-        fprintf(stderr, "invar: the model has no input %s; it has", name);
-        for (int i = 0; i < iv_model_input_count(model); i++)
-            fprintf(stderr, "%s %s", i > 0 ? "," : "", iv_model_input(model, i)->name);
+        fprintf(stderr, "samebit: the model has no input %s; it has", name);
+        for (int i = 0; i < sb_model_input_count(model); i++)
+            fprintf(stderr, "%s %s", i > 0 ? "," : "", sb_model_input(model, i)->name);
         fputc('\n', stderr);
         return EXIT_USAGE;
     }
-    if (values[index].kind != IV_KIND_NONE)
+    if (values[index].kind != SB_KIND_NONE)
         return usage_error("input %s is given twice", name);
-    iv_error error;
-    iv_status status;
+    sb_error error;
+    sb_status status;
     if (ends_with(path, ".pb")) {
-        status = iv_onnx_value_load(path, iv_model_input(model, index), &values[index], &error);
+        status = sb_onnx_value_load(path, sb_model_input(model, index), &values[index], &error);
     } else {
-        iv_tensor *tensor = NULL;
-        status = iv_tensor_load(path, NULL, &tensor, &error);
-        values[index] = iv_value_of_tensor(tensor);
+        sb_tensor *tensor = NULL;
+        status = sb_tensor_load(path, NULL, &tensor, &error);
+        values[index] = sb_value_of_tensor(tensor);
     }
-    return status == IV_OK ? EXIT_RIGHT : report(&error);
+    return status == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
-static int read_archive(const iv_model *model, const char *path, iv_value *values) {
+static int read_archive(const sb_model *model, const char *path, sb_value *values) {
     int count, code = EXIT_RIGHT;
     char **names;
-    iv_tensor **tensors;
-    iv_error error;
-    if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
+    sb_tensor **tensors;
+    sb_error error;
+    if (sb_tensors_load(path, &count, &names, &tensors, &error) != SB_OK)
         return report(&error);
     for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
-        int index = iv_model_input_index(model, names[i]);
+        int index = sb_model_input_index(model, names[i]);
         if (index < 0)
             code = usage_error("%s holds %s, which is no input of the model", path, names[i]);
-        else if (values[index].kind != IV_KIND_NONE)
+        else if (values[index].kind != SB_KIND_NONE)
             code = usage_error("input %s is given twice", names[i]);
         else
-            values[index] = iv_value_of_tensor(iv_tensor_retain(tensors[i]));
+            values[index] = sb_value_of_tensor(sb_tensor_retain(tensors[i]));
     }
-    iv_tensors_free(count, names, tensors);
+    sb_tensors_free(count, names, tensors);
     return code;
 }
 
-static int read_input(const iv_model *model, const char *text, iv_value *values) {
+static int read_input(const sb_model *model, const char *text, sb_value *values) {
     char *name;
     const char *path;
     if (strchr(text, '=') == NULL && ends_with(text, ".npz"))
@@ -80,9 +80,9 @@ static long long set_value(const arguments *arguments, const char *symbol) {
     return -1;
 }
 
-static bool occurs(const iv_model *model, const char *symbol) {
-    for (int i = 0; i < iv_model_input_count(model); i++) {
-        const iv_value_description *input = iv_model_input(model, i);
+static bool occurs(const sb_model *model, const char *symbol) {
+    for (int i = 0; i < sb_model_input_count(model); i++) {
+        const sb_value_description *input = sb_model_input(model, i);
         for (int d = 0; d < input->rank; d++) {
             if (strcmp(input->dim_texts[d], symbol) == 0)
                 return true;
@@ -91,7 +91,7 @@ static bool occurs(const iv_model *model, const char *symbol) {
     return false;
 }
 
-int check_settings(const arguments *arguments, const iv_model *model) {
+int check_settings(const arguments *arguments, const sb_model *model) {
     const char *text, *rest;
     char *symbol;
     for (int i = 0; (text = option_value_at(arguments, "set", i)) != NULL; i++) {
@@ -109,13 +109,13 @@ int check_settings(const arguments *arguments, const iv_model *model) {
 }
 
 /* Whether the extents of a given tensor are what --set asks for. */
-static int check_extents(const arguments *arguments, const iv_value_description *input,
-                         const iv_tensor *tensor) {
-    for (int d = 0; d < input->rank && d < iv_tensor_rank(tensor); d++) {
+static int check_extents(const arguments *arguments, const sb_value_description *input,
+                         const sb_tensor *tensor) {
+    for (int d = 0; d < input->rank && d < sb_tensor_rank(tensor); d++) {
         long long wanted = set_value(arguments, input->dim_texts[d]);
-        if (wanted >= 0 && iv_tensor_dims(tensor)[d] != wanted)
+        if (wanted >= 0 && sb_tensor_dims(tensor)[d] != wanted)
             return usage_error("input %s: extent %s is %lld, but --set asks for %lld", input->name,
-                               input->dim_texts[d], (long long)iv_tensor_dims(tensor)[d], wanted);
+                               input->dim_texts[d], (long long)sb_tensor_dims(tensor)[d], wanted);
     }
     return EXIT_RIGHT;
 }
@@ -132,11 +132,11 @@ static uint64_t next_random(uint64_t *state) {
 
 /* Floats in [-1, 1) in steps of 2^-7, which every float dtype holds exactly; integers and bool 0 or
  * 1, so that they are valid as indices and token numbers of any model. */
-static void fill(iv_dtype dtype, int64_t count, uint64_t seed, unsigned char *data) {
+static void fill(sb_dtype dtype, int64_t count, uint64_t seed, unsigned char *data) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t random = next_random(&seed);
         float number = (float)((int)(random >> 56) - 128) / 128.0f;
-        size_t size = iv_dtype_size(dtype);
+        size_t size = sb_dtype_size(dtype);
         uint32_t bits;
         double wide = number;
         memcpy(&bits, &number, sizeof bits);
@@ -147,37 +147,37 @@ static void fill(iv_dtype dtype, int64_t count, uint64_t seed, unsigned char *da
                         : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) |
                                      (bits >> 13 & 0x3ff));
         uint64_t integer = random >> 63;
-        const void *element = dtype == IV_F32    ? (const void *)&number
-                              : dtype == IV_F64  ? (const void *)&wide
-                              : dtype == IV_BF16 ? (const void *)&brain
-                              : dtype == IV_F16  ? (const void *)&half
+        const void *element = dtype == SB_F32    ? (const void *)&number
+                              : dtype == SB_F64  ? (const void *)&wide
+                              : dtype == SB_BF16 ? (const void *)&brain
+                              : dtype == SB_F16  ? (const void *)&half
                                                  : (const void *)&integer;
         memcpy(data + (size_t)i * size, element, size);
     }
 }
 
-static int make_input(const arguments *arguments, const iv_value_description *input, int index,
-                      iv_value *value) {
+static int make_input(const arguments *arguments, const sb_value_description *input, int index,
+                      sb_value *value) {
     if (input->optional)
         return EXIT_RIGHT;
-    if (input->kind != IV_KIND_TENSOR || input->rank < 0 || input->dtype == IV_STRING)
+    if (input->kind != SB_KIND_TENSOR || input->rank < 0 || input->dtype == SB_STRING)
         return usage_error("input %s cannot be made up: give it with --input", input->name);
-    int64_t dims[IV_MAX_RANK];
+    int64_t dims[SB_MAX_RANK];
     for (int d = 0; d < input->rank; d++) {
         long long set = set_value(arguments, input->dim_texts[d]);
         dims[d] = input->dims[d] >= 0 ? input->dims[d] : set >= 0 ? set : 1;
     }
-    iv_tensor *tensor;
-    iv_error error;
-    if (iv_tensor_create(input->dtype, input->rank, dims, &tensor, &error) != IV_OK)
+    sb_tensor *tensor;
+    sb_error error;
+    if (sb_tensor_create(input->dtype, input->rank, dims, &tensor, &error) != SB_OK)
         return report(&error);
-    fill(input->dtype, iv_tensor_elements(tensor), (uint64_t)index + 1,
-         iv_tensor_mutable_data(tensor));
-    *value = iv_value_of_tensor(tensor);
+    fill(input->dtype, sb_tensor_elements(tensor), (uint64_t)index + 1,
+         sb_tensor_mutable_data(tensor));
+    *value = sb_value_of_tensor(tensor);
     return EXIT_RIGHT;
 }
 
-int read_given_inputs(const arguments *arguments, const iv_model *model, iv_value *values) {
+int read_given_inputs(const arguments *arguments, const sb_model *model, sb_value *values) {
     int code = check_settings(arguments, model);
     const char *text;
     for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL;
@@ -186,23 +186,23 @@ int read_given_inputs(const arguments *arguments, const iv_model *model, iv_valu
     return code;
 }
 
-int complete_inputs(const arguments *arguments, const iv_model *model, bool make_up,
-                    iv_value *values) {
+int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up,
+                    sb_value *values) {
     int code = EXIT_RIGHT;
-    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
-        const iv_value_description *input = iv_model_input(model, i);
-        if (values[i].kind == IV_KIND_TENSOR)
+    for (int i = 0; i < sb_model_input_count(model) && code == EXIT_RIGHT; i++) {
+        const sb_value_description *input = sb_model_input(model, i);
+        if (values[i].kind == SB_KIND_TENSOR)
             code = check_extents(arguments, input, values[i].tensor);
-        else if (values[i].kind == IV_KIND_NONE && make_up)
+        else if (values[i].kind == SB_KIND_NONE && make_up)
             code = make_input(arguments, input, i, &values[i]);
-        else if (values[i].kind == IV_KIND_NONE && !input->optional)
+        else if (values[i].kind == SB_KIND_NONE && !input->optional)
             code =
                 usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
     }
     return code;
 }
 
-int read_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values) {
+int read_inputs(const arguments *arguments, const sb_model *model, bool make_up, sb_value *values) {
     int code = read_given_inputs(arguments, model, values);
     return code == EXIT_RIGHT ? complete_inputs(arguments, model, make_up, values) : code;
 }

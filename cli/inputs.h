@@ -13,20 +13,20 @@
     }
 
 /** Checks every --set: SYMBOL=N with a symbol of the model's inputs. Exit codes as below. */
-int check_settings(const arguments *arguments, const iv_model *model);
+int check_settings(const arguments *arguments, const sb_model *model);
 
 /** Reads the inputs that --input gives into `values` (one per model input, nothing at first; the
  * caller releases them even on failure). Returns EXIT_RIGHT, or prints what is wrong and returns
  * another exit code. */
-int read_given_inputs(const arguments *arguments, const iv_model *model, iv_value *values);
+int read_given_inputs(const arguments *arguments, const sb_model *model, sb_value *values);
 
 /** Checks extents against --set, and sees to inputs that are still nothing: with `make_up` they are
  * filled with fixed pseudo-random numbers (symbols without a value become 1), else they are an
  * error. Exit codes as above. */
-int complete_inputs(const arguments *arguments, const iv_model *model, bool make_up,
-                    iv_value *values);
+int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up,
+                    sb_value *values);
 
 /** Both, one after the other. */
-int read_inputs(const arguments *arguments, const iv_model *model, bool make_up, iv_value *values);
+int read_inputs(const arguments *arguments, const sb_model *model, bool make_up, sb_value *values);
 
 #endif

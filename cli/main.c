@@ -1,8 +1,8 @@
-/* The invar command: finds the command and runs it. Everything it does goes through the library's
+/* The samebit command: finds the command and runs it. Everything it does goes through the library's
  * public interface. */
 #include <string.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "commands.h"
 #include "options.h"
@@ -23,8 +23,8 @@ static const command *find_command(const char *name) {
 /* What is not a command: --version, --help, and the generators that the build calls. */
 static int run_switch(int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
-        printf("invar %s (numerics %d, %s)\n", iv_version(), iv_numerics_version(),
-               iv_isa_name(iv_isa_detect()));
+        printf("samebit %s (numerics %d, %s)\n", sb_version(), sb_numerics_version(),
+               sb_isa_name(sb_isa_detect()));
         return EXIT_RIGHT;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
@@ -40,7 +40,7 @@ static int run_switch(int argc, char **argv) {
             return EXIT_RIGHT;
         return usage_error("--completion takes bash, zsh or fish");
     }
-    return usage_error("there is no command %s: see 'invar --help'", argv[1]);
+    return usage_error("there is no command %s: see 'samebit --help'", argv[1]);
 }
 
 int main(int argc, char **argv) {

@@ -32,7 +32,7 @@ static bool add_line(manifest *manifest, char *text) {
 bool read_manifest(const char *path, manifest *manifest) {
     FILE *file = fopen(path, "r");
     if (file == NULL) {
-        fprintf(stderr, "invar: cannot read manifest %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "samebit: cannot read manifest %s: %s\n", path, strerror(errno));
         return false;
     }
     char *line = NULL;
@@ -44,7 +44,7 @@ bool read_manifest(const char *path, manifest *manifest) {
             continue;
         good = add_line(manifest, line);
         if (!good)
-            fprintf(stderr, "invar: %s:%d: a line is NAME, a tab and the reason\n", path, number);
+            fprintf(stderr, "samebit: %s:%d: a line is NAME, a tab and the reason\n", path, number);
     }
     free(line);
     fclose(file);

@@ -10,7 +10,7 @@
 int usage_error(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fputs("invar: ", stderr);
+    fputs("samebit: ", stderr);
     vfprintf(stderr, format, arguments);
     fputs("\n", stderr);
     va_end(arguments);
@@ -38,7 +38,7 @@ static bool parse_option(arguments *arguments, int argc, char **argv, int *index
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const option *option = find_option(arguments->command, text, length);
     if (option == NULL) {
-        usage_error("%s has no option --%.*s: see 'invar %s --help'", arguments->command->name,
+        usage_error("%s has no option --%.*s: see 'samebit %s --help'", arguments->command->name,
                     (int)length, text, arguments->command->name);
         return false;
     }
@@ -89,7 +89,7 @@ bool parse_arguments(const command *command, int argc, char **argv, arguments *a
     int count = arguments->positional_count;
     if (count < command->least_operands ||
         (command->most_operands >= 0 && count > command->most_operands)) {
-        usage_error("%s takes %s: see 'invar %s --help'", command->name,
+        usage_error("%s takes %s: see 'samebit %s --help'", command->name,
                     command->operands[0] != '\0' ? command->operands : "no operands",
                     command->name);
         return false;
@@ -226,7 +226,7 @@ static void print_options(FILE *file, const option *table) {
 }
 
 void print_command_help(FILE *file, const command *command) {
-    fprintf(file, "usage: invar %s%s%s [options]\n\n%s.\n\n", command->name,
+    fprintf(file, "usage: samebit %s%s%s [options]\n\n%s.\n\n", command->name,
             command->operands[0] != '\0' ? " " : "", command->operands, command->summary);
     print_words(file, command->description, 0, 0);
     fputs("\noptions:\n", file);
@@ -235,12 +235,12 @@ void print_command_help(FILE *file, const command *command) {
 }
 
 void print_help(FILE *file) {
-    fputs("usage: invar COMMAND …\n\n"
+    fputs("usage: samebit COMMAND …\n\n"
           "Runs neural networks with every output bit specified.\n\ncommands:\n",
           file);
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "  %-14s %s\n", command->name, command->summary);
-    fputs("\n'invar COMMAND --help' tells a command's options; 'man invar' tells everything.\n",
+    fputs("\n'samebit COMMAND --help' tells a command's options; 'man samebit' tells everything.\n",
           file);
 }
 
@@ -268,18 +268,18 @@ static void print_manual_options(FILE *file, const option *table) {
 }
 
 void print_manual(FILE *file) {
-    fputs("invar(1)\n\n# NAME\n\ninvar - runs neural networks with every output bit specified\n\n"
+    fputs("samebit(1)\n\n# NAME\n\nsamebit - runs neural networks with every output bit specified\n\n"
           "# SYNOPSIS\n\n",
           file);
     for (const command *command = commands; command->name != NULL; command++)
-        fprintf(file, "*invar %s* %s [_options_]++\n", command->name, command->operands);
-    fputs("*invar --version*\n\n# DESCRIPTION\n\n"
-          "invar runs ONNX models. The same model and input give the same bits on any machine, "
+        fprintf(file, "*samebit %s* %s [_options_]++\n", command->name, command->operands);
+    fputs("*samebit --version*\n\n# DESCRIPTION\n\n"
+          "samebit runs ONNX models. The same model and input give the same bits on any machine, "
           "with any number of "
           "threads and any instruction set.\n\n# COMMANDS\n\n",
           file);
     for (const command *command = commands; command->name != NULL; command++) {
-        fprintf(file, "## invar %s %s\n\n", command->name, command->operands);
+        fprintf(file, "## samebit %s %s\n\n", command->name, command->operands);
         print_manual_text(file, command->summary);
         fputs(". ", file);
         print_manual_text(file, command->description);
@@ -301,7 +301,7 @@ void print_manual(FILE *file) {
 /* ---- completions ---- */
 
 static void print_bash(FILE *file) {
-    fputs("# bash completion for invar\n_invar() {\n"
+    fputs("# bash completion for samebit\n_samebit() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} options=\n"
           "    if ((COMP_CWORD == 1)); then\n        COMPREPLY=($(compgen -W \"",
           file);
@@ -321,7 +321,7 @@ static void print_bash(FILE *file) {
     for (const option *option = common_options; option->name != NULL; option++)
         fprintf(file, " --%s", option->name);
     fputs("\" -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"
-          "complete -o filenames -F _invar invar\n",
+          "complete -o filenames -F _samebit samebit\n",
           file);
 }
 
@@ -353,7 +353,7 @@ static void print_zsh_options(FILE *file, const option *table) {
 }
 
 static void print_zsh(FILE *file) {
-    fputs("#compdef invar\n_invar() {\n    local -a commands=(\n", file);
+    fputs("#compdef samebit\n_samebit() {\n    local -a commands=(\n", file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "        '%s:", command->name);
         print_quoted(file, command->summary);
@@ -369,7 +369,7 @@ static void print_zsh(FILE *file) {
         print_zsh_options(file, common_options);
         fputs(" \\\n            '*:file:_files' ;;\n", file);
     }
-    fputs("    esac\n}\n_invar \"$@\"\n", file);
+    fputs("    esac\n}\n_samebit \"$@\"\n", file);
 }
 
 /* Prints `text` in fish's single quotes. */
@@ -384,7 +384,7 @@ static void print_fish_quoted(FILE *file, const char *text) {
 }
 
 static void print_fish_option(FILE *file, const char *condition, const option *option) {
-    fprintf(file, "complete -c invar -n '%s' -l %s%s -d ", condition, option->name,
+    fprintf(file, "complete -c samebit -n '%s' -l %s%s -d ", condition, option->name,
             option->argument != NULL ? " -r" : "");
     print_fish_quoted(file, option->help);
 }
@@ -392,7 +392,7 @@ static void print_fish_option(FILE *file, const char *condition, const option *o
 static void print_fish(FILE *file) {
     for (const command *command = commands; command->name != NULL; command++) {
         char condition[96];
-        fprintf(file, "complete -c invar -n __fish_use_subcommand -a %s -d ", command->name);
+        fprintf(file, "complete -c samebit -n __fish_use_subcommand -a %s -d ", command->name);
         print_fish_quoted(file, command->summary);
         snprintf(condition, sizeof condition, "__fish_seen_subcommand_from %s", command->name);
         for (const option *option = command->options; option->name != NULL; option++)

@@ -75,7 +75,7 @@ void print_manual(FILE *file);
 /** A completion script: "bash", "zsh" or "fish"; false for any other shell. */
 bool print_completion(FILE *file, const char *shell);
 
-/** Prints "invar: …" to stderr and returns EXIT_USAGE. */
+/** Prints "samebit: …" to stderr and returns EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

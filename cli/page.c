@@ -2,7 +2,7 @@
 
 #include "text.h"
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 static const char style[] =
     ":root{--page:#fff;--card:#f6f7f9;--rim:#d9dde3;--ink:#1f242b;--soft:#5d6673;--good:#1c7c54;--"
@@ -59,8 +59,8 @@ void begin_page(FILE *file, const char *title, const char *subject) {
 }
 
 void end_page(FILE *file) {
-    fprintf(file, "<footer>invar %s, numerics %d</footer>\n</body>\n</html>\n", iv_version(),
-            iv_numerics_version());
+    fprintf(file, "<footer>samebit %s, numerics %d</footer>\n</body>\n</html>\n", sb_version(),
+            sb_numerics_version());
 }
 
 void print_cell(FILE *file, const char *class_name, const char *text) {

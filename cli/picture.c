@@ -27,7 +27,7 @@ typedef struct vertex {
 } vertex;
 
 typedef struct picture {
-    const iv_inspection *graph;
+    const sb_inspection *graph;
     int vertex_count;
     vertex *vertices;
     layout_vertex *places;
@@ -69,35 +69,35 @@ static void add_line(vertex *vertex, const char *text) {
 }
 
 /* What a fused node was made of: "Conv + BatchNormalization + Relu". */
-static void describe_members(const iv_inspected_node *node, char title[TEXT_BYTES]) {
-    const iv_inspection *body = node->bodies[0];
+static void describe_members(const sb_inspected_node *node, char title[TEXT_BYTES]) {
+    const sb_inspection *body = node->bodies[0];
     size_t used = 0;
     title[0] = '\0';
-    for (int i = 0; i < iv_inspection_node_count(body) && used < TEXT_BYTES; i++) {
+    for (int i = 0; i < sb_inspection_node_count(body) && used < TEXT_BYTES; i++) {
         int wanted = snprintf(title + used, TEXT_BYTES - used, "%s%s", i > 0 ? " + " : "",
-                              iv_inspection_node(body, i)->op);
+                              sb_inspection_node(body, i)->op);
         used += wanted > 0 ? (size_t)wanted : 0;
     }
 }
 
 /* The family of the member that does most of the work, which is the first contraction, else the
  * fused family. */
-static int fused_family(const iv_inspected_node *node) {
-    const iv_inspection *body = node->bodies[0];
-    for (int i = 0; i < iv_inspection_node_count(body); i++) {
-        int family = op_family(iv_inspection_node(body, i)->op);
+static int fused_family(const sb_inspected_node *node) {
+    const sb_inspection *body = node->bodies[0];
+    for (int i = 0; i < sb_inspection_node_count(body); i++) {
+        int family = op_family(sb_inspection_node(body, i)->op);
         if (family == op_family("MatMul"))
             return family;
     }
     return op_family("Fused");
 }
 
-bool is_fused(const iv_inspected_node *node) {
+bool is_fused(const sb_inspected_node *node) {
     return node->domain[0] != '\0' && strcmp(node->op, "Fused") == 0 && node->body_count == 1;
 }
 
-static void describe_node(const iv_inspection *graph, int index, vertex *vertex) {
-    const iv_inspected_node *node = iv_inspection_node(graph, index);
+static void describe_node(const sb_inspection *graph, int index, vertex *vertex) {
+    const sb_inspected_node *node = sb_inspection_node(graph, index);
     char number[TEXT_BYTES], text[2 * TEXT_BYTES];
     *vertex = (struct vertex){.kind = VERTEX_NODE, .index = index, .family = op_family(node->op)};
     printable(node->op, vertex->title);
@@ -108,7 +108,7 @@ static void describe_node(const iv_inspection *graph, int index, vertex *vertex)
     cut(vertex->title);
     for (int i = 0; i < node->output_count && vertex->line_count == 0; i++) {
         if (node->outputs[i] >= 0)
-            add_line(vertex, iv_inspection_value(graph, node->outputs[i])->fact);
+            add_line(vertex, sb_inspection_value(graph, node->outputs[i])->fact);
     }
     if (node->parameters > 0) {
         snprintf(text, sizeof text, "%s parameter%s", grouped(node->parameters, number),
@@ -117,8 +117,8 @@ static void describe_node(const iv_inspection *graph, int index, vertex *vertex)
     }
 }
 
-static void describe_port(const iv_inspection *graph, int index, vertex_kind kind, vertex *vertex) {
-    const iv_inspected_value *value = iv_inspection_value(graph, index);
+static void describe_port(const sb_inspection *graph, int index, vertex_kind kind, vertex *vertex) {
+    const sb_inspected_value *value = sb_inspection_value(graph, index);
     *vertex = (struct vertex){.kind = kind, .index = index};
     printable(value->name, vertex->title);
     cut(vertex->title);
@@ -137,15 +137,15 @@ static void measure(const vertex *vertex, layout_vertex *place) {
 }
 
 static void describe_vertices(picture *picture) {
-    const iv_inspection *graph = picture->graph;
+    const sb_inspection *graph = picture->graph;
     int count = 0;
-    for (int i = 0; i < iv_inspection_input_count(graph); i++)
-        describe_port(graph, iv_inspection_input(graph, i), VERTEX_INPUT,
+    for (int i = 0; i < sb_inspection_input_count(graph); i++)
+        describe_port(graph, sb_inspection_input(graph, i), VERTEX_INPUT,
                       &picture->vertices[count++]);
-    for (int i = 0; i < iv_inspection_node_count(graph); i++)
+    for (int i = 0; i < sb_inspection_node_count(graph); i++)
         describe_node(graph, i, &picture->vertices[count++]);
-    for (int i = 0; i < iv_inspection_output_count(graph); i++)
-        describe_port(graph, iv_inspection_output(graph, i), VERTEX_OUTPUT,
+    for (int i = 0; i < sb_inspection_output_count(graph); i++)
+        describe_port(graph, sb_inspection_output(graph, i), VERTEX_OUTPUT,
                       &picture->vertices[count++]);
     for (int v = 0; v < count; v++)
         measure(&picture->vertices[v], &picture->places[v]);
@@ -157,17 +157,17 @@ static void describe_vertices(picture *picture) {
 static void visit_reads(picture *picture,
                         void (*visit)(struct picture *picture, int *state, int value, int vertex),
                         int *state) {
-    const iv_inspection *graph = picture->graph;
-    int first_node = iv_inspection_input_count(graph), nodes = iv_inspection_node_count(graph);
+    const sb_inspection *graph = picture->graph;
+    int first_node = sb_inspection_input_count(graph), nodes = sb_inspection_node_count(graph);
     for (int n = 0; n < nodes; n++) {
-        const iv_inspected_node *node = iv_inspection_node(graph, n);
+        const sb_inspected_node *node = sb_inspection_node(graph, n);
         for (int i = 0; i < node->input_count; i++) {
             if (node->inputs[i] >= 0)
                 visit(picture, state, node->inputs[i], first_node + n);
         }
     }
-    for (int i = 0; i < iv_inspection_output_count(graph); i++)
-        visit(picture, state, iv_inspection_output(graph, i), first_node + nodes + i);
+    for (int i = 0; i < sb_inspection_output_count(graph); i++)
+        visit(picture, state, sb_inspection_output(graph, i), first_node + nodes + i);
 }
 
 static void count_read(picture *picture, int *counts, int value, int vertex) {
@@ -194,8 +194,8 @@ static void add_net(picture *picture, int value, int source, const int *counts, 
 }
 
 static bool make_nets(picture *picture) {
-    const iv_inspection *graph = picture->graph;
-    int values = iv_inspection_value_count(graph), reads = 0, used = 0;
+    const sb_inspection *graph = picture->graph;
+    int values = sb_inspection_value_count(graph), reads = 0, used = 0;
     int *counts = calloc((size_t)values + 1, sizeof *counts);
     int *net_of = calloc((size_t)values + 1, sizeof *net_of);
     picture->nets = calloc((size_t)values + 1, sizeof *picture->nets);
@@ -208,11 +208,11 @@ static bool make_nets(picture *picture) {
     }
     picture->targets = complete ? calloc((size_t)reads + 1, sizeof *picture->targets) : NULL;
     complete = picture->targets != NULL;
-    int inputs = iv_inspection_input_count(graph);
+    int inputs = sb_inspection_input_count(graph);
     for (int i = 0; complete && i < inputs; i++)
-        add_net(picture, iv_inspection_input(graph, i), i, counts, net_of, &used);
-    for (int n = 0; complete && n < iv_inspection_node_count(graph); n++) {
-        const iv_inspected_node *node = iv_inspection_node(graph, n);
+        add_net(picture, sb_inspection_input(graph, i), i, counts, net_of, &used);
+    for (int n = 0; complete && n < sb_inspection_node_count(graph); n++) {
+        const sb_inspected_node *node = sb_inspection_node(graph, n);
         for (int i = 0; i < node->output_count; i++) {
             if (node->outputs[i] >= 0)
                 add_net(picture, node->outputs[i], inputs + n, counts, net_of, &used);
@@ -247,7 +247,7 @@ static const char style[] =
 static void print_tip_value(const picture *picture, FILE *file, const char *what, int index) {
     if (index < 0)
         return;
-    const iv_inspected_value *value = iv_inspection_value(picture->graph, index);
+    const sb_inspected_value *value = sb_inspection_value(picture->graph, index);
     fprintf(file, "\n%s ", what);
     print_markup(file, value->name);
     fputs(": ", file);
@@ -255,7 +255,7 @@ static void print_tip_value(const picture *picture, FILE *file, const char *what
 }
 
 /* Everything that is known of the node. */
-static void print_tip(const picture *picture, FILE *file, const iv_inspected_node *node) {
+static void print_tip(const picture *picture, FILE *file, const sb_inspected_node *node) {
     char room[TEXT_BYTES];
     fputs("<title>", file);
     print_markup(file, node->op);
@@ -283,15 +283,15 @@ static void print_tip(const picture *picture, FILE *file, const iv_inspected_nod
         print_markup(file, node->kernel);
     }
     for (int b = 0; b < node->body_count; b++) {
-        const iv_inspection *body = node->bodies[b];
+        const sb_inspection *body = node->bodies[b];
         fputs("\n", file);
         print_markup(file, node->body_names[b]);
         fputs(":", file);
-        for (int i = 0; i < iv_inspection_node_count(body) && i < 24; i++) {
+        for (int i = 0; i < sb_inspection_node_count(body) && i < 24; i++) {
             fputs(" ", file);
-            print_markup(file, iv_inspection_node(body, i)->op);
+            print_markup(file, sb_inspection_node(body, i)->op);
         }
-        if (iv_inspection_node_count(body) > 24)
+        if (sb_inspection_node_count(body) > 24)
             fputs(" …", file);
     }
     fputs("</title>", file);
@@ -336,7 +336,7 @@ static void print_vertex(const picture *picture, FILE *file, int v) {
     const layout_vertex *place = &picture->places[v];
     double left = place->x - place->width / 2, corner = vertex->kind == VERTEX_NODE ? 6 : 16;
     if (vertex->kind == VERTEX_NODE)
-        print_tip(picture, file, iv_inspection_node(picture->graph, vertex->index));
+        print_tip(picture, file, sb_inspection_node(picture->graph, vertex->index));
     else
         fputs(vertex->kind == VERTEX_INPUT ? "<title>input</title>" : "<title>output</title>",
               file);
@@ -360,12 +360,12 @@ static void print_vertex(const picture *picture, FILE *file, int v) {
 }
 
 static double print_head(const picture *picture, FILE *file, bool only_measure) {
-    const iv_inspected_totals *totals = iv_inspection_totals(picture->graph);
+    const sb_inspected_totals *totals = sb_inspection_totals(picture->graph);
     char nodes[TEXT_BYTES], parameters[TEXT_BYTES], name[TEXT_BYTES], text[4 * TEXT_BYTES];
     snprintf(text, sizeof text, "%s nodes, %s parameters",
-             grouped(iv_inspection_node_count(picture->graph), nodes),
+             grouped(sb_inspection_node_count(picture->graph), nodes),
              grouped(totals->parameters, parameters));
-    printable(iv_inspection_name(picture->graph), name);
+    printable(sb_inspection_name(picture->graph), name);
     cut(name);
     double x = 24, name_width = 10.5 * (double)count_characters(name);
     if (!only_measure) {
@@ -399,7 +399,7 @@ static void print_svg(const picture *picture, FILE *file) {
             "0 %.0f %.0f\" "
             "role=\"img\">\n<title>",
             full, height, full, height);
-    print_markup(file, iv_inspection_name(picture->graph));
+    print_markup(file, sb_inspection_name(picture->graph));
     fprintf(file, "</title>\n<style>%s</style>\n", style);
     print_head(picture, file, false);
     fprintf(file, "\n<g transform=\"translate(%.1f %.1f)\">\n", (full - width) / 2, HEAD_HEIGHT);
@@ -414,11 +414,11 @@ static void print_svg(const picture *picture, FILE *file) {
     fputs("</g>\n</svg>\n", file);
 }
 
-bool draw_graph(const iv_inspection *graph, FILE *file) {
+bool draw_graph(const sb_inspection *graph, FILE *file) {
     picture picture = {.graph = graph,
-                       .vertex_count = iv_inspection_input_count(graph) +
-                                       iv_inspection_node_count(graph) +
-                                       iv_inspection_output_count(graph)};
+                       .vertex_count = sb_inspection_input_count(graph) +
+                                       sb_inspection_node_count(graph) +
+                                       sb_inspection_output_count(graph)};
     picture.vertices = calloc((size_t)picture.vertex_count + 1, sizeof *picture.vertices);
     picture.places = calloc((size_t)picture.vertex_count + 1, sizeof *picture.places);
     bool complete = picture.vertices != NULL && picture.places != NULL;

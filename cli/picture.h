@@ -2,17 +2,17 @@
 #ifndef CLI_PICTURE_H
 #define CLI_PICTURE_H
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include <stdio.h>
 
 /** Writes the graph as an SVG picture: layers from top to bottom, a colour for each family of
  * operators, and what is known of a node as its tooltip. False when memory runs out; whether the
  * file could be written is the stream's to tell. */
-bool draw_graph(const iv_inspection *graph, FILE *file);
+bool draw_graph(const sb_inspection *graph, FILE *file);
 
 /** Whether a pass made the node of others, which are its only body. */
-bool is_fused(const iv_inspected_node *node);
+bool is_fused(const sb_inspected_node *node);
 
 /** The family of an operator, as an index into the colours of `op_family_name`. */
 int op_family(const char *op);

@@ -19,11 +19,11 @@ static bool parse_cuda(const char *name, int *index) {
     return true;
 }
 
-int open_device(const arguments *arguments, iv_session_options *options, iv_device **device) {
+int open_device(const arguments *arguments, sb_session_options *options, sb_device **device) {
     const char *name = option_value(arguments, "device");
     bool automatic = name != NULL && strcmp(name, "auto") == 0;
     int index = 0;
-    iv_error error;
+    sb_error error;
     *device = NULL;
     if (name == NULL || strcmp(name, "cpu") == 0) {
         if (has_option(arguments, "require-device"))
@@ -33,19 +33,19 @@ int open_device(const arguments *arguments, iv_session_options *options, iv_devi
     if (!automatic && !parse_cuda(name, &index))
         return usage_error("--device takes cpu, cuda, cuda:N or auto, not %s", name);
     options->require_device = has_option(arguments, "require-device");
-    if (iv_device_open(NULL, index, device, &error) != IV_OK) {
+    if (sb_device_open(NULL, index, device, &error) != SB_OK) {
         if (!automatic || options->require_device)
             return report(&error);
-        fprintf(stderr, "invar: running on the CPU: %s\n", error.message);
+        fprintf(stderr, "samebit: running on the CPU: %s\n", error.message);
         return EXIT_RIGHT;
     }
     options->device = *device;
     const char *graphs = option_value(arguments, "graphs");
-    for (int mode = IV_GRAPHS_AUTO; graphs != NULL; mode++) {
-        if (mode > IV_GRAPHS_BUILD)
+    for (int mode = SB_GRAPHS_AUTO; graphs != NULL; mode++) {
+        if (mode > SB_GRAPHS_BUILD)
             return usage_error("--graphs takes auto, off, capture or build, not %s", graphs);
-        options->graphs = (iv_graph_mode)mode;
-        if (strcmp(graphs, iv_graph_mode_name(options->graphs)) == 0)
+        options->graphs = (sb_graph_mode)mode;
+        if (strcmp(graphs, sb_graph_mode_name(options->graphs)) == 0)
             break;
     }
     options->force_cpu = option_value(arguments, "force-cpu");
@@ -59,17 +59,17 @@ typedef struct collecting {
     bool complete;
 } collecting;
 
-static void collect(void *context, const iv_placed_node *node) {
+static void collect(void *context, const sb_placed_node *node) {
     collecting *collecting = context;
-    if (node->on_device || strcmp(node->op, IV_TRANSFER) == 0)
+    if (node->on_device || strcmp(node->op, SB_TRANSFER) == 0)
         return;
     if (manifest_reason(collecting->seen, node->op) == NULL)
         collecting->complete = manifest_add(collecting->seen, node->op, node->why) && collecting->complete;
 }
 
-bool add_cpu_operators(cpu_operators *operators, iv_session *session, int *nodes) {
+bool add_cpu_operators(cpu_operators *operators, sb_session *session, int *nodes) {
     collecting collecting = {&operators->seen, true};
-    int count = iv_session_visit_placement(session, collect, &collecting);
+    int count = sb_session_visit_placement(session, collect, &collecting);
     if (nodes != NULL)
         *nodes = count;
     return collecting.complete;
@@ -91,12 +91,12 @@ int check_allowed(const arguments *arguments, const cpu_operators *operators) {
         const struct manifest_line *line = &operators->seen.lines[i];
         if (manifest_reason(&allowed, line->name) != NULL)
             continue;
-        fprintf(stderr, "invar: %s ran on the CPU, which %s does not allow: %s\n", line->name, path, line->reason);
+        fprintf(stderr, "samebit: %s ran on the CPU, which %s does not allow: %s\n", line->name, path, line->reason);
         code = EXIT_DIFFERENT;
     }
     for (size_t i = 0; i < allowed.count && code == EXIT_RIGHT; i++) {
         if (manifest_reason(&operators->seen, allowed.lines[i].name) == NULL)
-            fprintf(stderr, "invar: %s allows %s on the CPU, where it no longer runs: the line can go\n", path,
+            fprintf(stderr, "samebit: %s allows %s on the CPU, where it no longer runs: the line can go\n", path,
                     allowed.lines[i].name);
     }
     free_manifest(&allowed);
@@ -105,11 +105,11 @@ int check_allowed(const arguments *arguments, const cpu_operators *operators) {
 
 /* ---- explaining ---- */
 
-static void explain(void *context, const iv_placed_node *node) {
+static void explain(void *context, const sb_placed_node *node) {
     char name[TEXT_BYTES];
     int *counts = context;
     printable(node->name, name);
-    if (strcmp(node->op, IV_TRANSFER) == 0) {
+    if (strcmp(node->op, SB_TRANSFER) == 0) {
         counts[2]++;
         printf("%*s  copy  %s %s\n", 2 * node->depth, "", name, node->kernel);
         return;
@@ -120,13 +120,13 @@ static void explain(void *context, const iv_placed_node *node) {
            node->why != NULL ? node->why : "");
 }
 
-int report_placement(const arguments *arguments, iv_session *session) {
+int report_placement(const arguments *arguments, sb_session *session) {
     if (has_option(arguments, "explain-placement")) {
         int counts[3] = {0};
-        iv_session_visit_placement(session, explain, counts);
+        sb_session_visit_placement(session, explain, counts);
         printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
-        iv_graph_report graphs;
-        iv_session_graphs(session, &graphs);
+        sb_graph_report graphs;
+        sb_session_graphs(session, &graphs);
         printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
                graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
     }

@@ -8,7 +8,7 @@
 /** Opens the device that --device names, and sets the session's options by it, --force-cpu and --require-device; what these
  * point to is the arguments'. With `auto` and no device, says so on stderr, and `*device` is NULL. Exit codes; the caller
  * releases the device. */
-int open_device(const arguments *arguments, iv_session_options *options, iv_device **device);
+int open_device(const arguments *arguments, sb_session_options *options, sb_device **device);
 
 /* Operators that ran on the CPU although there is a device. */
 typedef struct cpu_operators {
@@ -16,13 +16,13 @@ typedef struct cpu_operators {
 } cpu_operators;
 
 /** Adds what the session's last run left on the CPU. *nodes (may be NULL) is how many nodes. False when memory runs out. */
-bool add_cpu_operators(cpu_operators *operators, iv_session *session, int *nodes);
+bool add_cpu_operators(cpu_operators *operators, sb_session *session, int *nodes);
 void free_cpu_operators(cpu_operators *operators);
 /** Holds the operators to the list that --allow-cpu names: EXIT_DIFFERENT, with a line for each, when one is not in it.
  * Entries that are no longer needed are pointed out. */
 int check_allowed(const arguments *arguments, const cpu_operators *operators);
 
 /** After a run: does what --explain-placement and --allow-cpu ask for. Exit codes. */
-int report_placement(const arguments *arguments, iv_session *session);
+int report_placement(const arguments *arguments, sb_session *session);
 
 #endif

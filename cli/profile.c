@@ -1,4 +1,4 @@
-/* invar profile: where the time of a run goes. */
+/* samebit profile: where the time of a run goes. */
 #include "profile.h"
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ static int find_node(profile *profile, const entry_key *key) {
     return profile->node_count++;
 }
 
-static bool add_call(profile *profile, int node, const iv_node_event *event) {
+static bool add_call(profile *profile, int node, const sb_node_event *event) {
     if (profile->call_count == profile->call_capacity) {
         size_t capacity = profile->call_capacity > 0 ? 2 * profile->call_capacity : 1024;
         profiled_call *calls = realloc(profile->calls, capacity * sizeof *calls);
@@ -115,16 +115,16 @@ static bool add_call(profile *profile, int node, const iv_node_event *event) {
     return true;
 }
 
-static iv_status note_event(void *context, iv_node_event *event, iv_error *error) {
+static sb_status note_event(void *context, sb_node_event *event, sb_error *error) {
     profile *profile = context;
     if (!profile->measuring || strcmp(event->kernel, "constant") == 0)
-        return IV_OK;
-    bool transfer = strcmp(event->op, IV_TRANSFER) == 0;
+        return SB_OK;
+    bool transfer = strcmp(event->op, SB_TRANSFER) == 0;
     entry_key key = {event->name, event->op, event->depth, transfer, event->on_device};
     int index = find_node(profile, &key);
     if (index < 0 || !add_call(profile, index, event)) {
         snprintf(error->message, sizeof error->message, "out of memory");
-        return error->status = IV_ERROR_OUT_OF_MEMORY;
+        return error->status = SB_ERROR_OUT_OF_MEMORY;
     }
     profiled_node *node = &profile->nodes[index];
     int64_t taken = event->end_ns - event->start_ns;
@@ -134,15 +134,15 @@ static iv_status note_event(void *context, iv_node_event *event, iv_error *error
     node->calls++;
     node->total_ns += taken;
     node->least_ns = taken < node->least_ns ? taken : node->least_ns;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* The node that a task was for; -1 for none. Events come before spans: nodes are known by now, and
  * a value that has been copied without an event was a constant's first time. */
-static int find_spans_node(const profile *profile, const iv_task_span *span) {
+static int find_spans_node(const profile *profile, const sb_task_span *span) {
     if (span->name == NULL || profile->slot_count == 0)
         return -1;
-    entry_key key = {span->name, span->op, span->depth, strcmp(span->op, IV_TRANSFER) == 0,
+    entry_key key = {span->name, span->op, span->depth, strcmp(span->op, SB_TRANSFER) == 0,
                      strcmp(span->task, "copy to device") == 0};
     int node = profile->slots[find_slot(profile, &key)];
     if (node >= 0 || !key.transfer)
@@ -151,23 +151,23 @@ static int find_spans_node(const profile *profile, const iv_task_span *span) {
     return profile->slots[find_slot(profile, &key)];
 }
 
-static iv_status note_tasks(void *context, const iv_task_span *spans, size_t count,
-                            iv_error *error) {
+static sb_status note_tasks(void *context, const sb_task_span *spans, size_t count,
+                            sb_error *error) {
     profile *profile = context;
     if (!profile->measuring || count == 0)
-        return IV_OK;
+        return SB_OK;
     if (profile->task_count + count > profile->task_capacity) {
         size_t capacity = 2 * (profile->task_count + count);
         profiled_task *tasks = realloc(profile->tasks, capacity * sizeof *tasks);
         if (tasks == NULL) {
             snprintf(error->message, sizeof error->message, "out of memory");
-            return error->status = IV_ERROR_OUT_OF_MEMORY;
+            return error->status = SB_ERROR_OUT_OF_MEMORY;
         }
         profile->tasks = tasks;
         profile->task_capacity = capacity;
     }
     for (size_t i = 0; i < count; i++) {
-        const iv_task_span *span = &spans[i];
+        const sb_task_span *span = &spans[i];
         int node = find_spans_node(profile, span);
         profile->tasks[profile->task_count++] =
             (profiled_task){span->task, node, span->stream, span->start_ns, span->end_ns};
@@ -176,7 +176,7 @@ static iv_status note_tasks(void *context, const iv_task_span *spans, size_t cou
         profile->nodes[node].tasks++;
         profile->nodes[node].task_ns += span->end_ns - span->start_ns;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- sums ---- */
@@ -296,11 +296,11 @@ int *sort_nodes(const profile *profile) {
 
 /* Operations of the nodes, from a snapshot with the extents of the inputs. */
 static int count_flops(profile *profile, const running *running) {
-    iv_inspection *graph = NULL;
+    sb_inspection *graph = NULL;
     int code = inspect_with_inputs(running->model, running->inputs, &graph);
-    for (int i = 0, n = 0; code == EXIT_RIGHT && i < iv_inspection_node_count(graph); i++) {
+    for (int i = 0, n = 0; code == EXIT_RIGHT && i < sb_inspection_node_count(graph); i++) {
         /* Both lists are in the order of execution; nodes inside others lie between. */
-        const iv_inspected_node *node = iv_inspection_node(graph, i);
+        const sb_inspected_node *node = sb_inspection_node(graph, i);
         int at = n;
         while (at < profile->node_count &&
                (profile->nodes[at].depth != 0 || profile->nodes[at].transfer ||
@@ -311,7 +311,7 @@ static int count_flops(profile *profile, const running *running) {
         profile->nodes[at].flops = node->flop_count;
         n = at + 1;
     }
-    iv_inspection_release(graph);
+    sb_inspection_release(graph);
     return code;
 }
 
@@ -345,16 +345,16 @@ static int measure_plain(profile *profile, running *running) {
         sum += taken;
     }
     clear_progress();
-    iv_graph_report graphs;
+    sb_graph_report graphs;
     if (code != EXIT_RIGHT)
         return code;
-    iv_session_graphs(running->session, &graphs);
+    sb_session_graphs(running->session, &graphs);
     profile->plain_ns = sum / profile->runs;
     profile->plain_graphs = graphs.recorded;
     return EXIT_RIGHT;
 }
 
-static void note_reason(void *context, const iv_placed_node *placed) {
+static void note_reason(void *context, const sb_placed_node *placed) {
     profile *profile = context;
     if (placed->why == NULL || profile->slot_count == 0)
         return;
@@ -395,8 +395,8 @@ static int report_profile(const arguments *arguments, const profile *profile) {
     return print_profile(profile, has_option(arguments, "all")) ? EXIT_RIGHT : out_of_memory();
 }
 
-static int profile_model(const arguments *arguments, const iv_model_options *model_options,
-                         iv_session_options *session_options, long long warmup, profile *profile) {
+static int profile_model(const arguments *arguments, const sb_model_options *model_options,
+                         sb_session_options *session_options, long long warmup, profile *profile) {
     running running;
     session_options->observer = note_event;
     session_options->observer_context = profile;
@@ -409,8 +409,8 @@ static int profile_model(const arguments *arguments, const iv_model_options *mod
     if (code == EXIT_RIGHT)
         code = measure(profile, &running, warmup);
     if (code == EXIT_RIGHT && running.device != NULL) {
-        profile->device = iv_device_name(running.device);
-        iv_session_visit_placement(running.session, note_reason, profile);
+        profile->device = sb_device_name(running.device);
+        sb_session_visit_placement(running.session, note_reason, profile);
         code = measure_plain(profile, &running);
     }
     if (code == EXIT_RIGHT)
@@ -422,8 +422,8 @@ static int profile_model(const arguments *arguments, const iv_model_options *mod
 }
 
 int run_profile(const arguments *arguments) {
-    iv_model_options model_options;
-    iv_session_options session_options;
+    sb_model_options model_options;
+    sb_session_options session_options;
     long long runs = 10, warmup = 2;
     if (!read_model_options(arguments, &model_options) ||
         !read_session_options(arguments, &session_options) ||

@@ -2,7 +2,7 @@
 #ifndef CLI_PROFILE_H
 #define CLI_PROFILE_H
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -47,7 +47,7 @@ static void print_name(FILE *file, trace_row row, const char *name) {
 }
 
 static void print_names(FILE *file, const profile *profile) {
-    print_name(file, (trace_row){HOST, 0}, "invar");
+    print_name(file, (trace_row){HOST, 0}, "samebit");
     if (profile->device == NULL)
         return;
     int streams = 1;

@@ -7,71 +7,71 @@
 #include "placement.h"
 #include "running.h"
 
-static iv_status fail_memory(iv_error *error) {
+static sb_status fail_memory(sb_error *error) {
     snprintf(error->message, sizeof error->message, "out of memory");
-    return error->status = IV_ERROR_OUT_OF_MEMORY;
+    return error->status = SB_ERROR_OUT_OF_MEMORY;
 }
 
 /* ---- copies: what an observer is shown is valid until it returns ---- */
 
-static iv_status copy_tensor(iv_tensor *tensor, iv_tensor **copy, iv_error *error) {
-    iv_tensor *contiguous;
-    iv_status status = iv_tensor_contiguous(tensor, &contiguous, error);
-    if (status != IV_OK)
+static sb_status copy_tensor(sb_tensor *tensor, sb_tensor **copy, sb_error *error) {
+    sb_tensor *contiguous;
+    sb_status status = sb_tensor_contiguous(tensor, &contiguous, error);
+    if (status != SB_OK)
         return status;
-    iv_dtype dtype = iv_tensor_dtype(contiguous);
-    int rank = iv_tensor_rank(contiguous);
-    const int64_t *dims = iv_tensor_dims(contiguous);
-    const void *data = iv_tensor_data(contiguous);
-    status = dtype == IV_STRING ? iv_tensor_from_strings(rank, dims, data, copy, error)
-                                : iv_tensor_from_data(dtype, rank, dims, data, copy, error);
-    iv_tensor_release(contiguous);
+    sb_dtype dtype = sb_tensor_dtype(contiguous);
+    int rank = sb_tensor_rank(contiguous);
+    const int64_t *dims = sb_tensor_dims(contiguous);
+    const void *data = sb_tensor_data(contiguous);
+    status = dtype == SB_STRING ? sb_tensor_from_strings(rank, dims, data, copy, error)
+                                : sb_tensor_from_data(dtype, rank, dims, data, copy, error);
+    sb_tensor_release(contiguous);
     return status;
 }
 
-static iv_status copy_value(iv_value value, iv_value *copy, iv_error *error);
+static sb_status copy_value(sb_value value, sb_value *copy, sb_error *error);
 
-static iv_status copy_sequence(const iv_sequence *sequence, iv_value *copy, iv_error *error) {
-    int64_t count = iv_sequence_count(sequence);
-    iv_value *items = calloc((size_t)count + 1, sizeof *items);
-    iv_status status = items != NULL ? IV_OK : fail_memory(error);
-    for (int64_t i = 0; i < count && status == IV_OK; i++)
-        status = copy_value(iv_sequence_item(sequence, i), &items[i], error);
-    if (status == IV_OK)
-        status = iv_value_of_sequence(iv_sequence_dtype(sequence), count, items, copy, error);
+static sb_status copy_sequence(const sb_sequence *sequence, sb_value *copy, sb_error *error) {
+    int64_t count = sb_sequence_count(sequence);
+    sb_value *items = calloc((size_t)count + 1, sizeof *items);
+    sb_status status = items != NULL ? SB_OK : fail_memory(error);
+    for (int64_t i = 0; i < count && status == SB_OK; i++)
+        status = copy_value(sb_sequence_item(sequence, i), &items[i], error);
+    if (status == SB_OK)
+        status = sb_value_of_sequence(sb_sequence_dtype(sequence), count, items, copy, error);
     for (int64_t i = 0; items != NULL && i < count; i++)
-        iv_value_release(&items[i]);
+        sb_value_release(&items[i]);
     free(items);
     return status;
 }
 
-static iv_status copy_value(iv_value value, iv_value *copy, iv_error *error) {
-    iv_tensor *tensor;
-    *copy = (iv_value){0};
-    if (value.kind == IV_KIND_NONE)
-        return IV_OK;
-    if (value.kind == IV_KIND_SEQUENCE)
+static sb_status copy_value(sb_value value, sb_value *copy, sb_error *error) {
+    sb_tensor *tensor;
+    *copy = (sb_value){0};
+    if (value.kind == SB_KIND_NONE)
+        return SB_OK;
+    if (value.kind == SB_KIND_SEQUENCE)
         return copy_sequence(value.sequence, copy, error);
-    iv_status status = copy_tensor(value.tensor, &tensor, error);
-    if (status == IV_OK)
-        *copy = iv_value_of_tensor(tensor);
+    sb_status status = copy_tensor(value.tensor, &tensor, error);
+    if (status == SB_OK)
+        *copy = sb_value_of_tensor(tensor);
     return status;
 }
 
 /* ---- a run ---- */
 
-static iv_status record_value(reference *recorded, const char *name, const char *node,
-                              const char *op, iv_value value, iv_error *error) {
-    iv_value copy;
-    iv_status status = copy_value(value, &copy, error);
-    if (status == IV_OK && !add_recorded(recorded, name, node, op, copy))
+static sb_status record_value(reference *recorded, const char *name, const char *node,
+                              const char *op, sb_value value, sb_error *error) {
+    sb_value copy;
+    sb_status status = copy_value(value, &copy, error);
+    if (status == SB_OK && !add_recorded(recorded, name, node, op, copy))
         status = fail_memory(error);
     return status;
 }
 
-static iv_status record_node(void *context, iv_node_event *event, iv_error *error) {
-    iv_status status = IV_OK;
-    for (int i = 0; i < event->output_count && status == IV_OK && event->depth == 0; i++) {
+static sb_status record_node(void *context, sb_node_event *event, sb_error *error) {
+    sb_status status = SB_OK;
+    for (int i = 0; i < event->output_count && status == SB_OK && event->depth == 0; i++) {
         if (event->output_names[i] != NULL)
             status = record_value(context, event->output_names[i], event->name, event->op,
                                   event->outputs[i], error);
@@ -80,10 +80,10 @@ static iv_status record_node(void *context, iv_node_event *event, iv_error *erro
 }
 
 static int record_inputs(reference *recorded, const running *running) {
-    iv_error error;
-    for (int i = 0; i < iv_model_input_count(running->model); i++) {
-        if (record_value(recorded, iv_model_input(running->model, i)->name, NULL, NULL,
-                         running->inputs[i], &error) != IV_OK)
+    sb_error error;
+    for (int i = 0; i < sb_model_input_count(running->model); i++) {
+        if (record_value(recorded, sb_model_input(running->model, i)->name, NULL, NULL,
+                         running->inputs[i], &error) != SB_OK)
             return report(&error);
     }
     return EXIT_RIGHT;
@@ -99,11 +99,11 @@ static bool is_recorded(const reference *recorded, const char *name) {
 
 /* Outputs that no node makes: constants. */
 static int record_outputs(reference *recorded, const running *running) {
-    iv_error error;
-    for (int i = 0; i < iv_model_output_count(running->model); i++) {
-        const char *name = iv_model_output(running->model, i)->name;
+    sb_error error;
+    for (int i = 0; i < sb_model_output_count(running->model); i++) {
+        const char *name = sb_model_output(running->model, i)->name;
         if (!is_recorded(recorded, name) &&
-            record_value(recorded, name, NULL, NULL, running->outputs[i], &error) != IV_OK)
+            record_value(recorded, name, NULL, NULL, running->outputs[i], &error) != SB_OK)
             return report(&error);
     }
     return EXIT_RIGHT;
@@ -118,10 +118,10 @@ static int run_recorded(const arguments *arguments, running *running, reference 
     return code == EXIT_RIGHT ? record_outputs(recorded, running) : code;
 }
 
-int record_values(const arguments *arguments, const iv_model_options *model_options,
-                  const iv_session_options *session_options, bool on_cpu, reference *recorded) {
+int record_values(const arguments *arguments, const sb_model_options *model_options,
+                  const sb_session_options *session_options, bool on_cpu, reference *recorded) {
     running running;
-    iv_session_options options = *session_options;
+    sb_session_options options = *session_options;
     options.observer = record_node;
     options.observer_context = recorded;
     int code = on_cpu ? open_running_on_cpu(arguments, model_options, &options, &running)
@@ -138,17 +138,17 @@ int record_values(const arguments *arguments, const iv_model_options *model_opti
 
 static int save_recorded(const reference *recorded, const char *path) {
     const char **names = calloc((size_t)recorded->count + 1, sizeof *names);
-    iv_tensor **tensors = calloc((size_t)recorded->count + 1, sizeof *tensors);
+    sb_tensor **tensors = calloc((size_t)recorded->count + 1, sizeof *tensors);
     int count = 0, code = names != NULL && tensors != NULL ? EXIT_RIGHT : out_of_memory();
-    iv_error error;
+    sb_error error;
     for (int i = 0; i < recorded->count && code == EXIT_RIGHT; i++) {
         const struct reference_item *item = &recorded->items[i];
-        if (item->value.kind != IV_KIND_TENSOR || item->name[0] == '\0')
+        if (item->value.kind != SB_KIND_TENSOR || item->name[0] == '\0')
             continue;
         names[count] = item->name;
         tensors[count++] = item->value.tensor;
     }
-    if (code == EXIT_RIGHT && iv_tensors_save(path, count, names, tensors, &error) != IV_OK)
+    if (code == EXIT_RIGHT && sb_tensors_save(path, count, names, tensors, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
         printf("%d values recorded, %d left out because they are not tensors\n", count,
@@ -158,8 +158,8 @@ static int save_recorded(const reference *recorded, const char *path) {
     return code;
 }
 
-int record_to_file(const arguments *arguments, const iv_model_options *model_options,
-                   const iv_session_options *session_options) {
+int record_to_file(const arguments *arguments, const sb_model_options *model_options,
+                   const sb_session_options *session_options) {
     reference recorded = {0};
     int code = record_values(arguments, model_options, session_options, false, &recorded);
     if (code == EXIT_RIGHT)

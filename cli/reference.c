@@ -19,7 +19,7 @@ static bool copy_text(const char *text, char **copy) {
     return text == NULL || *copy != NULL;
 }
 
-static bool make_item(const char *name, const char *node, const char *op, iv_value value,
+static bool make_item(const char *name, const char *node, const char *op, sb_value value,
                       struct reference_item *item) {
     *item = (struct reference_item){.value = value};
     return copy_text(name, &item->name) && copy_text(node, &item->node) && copy_text(op, &item->op);
@@ -29,11 +29,11 @@ static void free_item(struct reference_item *item) {
     free(item->name);
     free(item->node);
     free(item->op);
-    iv_value_release(&item->value);
+    sb_value_release(&item->value);
 }
 
 bool add_recorded(reference *reference, const char *name, const char *node, const char *op,
-                  iv_value value) {
+                  sb_value value) {
     struct reference_item item;
     bool complete = make_item(name, node, op, value, &item);
     if (complete && reference->count == reference->capacity) {
@@ -53,7 +53,7 @@ bool add_recorded(reference *reference, const char *name, const char *node, cons
     return complete;
 }
 
-static int add_item(reference *reference, const char *name, iv_value value) {
+static int add_item(reference *reference, const char *name, sb_value value) {
     return add_recorded(reference, name, NULL, NULL, value) ? EXIT_RIGHT : out_of_memory();
 }
 
@@ -69,7 +69,7 @@ void free_reference(reference *reference) {
     *reference = (struct reference){0};
 }
 
-const iv_value *find_recorded(reference *reference, const char *name) {
+const sb_value *find_recorded(reference *reference, const char *name) {
     struct reference_item key = {.name = (char *)name}, *found = NULL;
     if (reference->count > 0)
         found =
@@ -85,13 +85,13 @@ const iv_value *find_recorded(reference *reference, const char *name) {
 static int read_archive(const char *path, reference *reference) {
     int count, code = EXIT_RIGHT;
     char **names;
-    iv_tensor **tensors;
-    iv_error error;
-    if (iv_tensors_load(path, &count, &names, &tensors, &error) != IV_OK)
+    sb_tensor **tensors;
+    sb_error error;
+    if (sb_tensors_load(path, &count, &names, &tensors, &error) != SB_OK)
         return report(&error);
     for (int i = 0; i < count && code == EXIT_RIGHT; i++)
-        code = add_item(reference, names[i], iv_value_of_tensor(iv_tensor_retain(tensors[i])));
-    iv_tensors_free(count, names, tensors);
+        code = add_item(reference, names[i], sb_value_of_tensor(sb_tensor_retain(tensors[i])));
+    sb_tensors_free(count, names, tensors);
     return code;
 }
 
@@ -126,11 +126,11 @@ static int read_named(const char *folder, const char *name, reference *reference
     }
     free(file);
     int code = EXIT_RIGHT;
-    iv_tensor *tensor = NULL;
-    iv_error error;
+    sb_tensor *tensor = NULL;
+    sb_error error;
     if (exists(path))
-        code = iv_tensor_load(path, NULL, &tensor, &error) == IV_OK
-                   ? add_item(reference, name, iv_value_of_tensor(tensor))
+        code = sb_tensor_load(path, NULL, &tensor, &error) == SB_OK
+                   ? add_item(reference, name, sb_value_of_tensor(tensor))
                    : report(&error);
     free(path);
     return code;
@@ -138,48 +138,48 @@ static int read_named(const char *folder, const char *name, reference *reference
 
 /* Reads FOLDER/STEM_INDEX.pb if there is such a file. */
 static int read_standard(const char *folder, const char *stem, int index,
-                         const iv_value_description *description, reference *reference) {
+                         const sb_value_description *description, reference *reference) {
     char name[64];
     snprintf(name, sizeof name, "%s_%d.pb", stem, index);
     char *path = join_path(folder, name);
     int code = EXIT_RIGHT;
-    iv_value value = {0};
-    iv_error error;
+    sb_value value = {0};
+    sb_error error;
     if (exists(path))
-        code = iv_onnx_value_load(path, description, &value, &error) == IV_OK
+        code = sb_onnx_value_load(path, description, &value, &error) == SB_OK
                    ? add_item(reference, description->name, value)
                    : report(&error);
     free(path);
     return code;
 }
 
-static int read_folder(const char *folder, const iv_model *model, const iv_inspection *graph,
+static int read_folder(const char *folder, const sb_model *model, const sb_inspection *graph,
                        reference *reference) {
     int code = EXIT_RIGHT;
-    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++)
-        code = read_standard(folder, "input", i, iv_model_input(model, i), reference);
-    for (int i = 0; i < iv_model_output_count(model) && code == EXIT_RIGHT; i++)
-        code = read_standard(folder, "output", i, iv_model_output(model, i), reference);
-    for (int i = 0; i < iv_inspection_value_count(graph) && code == EXIT_RIGHT; i++) {
-        const iv_inspected_value *value = iv_inspection_value(graph, i);
+    for (int i = 0; i < sb_model_input_count(model) && code == EXIT_RIGHT; i++)
+        code = read_standard(folder, "input", i, sb_model_input(model, i), reference);
+    for (int i = 0; i < sb_model_output_count(model) && code == EXIT_RIGHT; i++)
+        code = read_standard(folder, "output", i, sb_model_output(model, i), reference);
+    for (int i = 0; i < sb_inspection_value_count(graph) && code == EXIT_RIGHT; i++) {
+        const sb_inspected_value *value = sb_inspection_value(graph, i);
         if (!value->initialiser)
             code = read_named(folder, value->name, reference);
     }
     return code;
 }
 
-int read_reference(const char *path, const iv_model *model, const iv_inspection *graph,
+int read_reference(const char *path, const sb_model *model, const sb_inspection *graph,
                    reference *reference) {
     struct stat found;
     *reference = (struct reference){0};
     if (stat(path, &found) != 0) {
-        fprintf(stderr, "invar: cannot read reference %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "samebit: cannot read reference %s: %s\n", path, strerror(errno));
         return EXIT_FAILED;
     }
     int code = S_ISDIR(found.st_mode) ? read_folder(path, model, graph, reference)
                                       : read_archive(path, reference);
     if (code == EXIT_RIGHT && reference->count == 0) {
-        fprintf(stderr, "invar: reference %s holds no value of the model\n", path);
+        fprintf(stderr, "samebit: reference %s holds no value of the model\n", path);
         code = EXIT_FAILED;
     }
     sort_recorded(reference);

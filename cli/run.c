@@ -1,4 +1,4 @@
-/* invar run: one run of a model on tensors from files. */
+/* samebit run: one run of a model on tensors from files. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,85 +22,85 @@ const option run_options[] = {
 /* ---- what comes out ---- */
 
 static int save_outputs(const running *running, const char *path) {
-    int count = iv_model_output_count(running->model);
+    int count = sb_model_output_count(running->model);
     const char **names = calloc((size_t)count + 1, sizeof *names);
-    iv_tensor **tensors = calloc((size_t)count + 1, sizeof *tensors);
+    sb_tensor **tensors = calloc((size_t)count + 1, sizeof *tensors);
     int code = names != NULL && tensors != NULL ? EXIT_RIGHT : out_of_memory();
     for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
-        names[i] = iv_model_output(running->model, i)->name;
+        names[i] = sb_model_output(running->model, i)->name;
         tensors[i] = running->outputs[i].tensor;
-        if (running->outputs[i].kind != IV_KIND_TENSOR)
+        if (running->outputs[i].kind != SB_KIND_TENSOR)
             code = usage_error("output %s is not a tensor and cannot be saved", names[i]);
     }
-    iv_error error;
+    sb_error error;
     size_t length = strlen(path);
     bool single = length >= 4 && strcmp(path + length - 4, ".npy") == 0;
     if (code == EXIT_RIGHT && single && count != 1)
         code = usage_error("the model has %d outputs: write them to a .npz file", count);
     if (code == EXIT_RIGHT &&
-        (single ? iv_tensor_save(path, tensors[0], &error)
-                : iv_tensors_save(path, count, names, tensors, &error)) != IV_OK)
+        (single ? sb_tensor_save(path, tensors[0], &error)
+                : sb_tensors_save(path, count, names, tensors, &error)) != SB_OK)
         code = report(&error);
     free(names);
     free(tensors);
     return code;
 }
 
-static void print_value(const char *name, iv_value value) {
+static void print_value(const char *name, sb_value value) {
     char room[TEXT_BYTES];
     printf("%s: ", printable(name, room));
-    if (value.kind == IV_KIND_NONE) {
+    if (value.kind == SB_KIND_NONE) {
         puts("nothing");
         return;
     }
-    if (value.kind == IV_KIND_SEQUENCE) {
-        printf("sequence of %lld\n", (long long)iv_sequence_count(value.sequence));
+    if (value.kind == SB_KIND_SEQUENCE) {
+        printf("sequence of %lld\n", (long long)sb_sequence_count(value.sequence));
         return;
     }
-    printf("%s[", iv_dtype_name(iv_tensor_dtype(value.tensor)));
-    for (int d = 0; d < iv_tensor_rank(value.tensor); d++)
-        printf(d == 0 ? "%lld" : ",%lld", (long long)iv_tensor_dims(value.tensor)[d]);
+    printf("%s[", sb_dtype_name(sb_tensor_dtype(value.tensor)));
+    for (int d = 0; d < sb_tensor_rank(value.tensor); d++)
+        printf(d == 0 ? "%lld" : ",%lld", (long long)sb_tensor_dims(value.tensor)[d]);
     puts("]");
 }
 
-static json_t *value_json(const char *name, iv_value value) {
+static json_t *value_json(const char *name, sb_value value) {
     json_t *dims = json_array();
-    for (int d = 0; value.kind == IV_KIND_TENSOR && d < iv_tensor_rank(value.tensor); d++)
-        json_array_append_new(dims, json_integer(iv_tensor_dims(value.tensor)[d]));
-    const char *dtype = value.kind == IV_KIND_TENSOR ? iv_dtype_name(iv_tensor_dtype(value.tensor))
-                        : value.kind == IV_KIND_SEQUENCE ? "sequence"
+    for (int d = 0; value.kind == SB_KIND_TENSOR && d < sb_tensor_rank(value.tensor); d++)
+        json_array_append_new(dims, json_integer(sb_tensor_dims(value.tensor)[d]));
+    const char *dtype = value.kind == SB_KIND_TENSOR ? sb_dtype_name(sb_tensor_dtype(value.tensor))
+                        : value.kind == SB_KIND_SEQUENCE ? "sequence"
                                                          : "nothing";
     return json_pack("{s:o, s:s, s:o}", "name", text_json(name), "dtype", dtype, "dims", dims);
 }
 
 static int print_json(const running *running, const char *digest, double nanoseconds) {
     json_t *outputs = json_array();
-    for (int i = 0; i < iv_model_output_count(running->model); i++)
+    for (int i = 0; i < sb_model_output_count(running->model); i++)
         json_array_append_new(
-            outputs, value_json(iv_model_output(running->model, i)->name, running->outputs[i]));
+            outputs, value_json(sb_model_output(running->model, i)->name, running->outputs[i]));
     json_t *all = json_pack("{s:o, s:s, s:f, s:f}", "outputs", outputs, "digest", digest, "load_ms",
                             running->load_ms, "run_ms", nanoseconds / 1e6);
     return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
 static int print_outputs(const arguments *arguments, const running *running, double nanoseconds) {
-    char digest[IV_DIGEST_TEXT_BYTES];
-    iv_error error;
-    int count = iv_model_output_count(running->model);
-    if (iv_digest_values(count, running->outputs, digest, &error) != IV_OK)
+    char digest[SB_DIGEST_TEXT_BYTES];
+    sb_error error;
+    int count = sb_model_output_count(running->model);
+    if (sb_digest_values(count, running->outputs, digest, &error) != SB_OK)
         return report(&error);
     if (has_option(arguments, "json"))
         return print_json(running, digest, nanoseconds);
     for (int i = 0; i < count; i++)
-        print_value(iv_model_output(running->model, i)->name, running->outputs[i]);
+        print_value(sb_model_output(running->model, i)->name, running->outputs[i]);
     if (has_option(arguments, "digest"))
         printf("sha256 %s\n", digest);
     return EXIT_RIGHT;
 }
 
 int run_run(const arguments *arguments) {
-    iv_model_options model_options;
-    iv_session_options session_options;
+    sb_model_options model_options;
+    sb_session_options session_options;
     if (!read_model_options(arguments, &model_options) ||
         !read_session_options(arguments, &session_options))
         return EXIT_USAGE;

@@ -18,14 +18,14 @@ double now_ns(void) {
 
 /* The session that a signal interrupts: there is one at a time, and it is set while no handler is
  * installed. */
-static iv_session *interruptible;
+static sb_session *interruptible;
 
 static void interrupt(int signal) {
     (void)signal;
-    iv_session_interrupt(interruptible);
+    sb_session_interrupt(interruptible);
 }
 
-static void catch_interrupts(iv_session *session) {
+static void catch_interrupts(sb_session *session) {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
     interruptible = session;
     sigaction(SIGINT, &action, NULL);
@@ -40,76 +40,76 @@ static void leave_interrupts(void) {
 
 /* ---- models and sessions ---- */
 
-static int load_model(const arguments *arguments, const iv_model_options *model,
-                      const iv_session_options *session, running *running) {
-    iv_error error;
+static int load_model(const arguments *arguments, const sb_model_options *model,
+                      const sb_session_options *session, running *running) {
+    sb_error error;
     double start = now_ns();
-    if (iv_model_load(arguments->positional[0], model, &running->model, &error) != IV_OK ||
-        iv_session_create(running->model, session, &running->session, &error) != IV_OK)
+    if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK ||
+        sb_session_create(running->model, session, &running->session, &error) != SB_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
     running->options = *session;
     catch_interrupts(running->session);
-    running->inputs = calloc((size_t)iv_model_input_count(running->model) + 1, sizeof(iv_value));
-    running->outputs = calloc((size_t)iv_model_output_count(running->model) + 1, sizeof(iv_value));
+    running->inputs = calloc((size_t)sb_model_input_count(running->model) + 1, sizeof(sb_value));
+    running->outputs = calloc((size_t)sb_model_output_count(running->model) + 1, sizeof(sb_value));
     if (running->inputs == NULL || running->outputs == NULL)
         return out_of_memory();
     return EXIT_RIGHT;
 }
 
-int open_running(const arguments *arguments, const iv_model_options *model,
-                 const iv_session_options *session, running *running) {
-    iv_session_options options = *session;
+int open_running(const arguments *arguments, const sb_model_options *model,
+                 const sb_session_options *session, running *running) {
+    sb_session_options options = *session;
     *running = (struct running){0};
     int code = open_device(arguments, &options, &running->device);
     return code == EXIT_RIGHT ? load_model(arguments, model, &options, running) : code;
 }
 
-int open_running_on_cpu(const arguments *arguments, const iv_model_options *model,
-                        const iv_session_options *session, running *running) {
+int open_running_on_cpu(const arguments *arguments, const sb_model_options *model,
+                        const sb_session_options *session, running *running) {
     *running = (struct running){0};
     return load_model(arguments, model, session, running);
 }
 
 int renew_session(running *running) {
-    iv_error error;
+    sb_error error;
     running->options.observer = NULL;
     running->options.task_observer = NULL;
     leave_interrupts();
-    iv_session_destroy(running->session);
+    sb_session_destroy(running->session);
     running->session = NULL;
-    if (iv_session_create(running->model, &running->options, &running->session, &error) != IV_OK)
+    if (sb_session_create(running->model, &running->options, &running->session, &error) != SB_OK)
         return report(&error);
     catch_interrupts(running->session);
     return EXIT_RIGHT;
 }
 
 static void release_outputs(running *running) {
-    for (int i = 0; running->outputs != NULL && i < iv_model_output_count(running->model); i++)
-        iv_value_release(&running->outputs[i]);
+    for (int i = 0; running->outputs != NULL && i < sb_model_output_count(running->model); i++)
+        sb_value_release(&running->outputs[i]);
 }
 
 void close_running(running *running) {
-    for (int i = 0; running->inputs != NULL && i < iv_model_input_count(running->model); i++)
-        iv_value_release(&running->inputs[i]);
+    for (int i = 0; running->inputs != NULL && i < sb_model_input_count(running->model); i++)
+        sb_value_release(&running->inputs[i]);
     release_outputs(running);
     free(running->inputs);
     free(running->outputs);
     leave_interrupts();
-    iv_session_destroy(running->session);
-    iv_model_release(running->model);
-    iv_device_release(running->device);
+    sb_session_destroy(running->session);
+    sb_model_release(running->model);
+    sb_device_release(running->device);
     *running = (struct running){0};
 }
 
 int run_once(running *running, double *nanoseconds) {
-    iv_error error;
+    sb_error error;
     release_outputs(running);
     double start = now_ns();
-    iv_status status = iv_session_run(running->session, running->inputs, running->outputs, &error);
+    sb_status status = sb_session_run(running->session, running->inputs, running->outputs, &error);
     if (nanoseconds != NULL)
         *nanoseconds = now_ns() - start;
-    return status == IV_OK ? EXIT_RIGHT : report(&error);
+    return status == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
 /* ---- snapshots ---- */
@@ -143,15 +143,15 @@ static bool add_symbol(symbols *symbols, const char *name, int64_t value) {
     return true;
 }
 
-static int inspect_bound(const iv_model *model, const symbols *symbols,
-                         iv_inspection **inspection) {
-    iv_inspect_options options = IV_INSPECT_OPTIONS_DEFAULT;
-    iv_error error;
+static int inspect_bound(const sb_model *model, const symbols *symbols,
+                         sb_inspection **inspection) {
+    sb_inspect_options options = SB_INSPECT_OPTIONS_DEFAULT;
+    sb_error error;
     options.symbol_count = symbols->count;
     options.symbols = (const char *const *)symbols->names;
     options.symbol_values = symbols->values;
-    iv_status status = iv_model_inspect(model, &options, inspection, &error);
-    return status == IV_OK ? EXIT_RIGHT : report(&error);
+    sb_status status = sb_model_inspect(model, &options, inspection, &error);
+    return status == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
 static void free_symbols(symbols *symbols) {
@@ -161,8 +161,8 @@ static void free_symbols(symbols *symbols) {
     free(symbols->values);
 }
 
-int inspect_with_settings(const arguments *arguments, const iv_model *model,
-                          iv_inspection **inspection) {
+int inspect_with_settings(const arguments *arguments, const sb_model *model,
+                          sb_inspection **inspection) {
     symbols symbols = {0};
     int code = check_settings(arguments, model);
     const char *text, *rest;
@@ -182,16 +182,16 @@ int inspect_with_settings(const arguments *arguments, const iv_model *model,
     return code;
 }
 
-int inspect_with_inputs(const iv_model *model, const iv_value *inputs, iv_inspection **inspection) {
+int inspect_with_inputs(const sb_model *model, const sb_value *inputs, sb_inspection **inspection) {
     symbols symbols = {0};
     int code = EXIT_RIGHT;
-    for (int i = 0; i < iv_model_input_count(model) && code == EXIT_RIGHT; i++) {
-        const iv_value_description *input = iv_model_input(model, i);
-        if (inputs[i].kind != IV_KIND_TENSOR)
+    for (int i = 0; i < sb_model_input_count(model) && code == EXIT_RIGHT; i++) {
+        const sb_value_description *input = sb_model_input(model, i);
+        if (inputs[i].kind != SB_KIND_TENSOR)
             continue;
-        for (int d = 0; d < input->rank && d < iv_tensor_rank(inputs[i].tensor); d++) {
+        for (int d = 0; d < input->rank && d < sb_tensor_rank(inputs[i].tensor); d++) {
             if (input->dims[d] < 0 &&
-                !add_symbol(&symbols, input->dim_texts[d], iv_tensor_dims(inputs[i].tensor)[d]))
+                !add_symbol(&symbols, input->dim_texts[d], sb_tensor_dims(inputs[i].tensor)[d]))
                 code = out_of_memory();
         }
     }

@@ -19,29 +19,29 @@ static int64_t odd_strides(int rank, const int64_t *dims, int64_t *strides) {
     return stride;
 }
 
-static iv_status strided_tensor(iv_tensor *tensor, iv_tensor **strided, iv_error *error) {
-    int rank = iv_tensor_rank(tensor);
-    const int64_t *dims = iv_tensor_dims(tensor);
-    size_t size = iv_dtype_size(iv_tensor_dtype(tensor));
-    int64_t strides[IV_MAX_RANK + 1], index[IV_MAX_RANK + 1] = {0};
+static sb_status strided_tensor(sb_tensor *tensor, sb_tensor **strided, sb_error *error) {
+    int rank = sb_tensor_rank(tensor);
+    const int64_t *dims = sb_tensor_dims(tensor);
+    size_t size = sb_dtype_size(sb_tensor_dtype(tensor));
+    int64_t strides[SB_MAX_RANK + 1], index[SB_MAX_RANK + 1] = {0};
     size_t bytes = (size_t)odd_strides(rank, dims, strides) * size;
-    iv_tensor *contiguous;
-    iv_status status = iv_tensor_contiguous(tensor, &contiguous, error);
-    if (status != IV_OK)
+    sb_tensor *contiguous;
+    sb_status status = sb_tensor_contiguous(tensor, &contiguous, error);
+    if (status != SB_OK)
         return status;
     char *memory = malloc(bytes), *base = memory;
     if (memory == NULL) {
-        iv_tensor_release(contiguous);
+        sb_tensor_release(contiguous);
         snprintf(error->message, sizeof error->message, "out of memory");
-        return error->status = IV_ERROR_OUT_OF_MEMORY;
+        return error->status = SB_ERROR_OUT_OF_MEMORY;
     }
     memset(memory, 0xa5, bytes); /* what must never be read */
     if (rank > 0 && dims[rank - 1] > 0) {
         base += (dims[rank - 1] - 1) * strides[rank - 1] * (int64_t)size;
         strides[rank - 1] = -strides[rank - 1];
     }
-    const char *source = iv_tensor_data(contiguous);
-    for (int64_t i = iv_tensor_elements(contiguous); i > 0; i--, source += size) {
+    const char *source = sb_tensor_data(contiguous);
+    for (int64_t i = sb_tensor_elements(contiguous); i > 0; i--, source += size) {
         char *target = base;
         for (int d = 0; d < rank; d++)
             target += index[d] * strides[d] * (int64_t)size;
@@ -49,47 +49,47 @@ static iv_status strided_tensor(iv_tensor *tensor, iv_tensor **strided, iv_error
         for (int d = rank - 1; d >= 0 && ++index[d] == dims[d]; d--)
             index[d] = 0;
     }
-    iv_tensor_release(contiguous);
-    status = iv_tensor_wrap(iv_tensor_dtype(tensor), rank, dims, strides, base, free_memory, memory,
+    sb_tensor_release(contiguous);
+    status = sb_tensor_wrap(sb_tensor_dtype(tensor), rank, dims, strides, base, free_memory, memory,
                             strided, error);
-    if (status != IV_OK)
+    if (status != SB_OK)
         free(memory);
     return status;
 }
 
-static iv_status strided_sequence(iv_value *value, iv_error *error) {
-    int64_t count = iv_sequence_count(value->sequence);
-    iv_value *items = calloc((size_t)count + 1, sizeof *items), fresh;
+static sb_status strided_sequence(sb_value *value, sb_error *error) {
+    int64_t count = sb_sequence_count(value->sequence);
+    sb_value *items = calloc((size_t)count + 1, sizeof *items), fresh;
     if (items == NULL)
-        return error->status = IV_ERROR_OUT_OF_MEMORY;
-    iv_status status = IV_OK;
-    for (int64_t i = 0; i < count && status == IV_OK; i++) {
-        items[i] = iv_value_retain(iv_sequence_item(value->sequence, i));
+        return error->status = SB_ERROR_OUT_OF_MEMORY;
+    sb_status status = SB_OK;
+    for (int64_t i = 0; i < count && status == SB_OK; i++) {
+        items[i] = sb_value_retain(sb_sequence_item(value->sequence, i));
         status = make_strided(&items[i], error);
     }
-    if (status == IV_OK)
+    if (status == SB_OK)
         status =
-            iv_value_of_sequence(iv_sequence_dtype(value->sequence), count, items, &fresh, error);
+            sb_value_of_sequence(sb_sequence_dtype(value->sequence), count, items, &fresh, error);
     for (int64_t i = 0; i < count; i++)
-        iv_value_release(&items[i]);
+        sb_value_release(&items[i]);
     free(items);
-    if (status == IV_OK) {
-        iv_value_release(value);
+    if (status == SB_OK) {
+        sb_value_release(value);
         *value = fresh;
     }
     return status;
 }
 
-iv_status make_strided(iv_value *value, iv_error *error) {
-    if (value->kind == IV_KIND_SEQUENCE)
+sb_status make_strided(sb_value *value, sb_error *error) {
+    if (value->kind == SB_KIND_SEQUENCE)
         return strided_sequence(value, error);
-    if (value->kind == IV_KIND_NONE || iv_tensor_dtype(value->tensor) == IV_STRING)
-        return IV_OK;
-    iv_tensor *strided;
-    iv_status status = strided_tensor(value->tensor, &strided, error);
-    if (status != IV_OK)
+    if (value->kind == SB_KIND_NONE || sb_tensor_dtype(value->tensor) == SB_STRING)
+        return SB_OK;
+    sb_tensor *strided;
+    sb_status status = strided_tensor(value->tensor, &strided, error);
+    if (status != SB_OK)
         return status;
-    iv_value_release(value);
-    *value = iv_value_of_tensor(strided);
-    return IV_OK;
+    sb_value_release(value);
+    *value = sb_value_of_tensor(strided);
+    return SB_OK;
 }

@@ -2,11 +2,11 @@
 #ifndef CLI_STRIDED_H
 #define CLI_STRIDED_H
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 /** Replaces a numeric tensor (in a sequence: each) by an equal one whose elements lie apart, with
  * the dimensions in reverse order and the last one running backwards. Text and nothing stay as they
  * are. */
-iv_status make_strided(iv_value *value, iv_error *error);
+sb_status make_strided(sb_value *value, sb_error *error);
 
 #endif

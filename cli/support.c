@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-int report(const iv_error *error) {
-    fprintf(stderr, "invar: %s: ", iv_status_name(error->status));
+int report(const sb_error *error) {
+    fprintf(stderr, "samebit: %s: ", sb_status_name(error->status));
     /* Messages quote names from files: none of them may steer the terminal. */
     for (const char *at = error->message; *at != '\0'; at++)
         fputc((unsigned char)*at < ' ' && *at != '\n' ? '?' : *at, stderr);
     fputc('\n', stderr);
-    return error->status == IV_ERROR_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILED;
+    return error->status == SB_ERROR_INTERRUPTED ? EXIT_INTERRUPTED : EXIT_FAILED;
 }
 
 int out_of_memory(void) {
-    fputs("invar: out of memory\n", stderr);
+    fputs("samebit: out of memory\n", stderr);
     return EXIT_FAILED;
 }
 
@@ -28,8 +28,8 @@ static bool read_memory_limit(const arguments *arguments, int64_t *limit) {
     return true;
 }
 
-bool read_model_options(const arguments *arguments, iv_model_options *options) {
-    *options = (iv_model_options)IV_MODEL_OPTIONS_DEFAULT;
+bool read_model_options(const arguments *arguments, sb_model_options *options) {
+    *options = (sb_model_options)SB_MODEL_OPTIONS_DEFAULT;
     options->passes = !has_option(arguments, "no-passes");
     options->reference_only = has_option(arguments, "reference-evaluation");
     if (!read_memory_limit(arguments, &options->memory_limit))
@@ -37,9 +37,9 @@ bool read_model_options(const arguments *arguments, iv_model_options *options) {
     const char *isa = option_value(arguments, "isa");
     if (isa == NULL)
         return true;
-    for (int i = IV_ISA_BEST; i <= IV_ISA_AVX512; i++) {
-        if (strcmp(isa, iv_isa_name((iv_isa)i)) == 0) {
-            options->isa = (iv_isa)i;
+    for (int i = SB_ISA_BEST; i <= SB_ISA_AVX512; i++) {
+        if (strcmp(isa, sb_isa_name((sb_isa)i)) == 0) {
+            options->isa = (sb_isa)i;
             return true;
         }
     }
@@ -47,8 +47,8 @@ bool read_model_options(const arguments *arguments, iv_model_options *options) {
     return false;
 }
 
-bool read_session_options(const arguments *arguments, iv_session_options *options) {
-    *options = (iv_session_options)IV_SESSION_OPTIONS_DEFAULT;
+bool read_session_options(const arguments *arguments, sb_session_options *options) {
+    *options = (sb_session_options)SB_SESSION_OPTIONS_DEFAULT;
     long long count = 0, iterations = 0;
     if (!read_count(arguments, "threads", 0, 1024, &count) ||
         !read_count(arguments, "iteration-limit", 1, INT64_MAX, &iterations) ||

@@ -2,13 +2,13 @@
 #ifndef CLI_SUPPORT_H
 #define CLI_SUPPORT_H
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "options.h"
 
-/** Prints "invar: MESSAGE" to stderr and returns EXIT_FAILED, or EXIT_INTERRUPTED for an interrupt.
+/** Prints "samebit: MESSAGE" to stderr and returns EXIT_FAILED, or EXIT_INTERRUPTED for an interrupt.
  */
-int report(const iv_error *error);
+int report(const sb_error *error);
 
 /** Prints that memory ran out and returns EXIT_FAILED. */
 int out_of_memory(void);
@@ -44,9 +44,9 @@ int out_of_memory(void);
 
 /** Reads --isa, --no-passes and --reference-evaluation, and --memory-limit where the command has
  * it. False after printing what is wrong. */
-bool read_model_options(const arguments *arguments, iv_model_options *options);
+bool read_model_options(const arguments *arguments, sb_model_options *options);
 /** Reads --threads, --iteration-limit and --memory-limit. False after printing what is wrong. */
-bool read_session_options(const arguments *arguments, iv_session_options *options);
+bool read_session_options(const arguments *arguments, sb_session_options *options);
 
 /** Reads an option that takes a whole number; `*value` stays as it is where the option is not
  * given. False after printing what is wrong. */

@@ -99,13 +99,13 @@ json_t *text_json(const char *text) {
 
 bool print_json_value(FILE *file, json_t *value) {
     if (value == NULL) {
-        fputs("invar: out of memory\n", stderr);
+        fputs("samebit: out of memory\n", stderr);
         return false;
     }
     bool written = json_dumpf(value, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;
     json_decref(value);
     if (!written)
-        fputs("invar: the JSON could not be written\n", stderr);
+        fputs("samebit: the JSON could not be written\n", stderr);
     return written;
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static void complain(const char *path, int number) {
-    fprintf(stderr, "invar: cannot write %s: %s\n", path, strerror(number));
+    fprintf(stderr, "samebit: cannot write %s: %s\n", path, strerror(number));
 }
 
 /* Opens a new file beside `path` and notes its name. */

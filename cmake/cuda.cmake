@@ -1,63 +1,63 @@
 # GPU kernels: every src/cuda/kernels/*.cu compiled ahead of time for each architecture, and embedded in the library by the
 # assembler. Appends to `sources` of the including folder. Without nvcc there are no kernels, and everything else is built.
-set(INVAR_CUDA AUTO CACHE STRING "GPU kernels: AUTO (if nvcc is found), ON (an error without nvcc) or OFF")
-set_property(CACHE INVAR_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(INVAR_CUDA_ARCHITECTURES "80;90a;ptx" CACHE STRING
+set(SAMEBIT_CUDA AUTO CACHE STRING "GPU kernels: AUTO (if nvcc is found), ON (an error without nvcc) or OFF")
+set_property(CACHE SAMEBIT_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(SAMEBIT_CUDA_ARCHITECTURES "80;90a;ptx" CACHE STRING
     "What GPU kernels are compiled for: 80 (compute capability 8.x), 90a (9.0), ptx (later ones); fewer build faster")
 set(cuda_generated ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 file(MAKE_DIRECTORY ${cuda_generated})
 
 # Whether nvcc compiles for an architecture: its own lists do not name all that it knows.
-function(iv_nvcc_knows virtual real result)
-  if(NOT DEFINED CACHE{INVAR_NVCC_KNOWS_${real}})
+function(sb_nvcc_knows virtual real result)
+  if(NOT DEFINED CACHE{SAMEBIT_NVCC_KNOWS_${real}})
     file(WRITE ${cuda_generated}/probe.cu "extern \"C\" __global__ void probe(void) {}\n")
     execute_process(
-      COMMAND ${INVAR_NVCC} -cubin -gencode=arch=${virtual},code=${real} ${cuda_generated}/probe.cu
+      COMMAND ${SAMEBIT_NVCC} -cubin -gencode=arch=${virtual},code=${real} ${cuda_generated}/probe.cu
               -o ${cuda_generated}/probe.cubin
       RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     if(failed)
-      set(INVAR_NVCC_KNOWS_${real} OFF CACHE INTERNAL "")
+      set(SAMEBIT_NVCC_KNOWS_${real} OFF CACHE INTERNAL "")
     else()
-      set(INVAR_NVCC_KNOWS_${real} ON CACHE INTERNAL "")
+      set(SAMEBIT_NVCC_KNOWS_${real} ON CACHE INTERNAL "")
     endif()
   endif()
-  set(${result} ${INVAR_NVCC_KNOWS_${real}} PARENT_SCOPE)
+  set(${result} ${SAMEBIT_NVCC_KNOWS_${real}} PARENT_SCOPE)
 endfunction()
 
 # Targets are architecture, kind, capability, flags: machine code for 8.x, machine code for 9.0 with Hopper's own instructions,
 # and PTX for what comes after.
 set(cuda_toolkit 0)
 set(cuda_targets)
-if(NOT INVAR_CUDA STREQUAL "OFF")
-  find_program(INVAR_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
-  if(INVAR_NVCC)
-    execute_process(COMMAND ${INVAR_NVCC} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
+if(NOT SAMEBIT_CUDA STREQUAL "OFF")
+  find_program(SAMEBIT_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  if(SAMEBIT_NVCC)
+    execute_process(COMMAND ${SAMEBIT_NVCC} --version OUTPUT_VARIABLE nvcc_version ERROR_QUIET)
     if(nvcc_version MATCHES "release ([0-9]+)\\.([0-9]+)")
       math(EXPR cuda_toolkit "${CMAKE_MATCH_1} * 1000 + ${CMAKE_MATCH_2} * 10")
     endif()
-    iv_nvcc_knows(compute_80 sm_80 known)
-    if(known AND "80" IN_LIST INVAR_CUDA_ARCHITECTURES)
-      list(APPEND cuda_targets "sm_80|IV_CUDA_CUBIN|80|-cubin -gencode=arch=compute_80,code=sm_80")
+    sb_nvcc_knows(compute_80 sm_80 known)
+    if(known AND "80" IN_LIST SAMEBIT_CUDA_ARCHITECTURES)
+      list(APPEND cuda_targets "sm_80|SB_CUDA_CUBIN|80|-cubin -gencode=arch=compute_80,code=sm_80")
     endif()
     if(known)
       set(ptx 80)
     endif()
-    iv_nvcc_knows(compute_90a sm_90a known)
-    if(known AND "90a" IN_LIST INVAR_CUDA_ARCHITECTURES)
-      list(APPEND cuda_targets "sm_90a|IV_CUDA_CUBIN_EXACT|90|-cubin -gencode=arch=compute_90a,code=sm_90a")
+    sb_nvcc_knows(compute_90a sm_90a known)
+    if(known AND "90a" IN_LIST SAMEBIT_CUDA_ARCHITECTURES)
+      list(APPEND cuda_targets "sm_90a|SB_CUDA_CUBIN_EXACT|90|-cubin -gencode=arch=compute_90a,code=sm_90a")
     endif()
     if(known)
       set(ptx 90)
     endif()
-    if(ptx AND "ptx" IN_LIST INVAR_CUDA_ARCHITECTURES)
-      list(APPEND cuda_targets "compute_${ptx}|IV_CUDA_PTX|${ptx}|-ptx -arch=compute_${ptx}")
+    if(ptx AND "ptx" IN_LIST SAMEBIT_CUDA_ARCHITECTURES)
+      list(APPEND cuda_targets "compute_${ptx}|SB_CUDA_PTX|${ptx}|-ptx -arch=compute_${ptx}")
     endif()
   endif()
-  if(NOT cuda_targets AND INVAR_CUDA STREQUAL "ON")
-    message(FATAL_ERROR "INVAR_CUDA is ON, and no nvcc was found that compiles for compute capability 8.0: set INVAR_NVCC "
-                        "to its path, or INVAR_CUDA to OFF")
+  if(NOT cuda_targets AND SAMEBIT_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "SAMEBIT_CUDA is ON, and no nvcc was found that compiles for compute capability 8.0: set SAMEBIT_NVCC "
+                        "to its path, or SAMEBIT_CUDA to OFF")
   elseif(NOT cuda_targets)
-    message(STATUS "no nvcc: Invar is built without GPU kernels")
+    message(STATUS "no nvcc: Samebit is built without GPU kernels")
   endif()
 endif()
 
@@ -81,13 +81,13 @@ foreach(kernel IN LISTS cuda_kernels)
     set(image ${cuda_generated}/${module}.${architecture})
     add_custom_command(
       OUTPUT ${image}
-      COMMAND ${INVAR_NVCC} ${cuda_flags} ${target_flags} -MD -MT ${image} -MF ${image}.d ${kernel} -o ${image}
+      COMMAND ${SAMEBIT_NVCC} ${cuda_flags} ${target_flags} -MD -MT ${image} -MF ${image}.d ${kernel} -o ${image}
       DEPENDS ${kernel}
       DEPFILE ${image}.d
       COMMENT "Compiling GPU kernels ${module} for ${architecture}"
       VERBATIM)
     list(APPEND cuda_images ${image})
-    set(symbol iv_cuda_image_${module}_${architecture})
+    set(symbol sb_cuda_image_${module}_${architecture})
     # PTX is text, for which the driver wants a NUL at the end; machine code is an ELF file, aligned as its tables are.
     string(APPEND cuda_assembly "    .balign 64\n    .global ${symbol}, ${symbol}_end\n"
                                 "    .hidden ${symbol}, ${symbol}_end\n"
@@ -105,10 +105,10 @@ if(cuda_count GREATER 0)
        CONTENT "    .section .rodata\n${cuda_assembly}    .section .note.GNU-stack,\"\",%progbits\n")
   set_source_files_properties(${cuda_generated}/images.S PROPERTIES OBJECT_DEPENDS "${cuda_images}")
   list(APPEND sources ${cuda_generated}/images.S)
-  string(APPEND cuda_source "${cuda_declarations}static const iv_cuda_image images[] = {\n${cuda_table}};\n\n"
-         "const iv_cuda_images iv_cuda_embedded_images = {${cuda_toolkit}, ${cuda_count}, images};\n")
+  string(APPEND cuda_source "${cuda_declarations}static const sb_cuda_image images[] = {\n${cuda_table}};\n\n"
+         "const sb_cuda_images sb_cuda_embedded_images = {${cuda_toolkit}, ${cuda_count}, images};\n")
 else()
-  string(APPEND cuda_source "const iv_cuda_images iv_cuda_embedded_images = {0, 0, NULL};\n")
+  string(APPEND cuda_source "const sb_cuda_images sb_cuda_embedded_images = {0, 0, NULL};\n")
 endif()
 file(CONFIGURE OUTPUT ${cuda_generated}/embedded_images.c CONTENT "${cuda_source}" @ONLY)
 list(APPEND sources ${cuda_generated}/embedded_images.c)

@@ -1,4 +1,4 @@
-# The libraries that do what Invar does not exist for. Debian's package names are in tools/install-dependencies.
+# The libraries that do what Samebit does not exist for. Debian's package names are in tools/install-dependencies.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(LIBZIP REQUIRED IMPORTED_TARGET libzip)

@@ -5,12 +5,12 @@ and is then trained on all of them at once. The log-probabilities of the same to
 numbers. With most matrix libraries they are not, because a row's bits depend on the batch that it is
 computed in; the ratio of probabilities, which should be 1 on-policy, is then only close to it.
 
-This plays it through with a small language model, once by Invar and once by PyTorch, and counts the
+This plays it through with a small language model, once by Samebit and once by PyTorch, and counts the
 log-probabilities, and then the elements of the gradients, that differ:
 
-    INVAR_LIBRARY=build/src/libinvar.so PYTHONPATH=python python examples/rl_check.py [--device cuda]
+    SAMEBIT_LIBRARY=build/src/libsamebit.so PYTHONPATH=python python examples/rl_check.py [--device cuda]
 
-Exit status: 0 when Invar's counts are 0. (A model from embeddings and gated layers is used, without norms and
+Exit status: 0 when Samebit's counts are 0. (A model from embeddings and gated layers is used, without norms and
 attention: those would be PyTorch's in both, and may depend on the batch themselves.)
 """
 
@@ -19,8 +19,8 @@ import sys
 
 import torch
 
-import invar
-from invar.torch import linear, linear_logp
+import samebit
+from samebit.torch import linear, linear_logp
 
 CONTEXT = 8  # tokens that the next one depends on
 
@@ -52,8 +52,8 @@ class Policy:
         return x
 
 
-class InvarPolicy(Policy):
-    name = "Invar"
+class SamebitPolicy(Policy):
+    name = "Samebit"
 
     def gated(self, x, up, lengths):
         return linear(x, up, activation="silu", gate="stacked", sample_lengths=lengths,
@@ -175,15 +175,15 @@ def main():
         if isinstance(value, list):
             setattr(settings, name, value[device.type != "cpu"])
 
-    policies = [kind(settings, device, dtype) for kind in (InvarPolicy, TorchPolicy)]
+    policies = [kind(settings, device, dtype) for kind in (SamebitPolicy, TorchPolicy)]
     policies[0].clear()
     tokens, lengths, batches = roll_out(policies[0], settings, device)
     contexts, chosen = training_batch(tokens, lengths)
     sizes = [len(active) for active, _ in batches]
     print(f"{len(lengths)} sequences, {len(chosen)} tokens, sampled in batches of {max(sizes)} down "
           f"to {min(sizes)}, trained in one of {len(chosen)} ({settings.dtype} on {device}, "
-          f"Invar {invar.version()}, PyTorch {torch.__version__})")
-    print(f"{'':32}{'Invar':>24}{'PyTorch':>24}")
+          f"Samebit {samebit.version()}, PyTorch {torch.__version__})")
+    print(f"{'':32}{'Samebit':>24}{'PyTorch':>24}")
 
     results = []
     for policy in policies:

@@ -37,7 +37,7 @@ def macro_list(text, name):
 
 
 def table(text, family):
-    match = re.search(r"const iv_op iv_ops_%s\[\]\s*=\s*\{(.*?)\n\};" % family, text, re.S)
+    match = re.search(r"const sb_op sb_ops_%s\[\]\s*=\s*\{(.*?)\n\};" % family, text, re.S)
     return match.group(1) if match else None
 
 
@@ -47,7 +47,7 @@ def names(body, headers):
     pattern = r'\.domain = "(\w+)"|\.name = "(\w+)"|\w+_OP\(\s*"?(\w+)"?|(\w+_OPS)\((?:\w+)\)'
     for domain, literal, argument, expansion in re.findall(pattern, body):
         if domain:
-            found.pop()  # of Invar's own domain: made by passes, never read from a file
+            found.pop()  # of Samebit's own domain: made by passes, never read from a file
         elif expansion:
             found += macro_list(headers, expansion)
         else:
@@ -67,11 +67,11 @@ def rows():
         holder = [(path, table(text, family)) for path, text in sources.items()]
         holder = [(path, body) for path, body in holder if body is not None]
         if len(holder) != 1:
-            sys.exit(f"the table iv_ops_{family} is in {len(holder)} sources")
+            sys.exit(f"the table sb_ops_{family} is in {len(holder)} sources")
         path, body = holder[0]
         found = names(body, headers)
         if not found and family != "fused":
-            sys.exit(f"no operator found in the table iv_ops_{family} of {path.name}")
+            sys.exit(f"no operator found in the table sb_ops_{family} of {path.name}")
         for name in found:
             yield name, path.name
 

@@ -5,42 +5,42 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 /* What one thread works with. The model and the input are shared: nobody writes to them. */
 typedef struct work {
-    iv_model *model;
-    iv_tensor *input;
+    sb_model *model;
+    sb_tensor *input;
     int threads; /* workers of the session: any number gives the same bits */
-    iv_status status;
-    iv_error error;
-    char digest[IV_DIGEST_TEXT_BYTES];
+    sb_status status;
+    sb_error error;
+    char digest[SB_DIGEST_TEXT_BYTES];
 } work;
 
-static iv_status run_many_times(work *work, iv_session *session) {
+static sb_status run_many_times(work *work, sb_session *session) {
     for (int i = 0; i < 20; i++) {
-        iv_tensor *output = NULL;
-        iv_status status = iv_session_run_tensors(session, &work->input, &output, &work->error);
-        if (status != IV_OK)
+        sb_tensor *output = NULL;
+        sb_status status = sb_session_run_tensors(session, &work->input, &output, &work->error);
+        if (status != SB_OK)
             return status;
-        iv_value answer = iv_value_of_tensor(output);
-        status = iv_digest_values(1, &answer, work->digest, &work->error);
-        iv_value_release(&answer);
-        if (status != IV_OK)
+        sb_value answer = sb_value_of_tensor(output);
+        status = sb_digest_values(1, &answer, work->digest, &work->error);
+        sb_value_release(&answer);
+        if (status != SB_OK)
             return status;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 static void *run(void *argument) {
     work *work = argument;
-    iv_session *session = NULL;
-    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+    sb_session *session = NULL;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     options.threads = work->threads;
-    work->status = iv_session_create(work->model, &options, &session, &work->error);
-    if (work->status == IV_OK)
+    work->status = sb_session_create(work->model, &options, &session, &work->error);
+    if (work->status == SB_OK)
         work->status = run_many_times(work, session);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     return NULL;
 }
 
@@ -49,16 +49,16 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s MODEL.onnx INPUT.npy\n", argv[0]);
         return 2;
     }
-    iv_error error;
-    iv_model *model = NULL;
-    iv_tensor *input = NULL;
-    if (iv_model_load(argv[1], NULL, &model, &error) != IV_OK ||
-        iv_tensor_load(argv[2], NULL, &input, &error) != IV_OK) {
+    sb_error error;
+    sb_model *model = NULL;
+    sb_tensor *input = NULL;
+    if (sb_model_load(argv[1], NULL, &model, &error) != SB_OK ||
+        sb_tensor_load(argv[2], NULL, &input, &error) != SB_OK) {
         fprintf(stderr, "%s\n", error.message);
-        iv_model_release(model);
+        sb_model_release(model);
         return 1;
     }
-    int code = iv_model_input_count(model) == 1 && iv_model_output_count(model) == 1 ? 0 : 1;
+    int code = sb_model_input_count(model) == 1 && sb_model_output_count(model) == 1 ? 0 : 1;
     if (code != 0)
         fputs("the model has not one input and one output\n", stderr);
 
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < started; i++) {
-        if (works[i].status != IV_OK) {
+        if (works[i].status != SB_OK) {
             fprintf(stderr, "%s\n", works[i].error.message);
             code = 1;
         }
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         code = 1;
     if (code == 0)
         printf("both threads: %s\n", works[0].digest);
-    iv_tensor_release(input);
-    iv_model_release(model);
+    sb_tensor_release(input);
+    sb_model_release(model);
     return code;
 }

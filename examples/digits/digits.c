@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #define SIDE 8   /* pixels of a picture's side */
 #define WHITE 16 /* the darkest grey level: 0 is paper */
@@ -20,11 +20,11 @@
 
 static const char *folder = "examples/digits";
 
-/* What every call of Invar reports: print it and stop. */
-static void require(iv_status status, const iv_error *error) {
-    if (status == IV_OK)
+/* What every call of Samebit reports: print it and stop. */
+static void require(sb_status status, const sb_error *error) {
+    if (status == SB_OK)
         return;
-    fprintf(stderr, "digits: %s: %s\n", iv_status_name(status), error->message);
+    fprintf(stderr, "digits: %s: %s\n", sb_status_name(status), error->message);
     exit(2);
 }
 
@@ -43,34 +43,34 @@ static const char *in_folder(const char *name) {
 }
 
 /* A file of the folder as a contiguous tensor of the given dtype and rank. */
-static iv_tensor *load(const char *name, iv_dtype dtype, int rank) {
-    iv_error error;
-    iv_tensor *tensor, *contiguous;
-    require(iv_tensor_load(in_folder(name), NULL, &tensor, &error), &error);
-    require(iv_tensor_contiguous(tensor, &contiguous, &error), &error);
-    iv_tensor_release(tensor);
-    require_that(iv_tensor_dtype(contiguous) == dtype && iv_tensor_rank(contiguous) == rank,
+static sb_tensor *load(const char *name, sb_dtype dtype, int rank) {
+    sb_error error;
+    sb_tensor *tensor, *contiguous;
+    require(sb_tensor_load(in_folder(name), NULL, &tensor, &error), &error);
+    require(sb_tensor_contiguous(tensor, &contiguous, &error), &error);
+    sb_tensor_release(tensor);
+    require_that(sb_tensor_dtype(contiguous) == dtype && sb_tensor_rank(contiguous) == rank,
                  "a file of the folder has another type than it should");
     return contiguous;
 }
 
 /* All pictures in one run: the batch is a symbol of the model, and any size will do. */
-static iv_tensor *classify(iv_tensor *samples, char digest[IV_DIGEST_TEXT_BYTES]) {
-    iv_error error;
-    iv_model *model;
-    iv_session *session;
-    iv_tensor *answers, *contiguous;
-    require(iv_model_load(in_folder("digits.onnx"), NULL, &model, &error), &error);
-    require(iv_session_create(model, NULL, &session, &error), &error);
-    require_that(iv_model_input_count(model) == 1 && iv_model_output_count(model) == 1,
+static sb_tensor *classify(sb_tensor *samples, char digest[SB_DIGEST_TEXT_BYTES]) {
+    sb_error error;
+    sb_model *model;
+    sb_session *session;
+    sb_tensor *answers, *contiguous;
+    require(sb_model_load(in_folder("digits.onnx"), NULL, &model, &error), &error);
+    require(sb_session_create(model, NULL, &session, &error), &error);
+    require_that(sb_model_input_count(model) == 1 && sb_model_output_count(model) == 1,
                  "the model has other inputs and outputs than it should");
-    require(iv_session_run_tensors(session, &samples, &answers, &error), &error);
-    iv_value value = iv_value_of_tensor(answers);
-    require(iv_digest_values(1, &value, digest, &error), &error);
-    require(iv_tensor_contiguous(answers, &contiguous, &error), &error);
-    iv_value_release(&value);
-    iv_session_destroy(session);
-    iv_model_release(model);
+    require(sb_session_run_tensors(session, &samples, &answers, &error), &error);
+    sb_value value = sb_value_of_tensor(answers);
+    require(sb_digest_values(1, &value, digest, &error), &error);
+    require(sb_tensor_contiguous(answers, &contiguous, &error), &error);
+    sb_value_release(&value);
+    sb_session_destroy(session);
+    sb_model_release(model);
     return contiguous;
 }
 
@@ -137,7 +137,7 @@ static void draw(int number, const float *picture, const float *answer, int labe
 /* ---- the digest ---- */
 
 static bool is_documented(const char *digest) {
-    char documented[IV_DIGEST_TEXT_BYTES + 1] = "";
+    char documented[SB_DIGEST_TEXT_BYTES + 1] = "";
     FILE *file = fopen(in_folder("digest.txt"), "r");
     require_that(file != NULL, "digest.txt cannot be read");
     require_that(fgets(documented, sizeof documented, file) != NULL, "digest.txt is empty");
@@ -147,19 +147,19 @@ static bool is_documented(const char *digest) {
 }
 
 int main(int argc, char **argv) {
-    char digest[IV_DIGEST_TEXT_BYTES];
+    char digest[SB_DIGEST_TEXT_BYTES];
     bool color = isatty(STDOUT_FILENO);
     if (argc > 1)
         folder = argv[1];
-    iv_tensor *samples = load("samples.npy", IV_F32, 4), *labels = load("labels.npy", IV_S64, 1);
-    iv_tensor *answers = classify(samples, digest);
-    int64_t count = iv_tensor_dims(samples)[0];
+    sb_tensor *samples = load("samples.npy", SB_F32, 4), *labels = load("labels.npy", SB_S64, 1);
+    sb_tensor *answers = classify(samples, digest);
+    int64_t count = sb_tensor_dims(samples)[0];
     require_that(
-        iv_tensor_elements(samples) == count * SIDE * SIDE && iv_tensor_elements(labels) == count &&
-            iv_tensor_elements(answers) == count * CLASSES && iv_tensor_dtype(answers) == IV_F32,
+        sb_tensor_elements(samples) == count * SIDE * SIDE && sb_tensor_elements(labels) == count &&
+            sb_tensor_elements(answers) == count * CLASSES && sb_tensor_dtype(answers) == SB_F32,
         "samples, labels and answers do not fit each other");
-    const float *pictures = iv_tensor_data(samples), *answer = iv_tensor_data(answers);
-    const int64_t *label = iv_tensor_data(labels);
+    const float *pictures = sb_tensor_data(samples), *answer = sb_tensor_data(answers);
+    const int64_t *label = sb_tensor_data(labels);
     int right = 0;
     for (int64_t i = 0; i < count; i++) {
         draw((int)i + 1, pictures + i * SIDE * SIDE, answer + i * CLASSES, (int)label[i], color);
@@ -168,8 +168,8 @@ int main(int argc, char **argv) {
     bool documented = is_documented(digest);
     printf("%d of %d right\nsha256 %s: %s\n", right, (int)count, digest,
            documented ? "the documented bits" : "NOT the documented bits (digest.txt)");
-    iv_tensor_release(samples);
-    iv_tensor_release(labels);
-    iv_tensor_release(answers);
+    sb_tensor_release(samples);
+    sb_tensor_release(labels);
+    sb_tensor_release(answers);
     return documented ? 0 : 1;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct iv_memory_budget {
+struct sb_memory_budget {
     atomic_llong references; /* the creator's, and one for each block */
     atomic_llong used;
     int64_t limit;
@@ -14,10 +14,10 @@ struct iv_memory_budget {
  * the block behind it stays aligned. */
 typedef struct header {
     size_t bytes;
-    iv_memory_budget *budget; /* may be NULL */
+    sb_memory_budget *budget; /* may be NULL */
 } header;
 
-static _Thread_local iv_memory_budget *current_budget;
+static _Thread_local sb_memory_budget *current_budget;
 
 static atomic_llong live_blocks, live_bytes, peak_bytes, allocations;
 static atomic_llong successes_left = -1;
@@ -52,7 +52,7 @@ static void count_block(size_t bytes, int sign) {
 
 /* Takes `bytes` from the thread's budget, if it has one. */
 static bool charge(size_t bytes) {
-    iv_memory_budget *budget = current_budget;
+    sb_memory_budget *budget = current_budget;
     if (budget == NULL)
         return true;
     if (bytes > (size_t)budget->limit)
@@ -66,50 +66,50 @@ static bool charge(size_t bytes) {
     return true;
 }
 
-static void refund(iv_memory_budget *budget, size_t bytes) {
+static void refund(sb_memory_budget *budget, size_t bytes) {
     if (budget == NULL)
         return;
     atomic_fetch_sub_explicit(&budget->used, (long long)bytes, memory_order_relaxed);
-    iv_memory_budget_release(budget);
+    sb_memory_budget_release(budget);
 }
 
-void *iv_allocate(size_t bytes) {
+void *sb_allocate(size_t bytes) {
     if (bytes > SIZE_MAX / 2 || must_fail() || !charge(bytes))
         return NULL;
-    size_t rounded = (bytes + IV_ALIGNMENT + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
-    char *block = aligned_alloc(IV_ALIGNMENT, rounded);
+    size_t rounded = (bytes + SB_ALIGNMENT + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
+    char *block = aligned_alloc(SB_ALIGNMENT, rounded);
     if (block == NULL) {
         refund(current_budget, bytes);
         return NULL;
     }
     *(header *)(void *)block = (header){bytes, current_budget};
     count_block(bytes, 1);
-    return block + IV_ALIGNMENT;
+    return block + SB_ALIGNMENT;
 }
 
-void *iv_allocate_array(size_t count, size_t size) {
+void *sb_allocate_array(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    void *block = iv_allocate(bytes);
+    void *block = sb_allocate(bytes);
     if (block != NULL)
         memset(block, 0, bytes);
     return block;
 }
 
-void *iv_reallocate(void *block, size_t bytes) {
+void *sb_reallocate(void *block, size_t bytes) {
     if (block == NULL)
-        return iv_allocate(bytes);
-    void *larger = iv_allocate(bytes);
+        return sb_allocate(bytes);
+    void *larger = sb_allocate(bytes);
     if (larger == NULL)
         return NULL;
-    size_t old = ((header *)(void *)((char *)block - IV_ALIGNMENT))->bytes;
+    size_t old = ((header *)(void *)((char *)block - SB_ALIGNMENT))->bytes;
     memcpy(larger, block, old < bytes ? old : bytes);
-    iv_free(block);
+    sb_free(block);
     return larger;
 }
 
-bool iv_grow(void **array, size_t *capacity, size_t count, size_t size) {
+bool sb_grow(void **array, size_t *capacity, size_t count, size_t size) {
     if (count <= *capacity)
         return true;
     size_t larger = *capacity < 8 ? 8 : *capacity;
@@ -121,7 +121,7 @@ bool iv_grow(void **array, size_t *capacity, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(larger, size, &bytes))
         return false;
-    void *moved = iv_reallocate(*array, bytes);
+    void *moved = sb_reallocate(*array, bytes);
     if (moved == NULL)
         return false;
     *array = moved;
@@ -129,21 +129,21 @@ bool iv_grow(void **array, size_t *capacity, size_t count, size_t size) {
     return true;
 }
 
-void iv_free(void *block) {
+void sb_free(void *block) {
     if (block == NULL)
         return;
-    char *start = (char *)block - IV_ALIGNMENT;
+    char *start = (char *)block - SB_ALIGNMENT;
     header about = *(header *)(void *)start;
     count_block(about.bytes, -1);
     free(start);
     refund(about.budget, about.bytes);
 }
 
-iv_memory_budget *iv_memory_budget_create(int64_t limit) {
+sb_memory_budget *sb_memory_budget_create(int64_t limit) {
     /* The budget is charged to nobody: the last block that it pays for frees it. */
-    iv_memory_budget *before = iv_memory_budget_enter(NULL);
-    iv_memory_budget *budget = iv_allocate_array(1, sizeof *budget);
-    iv_memory_budget_enter(before);
+    sb_memory_budget *before = sb_memory_budget_enter(NULL);
+    sb_memory_budget *budget = sb_allocate_array(1, sizeof *budget);
+    sb_memory_budget_enter(before);
     if (budget == NULL)
         return NULL;
     atomic_init(&budget->references, 1);
@@ -151,35 +151,35 @@ iv_memory_budget *iv_memory_budget_create(int64_t limit) {
     return budget;
 }
 
-void iv_memory_budget_release(iv_memory_budget *budget) {
+void sb_memory_budget_release(sb_memory_budget *budget) {
     if (budget != NULL &&
         atomic_fetch_sub_explicit(&budget->references, 1, memory_order_acq_rel) == 1)
-        iv_free(budget);
+        sb_free(budget);
 }
 
-iv_memory_budget *iv_memory_budget_enter(iv_memory_budget *budget) {
-    iv_memory_budget *before = current_budget;
+sb_memory_budget *sb_memory_budget_enter(sb_memory_budget *budget) {
+    sb_memory_budget *before = current_budget;
     current_budget = budget;
     return before;
 }
 
-int64_t iv_memory_budget_limit(int64_t *used) {
-    const iv_memory_budget *budget = current_budget;
+int64_t sb_memory_budget_limit(int64_t *used) {
+    const sb_memory_budget *budget = current_budget;
     if (used != NULL)
         *used = budget != NULL ? atomic_load_explicit(&budget->used, memory_order_relaxed) : 0;
     return budget != NULL ? budget->limit : INT64_MAX;
 }
 
-char *iv_duplicate_string(const char *text) {
+char *sb_duplicate_string(const char *text) {
     size_t bytes = strlen(text) + 1;
-    char *copy = iv_allocate(bytes);
+    char *copy = sb_allocate(bytes);
     if (copy != NULL)
         memcpy(copy, text, bytes);
     return copy;
 }
 
-iv_allocation_counters iv_allocation_count(void) {
-    return (iv_allocation_counters){
+sb_allocation_counters sb_allocation_count(void) {
+    return (sb_allocation_counters){
         .live_blocks = atomic_load(&live_blocks),
         .live_bytes = atomic_load(&live_bytes),
         .peak_bytes = atomic_load(&peak_bytes),
@@ -187,7 +187,7 @@ iv_allocation_counters iv_allocation_count(void) {
     };
 }
 
-void iv_allocation_fail_after(int64_t successes, bool forever) {
+void sb_allocation_fail_after(int64_t successes, bool forever) {
     atomic_store(&fail_forever, forever);
     atomic_store(&successes_left, successes);
 }

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-iv_configuration iv_configuration_from_environment(void) {
-    const char *driver = secure_getenv("INVAR_CUDA_DRIVER");
-    return (iv_configuration){
+sb_configuration sb_configuration_from_environment(void) {
+    const char *driver = secure_getenv("SAMEBIT_CUDA_DRIVER");
+    return (sb_configuration){
         .cuda_driver = driver != NULL && driver[0] != '\0' ? driver : "libcuda.so.1",
     };
 }

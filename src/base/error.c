@@ -6,39 +6,39 @@
 
 #include "base/allocation.h"
 
-const char *iv_status_name(iv_status status) {
+const char *sb_status_name(sb_status status) {
     switch (status) {
-    case IV_OK:
+    case SB_OK:
         return "ok";
-    case IV_ERROR_INVALID_ARGUMENT:
+    case SB_ERROR_INVALID_ARGUMENT:
         return "invalid argument";
-    case IV_ERROR_OUT_OF_MEMORY:
+    case SB_ERROR_OUT_OF_MEMORY:
         return "out of memory";
-    case IV_ERROR_IO:
+    case SB_ERROR_IO:
         return "input/output error";
-    case IV_ERROR_INVALID_FILE:
+    case SB_ERROR_INVALID_FILE:
         return "invalid file";
-    case IV_ERROR_INVALID_MODEL:
+    case SB_ERROR_INVALID_MODEL:
         return "invalid model";
-    case IV_ERROR_UNSUPPORTED:
+    case SB_ERROR_UNSUPPORTED:
         return "unsupported";
-    case IV_ERROR_SHAPE:
+    case SB_ERROR_SHAPE:
         return "shape mismatch";
-    case IV_ERROR_DIFFERENT:
+    case SB_ERROR_DIFFERENT:
         return "different";
-    case IV_ERROR_DEVICE:
+    case SB_ERROR_DEVICE:
         return "device error";
-    case IV_ERROR_INTERNAL:
+    case SB_ERROR_INTERNAL:
         return "internal error";
-    case IV_ERROR_INTERRUPTED:
+    case SB_ERROR_INTERRUPTED:
         return "interrupted";
-    case IV_ERROR_LIMIT:
+    case SB_ERROR_LIMIT:
         return "limit reached";
     }
     return "unknown status";
 }
 
-iv_status iv_fail(iv_error *error, iv_status status, const char *format, ...) {
+sb_status sb_fail(sb_error *error, sb_status status, const char *format, ...) {
     if (error == NULL)
         return status;
     error->status = status;
@@ -49,7 +49,7 @@ iv_status iv_fail(iv_error *error, iv_status status, const char *format, ...) {
     return status;
 }
 
-iv_status iv_fail_within(iv_error *error, iv_status status, const char *format, ...) {
+sb_status sb_fail_within(sb_error *error, sb_status status, const char *format, ...) {
     if (error == NULL)
         return status;
     char prefix[512];
@@ -70,12 +70,12 @@ iv_status iv_fail_within(iv_error *error, iv_status status, const char *format, 
     return status;
 }
 
-iv_status iv_fail_memory(iv_error *error, size_t bytes) {
-    int64_t used, limit = iv_memory_budget_limit(&used);
+sb_status sb_fail_memory(sb_error *error, size_t bytes) {
+    int64_t used, limit = sb_memory_budget_limit(&used);
     if (bytes > SIZE_MAX / 2 || (int64_t)bytes > limit - used)
-        return iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
+        return sb_fail(error, SB_ERROR_OUT_OF_MEMORY,
                        "out of memory: %zu bytes do not fit the limit of %lld bytes, of which %lld are in use; "
                        "a higher memory limit allows them",
                        bytes, (long long)limit, (long long)used);
-    return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: could not allocate %zu bytes", bytes);
+    return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: could not allocate %zu bytes", bytes);
 }

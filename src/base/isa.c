@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-#if IV_HAS_X86_KERNELS
+#if SB_HAS_X86_KERNELS
 #include <cpuid.h>
 
 /* Asked of the processor itself: not every compiler's __builtin_cpu_supports knows the name. */
@@ -14,44 +14,44 @@ static bool has_f16c(void) {
 }
 #endif
 
-iv_isa iv_isa_detect(void) {
-#if IV_HAS_X86_KERNELS
+sb_isa sb_isa_detect(void) {
+#if SB_HAS_X86_KERNELS
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
         !has_f16c())
-        return IV_ISA_SCALAR;
+        return SB_ISA_SCALAR;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return IV_ISA_AVX512;
-    return IV_ISA_AVX2;
+        return SB_ISA_AVX512;
+    return SB_ISA_AVX2;
 #else
-    return IV_ISA_SCALAR;
+    return SB_ISA_SCALAR;
 #endif
 }
 
-const char *iv_isa_name(iv_isa isa) {
+const char *sb_isa_name(sb_isa isa) {
     switch (isa) {
-    case IV_ISA_BEST:
+    case SB_ISA_BEST:
         return "best";
-    case IV_ISA_SCALAR:
+    case SB_ISA_SCALAR:
         return "scalar";
-    case IV_ISA_AVX2:
+    case SB_ISA_AVX2:
         return "avx2";
-    case IV_ISA_AVX512:
+    case SB_ISA_AVX512:
         return "avx512";
     }
     return "unknown";
 }
 
-iv_status iv_isa_resolve(iv_isa wanted, iv_isa *isa, iv_error *error) {
-    iv_isa best = iv_isa_detect();
-    if (wanted < IV_ISA_BEST || wanted > IV_ISA_AVX512)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%d is not an instruction set", (int)wanted);
+sb_status sb_isa_resolve(sb_isa wanted, sb_isa *isa, sb_error *error) {
+    sb_isa best = sb_isa_detect();
+    if (wanted < SB_ISA_BEST || wanted > SB_ISA_AVX512)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%d is not an instruction set", (int)wanted);
     /* Each set contains the ones before it. */
     if (wanted > best)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "this processor has no %s; its best instruction set is %s", iv_isa_name(wanted),
-                       iv_isa_name(best));
-    *isa = wanted == IV_ISA_BEST ? best : wanted;
-    return IV_OK;
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "this processor has no %s; its best instruction set is %s", sb_isa_name(wanted),
+                       sb_isa_name(best));
+    *isa = wanted == SB_ISA_BEST ? best : wanted;
+    return SB_OK;
 }

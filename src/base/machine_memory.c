@@ -32,7 +32,7 @@ static void lower_by_groups(int64_t *limit, const char *root, char *group, const
     }
 }
 
-int64_t iv_machine_memory(void) {
+int64_t sb_machine_memory(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     int64_t limit = INT64_MAX;
     if (pages > 0 && page > 0 && pages < INT64_MAX / page)

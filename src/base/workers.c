@@ -6,7 +6,7 @@
 
 #include "base/allocation.h"
 
-struct iv_workers {
+struct sb_workers {
     pthreadpool_t pool; /* NULL with one thread */
     int threads;
     uint32_t flags;     /* how the pool's threads wait */
@@ -18,18 +18,18 @@ static int processor_count(void) {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-iv_status iv_workers_create(int threads, iv_workers **workers, iv_error *error) {
+sb_status sb_workers_create(int threads, sb_workers **workers, sb_error *error) {
     if (threads < 0 || threads > 1024)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%d threads: give 0 (all) to 1024", threads);
-    iv_workers *fresh = iv_allocate_array(1, sizeof *fresh);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%d threads: give 0 (all) to 1024", threads);
+    sb_workers *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     fresh->threads = threads;
     if (threads != 1) {
         fresh->pool = pthreadpool_create((size_t)threads);
         if (fresh->pool == NULL) {
-            iv_free(fresh);
-            return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "could not start %d threads", threads);
+            sb_free(fresh);
+            return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "could not start %d threads", threads);
         }
         fresh->threads = (int)pthreadpool_get_threads_count(fresh->pool);
         /* Waiting threads spin, which is quick, unless there are more of them than processors: then they would keep
@@ -38,23 +38,23 @@ iv_status iv_workers_create(int threads, iv_workers **workers, iv_error *error) 
             fresh->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
     }
     *workers = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-void iv_workers_destroy(iv_workers *workers) {
+void sb_workers_destroy(sb_workers *workers) {
     if (workers == NULL)
         return;
     if (workers->pool != NULL)
         pthreadpool_destroy(workers->pool);
-    iv_free(workers);
+    sb_free(workers);
 }
 
-int iv_workers_threads(const iv_workers *workers) {
+int sb_workers_threads(const sb_workers *workers) {
     return workers != NULL ? workers->threads : 1;
 }
 
 typedef struct loop {
-    iv_worker_task *task;
+    sb_worker_task *task;
     void *context;
 } loop;
 
@@ -77,13 +77,13 @@ static void run_piece(void *context, size_t begin, size_t count) {
     ANNOTATE_RELEASE(&running->context);
 }
 
-void iv_workers_run(iv_workers *workers, int64_t count, int64_t grain, iv_worker_task *task,
+void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker_task *task,
                     void *context) {
     if (count <= 0)
         return;
     if (grain < 1)
         grain = 1;
-    int threads = iv_workers_threads(workers);
+    int threads = sb_workers_threads(workers);
     if (threads == 1 || count <= grain) {
         task(context, 0, count);
         return;

@@ -5,9 +5,9 @@
 
 #define AT(base, index, step) (*(float *)(void *)((base) + (index) * (step)))
 
-iv_walk_row IV_ISA_NAME(iv_batch_factors_row);
+sb_walk_row SB_ISA_NAME(sb_batch_factors_row);
 
-void IV_ISA_NAME(iv_batch_factors_row)(void *context, int64_t count, char *const *data,
+void SB_ISA_NAME(sb_batch_factors_row)(void *context, int64_t count, char *const *data,
                                        const int64_t *steps) {
     (void)context;
     const int64_t size = sizeof(float);
@@ -17,10 +17,10 @@ void IV_ISA_NAME(iv_batch_factors_row)(void *context, int64_t count, char *const
         const float *restrict a = (const float *)(void *)data[2];
         const float *restrict b = (const float *)(void *)data[3];
         for (int64_t i = 0; i < count; i++)
-            y[i] = iv_fma_f32(x[i], a[i], b[i]);
+            y[i] = sb_fma_f32(x[i], a[i], b[i]);
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        AT(data[0], i, steps[0]) = iv_fma_f32(AT(data[1], i, steps[1]), AT(data[2], i, steps[2]),
+        AT(data[0], i, steps[0]) = sb_fma_f32(AT(data[1], i, steps[1]), AT(data[2], i, steps[2]),
                                               AT(data[3], i, steps[3]));
 }

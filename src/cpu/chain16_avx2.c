@@ -59,12 +59,12 @@ static inline __m256 truncated_float(__m256i v) {
 
 #include "cpu/chain16_vector.h"
 
-const iv_chain16_kernels iv_chain16_kernels_avx2 = {
+const sb_chain16_kernels sb_chain16_kernels_avx2 = {
     .name = "avx2",
-    .f32 = &iv_gemm_f32_kernels_avx2,
+    .f32 = &sb_gemm_f32_kernels_avx2,
     .columns = COLUMNS,
     .expand_a = expand_a,
     .expand_b = expand_b,
     .step = step,
-    .round = iv_chain16_round,
+    .round = sb_chain16_round,
 };

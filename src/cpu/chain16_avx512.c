@@ -47,12 +47,12 @@ typedef __m512 floats;
 
 #include "cpu/chain16_vector.h"
 
-const iv_chain16_kernels iv_chain16_kernels_avx512 = {
+const sb_chain16_kernels sb_chain16_kernels_avx512 = {
     .name = "avx512",
-    .f32 = &iv_gemm_f32_kernels_avx512,
+    .f32 = &sb_gemm_f32_kernels_avx512,
     .columns = COLUMNS,
     .expand_a = expand_a,
     .expand_b = expand_b,
     .step = step,
-    .round = iv_chain16_round,
+    .round = sb_chain16_round,
 };

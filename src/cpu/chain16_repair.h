@@ -1,12 +1,12 @@
 /* The chain's way out of the vector kernels: single lanes through the reference. */
-#ifndef IV_CPU_CHAIN16_REPAIR_H
-#define IV_CPU_CHAIN16_REPAIR_H
+#ifndef SB_CPU_CHAIN16_REPAIR_H
+#define SB_CPU_CHAIN16_REPAIR_H
 
 #include "cpu/chain16_kernels.h"
 
 /** Replaces `after[column]`, for every set bit of `lanes`, by the reference's step from
  * `before[column]`. Columns that do not exist are left alone. */
-void iv_chain16_repair(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile,
+void sb_chain16_repair(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile,
                        uint64_t lanes, const float *before, float *after);
 
 #endif

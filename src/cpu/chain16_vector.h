@@ -10,16 +10,16 @@
 
 #define COLUMNS (4 * LANES)
 #define UNROLL4 _Pragma("GCC unroll 4")
-#define FIELD_SPAN (IV_CHAIN16_FIELD_HIGH - IV_CHAIN16_FIELD_LOW)
+#define FIELD_SPAN (SB_CHAIN16_FIELD_HIGH - SB_CHAIN16_FIELD_LOW)
 
 /* 2^x as the bits of a float; x may exceed what fits as long as another term brings it back. */
 #define POWER_BITS(x) ((int)((uint32_t)((x) + 127) << 23))
 
 /* Smallest sum of two drops over the group, for all columns of the tile. */
-static inline integers smallest_drop(const iv_chain16_a *a, const iv_chain16_b *tile) {
+static inline integers smallest_drop(const sb_chain16_a *a, const sb_chain16_b *tile) {
     integers even = b_add_saturated(i_load(tile->drop[0]), b_broadcast(a->drop[0]));
     integers odd = b_add_saturated(i_load(tile->drop[1]), b_broadcast(a->drop[1]));
-    _Pragma("GCC unroll 7") for (int k = 2; k < IV_CHAIN16_GROUP; k += 2) {
+    _Pragma("GCC unroll 7") for (int k = 2; k < SB_CHAIN16_GROUP; k += 2) {
         even = b_min(even, b_add_saturated(i_load(tile->drop[k]), b_broadcast(a->drop[k])));
         odd = b_min(odd, b_add_saturated(i_load(tile->drop[k + 1]), b_broadcast(a->drop[k + 1])));
     }
@@ -27,8 +27,8 @@ static inline integers smallest_drop(const iv_chain16_a *a, const iv_chain16_b *
 }
 
 /* Biased field of E for vector q: the larger of the products' and the accumulator's. */
-static inline integers largest_field(integers drop, int q, const iv_chain16_a *a,
-                                     const iv_chain16_b *tile, integers acc) {
+static inline integers largest_field(integers drop, int q, const sb_chain16_a *a,
+                                     const sb_chain16_b *tile, integers acc) {
     int byte = DROP_BYTE(q);
     integers mine = byte == 0   ? i_and(drop, i_set(255))
                     : byte == 3 ? i_shift_right(drop, 24)
@@ -49,7 +49,7 @@ static __attribute__((noinline)) uint64_t wrapped_lanes(floats scale, integers s
 
 /* One row, one group: `vectors` registers of columns; a constant at every call. */
 static inline __attribute__((always_inline)) void
-step_row(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile, int vectors, float *acc) {
+step_row(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile, int vectors, float *acc) {
     floats scale[4];
     integers sum[4], unscale[4], field[4];
     integers drop = smallest_drop(a, tile);
@@ -57,7 +57,7 @@ step_row(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile, int ve
     UNROLL4 for (int q = 0; q < vectors; q++) {
         floats old = f_load(acc + q * LANES);
         field[q] = largest_field(drop, q, a, tile, i_from_bits(old));
-        integers offset = i_sub(field[q], i_set(IV_CHAIN16_FIELD_LOW));
+        integers offset = i_sub(field[q], i_set(SB_CHAIN16_FIELD_LOW));
         outside = i_max_unsigned(outside, offset);
         integers shifted = i_shift_left(field[q], 23);
         scale[q] = f_from_bits(i_sub(i_set(POWER_BITS(25 + 127)), shifted));
@@ -67,11 +67,11 @@ step_row(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile, int ve
     uint64_t strange = 0;
     if (__builtin_expect(i_outside_mask(outside, FIELD_SPAN) != 0, 0)) {
         for (int q = 0; q < vectors; q++) {
-            integers offset = i_sub(field[q], i_set(IV_CHAIN16_FIELD_LOW));
+            integers offset = i_sub(field[q], i_set(SB_CHAIN16_FIELD_LOW));
             strange |= (uint64_t)i_outside_mask(offset, FIELD_SPAN) << (q * LANES);
         }
     }
-    _Pragma("GCC unroll 4") for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+    _Pragma("GCC unroll 4") for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         floats left = f_broadcast(a->value[k]);
         UNROLL4 for (int q = 0; q < vectors; q++) {
             floats product = f_mul(left, f_load(tile->value[k] + q * LANES));
@@ -90,15 +90,15 @@ step_row(iv_dtype dtype, const iv_chain16_a *a, const iv_chain16_b *tile, int ve
     UNROLL4 for (int q = 0; q < vectors; q++)
         f_store(acc + q * LANES, f_mul(f_from_i_truncated(sum[q]), f_from_bits(unscale[q])));
     if (__builtin_expect(strange != 0, 0))
-        iv_chain16_repair(dtype, a, tile, strange, before, acc);
+        sb_chain16_repair(dtype, a, tile, strange, before, acc);
 }
 
-static inline __attribute__((always_inline)) void step_rows(iv_dtype dtype, const iv_chain16_a *a,
-                                                            int64_t rows, const iv_chain16_b *tile,
+static inline __attribute__((always_inline)) void step_rows(sb_dtype dtype, const sb_chain16_a *a,
+                                                            int64_t rows, const sb_chain16_b *tile,
                                                             int vectors, float *acc) {
     for (int64_t row = 0; row < rows; row++, acc += COLUMNS) {
         /* A group of zeros (padding of a convolution) only turns an accumulator of -0 into +0. */
-        if (a[row].top == IV_CHAIN16_TOP_ZERO && !tile->exceptional) {
+        if (a[row].top == SB_CHAIN16_TOP_ZERO && !tile->exceptional) {
             for (int q = 0; q < vectors; q++)
                 f_store(acc + q * LANES, f_add(f_load(acc + q * LANES), f_set(0.0f)));
             continue;
@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) void step_rows(iv_dtype dtype, cons
     }
 }
 
-static void step(iv_dtype dtype, const iv_chain16_a *a, int64_t rows, const iv_chain16_b *tile,
+static void step(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile,
                  float *acc) {
     switch ((tile->valid + LANES - 1) / LANES) {
     case 1:
@@ -144,8 +144,8 @@ static inline floats values_of(integers bits, bool high, int fraction_bits) {
 
 /* Stores the tops of one vector of columns from their largest fields, as if none were special;
  * returns whether one is. */
-static inline bool store_tops(integers fields, iv_chain16_format format, int32_t *top) {
-    int limit = IV_CHAIN16_TOP_LIMIT + format.bias;
+static inline bool store_tops(integers fields, sb_chain16_format format, int32_t *top) {
+    int limit = SB_CHAIN16_TOP_LIMIT + format.bias;
     limit = limit < format.exponent_mask ? limit : format.exponent_mask;
     i_store(top, i_sub(fields, i_set(format.bias)));
     /* 0 becomes the largest unsigned number, so that one comparison finds both ends. */
@@ -153,27 +153,27 @@ static inline bool store_tops(integers fields, iv_chain16_format format, int32_t
 }
 
 /* The columns of a tile whose tops are special, or that do not exist. */
-static __attribute__((noinline)) void settle_tops(iv_chain16_format format, iv_chain16_b *tile) {
+static __attribute__((noinline)) void settle_tops(sb_chain16_format format, sb_chain16_b *tile) {
     for (int j = 0; j < tile->valid; j++) {
-        tile->top[j] = iv_chain16_top(tile->top[j] + format.bias, format);
-        tile->exceptional |= tile->top[j] == IV_CHAIN16_TOP_EXCEPTIONAL;
+        tile->top[j] = sb_chain16_top(tile->top[j] + format.bias, format);
+        tile->exceptional |= tile->top[j] == SB_CHAIN16_TOP_EXCEPTIONAL;
     }
     /* Missing columns hold zeros, so their drops are saturated; a top that makes up for it keeps
      * their E ordinary. */
     for (int j = tile->valid; j < COLUMNS; j++)
-        tile->top[j] = IV_CHAIN16_DROP_ZERO;
+        tile->top[j] = SB_CHAIN16_DROP_ZERO;
 }
 
 /* A tile's columns are two registers of 16-bit lanes; `fraction_bits` is a constant at every call.
  */
 static inline __attribute__((always_inline)) void
-expand_tile(const uint16_t *panel, int fraction_bits, int valid, iv_chain16_b *tile) {
-    iv_chain16_format format =
-        fraction_bits == 7 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+expand_tile(const uint16_t *panel, int fraction_bits, int valid, sb_chain16_b *tile) {
+    sb_chain16_format format =
+        fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     integers largest[2] = {i_set(0), i_set(0)};
-    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         UNROLL4 for (int half = 0; half < 2; half++) {
-            integers bits = i_load(panel + k * IV_CHAIN16_PANEL + half * 2 * LANES);
+            integers bits = i_load(panel + k * SB_CHAIN16_PANEL + half * 2 * LANES);
             largest[half] = h_max(largest[half], exponent_fields(bits, fraction_bits));
             f_store(tile->value[k] + LOW_VECTOR(half) * LANES,
                     values_of(bits, false, fraction_bits));
@@ -181,10 +181,10 @@ expand_tile(const uint16_t *panel, int fraction_bits, int valid, iv_chain16_b *t
                     values_of(bits, true, fraction_bits));
         }
     }
-    for (int k = 0; k < IV_CHAIN16_GROUP; k++) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         integers drop[2];
         UNROLL4 for (int half = 0; half < 2; half++) {
-            integers bits = i_load(panel + k * IV_CHAIN16_PANEL + half * 2 * LANES);
+            integers bits = i_load(panel + k * SB_CHAIN16_PANEL + half * 2 * LANES);
             integers field = exponent_fields(bits, fraction_bits);
             drop[half] = h_or_255_where_zero(h_sub(largest[half], field), field);
         }
@@ -204,8 +204,8 @@ expand_tile(const uint16_t *panel, int fraction_bits, int valid, iv_chain16_b *t
         settle_tops(format, tile);
 }
 
-static void expand_b(iv_dtype dtype, const uint16_t *panel, int valid, iv_chain16_b *tile) {
-    if (dtype == IV_BF16)
+static void expand_b(sb_dtype dtype, const uint16_t *panel, int valid, sb_chain16_b *tile) {
+    if (dtype == SB_BF16)
         expand_tile(panel, 7, valid, tile);
     else
         expand_tile(panel, 10, valid, tile);
@@ -213,9 +213,9 @@ static void expand_b(iv_dtype dtype, const uint16_t *panel, int valid, iv_chain1
 
 /* One record: 16 elements of a row. All of AVX2, whatever LANES is. */
 static inline __attribute__((always_inline)) void
-expand_record(const uint16_t *elements, int fraction_bits, iv_chain16_a *a) {
-    iv_chain16_format format =
-        fraction_bits == 7 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+expand_record(const uint16_t *elements, int fraction_bits, sb_chain16_a *a) {
+    sb_chain16_format format =
+        fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)elements);
     _mm256_store_si256((__m256i *)(void *)a->raw, bits);
     for (int half = 0; half < 2; half++) {
@@ -241,19 +241,19 @@ expand_record(const uint16_t *elements, int fraction_bits, iv_chain16_a *a) {
     __m128i bytes =
         _mm_packus_epi16(_mm256_castsi256_si128(drop), _mm256_extracti128_si256(drop, 1));
     _mm_store_si128((__m128i *)(void *)a->drop, bytes);
-    a->top = iv_chain16_top(largest, format);
-    if (a->top != IV_CHAIN16_TOP_ZERO)
+    a->top = sb_chain16_top(largest, format);
+    if (a->top != SB_CHAIN16_TOP_ZERO)
         a->top += 127;
     __m256i half_bits = _mm256_slli_epi16(bits, 16 - fraction_bits);
     __m128i signs =
         _mm_packs_epi16(_mm256_castsi256_si128(half_bits), _mm256_extracti128_si256(half_bits, 1));
-    a->overflow = __builtin_popcount((unsigned)_mm_movemask_epi8(signs)) >= IV_CHAIN16_GROUP - 1;
+    a->overflow = __builtin_popcount((unsigned)_mm_movemask_epi8(signs)) >= SB_CHAIN16_GROUP - 1;
 }
 
-static void expand_a(iv_dtype dtype, const uint16_t *elements, int64_t groups, iv_chain16_a *a,
+static void expand_a(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a,
                      int64_t stride) {
-    for (int64_t group = 0; group < groups; group++, elements += IV_CHAIN16_GROUP) {
-        if (dtype == IV_BF16)
+    for (int64_t group = 0; group < groups; group++, elements += SB_CHAIN16_GROUP) {
+        if (dtype == SB_BF16)
             expand_record(elements, 7, a + group * stride);
         else
             expand_record(elements, 10, a + group * stride);

@@ -24,23 +24,23 @@ static bool multiply(int64_t *product, int64_t factor) {
 /* -- Checks ---------------------------------------------------------------------------------------
  */
 
-static iv_status check_shape(const iv_conv_shape *shape, iv_error *error) {
-    if (shape->rank < 1 || shape->rank > IV_CONV_RANK)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+static sb_status check_shape(const sb_conv_shape *shape, sb_error *error) {
+    if (shape->rank < 1 || shape->rank > SB_CONV_RANK)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "convolution: %d spatial dimensions; 1 to %d are supported", shape->rank,
-                       IV_CONV_RANK);
+                       SB_CONV_RANK);
     if (shape->batch < 0 || shape->groups < 1 || shape->input_channels < 0 ||
         shape->output_channels < 0 || shape->input_channels % shape->groups != 0 ||
         shape->output_channels % shape->groups != 0)
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
             "convolution: %lld input and %lld output channels do not divide into %lld groups",
             (long long)shape->input_channels, (long long)shape->output_channels,
             (long long)shape->groups);
     for (int d = 0; d < shape->rank; d++) {
         if (shape->kernel[d] < 1 || shape->stride[d] < 1 || shape->dilation[d] < 1 ||
             shape->input[d] < 0 || shape->output[d] < 0)
-            return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                            "convolution: spatial dimension %d has input %lld, output %lld, kernel "
                            "%lld, stride "
                            "%lld, dilation %lld; kernel, stride and dilation must be positive",
@@ -52,20 +52,20 @@ static iv_status check_shape(const iv_conv_shape *shape, iv_error *error) {
             outputs > LARGEST_POSITION || reach > LARGEST_POSITION ||
             shape->input[d] > LARGEST_POSITION || shape->pad[d] > LARGEST_POSITION ||
             shape->pad[d] < -LARGEST_POSITION)
-            return iv_fail(
-                error, IV_ERROR_UNSUPPORTED,
+            return sb_fail(
+                error, SB_ERROR_UNSUPPORTED,
                 "convolution: spatial dimension %d has output %lld, stride %lld, kernel %lld, "
                 "dilation %lld, pad %lld: too large to count positions",
                 d, (long long)shape->output[d], (long long)shape->stride[d],
                 (long long)shape->kernel[d], (long long)shape->dilation[d],
                 (long long)shape->pad[d]);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Whether the pixels (batch, then spatial dimensions) of a tensor lie one constant step apart; sets
  * that step. */
-static bool pixels_are_even(const iv_conv_shape *shape, const int64_t *extents,
+static bool pixels_are_even(const sb_conv_shape *shape, const int64_t *extents,
                             int64_t batch_stride, const int64_t *strides, int64_t *step) {
     int64_t next = 0;
     bool found = false;
@@ -88,14 +88,14 @@ static bool pixels_are_even(const iv_conv_shape *shape, const int64_t *extents,
 /* -- Plan -----------------------------------------------------------------------------------------
  */
 
-static iv_conv_method choose_method(const iv_conv_plan *plan) {
-    const iv_conv_shape *shape = &plan->shape;
+static sb_conv_method choose_method(const sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
     const int64_t group_channels = shape->input_channels / shape->groups;
     const int last = shape->rank - 1;
     if (group_channels == 1 && shape->groups > 1)
         return shape->x_channel_stride == 1 && shape->output_channels == shape->groups
-                   ? IV_CONV_DEPTHWISE
-                   : IV_CONV_DEPTHWISE_STRIP;
+                   ? SB_CONV_DEPTHWISE
+                   : SB_CONV_DEPTHWISE_STRIP;
     bool same_pixels = plan->taps == 1 && shape->groups == 1;
     for (int d = 0; d < shape->rank; d++)
         same_pixels = same_pixels && shape->pad[d] == 0 && shape->input[d] == shape->output[d] &&
@@ -104,18 +104,18 @@ static iv_conv_method choose_method(const iv_conv_plan *plan) {
     if (same_pixels &&
         pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &step) &&
         pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &step))
-        return IV_CONV_MATRIX;
+        return SB_CONV_MATRIX;
     if (shape->x_channel_stride != 1 ||
         (group_channels < SHORT_RUN && shape->kernel[last] > 1 && shape->dilation[last] == 1))
-        return IV_CONV_STRIP;
-    return IV_CONV_INDIRECT;
+        return SB_CONV_STRIP;
+    return SB_CONV_INDIRECT;
 }
 
 /* Extents of a strip, and how many outputs it serves. False on overflow. */
-static bool plan_strip(iv_conv_plan *plan) {
-    const iv_conv_shape *shape = &plan->shape;
-    int64_t per_index = iv_conv_strip_channels(plan);
-    int64_t reach[IV_CONV_RANK];
+static bool plan_strip(sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
+    int64_t per_index = sb_conv_strip_channels(plan);
+    int64_t reach[SB_CONV_RANK];
     for (int d = 0; d < shape->rank; d++) {
         reach[d] = (shape->kernel[d] - 1) * shape->dilation[d];
         int64_t span = shape->output[d] > 0 ? (shape->output[d] - 1) * shape->stride[d] : 0;
@@ -129,7 +129,7 @@ static bool plan_strip(iv_conv_plan *plan) {
         outputs = shape->output[0] > 0 ? shape->output[0] : 1;
     plan->strip_outputs = outputs;
     plan->strip[0] = (outputs - 1) * shape->stride[0] + reach[0] + 1;
-    if (shape->dilation[shape->rank - 1] == 1 && plan->method == IV_CONV_STRIP) {
+    if (shape->dilation[shape->rank - 1] == 1 && plan->method == SB_CONV_STRIP) {
         plan->runs = plan->taps / shape->kernel[shape->rank - 1];
         plan->length *= shape->kernel[shape->rank - 1];
     }
@@ -137,21 +137,21 @@ static bool plan_strip(iv_conv_plan *plan) {
 }
 
 /* Bytes of the packed weights; 0 on overflow. */
-static size_t packed_bytes(const iv_conv_plan *plan) {
-    const iv_conv_shape *shape = &plan->shape;
+static size_t packed_bytes(const sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
     if (shape->input_channels == shape->groups && shape->groups > 1) {
         int64_t floats = divide_up(plan->n, plan->kernels->lanes) * plan->kernels->lanes;
         if (!multiply(&floats, plan->taps) || floats > INT64_MAX / 4 - 64)
             return 0;
-        return iv_gemm_lines((size_t)(floats + plan->kernels->lanes) * sizeof(float));
+        return sb_gemm_lines((size_t)(floats + plan->kernels->lanes) * sizeof(float));
     }
     int64_t group =
-        (int64_t)iv_gemm_f32_packed_bytes(plan->kernels, plan->k, plan->n / shape->groups);
+        (int64_t)sb_gemm_f32_packed_bytes(plan->kernels, plan->k, plan->n / shape->groups);
     return multiply(&group, shape->groups) ? (size_t)group : 0;
 }
 
-static bool count_sizes(iv_conv_plan *plan) {
-    const iv_conv_shape *shape = &plan->shape;
+static bool count_sizes(sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
     plan->taps = plan->pixels = plan->row_pixels = 1;
     for (int d = 0; d < shape->rank; d++)
         if (!multiply(&plan->taps, shape->kernel[d]) ||
@@ -168,10 +168,10 @@ static bool count_sizes(iv_conv_plan *plan) {
            multiply(&total, plan->m) && total <= INT64_MAX / 8;
 }
 
-static iv_gemm_args matrix_args(const iv_conv_plan *plan) {
-    const iv_conv_shape *shape = &plan->shape;
+static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
+    const sb_conv_shape *shape = &plan->shape;
     static const float some_weights;
-    iv_gemm_args args = {.m = plan->m,
+    sb_gemm_args args = {.m = plan->m,
                          .n = plan->n,
                          .k = plan->k,
                          .a_column_stride = shape->x_channel_stride,
@@ -184,49 +184,49 @@ static iv_gemm_args matrix_args(const iv_conv_plan *plan) {
     return args;
 }
 
-iv_status iv_conv_f32_plan(const iv_gemm_kernels *kernels, const iv_conv_shape *shape,
-                           iv_conv_plan *plan, iv_error *error) {
-    IV_TRY(check_shape(shape, error));
-    *plan = (iv_conv_plan){.kernels = kernels, .shape = *shape};
+sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape,
+                           sb_conv_plan *plan, sb_error *error) {
+    SB_TRY(check_shape(shape, error));
+    *plan = (sb_conv_plan){.kernels = kernels, .shape = *shape};
     bool fits = count_sizes(plan);
     if (fits) {
         plan->method = choose_method(plan);
-        if (iv_conv_has_strip(plan))
+        if (sb_conv_has_strip(plan))
             fits = plan_strip(plan);
     }
     if (fits) {
         const int last = shape->rank - 1;
-        plan->row_kernel = iv_conv_is_depthwise(plan) && shape->dilation[last] == 1 &&
-                           shape->kernel[last] == IV_DEPTHWISE_ROW_KERNEL &&
+        plan->row_kernel = sb_conv_is_depthwise(plan) && shape->dilation[last] == 1 &&
+                           shape->kernel[last] == SB_DEPTHWISE_ROW_KERNEL &&
                            shape->stride[last] <= 2;
         /* Whole tiles; for a row kernel enough for its table, which has a pointer per column
          * instead of one per position and pixel: at most 2 * (block_rows + 6) + 3 of them in the
          * place of 3 * block_rows. */
-        int64_t unit = iv_conv_is_depthwise(plan) ? IV_DEPTHWISE_PIXELS * IV_DEPTHWISE_ROW_PIXELS
+        int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS * SB_DEPTHWISE_ROW_PIXELS
                                                   : kernels->rows;
         int64_t rows = POINTERS / plan->runs;
-        rows = rows < IV_GEMM_BLOCK_ROWS ? rows : IV_GEMM_BLOCK_ROWS;
+        rows = rows < SB_GEMM_BLOCK_ROWS ? rows : SB_GEMM_BLOCK_ROWS;
         plan->block_rows = rows < unit ? unit : rows / unit * unit;
         plan->packed_bytes = packed_bytes(plan);
-        if (plan->method == IV_CONV_MATRIX) {
+        if (plan->method == SB_CONV_MATRIX) {
             plan->matrix = matrix_args(plan);
-            plan->scratch_bytes = iv_gemm_f32_scratch_bytes(kernels, &plan->matrix);
+            plan->scratch_bytes = sb_gemm_f32_scratch_bytes(kernels, &plan->matrix);
         } else {
-            plan->scratch_bytes = iv_conv_cut_scratch(plan, NULL).bytes;
+            plan->scratch_bytes = sb_conv_cut_scratch(plan, NULL).bytes;
         }
         fits = plan->packed_bytes > 0 && plan->scratch_bytes > 0;
     }
     if (!fits)
-        return iv_fail(
-            error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
             "convolution: sizes overflow (batch %lld, %lld to %lld channels); use smaller ones",
             (long long)shape->batch, (long long)shape->input_channels,
             (long long)shape->output_channels);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
-    int64_t strip = iv_conv_has_strip(plan) ? iv_conv_strip_channels(plan) : 0;
+sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory) {
+    int64_t strip = sb_conv_has_strip(plan) ? sb_conv_strip_channels(plan) : 0;
     bool fits = true;
     for (int d = 0; d < plan->shape.rank && strip > 0; d++)
         fits = fits && multiply(&strip, plan->strip[d]);
@@ -235,23 +235,23 @@ iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
     const int64_t parts[] = {
         pointers * (int64_t)sizeof(float *),
         plan->block_rows * (int64_t)sizeof(float *),
-        iv_conv_zero_floats(plan) * (int64_t)sizeof(float),
+        sb_conv_zero_floats(plan) * (int64_t)sizeof(float),
         plan->shape.y_channel_stride == 1
             ? 0
-            : plan->block_rows * IV_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
+            : plan->block_rows * SB_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
         strip * (int64_t)sizeof(float),
-        (int64_t)iv_gemm_block_scratch_bytes(),
+        (int64_t)sb_gemm_block_scratch_bytes(),
     };
     enum { PARTS = sizeof parts / sizeof *parts };
     char *starts[PARTS] = {NULL};
     size_t bytes = 0;
     fits = fits && pointers < INT64_MAX >> 8 && strip < INT64_MAX >> 8 &&
-           iv_conv_zero_floats(plan) < INT64_MAX >> 8;
+           sb_conv_zero_floats(plan) < INT64_MAX >> 8;
     for (int i = 0; i < PARTS && fits; i++) {
         starts[i] = memory == NULL ? NULL : (char *)memory + bytes;
-        bytes += iv_gemm_lines((size_t)parts[i]);
+        bytes += sb_gemm_lines((size_t)parts[i]);
     }
-    return (iv_conv_scratch){.a = (const float **)(void *)starts[0],
+    return (sb_conv_scratch){.a = (const float **)(void *)starts[0],
                              .c = (float **)(void *)starts[1],
                              .zero = (float *)(void *)starts[2],
                              .c_rows = (float *)(void *)starts[3],
@@ -260,19 +260,19 @@ iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory) {
                              .bytes = fits ? bytes : 0};
 }
 
-bool iv_conv_f32_in_one_pass(const iv_conv_plan *plan) {
-    if (iv_conv_is_depthwise(plan))
+bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan) {
+    if (sb_conv_is_depthwise(plan))
         return true;
-    if (plan->method == IV_CONV_MATRIX)
-        return iv_gemm_f32_in_one_pass(plan->k);
-    return iv_gemm_in_one_pass(plan->runs, plan->length);
+    if (plan->method == SB_CONV_MATRIX)
+        return sb_gemm_f32_in_one_pass(plan->k);
+    return sb_gemm_in_one_pass(plan->runs, plan->length);
 }
 
 /* -- Weights --------------------------------------------------------------------------------------
  */
 
 /* The offset of kernel position `tap`, counted row-major, under some strides. */
-static int64_t tap_offset(const iv_conv_shape *shape, int64_t tap, const int64_t *strides) {
+static int64_t tap_offset(const sb_conv_shape *shape, int64_t tap, const int64_t *strides) {
     int64_t offset = 0;
     for (int d = shape->rank - 1; d >= 0; d--) {
         offset += tap % shape->kernel[d] * strides[d];
@@ -281,7 +281,7 @@ static int64_t tap_offset(const iv_conv_shape *shape, int64_t tap, const int64_t
     return offset;
 }
 
-static void pack_depthwise(const iv_conv_plan *plan, const float *w, int64_t w_output_stride,
+static void pack_depthwise(const sb_conv_plan *plan, const float *w, int64_t w_output_stride,
                            const int64_t *w_kernel_strides, float *packed) {
     const int64_t lanes = plan->kernels->lanes;
     for (int64_t n = 0; n < plan->n; n += lanes)
@@ -294,9 +294,9 @@ static void pack_depthwise(const iv_conv_plan *plan, const float *w, int64_t w_o
         *packed++ = 0.0f;
 }
 
-void iv_conv_f32_pack(const iv_conv_plan *plan, const float *w, int64_t w_output_stride,
+void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride,
                       int64_t w_input_stride, const int64_t *w_kernel_strides, float *packed) {
-    if (iv_conv_is_depthwise(plan)) {
+    if (sb_conv_is_depthwise(plan)) {
         pack_depthwise(plan, w, w_output_stride, w_kernel_strides, packed);
         return;
     }
@@ -319,11 +319,11 @@ void iv_conv_f32_pack(const iv_conv_plan *plan, const float *w, int64_t w_output
 /* -- Cutting --------------------------------------------------------------------------------------
  */
 
-iv_gemm_split iv_conv_f32_split(const iv_conv_plan *plan, int threads) {
-    const int64_t k = iv_conv_is_depthwise(plan) ? plan->taps : plan->k;
-    iv_gemm_split split = iv_gemm_f32_split(plan->kernels, plan->m, plan->n, k, threads);
+sb_gemm_split sb_conv_f32_split(const sb_conv_plan *plan, int threads) {
+    const int64_t k = sb_conv_is_depthwise(plan) ? plan->taps : plan->k;
+    sb_gemm_split split = sb_gemm_f32_split(plan->kernels, plan->m, plan->n, k, threads);
     /* Strips repeat their edges: whole rows of pixels repeat the least. */
-    if (iv_conv_has_strip(plan) && split.m_parts > 1 && plan->row_pixels > 0) {
+    if (sb_conv_has_strip(plan) && split.m_parts > 1 && plan->row_pixels > 0) {
         split.m_step = divide_up(split.m_step, plan->row_pixels) * plan->row_pixels;
         split.m_parts = divide_up(split.m, split.m_step);
     }

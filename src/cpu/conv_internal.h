@@ -1,53 +1,53 @@
 /* What the files of the convolution share. */
-#ifndef IV_CPU_CONV_INTERNAL_H
-#define IV_CPU_CONV_INTERNAL_H
+#ifndef SB_CPU_CONV_INTERNAL_H
+#define SB_CPU_CONV_INTERNAL_H
 
 #include "cpu/conv.h"
 #include "cpu/gemm_block.h"
 
 /* Columns at a time when the output's channels are strided and rows are computed beside it. */
-#define IV_CONV_STRIDED_COLUMNS 256
+#define SB_CONV_STRIDED_COLUMNS 256
 
 /* One call's scratch, cut up. The sizes are set by the plan. */
-typedef struct iv_conv_scratch {
+typedef struct sb_conv_scratch {
     const float **a; /* [runs][block_rows] */
     float **c;       /* [block_rows] */
-    float *zero;     /* iv_conv_zero_floats() times +0: what the padding's pointers show */
-    float *c_rows;   /* [block_rows][IV_CONV_STRIDED_COLUMNS], for strided output channels */
+    float *zero;     /* sb_conv_zero_floats() times +0: what the padding's pointers show */
+    float *c_rows;   /* [block_rows][SB_CONV_STRIDED_COLUMNS], for strided output channels */
     float *strip;    /* the copied input */
     void *block;     /* the loop nest's own */
     size_t bytes;    /* of all of it; 0 when it overflows */
-} iv_conv_scratch;
+} sb_conv_scratch;
 
 /** Cuts up `memory` (NULL to learn only the size). */
-iv_conv_scratch iv_conv_cut_scratch(const iv_conv_plan *plan, void *memory);
+sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory);
 
-static inline bool iv_conv_is_depthwise(const iv_conv_plan *plan) {
-    return plan->method == IV_CONV_DEPTHWISE || plan->method == IV_CONV_DEPTHWISE_STRIP;
+static inline bool sb_conv_is_depthwise(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE || plan->method == SB_CONV_DEPTHWISE_STRIP;
 }
 
-static inline bool iv_conv_has_strip(const iv_conv_plan *plan) {
-    return plan->method == IV_CONV_STRIP || plan->method == IV_CONV_DEPTHWISE_STRIP;
+static inline bool sb_conv_has_strip(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_STRIP || plan->method == SB_CONV_DEPTHWISE_STRIP;
 }
 
 /** Floats of a strip per position: a group's channels, or all of a depthwise convolution's output
  * channels. */
-static inline int64_t iv_conv_strip_channels(const iv_conv_plan *plan) {
-    return plan->method == IV_CONV_DEPTHWISE_STRIP
+static inline int64_t sb_conv_strip_channels(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE_STRIP
                ? plan->shape.output_channels
                : plan->shape.input_channels / plan->shape.groups;
 }
 
 /** Floats that a pointer into the padding must show: a pixel's channels. */
-static inline int64_t iv_conv_zero_floats(const iv_conv_plan *plan) {
-    return plan->method == IV_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
+static inline int64_t sb_conv_zero_floats(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
                                                    : plan->shape.input_channels;
 }
 
 /** Copies what output indices [first, first + count) of the first spatial dimension read of sample
  * `batch` and `group` (for depthwise: of all groups), padding included: [position…][channel], the
  * strip's extents of plan->strip except that the first one fits `count`. */
-void iv_conv_copy_strip(const iv_conv_plan *plan, const float *x, int64_t batch, int64_t group,
+void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group,
                         int64_t first, int64_t count, float *strip);
 
 #endif

@@ -4,11 +4,11 @@
 #include "cpu/conv.h"
 
 /* The chain of output element (batch, o…, n). */
-static float chain(const iv_conv_shape *shape, const float *x, const float *w,
+static float chain(const sb_conv_shape *shape, const float *x, const float *w,
                    int64_t w_input_stride, const int64_t *w_kernel_strides, const int64_t *output,
                    int64_t group) {
     const int64_t channels = shape->input_channels / shape->groups;
-    int64_t tap[IV_CONV_RANK] = {0};
+    int64_t tap[SB_CONV_RANK] = {0};
     float acc = 0.0f;
     for (;;) {
         int64_t x_offset = 0, w_offset = 0;
@@ -35,13 +35,13 @@ static float chain(const iv_conv_shape *shape, const float *x, const float *w,
     }
 }
 
-void iv_conv_f32_reference(const iv_conv_shape *shape, const float *x, const float *w,
+void sb_conv_f32_reference(const sb_conv_shape *shape, const float *x, const float *w,
                            int64_t w_output_stride, int64_t w_input_stride,
-                           const int64_t *w_kernel_strides, float *y, const iv_epilogue *epilogue,
+                           const int64_t *w_kernel_strides, float *y, const sb_epilogue *epilogue,
                            int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
     const int64_t group_columns = shape->output_channels / shape->groups;
     for (int64_t m = m0; m < m1; m++) {
-        int64_t output[IV_CONV_RANK], rest = m, y_offset = 0;
+        int64_t output[SB_CONV_RANK], rest = m, y_offset = 0;
         for (int d = shape->rank - 1; d >= 0; d--) {
             output[d] = rest % shape->output[d];
             rest /= shape->output[d];
@@ -51,7 +51,7 @@ void iv_conv_f32_reference(const iv_conv_shape *shape, const float *x, const flo
             float acc = chain(shape, x + rest * shape->x_batch_stride, w + n * w_output_stride,
                               w_input_stride, w_kernel_strides, output, n / group_columns);
             y[y_offset + rest * shape->y_batch_stride + n * shape->y_channel_stride] =
-                iv_epilogue_reference(epilogue, acc, m, n);
+                sb_epilogue_reference(epilogue, acc, m, n);
         }
     }
 }

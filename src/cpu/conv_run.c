@@ -8,11 +8,11 @@
 #include "cpu/conv_internal.h"
 
 typedef struct call {
-    const iv_conv_plan *plan;
-    iv_conv_scratch scratch;
+    const sb_conv_plan *plan;
+    sb_conv_scratch scratch;
     const float *x, *packed;
     float *y;
-    const iv_epilogue *epilogue;
+    const sb_epilogue *epilogue;
     int64_t n0, n1;
     int64_t
         strip_first; /* the strip's first index of the first output dimension; -1 without a strip */
@@ -37,12 +37,12 @@ static int64_t divide_up(int64_t a, int64_t b) {
 /* Consecutive output pixels [first, first + count) that differ in their last index only. */
 typedef struct segment {
     int64_t batch;
-    int64_t index[IV_CONV_RANK]; /* of the first pixel */
+    int64_t index[SB_CONV_RANK]; /* of the first pixel */
     int64_t count;
 } segment;
 
 /* The segment that starts at pixel m, of at most `most` pixels. */
-static segment segment_at(const iv_conv_shape *shape, int64_t m, int64_t most) {
+static segment segment_at(const sb_conv_shape *shape, int64_t m, int64_t most) {
     segment s;
     for (int d = shape->rank - 1; d >= 0; d--) {
         s.index[d] = m % shape->output[d];
@@ -70,7 +70,7 @@ typedef struct line {
 } line;
 
 /* The line that a segment reads at kernel position `tap`: a position per pixel. */
-static line line_of(const iv_conv_shape *shape, const segment *s, const int64_t *tap) {
+static line line_of(const sb_conv_shape *shape, const segment *s, const int64_t *tap) {
     const int last = shape->rank - 1;
     return (line){.start = s->index[last] * shape->stride[last] - shape->pad[last] +
                            tap[last] * shape->dilation[last],
@@ -82,7 +82,7 @@ static line line_of(const iv_conv_shape *shape, const segment *s, const int64_t 
  * place in the other dimensions. */
 static void point_at_input(const call *call, const segment *s, const int64_t *tap, line line,
                            const float **pointers) {
-    const iv_conv_shape *shape = &call->plan->shape;
+    const sb_conv_shape *shape = &call->plan->shape;
     const int last = shape->rank - 1;
     int64_t offset = s->batch * shape->x_batch_stride;
     for (int d = 0; d < last; d++) {
@@ -109,10 +109,10 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
 /* The same in the strip: nothing is outside, but for what follows its last column. */
 static void point_at_strip(const call *call, const segment *s, const int64_t *tap, line line,
                            const float **pointers) {
-    const iv_conv_plan *plan = call->plan;
-    const iv_conv_shape *shape = &plan->shape;
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
-    const int64_t channels = iv_conv_strip_channels(plan);
+    const int64_t channels = sb_conv_strip_channels(plan);
     int64_t position = 0;
     for (int d = 0; d < last; d++)
         position = position * plan->strip[d] +
@@ -137,21 +137,21 @@ static void point_at_line(const call *call, const segment *s, const int64_t *tap
 }
 
 /* The next kernel position in row-major order, of dimensions 0 to `last`. */
-static void next_tap(const iv_conv_shape *shape, int last, int64_t *tap) {
+static void next_tap(const sb_conv_shape *shape, int last, int64_t *tap) {
     for (int d = last; d >= 0 && ++tap[d] == shape->kernel[d]; d--)
         tap[d] = 0;
 }
 
 /* Fills the table for pixels [m, m + rows). */
 static void fill_pointers(const call *call, int64_t m, int64_t rows) {
-    const iv_conv_plan *plan = call->plan;
-    const iv_conv_shape *shape = &plan->shape;
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
     /* Where kernel positions along the last dimension are one run, only the first one has a
      * pointer. */
     const bool merged = plan->runs != plan->taps;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
-        int64_t tap[IV_CONV_RANK] = {0};
+        int64_t tap[SB_CONV_RANK] = {0};
         for (int64_t run = 0; run < plan->runs; run++) {
             point_at_line(call, &s, tap, line_of(shape, &s, tap),
                           call->scratch.a + run * plan->block_rows + row);
@@ -163,7 +163,7 @@ static void fill_pointers(const call *call, int64_t m, int64_t rows) {
 
 /* Pointers to the first channel of output pixels [m, m + rows). */
 static void fill_outputs(const call *call, int64_t m, int64_t rows) {
-    const iv_conv_shape *shape = &call->plan->shape;
+    const sb_conv_shape *shape = &call->plan->shape;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
         float *to = call->y + s.batch * shape->y_batch_stride;
@@ -180,26 +180,26 @@ static void fill_outputs(const call *call, int64_t m, int64_t rows) {
 
 static void point_at_rows(const call *call, int64_t rows) {
     for (int64_t r = 0; r < rows; r++)
-        call->scratch.c[r] = call->scratch.c_rows + r * IV_CONV_STRIDED_COLUMNS;
+        call->scratch.c[r] = call->scratch.c_rows + r * SB_CONV_STRIDED_COLUMNS;
 }
 
 /* Copies computed columns [n, n + count) of pixels [m, m + rows) to where they belong. */
 static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
-    const iv_conv_shape *shape = &call->plan->shape;
+    const sb_conv_shape *shape = &call->plan->shape;
     const int last = shape->rank - 1;
     fill_outputs(call, m, rows);
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
-        const float *from = call->scratch.c_rows + row * IV_CONV_STRIDED_COLUMNS;
+        const float *from = call->scratch.c_rows + row * SB_CONV_STRIDED_COLUMNS;
         float *to = call->scratch.c[row] + n * shape->y_channel_stride;
         if (shape->y_stride[last] == 1) {
-            call->plan->kernels->copy(count, s.count, from, 1, IV_CONV_STRIDED_COLUMNS, to,
+            call->plan->kernels->copy(count, s.count, from, 1, SB_CONV_STRIDED_COLUMNS, to,
                                       shape->y_channel_stride);
         } else {
             for (int64_t i = 0; i < s.count; i++)
                 for (int64_t j = 0; j < count; j++)
                     to[i * shape->y_stride[last] + j * shape->y_channel_stride] =
-                        from[i * IV_CONV_STRIDED_COLUMNS + j];
+                        from[i * SB_CONV_STRIDED_COLUMNS + j];
         }
         row += s.count;
     }
@@ -214,18 +214,18 @@ typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t 
 
 /* One group's columns, or a part of them. */
 static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
-    const iv_conv_plan *plan = call->plan;
+    const sb_conv_plan *plan = call->plan;
     const int64_t groups = plan->shape.groups, panel = plan->kernels->panel;
     const int64_t columns = plan->n / groups, group = n / columns, within = n % columns;
     const float *weights =
         call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
     const int64_t channels = plan->shape.input_channels / groups;
-    iv_gemm_block_compute(
+    sb_gemm_block_compute(
         plan->kernels,
-        &(iv_gemm_block){.rows = rows,
+        &(sb_gemm_block){.rows = rows,
                          .a = call->scratch.a,
                          .a_run_step = plan->block_rows,
-                         .a_offset = iv_conv_has_strip(plan) ? 0 : group * channels,
+                         .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
                          .a_column_stride = 1,
                          .runs = plan->runs,
                          .length = plan->length,
@@ -236,28 +236,28 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
                          .n0 = n,
                          .n1 = n + count,
                          .c = call->scratch.c,
-                         .far = plan->m >= IV_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
+                         .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
                          .epilogue = call->epilogue,
                          .m = m,
                          .scratch = call->scratch.block});
 }
 
-static iv_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
-    const iv_epilogue *epilogue = call->epilogue;
-    iv_depthwise_tile tile = {.w = call->packed,
+static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
+    const sb_epilogue *epilogue = call->epilogue;
+    sb_depthwise_tile tile = {.w = call->packed,
                               .y_offset = -n,
                               .taps = call->plan->taps,
                               .channel0 = n,
                               .channel1 = n + count,
                               .step = epilogue != NULL ? epilogue->steps : NULL};
     while (epilogue != NULL && tile.steps < epilogue->count &&
-           iv_epilogue_in_registers(&epilogue->steps[tile.steps]))
+           sb_epilogue_in_registers(&epilogue->steps[tile.steps]))
         tile.steps++;
     return tile;
 }
 
 /* The steps that cannot run in registers, and all after them. */
-static void finish_depthwise(const call *call, const iv_depthwise_tile *tile) {
+static void finish_depthwise(const call *call, const sb_depthwise_tile *tile) {
     if (call->epilogue == NULL || tile->steps == call->epilogue->count)
         return;
     for (int64_t p = 0; p < tile->pixels; p++)
@@ -267,18 +267,18 @@ static void finish_depthwise(const call *call, const iv_depthwise_tile *tile) {
 }
 
 static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
-    const iv_conv_plan *plan = call->plan;
+    const sb_conv_plan *plan = call->plan;
     /* The last tile's missing pixels are copies of the last one. */
-    for (int64_t r = rows; r % IV_DEPTHWISE_PIXELS != 0; r++)
+    for (int64_t r = rows; r % SB_DEPTHWISE_PIXELS != 0; r++)
         for (int64_t tap = 0; tap < plan->taps; tap++)
             call->scratch.a[tap * plan->block_rows + r] =
                 call->scratch.a[tap * plan->block_rows + rows - 1];
-    iv_depthwise_tile tile = depthwise_tile(call, n, count);
+    sb_depthwise_tile tile = depthwise_tile(call, n, count);
     tile.x_step = plan->block_rows;
-    for (int64_t row = 0; row < rows; row += IV_DEPTHWISE_PIXELS) {
+    for (int64_t row = 0; row < rows; row += SB_DEPTHWISE_PIXELS) {
         tile.x = call->scratch.a + row;
         tile.y = call->scratch.c + row;
-        tile.pixels = minimum(IV_DEPTHWISE_PIXELS, rows - row);
+        tile.pixels = minimum(SB_DEPTHWISE_PIXELS, rows - row);
         tile.m = m + row;
         plan->kernels->depthwise(&tile);
         finish_depthwise(call, &tile);
@@ -287,16 +287,16 @@ static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t
 
 /* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones
  * included. */
-static int64_t row_columns(const iv_conv_shape *shape, int64_t pixels) {
-    const int64_t whole = divide_up(pixels, IV_DEPTHWISE_ROW_PIXELS) * IV_DEPTHWISE_ROW_PIXELS;
-    return (whole - 1) * shape->stride[shape->rank - 1] + IV_DEPTHWISE_ROW_KERNEL;
+static int64_t row_columns(const sb_conv_shape *shape, int64_t pixels) {
+    const int64_t whole = divide_up(pixels, SB_DEPTHWISE_ROW_PIXELS) * SB_DEPTHWISE_ROW_PIXELS;
+    return (whole - 1) * shape->stride[shape->rank - 1] + SB_DEPTHWISE_ROW_KERNEL;
 }
 
 /* The table of a row kernel: for each kernel row, the input columns that the segment reads. */
 static void fill_row_pointers(const call *call, const segment *s, int64_t table_step) {
-    const iv_conv_plan *plan = call->plan;
-    int64_t tap[IV_CONV_RANK] = {0};
-    for (int64_t row = 0; row < plan->taps / IV_DEPTHWISE_ROW_KERNEL; row++) {
+    const sb_conv_plan *plan = call->plan;
+    int64_t tap[SB_CONV_RANK] = {0};
+    for (int64_t row = 0; row < plan->taps / SB_DEPTHWISE_ROW_KERNEL; row++) {
         line line = line_of(&plan->shape, s, tap);
         line.step = 1;
         line.count = row_columns(&plan->shape, s->count);
@@ -307,18 +307,18 @@ static void fill_row_pointers(const call *call, const segment *s, int64_t table_
 
 static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n,
                                    int64_t count) {
-    const iv_conv_plan *plan = call->plan;
-    const iv_conv_shape *shape = &plan->shape;
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
     const int64_t stride = shape->stride[shape->rank - 1];
-    iv_depthwise_tile tile = depthwise_tile(call, n, count);
-    tile.x_step = plan->block_rows * IV_DEPTHWISE_ROW_KERNEL;
+    sb_depthwise_tile tile = depthwise_tile(call, n, count);
+    tile.x_step = plan->block_rows * SB_DEPTHWISE_ROW_KERNEL;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
         fill_row_pointers(call, &s, tile.x_step);
-        for (int64_t pixel = 0; pixel < s.count; pixel += IV_DEPTHWISE_ROW_PIXELS) {
+        for (int64_t pixel = 0; pixel < s.count; pixel += SB_DEPTHWISE_ROW_PIXELS) {
             tile.x = call->scratch.a + pixel * stride;
             tile.y = call->scratch.c + row + pixel;
-            tile.pixels = minimum(IV_DEPTHWISE_ROW_PIXELS, s.count - pixel);
+            tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
             tile.m = m + row + pixel;
             plan->kernels->depthwise_row(&tile, (int)stride);
             finish_depthwise(call, &tile);
@@ -329,19 +329,19 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
 
 /* Columns [n0, n1) of pixels [m, m + rows), at most a block. */
 static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1) {
-    const iv_conv_plan *plan = call->plan;
+    const sb_conv_plan *plan = call->plan;
     const bool strided = plan->shape.y_channel_stride != 1;
     const int64_t group_columns =
-        iv_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+        sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     compute_columns *compute = compute_group;
-    if (iv_conv_is_depthwise(plan))
+    if (sb_conv_is_depthwise(plan))
         compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
     if (!plan->row_kernel)
         fill_pointers(call, m, rows);
     while (n0 < n1) {
         int64_t count = minimum(n1 - n0, group_columns - n0 % group_columns);
         if (strided) {
-            count = minimum(count, IV_CONV_STRIDED_COLUMNS);
+            count = minimum(count, SB_CONV_STRIDED_COLUMNS);
             point_at_rows(call, rows);
         } else {
             fill_outputs(call, m, rows);
@@ -366,9 +366,9 @@ static void compute_blocks(const call *call, int64_t m, int64_t end, int64_t n0,
 /* Strip by strip: as many pixels as one serves, and for each the groups in turn, as a strip holds
  * one group's channels (or, for depthwise, all). */
 static void run_strips(call *call, int64_t m0, int64_t m1) {
-    const iv_conv_plan *plan = call->plan;
+    const sb_conv_plan *plan = call->plan;
     const int64_t group_columns =
-        iv_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+        sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     for (int64_t m = m0; m < m1;) {
         const int64_t sample = m - m % plan->pixels;
         const int64_t first = (m - sample) / plan->row_pixels;
@@ -379,7 +379,7 @@ static void run_strips(call *call, int64_t m0, int64_t m1) {
         for (int64_t n = call->n0; n < call->n1;) {
             const int64_t group = n / group_columns;
             const int64_t n1 = minimum(call->n1, (group + 1) * group_columns);
-            iv_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count,
+            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count,
                                call->scratch.strip);
             compute_blocks(call, m, end, n, n1);
             n = n1;
@@ -388,22 +388,22 @@ static void run_strips(call *call, int64_t m0, int64_t m1) {
     }
 }
 
-void iv_conv_f32_run(const iv_conv_plan *plan, const float *x, const float *packed, float *y,
-                     const iv_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
+void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
                      void *scratch) {
     if (m0 >= m1 || n0 >= n1)
         return;
-    if (plan->method == IV_CONV_MATRIX) {
-        iv_gemm_args args = plan->matrix;
+    if (plan->method == SB_CONV_MATRIX) {
+        sb_gemm_args args = plan->matrix;
         args.a = x;
         args.packed_b = packed;
         args.c = y;
         args.epilogue = epilogue;
-        iv_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, scratch);
+        sb_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, scratch);
         return;
     }
     call call = {.plan = plan,
-                 .scratch = iv_conv_cut_scratch(plan, scratch),
+                 .scratch = sb_conv_cut_scratch(plan, scratch),
                  .x = x,
                  .packed = packed,
                  .y = y,
@@ -411,9 +411,9 @@ void iv_conv_f32_run(const iv_conv_plan *plan, const float *x, const float *pack
                  .n0 = n0,
                  .n1 = n1,
                  .strip_first = -1};
-    for (int64_t c = 0; c < iv_conv_zero_floats(plan); c++)
+    for (int64_t c = 0; c < sb_conv_zero_floats(plan); c++)
         call.scratch.zero[c] = 0.0f;
-    if (iv_conv_has_strip(plan))
+    if (sb_conv_has_strip(plan))
         run_strips(&call, m0, m1);
     else
         compute_blocks(&call, m0, m1, n0, n1);

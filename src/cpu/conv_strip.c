@@ -7,12 +7,12 @@
 #include "cpu/conv_internal.h"
 
 /* `positions` pixels of `channels` channels from strided input. */
-static void copy_pixels(const iv_conv_plan *plan, int64_t positions, const float *source,
+static void copy_pixels(const sb_conv_plan *plan, int64_t positions, const float *source,
                         float *destination) {
-    const iv_conv_shape *shape = &plan->shape;
+    const sb_conv_shape *shape = &plan->shape;
     const int64_t pixel_stride = shape->x_stride[shape->rank - 1];
-    const int64_t channels = iv_conv_strip_channels(plan);
-    int64_t repeats = plan->method == IV_CONV_DEPTHWISE_STRIP ? channels / shape->groups : 1;
+    const int64_t channels = sb_conv_strip_channels(plan);
+    int64_t repeats = plan->method == SB_CONV_DEPTHWISE_STRIP ? channels / shape->groups : 1;
     if (repeats == 1) {
         plan->kernels->copy(positions, channels, source, pixel_stride, shape->x_channel_stride,
                             destination, channels);
@@ -30,10 +30,10 @@ static void fill_zero(float *values, int64_t count) {
 }
 
 /* One line of the strip along the last dimension: `extent` positions from input index `start`. */
-static void copy_line(const iv_conv_plan *plan, const float *line, int64_t start, int64_t extent,
+static void copy_line(const sb_conv_plan *plan, const float *line, int64_t start, int64_t extent,
                       float *destination) {
     const int last = plan->shape.rank - 1;
-    const int64_t channels = iv_conv_strip_channels(plan), input = plan->shape.input[last];
+    const int64_t channels = sb_conv_strip_channels(plan), input = plan->shape.input[last];
     int64_t before = start < 0 ? -start : 0;
     if (before > extent)
         before = extent;
@@ -49,11 +49,11 @@ static void copy_line(const iv_conv_plan *plan, const float *line, int64_t start
     fill_zero(destination + inside * channels, after * channels);
 }
 
-void iv_conv_copy_strip(const iv_conv_plan *plan, const float *x, int64_t batch, int64_t group,
+void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group,
                         int64_t first, int64_t count, float *strip) {
-    const iv_conv_shape *shape = &plan->shape;
+    const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
-    int64_t start[IV_CONV_RANK], extent[IV_CONV_RANK], index[IV_CONV_RANK] = {0};
+    int64_t start[SB_CONV_RANK], extent[SB_CONV_RANK], index[SB_CONV_RANK] = {0};
     int64_t lines = 1;
     for (int d = 0; d < shape->rank; d++) {
         start[d] = (d == 0 ? first * shape->stride[0] : 0) - shape->pad[d];
@@ -64,10 +64,10 @@ void iv_conv_copy_strip(const iv_conv_plan *plan, const float *x, int64_t batch,
             lines *= extent[d];
     }
     x += batch * shape->x_batch_stride;
-    if (plan->method == IV_CONV_STRIP)
+    if (plan->method == SB_CONV_STRIP)
         x += group * (shape->input_channels / shape->groups) * shape->x_channel_stride;
 
-    const int64_t line_floats = extent[last] * iv_conv_strip_channels(plan);
+    const int64_t line_floats = extent[last] * sb_conv_strip_channels(plan);
     for (int64_t line = 0; line < lines; line++, strip += line_floats) {
         bool inside = true;
         int64_t offset = 0;

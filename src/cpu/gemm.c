@@ -26,15 +26,15 @@ static int64_t minimum(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-const iv_gemm_kernels *iv_gemm_f32_kernels(iv_isa isa) {
-#if IV_HAS_X86_KERNELS
-    if (isa == IV_ISA_AVX512)
-        return &iv_gemm_f32_kernels_avx512;
-    if (isa == IV_ISA_AVX2)
-        return &iv_gemm_f32_kernels_avx2;
+const sb_gemm_kernels *sb_gemm_f32_kernels(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return &sb_gemm_f32_kernels_avx512;
+    if (isa == SB_ISA_AVX2)
+        return &sb_gemm_f32_kernels_avx2;
 #endif
     (void)isa;
-    return &iv_gemm_f32_kernels_scalar;
+    return &sb_gemm_f32_kernels_scalar;
 }
 
 /* -- Packing --------------------------------------------------------------------------------------
@@ -42,7 +42,7 @@ const iv_gemm_kernels *iv_gemm_f32_kernels(iv_isa isa) {
 
 /* Bytes of `columns` columns in panels; 0 when that overflows. A whole panel more is allotted, so
  * that a tile that starts inside a panel may load whole vectors in its last row. */
-static size_t panel_bytes(const iv_gemm_kernels *kernels, int64_t k, int64_t columns) {
+static size_t panel_bytes(const sb_gemm_kernels *kernels, int64_t k, int64_t columns) {
     int64_t panels, rows, bytes;
     if (k < 0 || columns < 0 ||
         __builtin_mul_overflow(divide_up(columns, kernels->panel), k, &rows) ||
@@ -50,14 +50,14 @@ static size_t panel_bytes(const iv_gemm_kernels *kernels, int64_t k, int64_t col
         __builtin_mul_overflow(rows, kernels->panel, &panels) ||
         __builtin_mul_overflow(panels, (int64_t)sizeof(float), &bytes) || bytes > INT64_MAX - 64)
         return 0;
-    return iv_gemm_lines((size_t)bytes);
+    return sb_gemm_lines((size_t)bytes);
 }
 
-size_t iv_gemm_f32_packed_bytes(const iv_gemm_kernels *kernels, int64_t k, int64_t n) {
+size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64_t n) {
     return panel_bytes(kernels, k, n);
 }
 
-void iv_gemm_f32_pack_b(const iv_gemm_kernels *kernels, int64_t k, int64_t n, const float *b,
+void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b,
                         int64_t row_stride, int64_t column_stride, float *packed) {
     const int64_t panel = kernels->panel;
     for (int64_t column = 0; column < n; column += panel, packed += k * panel) {
@@ -74,7 +74,7 @@ void iv_gemm_f32_pack_b(const iv_gemm_kernels *kernels, int64_t k, int64_t n, co
 }
 
 /* Columns of a raw B that are packed at a time. */
-static int64_t raw_columns(const iv_gemm_kernels *kernels, const iv_gemm_args *args) {
+static int64_t raw_columns(const sb_gemm_kernels *kernels, const sb_gemm_args *args) {
     int64_t panel_size = kernels->panel * (int64_t)sizeof(float);
     int64_t panels = args->k > 0 ? RAW_BYTES / panel_size / args->k : args->n / kernels->panel + 1;
     return (panels > 0 ? panels : 1) * kernels->panel;
@@ -85,19 +85,19 @@ static int64_t raw_columns(const iv_gemm_kernels *kernels, const iv_gemm_args *a
 
 /* One call's scratch: the block's own, then strided C's rows, then panels of a raw B. */
 typedef struct gemm_scratch {
-    const float *a[IV_GEMM_BLOCK_ROWS];
-    float *c[IV_GEMM_BLOCK_ROWS];
+    const float *a[SB_GEMM_BLOCK_ROWS];
+    float *c[SB_GEMM_BLOCK_ROWS];
 } gemm_scratch;
 
-static size_t strided_c_bytes(const iv_gemm_args *args) {
+static size_t strided_c_bytes(const sb_gemm_args *args) {
     return args->c_column_stride == 1
                ? 0
-               : (size_t)IV_GEMM_BLOCK_ROWS * STRIDED_COLUMNS * sizeof(float);
+               : (size_t)SB_GEMM_BLOCK_ROWS * STRIDED_COLUMNS * sizeof(float);
 }
 
-size_t iv_gemm_f32_scratch_bytes(const iv_gemm_kernels *kernels, const iv_gemm_args *args) {
+size_t sb_gemm_f32_scratch_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args) {
     size_t bytes =
-        iv_gemm_lines(sizeof(gemm_scratch)) + iv_gemm_block_scratch_bytes() + strided_c_bytes(args);
+        sb_gemm_lines(sizeof(gemm_scratch)) + sb_gemm_block_scratch_bytes() + strided_c_bytes(args);
     if (args->packed_b != NULL)
         return bytes;
     int64_t columns =
@@ -117,8 +117,8 @@ typedef struct columns {
 } columns;
 
 typedef struct call {
-    const iv_gemm_kernels *kernels;
-    const iv_gemm_args *args;
+    const sb_gemm_kernels *kernels;
+    const sb_gemm_args *args;
     gemm_scratch *pointers;
     void *block_scratch;
     float *c_rows; /* for strided C */
@@ -126,7 +126,7 @@ typedef struct call {
 } call;
 
 static void compute_rows(const call *call, const columns *columns, int64_t m, int64_t rows) {
-    const iv_gemm_args *args = call->args;
+    const sb_gemm_args *args = call->args;
     const bool strided = args->c_column_stride != 1;
     float *c = args->c + m * args->c_row_stride + columns->n0 * args->c_column_stride;
     const int64_t count = columns->n1 - columns->n0;
@@ -138,9 +138,9 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
     if (strided && args->continues)
         call->kernels->copy(rows, count, c, args->c_row_stride, args->c_column_stride, call->c_rows,
                             STRIDED_COLUMNS);
-    iv_gemm_block_compute(
+    sb_gemm_block_compute(
         call->kernels,
-        &(iv_gemm_block){.rows = rows,
+        &(sb_gemm_block){.rows = rows,
                          .a = call->pointers->a,
                          .a_column_stride = args->a_column_stride,
                          .a_row_stride = args->a_row_stride,
@@ -153,7 +153,7 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
                          .n0 = columns->n0,
                          .n1 = columns->n1,
                          .c = call->pointers->c,
-                         .far = args->m >= IV_GEMM_FAR_BYTES / (int64_t)sizeof(float) / args->n,
+                         .far = args->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / args->n,
                          .continues = args->continues,
                          .epilogue = args->epilogue,
                          .m = m,
@@ -168,14 +168,14 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
                     call->c_rows[r * STRIDED_COLUMNS + j];
 }
 
-bool iv_gemm_f32_in_one_pass(int64_t k) {
-    return iv_gemm_in_one_pass(1, k);
+bool sb_gemm_f32_in_one_pass(int64_t k) {
+    return sb_gemm_in_one_pass(1, k);
 }
 
 /* All rows of the rectangle, in blocks of whole tiles; strided C a few columns at a time. */
 static void compute_columns(const call *call, const columns *all, int64_t m0, int64_t m1) {
     const int64_t panel = call->kernels->panel;
-    const int64_t block_rows = IV_GEMM_BLOCK_ROWS / call->kernels->rows * call->kernels->rows;
+    const int64_t block_rows = SB_GEMM_BLOCK_ROWS / call->kernels->rows * call->kernels->rows;
     const int64_t blocks = divide_up(m1 - m0, block_rows);
     const int64_t width = call->args->c_column_stride == 1 ? all->n1 - all->n0 + panel
                                                            : STRIDED_COLUMNS / panel * panel;
@@ -198,8 +198,8 @@ static void compute_columns(const call *call, const columns *all, int64_t m0, in
 /* A raw B: read in place up to the last whole panel when few rows use it, else packed some columns
  * at a time. */
 static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-    const iv_gemm_kernels *kernels = call->kernels;
-    const iv_gemm_args *args = call->args;
+    const sb_gemm_kernels *kernels = call->kernels;
+    const sb_gemm_args *args = call->args;
     const int64_t panel = kernels->panel;
     const float *b = args->b + n0 * args->b_column_stride;
     if (args->b_column_stride == 1 && m1 - m0 <= IN_PLACE_TILES * kernels->rows) {
@@ -212,7 +212,7 @@ static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, in
     }
     for (const int64_t most = raw_columns(kernels, args); n0 < n1;) {
         int64_t count = minimum(most, n1 - n0);
-        iv_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride,
+        sb_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride,
                            call->panels);
         columns packed = {.n0 = n0,
                           .n1 = n0 + count,
@@ -225,15 +225,15 @@ static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, in
     }
 }
 
-void iv_gemm_f32_run(const iv_gemm_kernels *kernels, const iv_gemm_args *args, int64_t m0,
+void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0,
                      int64_t m1, int64_t n0, int64_t n1, void *scratch) {
     if (m0 >= m1 || n0 >= n1)
         return;
     char *bytes = scratch;
     call call = {.kernels = kernels, .args = args, .pointers = (gemm_scratch *)(void *)bytes};
-    bytes += iv_gemm_lines(sizeof(gemm_scratch));
+    bytes += sb_gemm_lines(sizeof(gemm_scratch));
     call.block_scratch = bytes;
-    bytes += iv_gemm_block_scratch_bytes();
+    bytes += sb_gemm_block_scratch_bytes();
     call.c_rows = (float *)(void *)bytes;
     bytes += strided_c_bytes(args);
     call.panels = (float *)(void *)bytes;

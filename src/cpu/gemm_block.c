@@ -1,6 +1,6 @@
 /* The blocking, and why.
  *
- *     for each part of k                 about IV_GEMM_K_BLOCK values; the chain goes on from C
+ *     for each part of k                 about SB_GEMM_K_BLOCK values; the chain goes on from C
  *         for each panel of B            [k part][panel]: L2, and L1 where k is short
  *             for each tile of rows      A's part of the block: L2
  *                 one register tile
@@ -14,7 +14,7 @@
 #include "cpu/gemm_block.h"
 
 /* The longest part: one run that is not worth cutting. */
-#define PART_LENGTH (IV_GEMM_K_BLOCK + IV_GEMM_K_BLOCK / 4)
+#define PART_LENGTH (SB_GEMM_K_BLOCK + SB_GEMM_K_BLOCK / 4)
 
 /* A copied row: a part and one cache line, an odd number of lines, so that the rows of a tile start
  * in different sets. */
@@ -37,12 +37,12 @@ typedef struct rows_source {
 } rows_source;
 
 typedef struct scratch {
-    const float *pointers[IV_GEMM_BLOCK_ROWS];
-    _Alignas(64) float rows[IV_GEMM_BLOCK_ROWS * COPY_STRIDE];
+    const float *pointers[SB_GEMM_BLOCK_ROWS];
+    _Alignas(64) float rows[SB_GEMM_BLOCK_ROWS * COPY_STRIDE];
 } scratch;
 
-size_t iv_gemm_block_scratch_bytes(void) {
-    return iv_gemm_lines(sizeof(scratch));
+size_t sb_gemm_block_scratch_bytes(void) {
+    return sb_gemm_lines(sizeof(scratch));
 }
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -55,7 +55,7 @@ static int64_t minimum(int64_t a, int64_t b) {
 
 /* Whether the rows of a tile would evict each other from an L1 of 8 ways: sets repeat every 4096
  * bytes. The middle run is looked at, as a convolution's first ones may point into the padding. */
-static bool rows_collide(const iv_gemm_kernels *kernels, const iv_gemm_block *block) {
+static bool rows_collide(const sb_gemm_kernels *kernels, const sb_gemm_block *block) {
     const int64_t ways = 8;
     if (kernels->rows <= ways || block->rows < kernels->rows ||
         block->n1 - block->n0 < 4 * kernels->panel)
@@ -65,7 +65,7 @@ static bool rows_collide(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
     return distance != 0 && distance % 4096 == 0;
 }
 
-static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_block *block,
+static rows_source copied_rows(const sb_gemm_kernels *kernels, const sb_gemm_block *block,
                                const part *p) {
     scratch *scratch = block->scratch;
     for (int64_t r = 0; r < block->rows; r++)
@@ -88,7 +88,7 @@ static rows_source copied_rows(const iv_gemm_kernels *kernels, const iv_gemm_blo
 
 /* Brings rows [row, row + count) of C, the next tile's, nearer while this one computes: stores
  * alone would wait for memory. */
-static void fetch_rows(const iv_gemm_block *block, int64_t row, int64_t count, int64_t c_offset,
+static void fetch_rows(const sb_gemm_block *block, int64_t row, int64_t count, int64_t c_offset,
                        int64_t columns) {
     for (int64_t r = row; r < row + count; r++)
         for (int64_t j = 0; j < columns; j += 16)
@@ -103,10 +103,10 @@ static void fetch_rows(const iv_gemm_block *block, int64_t row, int64_t count, i
  * rows lie behind each other. In other panels, of the panel of B at `next` (NULL: unknown), which
  * comes from memory where the weights of a whole network do not fit a cache; four tiles fetch all of
  * a panel of 32 columns. */
-static void fetch_ahead(const iv_gemm_block *block, const rows_source *source, iv_gemm_tile *tile,
+static void fetch_ahead(const sb_gemm_block *block, const rows_source *source, sb_gemm_tile *tile,
                         int64_t rows, const float *next, int64_t t) {
     const int64_t row_bytes = source->length * (int64_t)sizeof(float);
-    const int64_t share = source->runs * source->length * IV_GEMM_PREFETCH;
+    const int64_t share = source->runs * source->length * SB_GEMM_PREFETCH;
     const char *a = (const char *)(tile->a[0] + source->offset);
     tile->prefetch = (const char *)tile->b;
     if ((next == NULL || tile->n == block->n0) && source->runs == 1 && rows > 1 &&
@@ -114,13 +114,13 @@ static void fetch_ahead(const iv_gemm_block *block, const rows_source *source, i
             (uintptr_t)((rows - 1) * row_bytes))
         tile->prefetch = next == NULL ? a + block->rows * row_bytes
                                       : a + 2 * rows * row_bytes - minimum(share, rows * row_bytes);
-    else if (next != NULL && (t + 1) * IV_GEMM_PREFETCH <= tile->b_step * (int64_t)sizeof(float))
+    else if (next != NULL && (t + 1) * SB_GEMM_PREFETCH <= tile->b_step * (int64_t)sizeof(float))
         tile->prefetch = (const char *)next + t * share;
 }
 
 /* All rows of the block in one panel (or, with `wide`, several). The panel after it is at `next`, NULL: unknown. */
-static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *block,
-                          const rows_source *source, iv_gemm_tile *tile, bool wide,
+static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *block,
+                          const rows_source *source, sb_gemm_tile *tile, bool wide,
                           const float *next) {
     const int64_t tiles = divide_up(block->rows, kernels->rows);
     for (int64_t t = 0, row = 0; t < tiles; t++) {
@@ -142,7 +142,7 @@ static void compute_panel(const iv_gemm_kernels *kernels, const iv_gemm_block *b
 
 /* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count).
  */
-static void finish_columns(const iv_gemm_kernels *kernels, const iv_gemm_block *block, int done,
+static void finish_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done,
                            int64_t n, int64_t count) {
     if (block->epilogue == NULL || done == block->epilogue->count)
         return;
@@ -151,7 +151,7 @@ static void finish_columns(const iv_gemm_kernels *kernels, const iv_gemm_block *
                             block->c[r] + (n - block->n0), block->m + r, n, count);
 }
 
-static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *block, const part *p,
+static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p,
                          bool copies) {
     rows_source source = {.a = block->a + p->first_run * block->a_run_step,
                           .run_step = block->a_run_step,
@@ -164,10 +164,10 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
     int steps = 0;
     if (p->last && block->epilogue != NULL)
         while (steps < block->epilogue->count &&
-               iv_epilogue_in_registers(&block->epilogue->steps[steps]))
+               sb_epilogue_in_registers(&block->epilogue->steps[steps]))
             steps++;
 
-    iv_gemm_tile tile = {.a_run_step = source.run_step,
+    sb_gemm_tile tile = {.a_run_step = source.run_step,
                          .a_offset = source.offset,
                          .runs = source.runs,
                          .length = source.length,
@@ -181,7 +181,7 @@ static void compute_part(const iv_gemm_kernels *kernels, const iv_gemm_block *bl
     int64_t lacking = block->panel_offset, finished = block->n0;
     for (int64_t n = block->n0; n < block->n1;) {
         int64_t panels = 1;
-        if (block->rows <= IV_GEMM_WIDE_ROWS && lacking == 0 &&
+        if (block->rows <= SB_GEMM_WIDE_ROWS && lacking == 0 &&
             block->n1 - n >= kernels->panel * kernels->wide_panels[block->rows - 1])
             panels = kernels->wide_panels[block->rows - 1];
         tile.b = panel + lacking;
@@ -206,15 +206,15 @@ static void plan_parts(int64_t runs, int64_t length, int64_t *runs_step, int64_t
     *runs_step = 1;
     *length_step = length;
     if (length > PART_LENGTH) {
-        int64_t pieces = divide_up(length, IV_GEMM_K_BLOCK);
+        int64_t pieces = divide_up(length, SB_GEMM_K_BLOCK);
         *length_step = minimum((divide_up(length, pieces) + 15) & ~(int64_t)15, PART_LENGTH);
     } else {
-        int64_t most = length < IV_GEMM_K_BLOCK ? IV_GEMM_K_BLOCK / length : 1;
+        int64_t most = length < SB_GEMM_K_BLOCK ? SB_GEMM_K_BLOCK / length : 1;
         *runs_step = divide_up(runs, divide_up(runs, most));
     }
 }
 
-bool iv_gemm_in_one_pass(int64_t runs, int64_t length) {
+bool sb_gemm_in_one_pass(int64_t runs, int64_t length) {
     if (runs <= 0 || length <= 0)
         return true;
     int64_t runs_step, length_step;
@@ -222,7 +222,7 @@ bool iv_gemm_in_one_pass(int64_t runs, int64_t length) {
     return runs_step >= runs && length_step >= length;
 }
 
-void iv_gemm_block_compute(const iv_gemm_kernels *kernels, const iv_gemm_block *block) {
+void sb_gemm_block_compute(const sb_gemm_kernels *kernels, const sb_gemm_block *block) {
     if (block->rows <= 0 || block->n0 >= block->n1)
         return;
     if (block->runs <= 0 || block->length <= 0) {

@@ -1,26 +1,26 @@
 /* The loop nest that matrix products and convolutions share: a block of rows times a range of
  * columns. */
-#ifndef IV_CPU_GEMM_BLOCK_H
-#define IV_CPU_GEMM_BLOCK_H
+#ifndef SB_CPU_GEMM_BLOCK_H
+#define SB_CPU_GEMM_BLOCK_H
 
 #include "cpu/gemm_kernels.h"
 
 /* Rows of a block, at most: 4 tiles of 14, 9 of 6. B is read once per block, from L3 or memory, but
  * announced (fetch_next_b); the block's part of A, 168 KiB, must stay in L2 beside it. Measured (Zen
  * 4, BERT-base at 128 tokens): 224 rows 229 ms, 112 rows 222, 56 rows 219, 28 rows 218. */
-#define IV_GEMM_BLOCK_ROWS 56
+#define SB_GEMM_BLOCK_ROWS 56
 /* Values of k in one pass, about: a panel of 32 columns is 96 KiB then. Measured (Zen 4, BERT-base):
  * 384 gives 219.7 ms, 768 218.9, 1536 224.8; 2048³ likes few passes, as C, in L3, is read and
  * written less often. */
-#define IV_GEMM_K_BLOCK 768
+#define SB_GEMM_K_BLOCK 768
 /* Bytes of C from which it is taken to come from memory: a core's share of a usual last cache,
  * about. */
-#define IV_GEMM_FAR_BYTES ((int64_t)8 << 20)
+#define SB_GEMM_FAR_BYTES ((int64_t)8 << 20)
 
 /* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] +
  * a_offset. */
-typedef struct iv_gemm_block {
-    int64_t rows; /* at most IV_GEMM_BLOCK_ROWS */
+typedef struct sb_gemm_block {
+    int64_t rows; /* at most SB_GEMM_BLOCK_ROWS */
     const float *const *a;
     int64_t a_run_step, a_offset;
     /* Between the values of a run. Not 1 only for a matrix (runs is 1), whose rows then lie
@@ -35,23 +35,23 @@ typedef struct iv_gemm_block {
     float *const *c; /* each row's column n0; columns contiguous */
     bool far;        /* C is too large to be in a cache */
     bool continues;
-    const iv_epilogue *epilogue; /* may be NULL */
+    const sb_epilogue *epilogue; /* may be NULL */
     int64_t m;                   /* the first row's number */
-    void *scratch;               /* iv_gemm_block_scratch_bytes() */
-} iv_gemm_block;
+    void *scratch;               /* sb_gemm_block_scratch_bytes() */
+} sb_gemm_block;
 
 /** Whether a block of `runs` runs of `length` is computed in one pass over k: then C is only written once, after what
  * the epilogue adds to an element was read. */
-bool iv_gemm_in_one_pass(int64_t runs, int64_t length);
+bool sb_gemm_in_one_pass(int64_t runs, int64_t length);
 
 /** Bytes of scratch for any block. */
-size_t iv_gemm_block_scratch_bytes(void);
+size_t sb_gemm_block_scratch_bytes(void);
 
 /** Computes a block. */
-void iv_gemm_block_compute(const iv_gemm_kernels *kernels, const iv_gemm_block *block);
+void sb_gemm_block_compute(const sb_gemm_kernels *kernels, const sb_gemm_block *block);
 
 /* Bytes rounded up to whole cache lines. */
-static inline size_t iv_gemm_lines(size_t bytes) {
+static inline size_t sb_gemm_lines(size_t bytes) {
     return (bytes + 63) & ~(size_t)63;
 }
 

@@ -1,57 +1,57 @@
 /* The epilogue's steps on vectors, for the sources that are compiled once per instruction set. */
-#ifndef IV_CPU_GEMM_EPILOGUE_H
-#define IV_CPU_GEMM_EPILOGUE_H
+#ifndef SB_CPU_GEMM_EPILOGUE_H
+#define SB_CPU_GEMM_EPILOGUE_H
 
 #include "cpu/gemm.h"
 #include "cpu/simd.h"
 
 /* A vector of `lanes` (a whole vector or fewer) elements of a row vector. */
-IV_VF_INLINE vf iv_epilogue_load(const float *p, int64_t lanes, const bool whole) {
+SB_VF_INLINE vf sb_epilogue_load(const float *p, int64_t lanes, const bool whole) {
     return whole ? vf_load(p) : vf_load_first(p, lanes);
 }
 
 /* A block of finished chains in registers: rows from m, and from n either whole vectors of columns or `columns` of them.
  * Rows behind `last_row` (counted in the block) are computed like it. */
-typedef struct iv_epilogue_block {
+typedef struct sb_epilogue_block {
     int64_t m, n, columns;
     int64_t last_row;
-} iv_epilogue_block;
+} sb_epilogue_block;
 
 /* One step on `rows` × `vectors` accumulators, of which a row's begin `stride` behind the last row's. The kind of step is
  * looked at once: inside the loops gcc made a jump for each accumulator. */
-IV_VF_INLINE void iv_epilogue_apply(const iv_epilogue_step *step, const iv_epilogue_block *block, vf *acc,
+SB_VF_INLINE void sb_epilogue_apply(const sb_epilogue_step *step, const sb_epilogue_block *block, vf *acc,
                                     const int stride, const int rows, const int vectors, const bool whole) {
 #define EACH(result)                                                                               \
-    IV_UNROLL for (int r = 0; r < rows; r++) IV_UNROLL for (int v = 0; v < vectors; v++) {         \
-        const int64_t n = block->n + v * IV_VF_LANES, left = block->columns - v * IV_VF_LANES;     \
-        const int64_t lanes = left < 0 ? 0 : left > IV_VF_LANES ? IV_VF_LANES : left;              \
+    SB_UNROLL for (int r = 0; r < rows; r++) SB_UNROLL for (int v = 0; v < vectors; v++) {         \
+        const int64_t n = block->n + v * SB_VF_LANES, left = block->columns - v * SB_VF_LANES;     \
+        const int64_t lanes = left < 0 ? 0 : left > SB_VF_LANES ? SB_VF_LANES : left;              \
         const int64_t m = block->m + (r < block->last_row ? r : block->last_row);                  \
         const vf y = acc[r * stride + v];                                                          \
         (void)m, (void)n, (void)lanes;                                                             \
         acc[r * stride + v] = result;                                                              \
     }                                                                                              \
     break
-#define LOAD(p) iv_epilogue_load(p, lanes, whole)
+#define LOAD(p) sb_epilogue_load(p, lanes, whole)
     switch (step->kind) {
-    case IV_EPILOGUE_SCALE_SHIFT_COLUMNS:
+    case SB_EPILOGUE_SCALE_SHIFT_COLUMNS:
         EACH(vf_fma(y, LOAD(step->vector + n), LOAD(step->shift + n)));
-    case IV_EPILOGUE_ADD_COLUMNS:
+    case SB_EPILOGUE_ADD_COLUMNS:
         EACH(vf_add(y, LOAD(step->vector + n)));
-    case IV_EPILOGUE_MUL_COLUMNS:
+    case SB_EPILOGUE_MUL_COLUMNS:
         EACH(vf_mul(y, LOAD(step->vector + n)));
-    case IV_EPILOGUE_ADD_ROWS:
+    case SB_EPILOGUE_ADD_ROWS:
         EACH(vf_add(y, vf_set(step->vector[m])));
-    case IV_EPILOGUE_ADD_MATRIX:
+    case SB_EPILOGUE_ADD_MATRIX:
         EACH(vf_add(y, LOAD(step->vector + m * step->row_stride + n)));
-    case IV_EPILOGUE_ADD_SCALAR:
+    case SB_EPILOGUE_ADD_SCALAR:
         EACH(vf_add(y, vf_set(step->scalar)));
-    case IV_EPILOGUE_MUL_SCALAR:
+    case SB_EPILOGUE_MUL_SCALAR:
         EACH(vf_mul(y, vf_set(step->scalar)));
-    case IV_EPILOGUE_RELU:
+    case SB_EPILOGUE_RELU:
         EACH(vf_at_least(vf_zero(), y));
-    case IV_EPILOGUE_CLIP:
+    case SB_EPILOGUE_CLIP:
         EACH(vf_at_most(vf_set(step->high), vf_at_least(vf_set(step->scalar), y)));
-    case IV_EPILOGUE_CALL:
+    case SB_EPILOGUE_CALL:
         break;
     }
 #undef LOAD

@@ -16,17 +16,17 @@
 #include "cpu/simd.h"
 
 #define VECTORS 2
-#define PANEL (VECTORS * IV_VF_LANES)
-#if IV_VF_LANES == 1
+#define PANEL (VECTORS * SB_VF_LANES)
+#if SB_VF_LANES == 1
 #define ROWS 4
-#elif IV_VF_REGISTERS == 32
+#elif SB_VF_REGISTERS == 32
 #define ROWS 14
 #else
 #define ROWS 6
 #endif
 
-#define UNROLL IV_UNROLL
-#define ALWAYS IV_VF_INLINE
+#define UNROLL SB_UNROLL
+#define ALWAYS SB_VF_INLINE
 
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
@@ -34,26 +34,26 @@
 /* -- Epilogue -------------------------------------------------------------------------------------
  */
 
-static void add_strided(const iv_epilogue_step *step, float *row, int64_t m, int64_t n,
+static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n,
                         int64_t count) {
     const float *addend = step->vector + m * step->row_stride + n * step->column_stride;
     for (int64_t i = 0; i < count; i++)
         row[i] += addend[i * step->column_stride];
 }
 
-static void finish_row(const iv_epilogue_step *step, int steps, float *row, int64_t m, int64_t n,
+static void finish_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n,
                        int64_t count) {
     for (int s = 0; s < steps; s++, step++) {
-        if (step->kind == IV_EPILOGUE_CALL) {
+        if (step->kind == SB_EPILOGUE_CALL) {
             step->call(step->context, row, m, n, count);
-        } else if (!iv_epilogue_in_registers(step)) {
+        } else if (!sb_epilogue_in_registers(step)) {
             add_strided(step, row, m, n, count);
         } else {
-            for (int64_t i = 0; i < count; i += IV_VF_LANES) {
-                const bool whole = i + IV_VF_LANES <= count;
-                const iv_epilogue_block block = {.m = m, .n = n + i, .columns = count - i};
-                vf y = iv_epilogue_load(row + i, count - i, whole);
-                iv_epilogue_apply(step, &block, &y, 1, 1, 1, whole);
+            for (int64_t i = 0; i < count; i += SB_VF_LANES) {
+                const bool whole = i + SB_VF_LANES <= count;
+                const sb_epilogue_block block = {.m = m, .n = n + i, .columns = count - i};
+                vf y = sb_epilogue_load(row + i, count - i, whole);
+                sb_epilogue_apply(step, &block, &y, 1, 1, 1, whole);
                 if (whole)
                     vf_store(row + i, y);
                 else
@@ -68,42 +68,42 @@ static void finish_row(const iv_epilogue_step *step, int steps, float *row, int6
 
 /* Lanes of vector v that lie within `columns`. */
 ALWAYS int64_t lanes_within(int64_t columns, int v) {
-    int64_t lanes = columns - (int64_t)v * IV_VF_LANES;
-    return lanes < 0 ? 0 : lanes > IV_VF_LANES ? IV_VF_LANES : lanes;
+    int64_t lanes = columns - (int64_t)v * SB_VF_LANES;
+    return lanes < 0 ? 0 : lanes > SB_VF_LANES ? SB_VF_LANES : lanes;
 }
 
 /* Epilogue in registers and store. */
-ALWAYS void finish(const iv_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows,
+ALWAYS void finish(const sb_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows,
                    const int vectors, const bool whole) {
-    const iv_epilogue_block block = {
+    const sb_epilogue_block block = {
         .m = tile->m, .n = tile->n, .columns = tile->columns, .last_row = rows};
     for (int s = 0; s < tile->steps; s++)
-        iv_epilogue_apply(tile->step + s, &block, acc[0], VECTORS * 4, rows, vectors, whole);
+        sb_epilogue_apply(tile->step + s, &block, acc[0], VECTORS * 4, rows, vectors, whole);
     UNROLL for (int r = 0; r < rows; r++) {
         UNROLL for (int v = 0; v < vectors; v++) {
             if (whole)
-                vf_store(tile->c[r] + tile->c_offset + v * IV_VF_LANES, acc[r][v]);
+                vf_store(tile->c[r] + tile->c_offset + v * SB_VF_LANES, acc[r][v]);
             else
-                vf_store_first(tile->c[r] + tile->c_offset + v * IV_VF_LANES, acc[r][v],
+                vf_store_first(tile->c[r] + tile->c_offset + v * SB_VF_LANES, acc[r][v],
                                lanes_within(tile->columns, v));
         }
     }
 }
 
 /* `panels` panels of `vectors` vectors each; only one panel, the last, may have fewer columns. */
-ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors, const int panels) {
+ALWAYS void compute(const sb_gemm_tile *tile, const int rows, const int vectors, const int panels) {
     vf acc[ROWS][VECTORS * 4];
     const int all = vectors * panels;
-    const bool whole = tile->columns == (int64_t)all * IV_VF_LANES;
+    const bool whole = tile->columns == (int64_t)all * SB_VF_LANES;
     if (!tile->continues) {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
             vf_zero();
     } else if (whole) {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
-            vf_load(tile->c[r] + tile->c_offset + v * IV_VF_LANES);
+            vf_load(tile->c[r] + tile->c_offset + v * SB_VF_LANES);
     } else {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
-            vf_load_first(tile->c[r] + tile->c_offset + v * IV_VF_LANES,
+            vf_load_first(tile->c[r] + tile->c_offset + v * SB_VF_LANES,
                           lanes_within(tile->columns, v));
     }
 
@@ -122,7 +122,7 @@ ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors,
             __builtin_prefetch(prefetch + 8 * i, 0, 2);
             vf column[VECTORS * 4];
             UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++)
-                column[p * vectors + v] = vf_load(b + p * b_panel_step + v * IV_VF_LANES);
+                column[p * vectors + v] = vf_load(b + p * b_panel_step + v * SB_VF_LANES);
             UNROLL for (int r = 0; r < rows; r++) {
                 vf value = vf_set(*(const float *)(const void *)(a[r] + i));
                 UNROLL for (int v = 0; v < all; v++) acc[r][v] =
@@ -138,14 +138,14 @@ ALWAYS void compute(const iv_gemm_tile *tile, const int rows, const int vectors,
 }
 
 #define TILE(rows)                                                                                 \
-    static void tile_##rows(const iv_gemm_tile *tile) {                                            \
-        if (tile->columns > IV_VF_LANES)                                                           \
+    static void tile_##rows(const sb_gemm_tile *tile) {                                            \
+        if (tile->columns > SB_VF_LANES)                                                           \
             compute(tile, rows, VECTORS, 1);                                                       \
         else                                                                                       \
             compute(tile, rows, 1, 1);                                                             \
     }
 #define WIDE(rows, panels)                                                                         \
-    static void wide_##rows(const iv_gemm_tile *tile) {                                            \
+    static void wide_##rows(const sb_gemm_tile *tile) {                                            \
         compute(tile, rows, VECTORS, panels);                                                      \
     }
 
@@ -169,7 +169,7 @@ TILE(14)
 #endif
 
 /* Few rows: enough panels for eight or more accumulators. */
-#if IV_VF_REGISTERS == 32
+#if SB_VF_REGISTERS == 32
 #define WIDE_PANELS 4, 4, 3
 WIDE(1, 4)
 WIDE(2, 4)
@@ -181,7 +181,7 @@ WIDE(2, 2)
 WIDE(3, 2)
 #endif
 
-static iv_gemm_tile_function *const tiles[ROWS] = {
+static sb_gemm_tile_function *const tiles[ROWS] = {
     tile_1, tile_2, tile_3, tile_4,
 #if ROWS >= 6
     tile_5, tile_6,
@@ -191,12 +191,12 @@ static iv_gemm_tile_function *const tiles[ROWS] = {
 #endif
 };
 
-static iv_gemm_tile_function *const wide[IV_GEMM_WIDE_ROWS] = {wide_1, wide_2, wide_3};
+static sb_gemm_tile_function *const wide[SB_GEMM_WIDE_ROWS] = {wide_1, wide_2, wide_3};
 
 /* -- Data movement --------------------------------------------------------------------------------
  */
 
-#if IV_VF_LANES >= 8
+#if SB_VF_LANES >= 8
 /* destination[j][i] = source[i][j] for an 8 × 8 block. */
 ALWAYS void transpose_8x8(const float *source, int64_t source_stride, float *destination,
                           int64_t destination_stride) {
@@ -247,14 +247,14 @@ static void copy(int64_t rows, int64_t columns, const float *source, int64_t row
             const float *from = source + i * row_stride;
             float *to = destination + i * destination_stride;
             int64_t j = 0;
-            for (; j + IV_VF_LANES <= columns; j += IV_VF_LANES)
+            for (; j + SB_VF_LANES <= columns; j += SB_VF_LANES)
                 vf_store(to + j, vf_load(from + j));
             for (; j < columns; j++)
                 to[j] = from[j];
         }
         return;
     }
-#if IV_VF_LANES >= 8
+#if SB_VF_LANES >= 8
     if (row_stride == 1) {
         const int64_t whole_rows = rows & ~(int64_t)7, whole_columns = columns & ~(int64_t)7;
         for (int64_t i = 0; i < whole_rows; i += 8)
@@ -272,9 +272,9 @@ static void copy(int64_t rows, int64_t columns, const float *source, int64_t row
                   destination_stride);
 }
 
-const iv_gemm_kernels IV_ISA_NAME(iv_gemm_f32_kernels) = {
-    .name = TEXT(IV_ISA),
-    .lanes = IV_VF_LANES,
+const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {
+    .name = TEXT(SB_ISA),
+    .lanes = SB_VF_LANES,
     .rows = ROWS,
     .panel = PANEL,
     .tile = tiles,
@@ -282,6 +282,6 @@ const iv_gemm_kernels IV_ISA_NAME(iv_gemm_f32_kernels) = {
     .wide_panels = {WIDE_PANELS},
     .copy = copy,
     .finish_row = finish_row,
-    .depthwise = IV_ISA_NAME(iv_depthwise_f32_tile),
-    .depthwise_row = IV_ISA_NAME(iv_depthwise_f32_row),
+    .depthwise = SB_ISA_NAME(sb_depthwise_f32_tile),
+    .depthwise_row = SB_ISA_NAME(sb_depthwise_f32_row),
 };

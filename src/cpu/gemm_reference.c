@@ -3,39 +3,39 @@
 
 #include "cpu/gemm.h"
 
-float iv_epilogue_reference(const iv_epilogue *epilogue, float y, int64_t m, int64_t n) {
+float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int64_t n) {
     for (int s = 0; epilogue != NULL && s < epilogue->count; s++) {
-        const iv_epilogue_step *step = &epilogue->steps[s];
+        const sb_epilogue_step *step = &epilogue->steps[s];
         switch (step->kind) {
-        case IV_EPILOGUE_SCALE_SHIFT_COLUMNS:
+        case SB_EPILOGUE_SCALE_SHIFT_COLUMNS:
             y = fmaf(y, step->vector[n], step->shift[n]);
             break;
-        case IV_EPILOGUE_ADD_COLUMNS:
+        case SB_EPILOGUE_ADD_COLUMNS:
             y = y + step->vector[n];
             break;
-        case IV_EPILOGUE_MUL_COLUMNS:
+        case SB_EPILOGUE_MUL_COLUMNS:
             y = y * step->vector[n];
             break;
-        case IV_EPILOGUE_ADD_ROWS:
+        case SB_EPILOGUE_ADD_ROWS:
             y = y + step->vector[m];
             break;
-        case IV_EPILOGUE_ADD_MATRIX:
+        case SB_EPILOGUE_ADD_MATRIX:
             y = y + step->vector[m * step->row_stride + n * step->column_stride];
             break;
-        case IV_EPILOGUE_ADD_SCALAR:
+        case SB_EPILOGUE_ADD_SCALAR:
             y = y + step->scalar;
             break;
-        case IV_EPILOGUE_MUL_SCALAR:
+        case SB_EPILOGUE_MUL_SCALAR:
             y = y * step->scalar;
             break;
-        case IV_EPILOGUE_RELU:
+        case SB_EPILOGUE_RELU:
             y = y < 0.0f ? 0.0f : y;
             break;
-        case IV_EPILOGUE_CLIP:
+        case SB_EPILOGUE_CLIP:
             y = y < step->scalar ? step->scalar : y;
             y = y > step->high ? step->high : y;
             break;
-        case IV_EPILOGUE_CALL:
+        case SB_EPILOGUE_CALL:
             step->call(step->context, &y, m, n, 1);
             break;
         }
@@ -43,7 +43,7 @@ float iv_epilogue_reference(const iv_epilogue *epilogue, float y, int64_t m, int
     return y;
 }
 
-void iv_gemm_f32_reference(const iv_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
+void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
                            int64_t n1) {
     for (int64_t m = m0; m < m1; m++) {
         for (int64_t n = n0; n < n1; n++) {
@@ -52,7 +52,7 @@ void iv_gemm_f32_reference(const iv_gemm_args *args, int64_t m0, int64_t m1, int
             for (int64_t k = 0; k < args->k; k++)
                 acc = fmaf(args->a[m * args->a_row_stride + k * args->a_column_stride],
                            args->b[k * args->b_row_stride + n * args->b_column_stride], acc);
-            *c = iv_epilogue_reference(args->epilogue, acc, m, n);
+            *c = sb_epilogue_reference(args->epilogue, acc, m, n);
         }
     }
 }

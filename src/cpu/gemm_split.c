@@ -30,9 +30,9 @@ static double time_of(int64_t tiles, int64_t panels, int64_t parts, int64_t thre
     return ((double)divide_up(parts, threads) + 0.15) * rectangle;
 }
 
-iv_gemm_split iv_gemm_f32_split(const iv_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
+sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
                                 int threads) {
-    iv_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = 1, .n_parts = 1};
+    sb_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = 1, .n_parts = 1};
     const double worthwhile = (double)m * (double)n * (double)(k > 0 ? k : 1) / PART_WORK;
     if (m <= 0 || n <= 0 || threads <= 1 || worthwhile < 2.0)
         return split;
@@ -58,7 +58,7 @@ iv_gemm_split iv_gemm_f32_split(const iv_gemm_kernels *kernels, int64_t m, int64
     return split;
 }
 
-void iv_gemm_split_rectangle(const iv_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1,
+void sb_gemm_split_rectangle(const sb_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1,
                              int64_t *n0, int64_t *n1) {
     int64_t row = index / split->n_parts, column = index % split->n_parts;
     *m0 = row * split->m_step;

@@ -7,7 +7,7 @@
 typedef struct lanes {
     _Atomic int64_t next;
     int64_t count;
-    iv_lane_task *task;
+    sb_lane_task *task;
     void *context;
     char *scratch;
     size_t scratch_bytes;
@@ -27,21 +27,21 @@ static void run_lanes(void *context, int64_t begin, int64_t end) {
     }
 }
 
-iv_status iv_lanes_run(iv_call *call, int64_t count, size_t scratch_bytes, iv_lane_task *task,
+sb_status sb_lanes_run(sb_call *call, int64_t count, size_t scratch_bytes, sb_lane_task *task,
                        void *context) {
     if (count <= 0)
-        return IV_OK;
-    int64_t threads = iv_workers_threads(call->workers);
+        return SB_OK;
+    int64_t threads = sb_workers_threads(call->workers);
     lanes running = {.count = count, .task = task, .context = context};
-    running.scratch_bytes = (scratch_bytes + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
+    running.scratch_bytes = (scratch_bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
     int64_t used = threads < count ? threads : count;
     size_t bytes;
     void *memory;
     if (running.scratch_bytes < scratch_bytes ||
         __builtin_mul_overflow(running.scratch_bytes, (size_t)used, &bytes))
-        return iv_fail_memory(call->error, SIZE_MAX);
-    IV_TRY(iv_call_scratch(call, bytes, &memory));
+        return sb_fail_memory(call->error, SIZE_MAX);
+    SB_TRY(sb_call_scratch(call, bytes, &memory));
     running.scratch = memory;
-    iv_workers_run(call->workers, used, 1, run_lanes, &running);
-    return IV_OK;
+    sb_workers_run(call->workers, used, 1, run_lanes, &running);
+    return SB_OK;
 }

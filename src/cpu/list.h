@@ -1,12 +1,12 @@
 /* The families of CPU kernels: one source file and one table each. */
-#ifndef IV_CPU_LIST_H
-#define IV_CPU_LIST_H
+#ifndef SB_CPU_LIST_H
+#define SB_CPU_LIST_H
 
 #include "runtime/backend.h"
 
 /* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
 /* clang-format off */
-#define IV_CPU_FAMILIES(family) \
+#define SB_CPU_FAMILIES(family) \
     family(normalize) \
     family(matmul) \
     family(conv) \
@@ -16,8 +16,8 @@
 
 /* clang-format on */
 
-#define IV_DECLARE_FAMILY(name) extern const iv_kernel iv_cpu_kernels_##name[];
-IV_CPU_FAMILIES(IV_DECLARE_FAMILY)
-#undef IV_DECLARE_FAMILY
+#define SB_DECLARE_FAMILY(name) extern const sb_kernel sb_cpu_kernels_##name[];
+SB_CPU_FAMILIES(SB_DECLARE_FAMILY)
+#undef SB_DECLARE_FAMILY
 
 #endif

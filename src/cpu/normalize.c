@@ -2,15 +2,15 @@
 
 #include "base/isa.h"
 
-extern const iv_row_kernels iv_row_kernels_scalar, iv_row_kernels_avx2, iv_row_kernels_avx512;
+extern const sb_row_kernels sb_row_kernels_scalar, sb_row_kernels_avx2, sb_row_kernels_avx512;
 
-const iv_row_kernels *iv_row_kernels_for(iv_isa isa) {
-#if IV_HAS_X86_KERNELS
-    if (isa == IV_ISA_AVX512)
-        return &iv_row_kernels_avx512;
-    if (isa == IV_ISA_AVX2)
-        return &iv_row_kernels_avx2;
+const sb_row_kernels *sb_row_kernels_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return &sb_row_kernels_avx512;
+    if (isa == SB_ISA_AVX2)
+        return &sb_row_kernels_avx2;
 #endif
     (void)isa;
-    return &iv_row_kernels_scalar;
+    return &sb_row_kernels_scalar;
 }

@@ -1,13 +1,13 @@
 /* Row kernels of softmax, layer normalisation and sums: contiguous f32 rows, one table per instruction set. Every function
  * follows the order of src/numerics/reduce.h bit for bit. */
-#ifndef IV_CPU_NORMALIZE_H
-#define IV_CPU_NORMALIZE_H
+#ifndef SB_CPU_NORMALIZE_H
+#define SB_CPU_NORMALIZE_H
 
 #include <stdint.h>
 
-#include <invar/isa.h>
+#include <samebit/isa.h>
 
-typedef struct iv_row_kernels {
+typedef struct sb_row_kernels {
     /* The sum of x[0 .. n) in the contract's order. */
     float (*sum)(const float *x, int64_t n);
     /* y = exp(x - max) / sum(exp(x - max)); y may be x. */
@@ -18,9 +18,9 @@ typedef struct iv_row_kernels {
      * reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias,
                        float epsilon, float *mean, float *inverse);
-} iv_row_kernels;
+} sb_row_kernels;
 
-/** The table of an instruction set that iv_isa_resolve gave. */
-const iv_row_kernels *iv_row_kernels_for(iv_isa isa);
+/** The table of an instruction set that sb_isa_resolve gave. */
+const sb_row_kernels *sb_row_kernels_for(sb_isa isa);
 
 #endif

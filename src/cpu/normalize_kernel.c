@@ -9,18 +9,18 @@
 #define GRAIN_ELEMENTS 8192
 
 /* The dimension with which a row begins: the attribute `axis`, from the end when negative. */
-static int row_start(const iv_node *node, int64_t otherwise, int rank) {
-    const iv_attribute *attribute = iv_attributes_find(&node->attributes, "axis");
+static int row_start(const sb_node *node, int64_t otherwise, int rank) {
+    const sb_attribute *attribute = sb_attributes_find(&node->attributes, "axis");
     int64_t axis = attribute != NULL ? attribute->ints[0] : otherwise;
     return (int)(axis < 0 ? axis + rank : axis);
 }
 
-static int softmax_start(const iv_node *node, int rank) {
+static int softmax_start(const sb_node *node, int rank) {
     return row_start(node, node->version < 13 ? 1 : -1, rank);
 }
 
 /* The product of extents from `start` on. */
-static int64_t row_length(const iv_tensor *tensor, int start) {
+static int64_t row_length(const sb_tensor *tensor, int start) {
     int64_t length = 1;
     for (int d = start; d < tensor->rank; d++)
         length *= tensor->dims[d];
@@ -33,17 +33,17 @@ static int64_t row_grain(int64_t length) {
 
 /* ---- softmax ---- */
 
-static bool supports_softmax(const iv_kernel_query *query, char *why) {
-    const iv_fact *input = query->inputs[0];
-    if (input->dtype != IV_F32 || input->rank < 1) {
-        snprintf(why, IV_WHY_BYTES, "%s%s: only f32 of rank 1 or more has a row kernel", iv_dtype_name(input->dtype),
+static bool supports_softmax(const sb_kernel_query *query, char *why) {
+    const sb_fact *input = query->inputs[0];
+    if (input->dtype != SB_F32 || input->rank < 1) {
+        snprintf(why, SB_WHY_BYTES, "%s%s: only f32 of rank 1 or more has a row kernel", sb_dtype_name(input->dtype),
                  input->rank < 1 ? " of rank 0" : "");
         return false;
     }
     int start = softmax_start(query->node, input->rank);
     /* Before version 13 the dimensions from the axis on are one row; since then the axis alone is. */
     if (query->node->version >= 13 && start != input->rank - 1) {
-        snprintf(why, IV_WHY_BYTES, "axis %d is not the last one of %d, the only one with a row kernel", start,
+        snprintf(why, SB_WHY_BYTES, "axis %d is not the last one of %d, the only one with a row kernel", start,
                  input->rank);
         return false;
     }
@@ -51,7 +51,7 @@ static bool supports_softmax(const iv_kernel_query *query, char *why) {
 }
 
 typedef struct softmax_task {
-    const iv_row_kernels *kernels;
+    const sb_row_kernels *kernels;
     const float *x;
     float *y, *scratch; /* scratch: as large as y, for LogSoftmax */
     int64_t length;
@@ -68,51 +68,51 @@ static void softmax_rows(void *context, int64_t begin, int64_t end) {
     }
 }
 
-static iv_status launch_softmax(iv_call *call) {
-    iv_tensor *input, *output;
+static sb_status launch_softmax(sb_call *call) {
+    sb_tensor *input, *output;
     void *scratch = NULL;
-    IV_TRY(iv_call_output(call, 0, &output));
-    int64_t elements = iv_tensor_elements(output);
+    SB_TRY(sb_call_output(call, 0, &output));
+    int64_t elements = sb_tensor_elements(output);
     if (strcmp(call->node->op->name, "LogSoftmax") == 0)
-        IV_TRY(iv_call_scratch(call, (size_t)elements * sizeof(float), &scratch));
-    IV_TRY(iv_call_contiguous(call, 0, &input));
+        SB_TRY(sb_call_scratch(call, (size_t)elements * sizeof(float), &scratch));
+    SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t length = row_length(input, softmax_start(call->node, input->rank));
-    softmax_task task = {.kernels = iv_row_kernels_for(call->isa),
+    softmax_task task = {.kernels = sb_row_kernels_for(call->isa),
                          .x = (const float *)(const void *)input->data,
                          .y = (float *)(void *)output->data,
                          .scratch = scratch,
                          .length = length};
     if (elements != 0)
-        iv_workers_run(call->workers, elements / length, row_grain(length), softmax_rows, &task);
-    iv_tensor_release(input);
-    return IV_OK;
+        sb_workers_run(call->workers, elements / length, row_grain(length), softmax_rows, &task);
+    sb_tensor_release(input);
+    return SB_OK;
 }
 
 /* ---- layer normalisation ---- */
 
-static bool is_row_vector(const iv_fact *fact, const iv_fact *input, int start) {
-    if (fact->dtype != IV_F32 || fact->rank != input->rank - start)
+static bool is_row_vector(const sb_fact *fact, const sb_fact *input, int start) {
+    if (fact->dtype != SB_F32 || fact->rank != input->rank - start)
         return false;
     for (int d = 0; d < fact->rank; d++) {
-        if (!iv_dim_equal(fact->dims[d], input->dims[start + d]))
+        if (!sb_dim_equal(fact->dims[d], input->dims[start + d]))
             return false;
     }
     return true;
 }
 
-static bool supports_layer_norm(const iv_kernel_query *query, char *why) {
-    const iv_fact *input = query->inputs[0];
-    const iv_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
+static bool supports_layer_norm(const sb_kernel_query *query, char *why) {
+    const sb_fact *input = query->inputs[0];
+    const sb_fact *bias = query->node->input_count > 2 ? query->inputs[2] : NULL;
     int start = row_start(query->node, -1, input->rank);
-    if (input->dtype == IV_F32 && is_row_vector(query->inputs[1], input, start) &&
+    if (input->dtype == SB_F32 && is_row_vector(query->inputs[1], input, start) &&
         (bias == NULL || is_row_vector(bias, input, start)))
         return true;
-    snprintf(why, IV_WHY_BYTES, "only f32 with scale and bias of the normalised shape has a row kernel");
+    snprintf(why, SB_WHY_BYTES, "only f32 with scale and bias of the normalised shape has a row kernel");
     return false;
 }
 
 typedef struct layer_norm_task {
-    const iv_row_kernels *kernels;
+    const sb_row_kernels *kernels;
     const float *x, *scale, *bias;
     float *y, *mean, *inverse; /* mean and inverse may be NULL */
     int64_t length;
@@ -132,46 +132,46 @@ static void layer_norm_rows(void *context, int64_t begin, int64_t end) {
     }
 }
 
-static iv_status optional_output(iv_call *call, int index, float **data) {
-    iv_tensor *tensor;
+static sb_status optional_output(sb_call *call, int index, float **data) {
+    sb_tensor *tensor;
     *data = NULL;
-    if (!iv_call_wants(call, index))
-        return IV_OK;
-    IV_TRY(iv_call_output(call, index, &tensor));
+    if (!sb_call_wants(call, index))
+        return SB_OK;
+    SB_TRY(sb_call_output(call, index, &tensor));
     *data = (float *)(void *)tensor->data;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status launch_layer_norm(iv_call *call) {
-    const iv_attribute *epsilon = iv_attributes_find(&call->node->attributes, "epsilon");
-    iv_tensor *output, *inputs[3] = {NULL, NULL, NULL};
-    layer_norm_task task = {.kernels = iv_row_kernels_for(call->isa),
+static sb_status launch_layer_norm(sb_call *call) {
+    const sb_attribute *epsilon = sb_attributes_find(&call->node->attributes, "epsilon");
+    sb_tensor *output, *inputs[3] = {NULL, NULL, NULL};
+    layer_norm_task task = {.kernels = sb_row_kernels_for(call->isa),
                             .epsilon = epsilon != NULL ? epsilon->floats[0] : 1e-5f};
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(optional_output(call, 1, &task.mean));
-    IV_TRY(optional_output(call, 2, &task.inverse));
-    iv_status status = IV_OK;
-    for (int i = 0; i < 3 && status == IV_OK; i++) {
-        if (iv_call_input(call, i) != NULL)
-            status = iv_call_contiguous(call, i, &inputs[i]);
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(optional_output(call, 1, &task.mean));
+    SB_TRY(optional_output(call, 2, &task.inverse));
+    sb_status status = SB_OK;
+    for (int i = 0; i < 3 && status == SB_OK; i++) {
+        if (sb_call_input(call, i) != NULL)
+            status = sb_call_contiguous(call, i, &inputs[i]);
     }
-    if (status == IV_OK) {
+    if (status == SB_OK) {
         task.x = (const float *)(const void *)inputs[0]->data;
         task.scale = (const float *)(const void *)inputs[1]->data;
         task.bias = inputs[2] != NULL ? (const float *)(const void *)inputs[2]->data : NULL;
         task.y = (float *)(void *)output->data;
         task.length = row_length(inputs[0], row_start(call->node, -1, inputs[0]->rank));
-        int64_t elements = iv_tensor_elements(inputs[0]);
+        int64_t elements = sb_tensor_elements(inputs[0]);
         if (elements != 0)
-            iv_workers_run(call->workers, elements / task.length, row_grain(task.length),
+            sb_workers_run(call->workers, elements / task.length, row_grain(task.length),
                            layer_norm_rows, &task);
     }
     for (int i = 0; i < 3; i++)
-        iv_tensor_release(inputs[i]);
+        sb_tensor_release(inputs[i]);
     return status;
 }
 
-const iv_kernel iv_cpu_kernels_normalize[] = {
+const sb_kernel sb_cpu_kernels_normalize[] = {
     {.op = "Softmax", .name = "softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
     {.op = "LogSoftmax",
      .name = "log-softmax-f32-rows",

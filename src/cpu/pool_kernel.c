@@ -12,42 +12,42 @@
 /* Output positions that a thread takes at once. */
 #define BLOCK 32
 
-static bool supports_pool(const iv_kernel_query *query, char *why) {
-    const iv_fact *x = query->inputs[0];
-    if (x->dtype != IV_F32) {
-        snprintf(why, IV_WHY_BYTES, "pools of %s have no kernel", iv_dtype_name(x->dtype));
+static bool supports_pool(const sb_kernel_query *query, char *why) {
+    const sb_fact *x = query->inputs[0];
+    if (x->dtype != SB_F32) {
+        snprintf(why, SB_WHY_BYTES, "pools of %s have no kernel", sb_dtype_name(x->dtype));
         return false;
     }
-    if (query->node->output_count > 1 && query->node->outputs[1] != IV_NO_VALUE) {
-        snprintf(why, IV_WHY_BYTES, "pools that give indices have no kernel");
+    if (query->node->output_count > 1 && query->node->outputs[1] != SB_NO_VALUE) {
+        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel");
         return false;
     }
     if (x->rank < 3) {
-        snprintf(why, IV_WHY_BYTES, "the pool has no spatial axis");
+        snprintf(why, SB_WHY_BYTES, "the pool has no spatial axis");
         return false;
     }
     return true;
 }
 
 typedef struct pooling {
-    const iv_pool_kernels *kernels;
-    const iv_pool_params *params; /* NULL for global pools */
+    const sb_pool_kernels *kernels;
+    const sb_pool_params *params; /* NULL for global pools */
     bool averages;
-    iv_pool_shape shape;
+    sb_pool_shape shape;
     const float *x; /* channels innermost, adjacent */
-    int64_t x_batch, x_strides[IV_WINDOW_AXES];
+    int64_t x_batch, x_strides[SB_WINDOW_AXES];
     float *y; /* [batch][positions][channels] */
 } pooling;
 
 /* Where the channels of x are not adjacent, a copy in which they are. */
-static iv_status find_channels_last(iv_call *call, const iv_tensor *x, pooling *pool) {
+static sb_status find_channels_last(sb_call *call, const sb_tensor *x, pooling *pool) {
     int axes = x->rank - 2;
     pool->x = (const float *)(const void *)x->data;
     pool->x_batch = x->strides[0];
     memcpy(pool->x_strides, x->strides + 2, (size_t)axes * sizeof *pool->x_strides);
     if (x->strides[1] == 1 || x->dims[1] == 1)
-        return IV_OK;
-    int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK], dense[IV_MAX_RANK];
+        return SB_OK;
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], dense[SB_MAX_RANK];
     dims[0] = x->dims[0];
     strides[0] = x->strides[0];
     for (int i = 0; i < axes; i++) {
@@ -56,21 +56,21 @@ static iv_status find_channels_last(iv_call *call, const iv_tensor *x, pooling *
     }
     dims[axes + 1] = x->dims[1];
     strides[axes + 1] = x->strides[1];
-    iv_row_major_strides(x->rank, dims, dense);
+    sb_row_major_strides(x->rank, dims, dense);
     void *copy;
-    IV_TRY(iv_call_scratch(call, (size_t)iv_tensor_elements(x) * sizeof(float), &copy));
-    iv_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
+    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
+    sb_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
     pool->x = copy;
     pool->x_batch = dense[0];
     memcpy(pool->x_strides, dense + 1, (size_t)axes * sizeof *pool->x_strides);
-    return IV_OK;
+    return SB_OK;
 }
 
 static void pool_block(void *context, int64_t index, void *scratch) {
     const pooling *pool = context;
-    const iv_pool_shape *shape = &pool->shape;
+    const sb_pool_shape *shape = &pool->shape;
     int64_t begin = index * BLOCK, end = begin + BLOCK, all = shape->batch * shape->positions;
-    int64_t position[IV_WINDOW_AXES], extents[IV_WINDOW_AXES], *offsets = scratch;
+    int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = scratch;
     int64_t rest = begin % shape->positions;
     for (int i = shape->axes - 1; i >= 0; i--) {
         extents[i] = shape->axis[i].out;
@@ -80,41 +80,41 @@ static void pool_block(void *context, int64_t index, void *scratch) {
     for (int64_t at = begin; at < end && at < all; at++) {
         const float *x = pool->x + at / shape->positions * pool->x_batch;
         float *y = pool->y + at * shape->channels;
-        int64_t count = iv_pool_window(shape, pool->x_strides, position, offsets);
+        int64_t count = sb_pool_window(shape, pool->x_strides, position, offsets);
         if (pool->averages) {
             int64_t taps =
-                pool->params->count_include_pad ? iv_pool_padded_taps(shape, position) : count;
+                pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
             pool->kernels->average(shape->channels, count, x, offsets, (float)taps, y);
         } else {
             pool->kernels->max(shape->channels, count, x, offsets, y);
         }
-        iv_window_next(shape->axes, position, extents); /* begins again with the next batch index */
+        sb_window_next(shape->axes, position, extents); /* begins again with the next batch index */
     }
 }
 
 /* Output 0 with the channels innermost in memory. */
-static iv_status create_channels_last(iv_call *call, int rank, iv_tensor **y) {
-    int order[IV_MAX_RANK] = {0};
+static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
+    int order[SB_MAX_RANK] = {0};
     for (int d = 1; d < rank - 1; d++)
         order[d] = d + 1;
     order[rank - 1] = 1;
-    return iv_call_output_ordered(call, 0, order, y);
+    return sb_call_output_ordered(call, 0, order, y);
 }
 
-static iv_status launch_pool(iv_call *call) {
-    const iv_tensor *x = iv_call_input(call, 0);
-    iv_tensor *y;
-    pooling pool = {.kernels = iv_pool_kernels_for(call->isa),
+static sb_status launch_pool(sb_call *call) {
+    const sb_tensor *x = sb_call_input(call, 0);
+    sb_tensor *y;
+    pooling pool = {.kernels = sb_pool_kernels_for(call->isa),
                     .params = call->node->params,
                     .averages = strcmp(call->node->op->name, "AveragePool") == 0};
-    IV_TRY(create_channels_last(call, x->rank, &y));
-    if (iv_tensor_elements(y) == 0)
-        return IV_OK;
-    iv_pool_shape_of(&pool.params->window, x, y->dims, &pool.shape);
-    IV_TRY(find_channels_last(call, x, &pool));
+    SB_TRY(create_channels_last(call, x->rank, &y));
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
+    sb_pool_shape_of(&pool.params->window, x, y->dims, &pool.shape);
+    SB_TRY(find_channels_last(call, x, &pool));
     pool.y = (float *)(void *)y->data;
     int64_t all = pool.shape.batch * pool.shape.positions;
-    return iv_lanes_run(call, (all + BLOCK - 1) / BLOCK,
+    return sb_lanes_run(call, (all + BLOCK - 1) / BLOCK,
                         (size_t)pool.shape.capacity * sizeof(int64_t), pool_block, &pool);
 }
 
@@ -159,32 +159,32 @@ static void pool_channels(void *context, int64_t index, void *scratch) {
     pool->kernels->max(channels, global->elements, x, offsets, y);
 }
 
-static iv_status launch_global(iv_call *call) {
-    iv_tensor *x = iv_call_input(call, 0), *y;
+static sb_status launch_global(sb_call *call) {
+    sb_tensor *x = sb_call_input(call, 0), *y;
     global_pooling global = {
-        .pool = {.kernels = iv_pool_kernels_for(call->isa),
+        .pool = {.kernels = sb_pool_kernels_for(call->isa),
                  .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
                  .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
         .elements = 1,
         .piece = 64};
-    IV_TRY(iv_call_output(call, 0, &y));
-    if (iv_tensor_elements(y) == 0)
-        return IV_OK;
+    SB_TRY(sb_call_output(call, 0, &y));
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
     for (int d = 2; d < x->rank; d++)
         global.elements *= x->dims[d];
-    IV_TRY(find_channels_last(call, x, &global.pool));
+    SB_TRY(find_channels_last(call, x, &global.pool));
     if (!even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
         return call->node->op->eval(call);
     global.pool.y = (float *)(void *)y->data;
     global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
     size_t scratch = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
-    return iv_lanes_run(call, x->dims[0] * global.pieces, scratch, pool_channels, &global);
+    return sb_lanes_run(call, x->dims[0] * global.pieces, scratch, pool_channels, &global);
 }
 
 #define POOL_KERNEL(op_name, launcher)                                                             \
     { .op = op_name, .name = "pool-channels-last", .supports = supports_pool, .launch = launcher }
 
-const iv_kernel iv_cpu_kernels_pool[] = {
+const sb_kernel sb_cpu_kernels_pool[] = {
     POOL_KERNEL("MaxPool", launch_pool),
     POOL_KERNEL("AveragePool", launch_pool),
     POOL_KERNEL("GlobalAveragePool", launch_global),

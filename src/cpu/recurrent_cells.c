@@ -2,17 +2,17 @@
 
 #include "base/isa.h"
 
-extern const iv_recurrent_cells iv_recurrent_cells_scalar;
-#if IV_HAS_X86_KERNELS
-extern const iv_recurrent_cells iv_recurrent_cells_avx2, iv_recurrent_cells_avx512;
+extern const sb_recurrent_cells sb_recurrent_cells_scalar;
+#if SB_HAS_X86_KERNELS
+extern const sb_recurrent_cells sb_recurrent_cells_avx2, sb_recurrent_cells_avx512;
 #endif
 
-const iv_recurrent_cells *iv_recurrent_cells_for(iv_isa isa) {
-#if IV_HAS_X86_KERNELS
-    if (isa == IV_ISA_AVX512)
-        return &iv_recurrent_cells_avx512;
-    if (isa == IV_ISA_AVX2)
-        return &iv_recurrent_cells_avx2;
+const sb_recurrent_cells *sb_recurrent_cells_for(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return &sb_recurrent_cells_avx512;
+    if (isa == SB_ISA_AVX2)
+        return &sb_recurrent_cells_avx2;
 #endif
-    return &iv_recurrent_cells_scalar;
+    return &sb_recurrent_cells_scalar;
 }

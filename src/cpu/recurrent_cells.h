@@ -1,19 +1,19 @@
 /* The cells of RNN, GRU and LSTM in f32, one table per instruction set. The formulas are those of
  * ops/recurrent_cell.h, over `count` elements of the state of one batch row. */
-#ifndef IV_CPU_RECURRENT_CELLS_H
-#define IV_CPU_RECURRENT_CELLS_H
+#ifndef SB_CPU_RECURRENT_CELLS_H
+#define SB_CPU_RECURRENT_CELLS_H
 
 #include "ops/recurrent.h"
 
-typedef struct iv_recurrent_cells {
+typedef struct sb_recurrent_cells {
     /* pre = (xw + hr) + bias; bias may be NULL. */
     void (*join)(int64_t count, const float *xw, const float *hr, const float *bias, float *pre);
     /* Clips and activates in place. */
-    void (*gate)(const iv_recurrent_params *params, const iv_activation *activation, int64_t count,
+    void (*gate)(const sb_recurrent_params *params, const sb_activation *activation, int64_t count,
                  float *values);
     /* `pre` holds count of i, o, f and c; `peephole` count of i, o and f, or is NULL; c becomes C',
      * h becomes H'. */
-    void (*lstm)(const iv_recurrent_params *params, const iv_activation *activations, int64_t count,
+    void (*lstm)(const sb_recurrent_params *params, const sb_activation *activations, int64_t count,
                  float *pre, const float *peephole, float *c, float *h);
     /* reset = r * h. */
     void (*gru_reset)(int64_t count, const float *r, const float *h, float *reset);
@@ -21,11 +21,11 @@ typedef struct iv_recurrent_cells {
     void (*gru_join_linear)(int64_t count, const float *xw, const float *wb, const float *r,
                             const float *hr, const float *rb, float *pre);
     /* Activates n; h becomes ((1 - z) * n) + (z * h). */
-    void (*gru_update)(const iv_recurrent_params *params, const iv_activation *activation,
+    void (*gru_update)(const sb_recurrent_params *params, const sb_activation *activation,
                        int64_t count, const float *z, float *n, float *h);
-} iv_recurrent_cells;
+} sb_recurrent_cells;
 
-/** The table of an instruction set that iv_isa_resolve gave. */
-const iv_recurrent_cells *iv_recurrent_cells_for(iv_isa isa);
+/** The table of an instruction set that sb_isa_resolve gave. */
+const sb_recurrent_cells *sb_recurrent_cells_for(sb_isa isa);
 
 #endif

@@ -3,27 +3,27 @@
 #include "base/isa.h"
 #include "cpu/recurrent_cells.h"
 
-#define IV_CELL_REAL float
-#define IV_CELL(name) name##_f32
-#define IV_CELL_MATH(name) iv_##name##_f32
+#define SB_CELL_REAL float
+#define SB_CELL(name) name##_f32
+#define SB_CELL_MATH(name) sb_##name##_f32
 #include "ops/recurrent_cell.h"
 
 static void join(int64_t count, const float *xw, const float *hr, const float *bias, float *pre) {
     join_f32(count, xw, hr, bias, pre);
 }
 
-static void gate(const iv_recurrent_params *params, const iv_activation *activation, int64_t count,
+static void gate(const sb_recurrent_params *params, const sb_activation *activation, int64_t count,
                  float *values) {
     gate_f32(params, activation, count, values);
 }
 
-static void lstm(const iv_recurrent_params *params, const iv_activation *activations, int64_t count,
+static void lstm(const sb_recurrent_params *params, const sb_activation *activations, int64_t count,
                  float *pre, const float *peephole, float *c, float *h) {
-    lstm_f32(params, activations, IV_F32, count, pre, peephole, c, h);
+    lstm_f32(params, activations, SB_F32, count, pre, peephole, c, h);
 }
 
 static void gru_reset(int64_t count, const float *r, const float *h, float *reset) {
-    gru_reset_f32(IV_F32, count, r, h, reset);
+    gru_reset_f32(SB_F32, count, r, h, reset);
 }
 
 static void gru_join_linear(int64_t count, const float *xw, const float *wb, const float *r,
@@ -31,11 +31,11 @@ static void gru_join_linear(int64_t count, const float *xw, const float *wb, con
     gru_join_linear_f32(count, xw, wb, r, hr, rb, pre);
 }
 
-static void gru_update(const iv_recurrent_params *params, const iv_activation *activation,
+static void gru_update(const sb_recurrent_params *params, const sb_activation *activation,
                        int64_t count, const float *z, float *n, float *h) {
-    gru_update_f32(params, activation, IV_F32, count, z, n, h);
+    gru_update_f32(params, activation, SB_F32, count, z, n, h);
 }
 
-extern const iv_recurrent_cells IV_ISA_NAME(iv_recurrent_cells);
-const iv_recurrent_cells IV_ISA_NAME(iv_recurrent_cells) = {
+extern const sb_recurrent_cells SB_ISA_NAME(sb_recurrent_cells);
+const sb_recurrent_cells SB_ISA_NAME(sb_recurrent_cells) = {
     join, gate, lstm, gru_reset, gru_join_linear, gru_update};

@@ -5,10 +5,10 @@
  * every width, so a kernel's result cannot depend on which width it was compiled for: lanes never
  * mix. The scalar form has one lane; it is what a machine without known vector units runs.
  *
- * IV_VF_LANES     floats in a vf
- * IV_VF_REGISTERS architectural vector registers, from which kernels choose their tile */
-#ifndef IV_CPU_SIMD_H
-#define IV_CPU_SIMD_H
+ * SB_VF_LANES     floats in a vf
+ * SB_VF_REGISTERS architectural vector registers, from which kernels choose their tile */
+#ifndef SB_CPU_SIMD_H
+#define SB_CPU_SIMD_H
 
 #include <math.h>
 #include <stdint.h>
@@ -16,113 +16,113 @@
 
 #include "numerics/minmax.h"
 
-#define IV_VF_INLINE static inline __attribute__((always_inline, unused))
+#define SB_VF_INLINE static inline __attribute__((always_inline, unused))
 
 /* Values only live in registers when every loop over them disappears. */
 #if defined(__clang__)
-#define IV_UNROLL _Pragma("clang loop unroll(full)")
+#define SB_UNROLL _Pragma("clang loop unroll(full)")
 #else
-#define IV_UNROLL _Pragma("GCC unroll 32")
+#define SB_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-#if defined(IV_ISA_avx512)
+#if defined(SB_ISA_avx512)
 #include <immintrin.h>
 
-#define IV_VF_LANES 16
-#define IV_VF_REGISTERS 32
+#define SB_VF_LANES 16
+#define SB_VF_REGISTERS 32
 typedef __m512 vf;
 
-IV_VF_INLINE vf vf_zero(void) {
+SB_VF_INLINE vf vf_zero(void) {
     return _mm512_setzero_ps();
 }
-IV_VF_INLINE vf vf_set(float x) {
+SB_VF_INLINE vf vf_set(float x) {
     return _mm512_set1_ps(x);
 }
-IV_VF_INLINE vf vf_load(const float *p) {
+SB_VF_INLINE vf vf_load(const float *p) {
     return _mm512_loadu_ps(p);
 }
-IV_VF_INLINE void vf_store(float *p, vf v) {
+SB_VF_INLINE void vf_store(float *p, vf v) {
     _mm512_storeu_ps(p, v);
 }
-/* The first `count` lanes (0 to IV_VF_LANES); lanes past them read as +0 and touch no memory. */
-IV_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
+/* The first `count` lanes (0 to SB_VF_LANES); lanes past them read as +0 and touch no memory. */
+SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return _mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), p);
 }
-IV_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
+SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << count) - 1), v);
 }
 /* a * b + c, rounded once. */
-IV_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+SB_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
 }
-IV_VF_INLINE vf vf_add(vf a, vf b) {
+SB_VF_INLINE vf vf_add(vf a, vf b) {
     return _mm512_add_ps(a, b);
 }
-IV_VF_INLINE vf vf_mul(vf a, vf b) {
+SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm512_mul_ps(a, b);
 }
 /* x < least ? least : x. The instruction returns its second operand where the two are equal (zeros of
  * either sign) or unordered (NaN), just as the comparison does. */
-IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return _mm512_max_ps(least, x);
 }
 /* x > most ? most : x */
-IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm512_min_ps(most, x);
 }
 /* The contract's maximum: NaN wins, +0 > -0. */
-IV_VF_INLINE vf vf_max(vf a, vf b) {
+SB_VF_INLINE vf vf_max(vf a, vf b) {
     const vf larger = _mm512_range_ps(a, b, 5);
     return _mm512_mask_mov_ps(larger, _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q),
                               _mm512_castsi512_ps(_mm512_set1_epi32(0x7fc00000)));
 }
 
-#elif defined(IV_ISA_avx2)
+#elif defined(SB_ISA_avx2)
 #include <immintrin.h>
 
-#define IV_VF_LANES 8
-#define IV_VF_REGISTERS 16
+#define SB_VF_LANES 8
+#define SB_VF_REGISTERS 16
 typedef __m256 vf;
 
-IV_VF_INLINE vf vf_zero(void) {
+SB_VF_INLINE vf vf_zero(void) {
     return _mm256_setzero_ps();
 }
-IV_VF_INLINE vf vf_set(float x) {
+SB_VF_INLINE vf vf_set(float x) {
     return _mm256_set1_ps(x);
 }
-IV_VF_INLINE vf vf_load(const float *p) {
+SB_VF_INLINE vf vf_load(const float *p) {
     return _mm256_loadu_ps(p);
 }
-IV_VF_INLINE void vf_store(float *p, vf v) {
+SB_VF_INLINE void vf_store(float *p, vf v) {
     _mm256_storeu_ps(p, v);
 }
-IV_VF_INLINE __m256i vf_first_mask(int64_t count) {
+SB_VF_INLINE __m256i vf_first_mask(int64_t count) {
     static const int32_t ones_then_zeros[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_loadu_si256((const __m256i *)(const void *)(ones_then_zeros + 8 - count));
 }
-IV_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
+SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return _mm256_maskload_ps(p, vf_first_mask(count));
 }
-IV_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
+SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     _mm256_maskstore_ps(p, vf_first_mask(count), v);
 }
-IV_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+SB_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
     return _mm256_fmadd_ps(a, b, c);
 }
-IV_VF_INLINE vf vf_add(vf a, vf b) {
+SB_VF_INLINE vf vf_add(vf a, vf b) {
     return _mm256_add_ps(a, b);
 }
-IV_VF_INLINE vf vf_mul(vf a, vf b) {
+SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return _mm256_mul_ps(a, b);
 }
-IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return _mm256_max_ps(least, x);
 }
-IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return _mm256_min_ps(most, x);
 }
 /* Of equal operands the instruction returns the second, so `and` makes zeros of both signs +0. */
-IV_VF_INLINE vf vf_max(vf a, vf b) {
+SB_VF_INLINE vf vf_max(vf a, vf b) {
     const vf larger = _mm256_and_ps(_mm256_max_ps(a, b), _mm256_max_ps(b, a));
     return _mm256_or_ps(larger, _mm256_cmp_ps(a, b, _CMP_UNORD_Q));
 }
@@ -130,95 +130,95 @@ IV_VF_INLINE vf vf_max(vf a, vf b) {
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 
-#define IV_VF_LANES 4
-#define IV_VF_REGISTERS 32
+#define SB_VF_LANES 4
+#define SB_VF_REGISTERS 32
 typedef float32x4_t vf;
 
-IV_VF_INLINE vf vf_zero(void) {
+SB_VF_INLINE vf vf_zero(void) {
     return vdupq_n_f32(0.0f);
 }
-IV_VF_INLINE vf vf_set(float x) {
+SB_VF_INLINE vf vf_set(float x) {
     return vdupq_n_f32(x);
 }
-IV_VF_INLINE vf vf_load(const float *p) {
+SB_VF_INLINE vf vf_load(const float *p) {
     return vld1q_f32(p);
 }
-IV_VF_INLINE void vf_store(float *p, vf v) {
+SB_VF_INLINE void vf_store(float *p, vf v) {
     vst1q_f32(p, v);
 }
-IV_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
-    float lanes[IV_VF_LANES] = {0};
+SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
+    float lanes[SB_VF_LANES] = {0};
     memcpy(lanes, p, (size_t)count * sizeof *p);
     return vld1q_f32(lanes);
 }
-IV_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
-    float lanes[IV_VF_LANES];
+SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
+    float lanes[SB_VF_LANES];
     vst1q_f32(lanes, v);
     memcpy(p, lanes, (size_t)count * sizeof *p);
 }
-IV_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+SB_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
     return vfmaq_f32(c, a, b);
 }
-IV_VF_INLINE vf vf_add(vf a, vf b) {
+SB_VF_INLINE vf vf_add(vf a, vf b) {
     return vaddq_f32(a, b);
 }
-IV_VF_INLINE vf vf_mul(vf a, vf b) {
+SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return vmulq_f32(a, b);
 }
-IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return vbslq_f32(vcltq_f32(x, least), least, x);
 }
-IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return vbslq_f32(vcgtq_f32(x, most), most, x);
 }
 /* The instruction orders zeros and lets NaN win as the contract does. */
-IV_VF_INLINE vf vf_max(vf a, vf b) {
+SB_VF_INLINE vf vf_max(vf a, vf b) {
     return vmaxq_f32(a, b);
 }
 
 #else
 
-#define IV_VF_LANES 1
-#define IV_VF_REGISTERS 16
+#define SB_VF_LANES 1
+#define SB_VF_REGISTERS 16
 typedef float vf;
 
-IV_VF_INLINE vf vf_zero(void) {
+SB_VF_INLINE vf vf_zero(void) {
     return 0.0f;
 }
-IV_VF_INLINE vf vf_set(float x) {
+SB_VF_INLINE vf vf_set(float x) {
     return x;
 }
-IV_VF_INLINE vf vf_load(const float *p) {
+SB_VF_INLINE vf vf_load(const float *p) {
     return *p;
 }
-IV_VF_INLINE void vf_store(float *p, vf v) {
+SB_VF_INLINE void vf_store(float *p, vf v) {
     *p = v;
 }
-IV_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
+SB_VF_INLINE vf vf_load_first(const float *p, int64_t count) {
     return count > 0 ? *p : 0.0f;
 }
-IV_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
+SB_VF_INLINE void vf_store_first(float *p, vf v, int64_t count) {
     if (count > 0)
         *p = v;
 }
-IV_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
+SB_VF_INLINE vf vf_fma(vf a, vf b, vf c) {
     return fmaf(a, b, c);
 }
-IV_VF_INLINE vf vf_add(vf a, vf b) {
+SB_VF_INLINE vf vf_add(vf a, vf b) {
     return a + b;
 }
-IV_VF_INLINE vf vf_mul(vf a, vf b) {
+SB_VF_INLINE vf vf_mul(vf a, vf b) {
     return a * b;
 }
-IV_VF_INLINE vf vf_at_least(vf least, vf x) {
+SB_VF_INLINE vf vf_at_least(vf least, vf x) {
     return x < least ? least : x;
 }
-IV_VF_INLINE vf vf_at_most(vf most, vf x) {
+SB_VF_INLINE vf vf_at_most(vf most, vf x) {
     return x > most ? most : x;
 }
 
-IV_VF_INLINE vf vf_max(vf a, vf b) {
-    return iv_max_f32(a, b);
+SB_VF_INLINE vf vf_max(vf a, vf b) {
+    return sb_max_f32(a, b);
 }
 
 #endif

@@ -3,7 +3,7 @@
 /* Elements below which a second thread costs more than it saves (measured: some 5 µs to wake one). */
 #define GRAIN 16384
 
-void iv_memory_order(const iv_tensor *tensor, int *order) {
+void sb_memory_order(const sb_tensor *tensor, int *order) {
     for (int i = 0; i < tensor->rank; i++) {
         int64_t stride = tensor->strides[i] < 0 ? -tensor->strides[i] : tensor->strides[i];
         int at = i;
@@ -17,45 +17,45 @@ void iv_memory_order(const iv_tensor *tensor, int *order) {
     }
 }
 
-static bool has_shape(const iv_tensor *tensor, const iv_fact *fact) {
+static bool has_shape(const sb_tensor *tensor, const sb_fact *fact) {
     if (tensor->rank != fact->rank)
         return false;
     for (int d = 0; d < fact->rank; d++) {
         int64_t extent;
-        if (!iv_dim_is_constant(fact->dims[d], &extent) || extent != tensor->dims[d])
+        if (!sb_dim_is_constant(fact->dims[d], &extent) || extent != tensor->dims[d])
             return false;
     }
     return true;
 }
 
-iv_status iv_spread_output(iv_call *call, int count, iv_tensor *const *inputs, iv_tensor **output) {
+sb_status sb_spread_output(sb_call *call, int count, sb_tensor *const *inputs, sb_tensor **output) {
     for (int i = 0; i < count; i++) {
         if (inputs[i] == NULL || !has_shape(inputs[i], &call->facts[0]))
             continue;
-        int order[IV_MAX_RANK];
-        iv_memory_order(inputs[i], order);
-        return iv_call_output_ordered(call, 0, order, output);
+        int order[SB_MAX_RANK];
+        sb_memory_order(inputs[i], order);
+        return sb_call_output_ordered(call, 0, order, output);
     }
-    return iv_call_output(call, 0, output);
+    return sb_call_output(call, 0, output);
 }
 
 typedef struct loop {
-    iv_walk walk;
-    iv_walk_row *row;
+    sb_walk walk;
+    sb_walk_row *row;
     void *context;
 } loop;
 
 static void run_range(void *context, int64_t begin, int64_t end) {
     const loop *loop = context;
-    iv_walk_run_range(&loop->walk, begin, end, loop->row, loop->context);
+    sb_walk_run_range(&loop->walk, begin, end, loop->row, loop->context);
 }
 
-void iv_spread_run(iv_call *call, iv_walk_row *row, void *context, iv_tensor *output, int count,
-                 iv_tensor *const *inputs) {
-    const iv_tensor *operands[IV_WALK_OPERANDS] = {output};
+void sb_spread_run(sb_call *call, sb_walk_row *row, void *context, sb_tensor *output, int count,
+                 sb_tensor *const *inputs) {
+    const sb_tensor *operands[SB_WALK_OPERANDS] = {output};
     for (int i = 0; i < count; i++)
         operands[i + 1] = inputs[i];
     loop loop = {.row = row, .context = context};
-    iv_walk_start(&loop.walk, output->rank, output->dims, count + 1, operands);
-    iv_workers_run(call->workers, loop.walk.elements, GRAIN, run_range, &loop);
+    sb_walk_start(&loop.walk, output->rank, output->dims, count + 1, operands);
+    sb_workers_run(call->workers, loop.walk.elements, GRAIN, run_range, &loop);
 }

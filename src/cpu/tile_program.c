@@ -10,51 +10,51 @@
 #define OPERAND_OUTPUT 0
 #define OPERAND_BASE 1
 #define OPERAND_INPUT 2
-#define OPERAND_REGISTER (OPERAND_INPUT + IV_TILE_INPUTS)
-#define OPERAND_COUNT (OPERAND_REGISTER + IV_TILE_REGISTERS)
+#define OPERAND_REGISTER (OPERAND_INPUT + SB_TILE_INPUTS)
+#define OPERAND_COUNT (OPERAND_REGISTER + SB_TILE_REGISTERS)
 
 typedef struct instruction {
-    const iv_node *node;
-    iv_walk_row *loop;
+    const sb_node *node;
+    sb_walk_row *loop;
     void *context;
     int operand_count;
-    unsigned char operands[IV_WALK_OPERANDS];
+    unsigned char operands[SB_WALK_OPERANDS];
 } instruction;
 
 typedef struct program_input {
     int graph_input;
-    iv_tensor *constant;
+    sb_tensor *constant;
 } program_input;
 
-struct iv_tile_program {
+struct sb_tile_program {
     size_t count;
     instruction *instructions;
     bool has_base;
     int input_count;
-    program_input inputs[IV_TILE_INPUTS];
+    program_input inputs[SB_TILE_INPUTS];
     unsigned char *register_sizes;            /* per instruction: bytes of an element of its output */
 };
 
 /* ---- compiling ---- */
 
 typedef struct compiler {
-    iv_tile_program *program;
-    const iv_graph *graph;
-    const iv_fact *const *inputs;
-    iv_isa isa;
+    sb_tile_program *program;
+    const sb_graph *graph;
+    const sb_fact *const *inputs;
+    sb_isa isa;
     int *operand_of;      /* per value: its operand, or -1 */
-    iv_dtype *dtype_of;   /* per value */
+    sb_dtype *dtype_of;   /* per value */
     size_t *last_use;     /* per value: the last node that reads it */
-    bool busy[IV_TILE_REGISTERS];
-    iv_error *error;
+    bool busy[SB_TILE_REGISTERS];
+    sb_error *error;
 } compiler;
 
-static iv_status refuse(const compiler *compiler, const iv_node *node, const char *why) {
-    return iv_fail(compiler->error, IV_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name,
+static sb_status refuse(const compiler *compiler, const sb_node *node, const char *why) {
+    return sb_fail(compiler->error, SB_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name,
                    node->op->name, why);
 }
 
-static int graph_input_index(const iv_graph *graph, iv_value_id value) {
+static int graph_input_index(const sb_graph *graph, sb_value_id value) {
     for (size_t i = 0; i < graph->input_count; i++) {
         if (graph->inputs[i] == value)
             return (int)i;
@@ -62,31 +62,31 @@ static int graph_input_index(const iv_graph *graph, iv_value_id value) {
     return -1;
 }
 
-static iv_status add_input(compiler *compiler, const iv_node *node, int graph_input,
-                           iv_tensor *constant, int *operand) {
-    iv_tile_program *program = compiler->program;
-    if (program->input_count == IV_TILE_INPUTS - 1)
+static sb_status add_input(compiler *compiler, const sb_node *node, int graph_input,
+                           sb_tensor *constant, int *operand) {
+    sb_tile_program *program = compiler->program;
+    if (program->input_count == SB_TILE_INPUTS - 1)
         return refuse(compiler, node, "the group reads too many tensors");
     program->inputs[program->input_count] = (program_input){graph_input, constant};
     *operand = OPERAND_INPUT + program->input_count++;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status find_operand(compiler *compiler, const iv_node *node, iv_value_id value, int *operand) {
+static sb_status find_operand(compiler *compiler, const sb_node *node, sb_value_id value, int *operand) {
     *operand = compiler->operand_of[value];
     if (*operand >= 0)
-        return IV_OK;
+        return SB_OK;
     int index = graph_input_index(compiler->graph, value);
     if (index < 0 || compiler->inputs[index] == NULL)
         return refuse(compiler, node, "it reads a value from inside the contraction");
-    IV_TRY(add_input(compiler, node, index, NULL, operand));
+    SB_TRY(add_input(compiler, node, index, NULL, operand));
     compiler->operand_of[value] = *operand;
     compiler->dtype_of[value] = compiler->inputs[index]->dtype;
-    return IV_OK;
+    return SB_OK;
 }
 
 static int take_register(compiler *compiler) {
-    for (int i = 0; i < IV_TILE_REGISTERS; i++) {
+    for (int i = 0; i < SB_TILE_REGISTERS; i++) {
         if (!compiler->busy[i]) {
             compiler->busy[i] = true;
             return OPERAND_REGISTER + i;
@@ -96,58 +96,58 @@ static int take_register(compiler *compiler) {
 }
 
 /* Gives back the registers of values that node `index` read last. */
-static void release_registers(compiler *compiler, const iv_node *node, size_t index) {
+static void release_registers(compiler *compiler, const sb_node *node, size_t index) {
     for (int i = 0; i < node->input_count; i++) {
-        iv_value_id value = node->inputs[i];
-        if (value != IV_NO_VALUE && compiler->last_use[value] == index &&
+        sb_value_id value = node->inputs[i];
+        if (value != SB_NO_VALUE && compiler->last_use[value] == index &&
             compiler->operand_of[value] >= OPERAND_REGISTER)
             compiler->busy[compiler->operand_of[value] - OPERAND_REGISTER] = false;
     }
 }
 
 /* BatchNormalization: y = fma(x, a, b), the factors a and b worked out here from its constants. */
-static iv_status compile_factors(compiler *compiler, const iv_node *node, instruction *instruction) {
-    const iv_fact *facts[5];
+static sb_status compile_factors(compiler *compiler, const sb_node *node, instruction *instruction) {
+    const sb_fact *facts[5];
     for (int i = 1; i < 5; i++) {
         int index = graph_input_index(compiler->graph, node->inputs[i]);
         facts[i] = index >= 0 ? compiler->inputs[index] : NULL;
         if (facts[i] == NULL || facts[i]->constant == NULL)
             return refuse(compiler, node, "its statistics are not constants");
     }
-    iv_tensor *scale, *shift;
+    sb_tensor *scale, *shift;
     int rank = compiler->graph->values[node->outputs[0]].fact.rank;
-    IV_TRY(iv_batch_factors(node, facts, rank, &scale, &shift, compiler->error));
+    SB_TRY(sb_batch_factors(node, facts, rank, &scale, &shift, compiler->error));
     int operands[2] = {0, 0};
-    iv_status status = add_input(compiler, node, -1, scale, &operands[0]);
-    if (status != IV_OK) {
-        iv_tensor_release(scale);
-        iv_tensor_release(shift);
+    sb_status status = add_input(compiler, node, -1, scale, &operands[0]);
+    if (status != SB_OK) {
+        sb_tensor_release(scale);
+        sb_tensor_release(shift);
         return status;
     }
     status = add_input(compiler, node, -1, shift, &operands[1]);
-    if (status != IV_OK) {
-        iv_tensor_release(shift);
+    if (status != SB_OK) {
+        sb_tensor_release(shift);
         return status;
     }
-    instruction->loop = iv_batch_factors_loop(compiler->isa);
+    instruction->loop = sb_batch_factors_loop(compiler->isa);
     instruction->operand_count = 4;
-    IV_TRY(find_operand(compiler, node, node->inputs[0], &(int){0}));
+    SB_TRY(find_operand(compiler, node, node->inputs[0], &(int){0}));
     instruction->operands[1] = (unsigned char)compiler->operand_of[node->inputs[0]];
     instruction->operands[2] = (unsigned char)operands[0];
     instruction->operands[3] = (unsigned char)operands[1];
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status compile_elementwise(compiler *compiler, const iv_node *node,
+static sb_status compile_elementwise(compiler *compiler, const sb_node *node,
                                      instruction *instruction) {
-    iv_dtype dtypes[IV_WALK_OPERANDS] = {IV_DTYPE_NONE};
-    if (node->input_count >= IV_WALK_OPERANDS)
+    sb_dtype dtypes[SB_WALK_OPERANDS] = {SB_DTYPE_NONE};
+    if (node->input_count >= SB_WALK_OPERANDS)
         return refuse(compiler, node, "it has too many inputs");
     for (int i = 0; i < node->input_count; i++) {
         int operand;
-        if (node->inputs[i] == IV_NO_VALUE)
+        if (node->inputs[i] == SB_NO_VALUE)
             return refuse(compiler, node, "it leaves an input out");
-        IV_TRY(find_operand(compiler, node, node->inputs[i], &operand));
+        SB_TRY(find_operand(compiler, node, node->inputs[i], &operand));
         instruction->operands[i + 1] = (unsigned char)operand;
         dtypes[i] = compiler->dtype_of[node->inputs[i]];
     }
@@ -155,23 +155,23 @@ static iv_status compile_elementwise(compiler *compiler, const iv_node *node,
     if (node->op->loop != NULL)
         instruction->loop = node->op->loop(node, dtypes, compiler->isa, &instruction->context);
     if (instruction->loop != NULL)
-        return IV_OK;
-    char why[IV_WHY_BYTES];
-    iv_reason_loop(why, node, node->input_count, dtypes, compiler->graph->values[node->outputs[0]].fact.dtype);
+        return SB_OK;
+    char why[SB_WHY_BYTES];
+    sb_reason_loop(why, node, node->input_count, dtypes, compiler->graph->values[node->outputs[0]].fact.dtype);
     return refuse(compiler, node, why);
 }
 
-static iv_status compile_node(compiler *compiler, size_t index) {
-    iv_tile_program *program = compiler->program;
-    const iv_node *node = compiler->graph->nodes[index];
+static sb_status compile_node(compiler *compiler, size_t index) {
+    sb_tile_program *program = compiler->program;
+    const sb_node *node = compiler->graph->nodes[index];
     instruction *instruction = &program->instructions[program->count];
-    iv_value_id output = node->outputs[0];
+    sb_value_id output = node->outputs[0];
     instruction->node = node;
     compiler->dtype_of[output] = compiler->graph->values[output].fact.dtype;
     if (strcmp(node->op->name, "BatchNormalization") == 0)
-        IV_TRY(compile_factors(compiler, node, instruction));
+        SB_TRY(compile_factors(compiler, node, instruction));
     else
-        IV_TRY(compile_elementwise(compiler, node, instruction));
+        SB_TRY(compile_elementwise(compiler, node, instruction));
     bool last = index + 1 == compiler->graph->node_count;
     int operand = last ? OPERAND_OUTPUT : take_register(compiler);
     if (operand < 0)
@@ -181,91 +181,91 @@ static iv_status compile_node(compiler *compiler, size_t index) {
     instruction->operands[0] = (unsigned char)operand;
     compiler->operand_of[output] = operand;
     program->register_sizes[program->count++] =
-        (unsigned char)iv_dtype_size(compiler->dtype_of[output]);
-    return IV_OK;
+        (unsigned char)sb_dtype_size(compiler->dtype_of[output]);
+    return SB_OK;
 }
 
-static iv_status compile(compiler *compiler, size_t skip) {
-    const iv_graph *graph = compiler->graph;
+static sb_status compile(compiler *compiler, size_t skip) {
+    const sb_graph *graph = compiler->graph;
     for (size_t v = 0; v < graph->value_count; v++)
         compiler->operand_of[v] = -1;
     for (size_t n = skip; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n]->input_count; i++) {
-            if (graph->nodes[n]->inputs[i] != IV_NO_VALUE)
+            if (graph->nodes[n]->inputs[i] != SB_NO_VALUE)
                 compiler->last_use[graph->nodes[n]->inputs[i]] = n;
         }
     }
     compiler->program->has_base = skip != 0;
     if (skip != 0) {
-        iv_value_id base = graph->nodes[skip - 1]->outputs[0];
+        sb_value_id base = graph->nodes[skip - 1]->outputs[0];
         compiler->operand_of[base] = OPERAND_BASE;
         compiler->dtype_of[base] = graph->values[base].fact.dtype;
     }
     for (size_t n = skip; n < graph->node_count; n++)
-        IV_TRY(compile_node(compiler, n));
-    return IV_OK;
+        SB_TRY(compile_node(compiler, n));
+    return SB_OK;
 }
 
-iv_status iv_tile_program_create(const iv_graph *graph, size_t skip, const iv_fact *const *inputs,
-                                 iv_isa isa, iv_tile_program **program, iv_error *error) {
-    iv_tile_program *fresh = iv_allocate_array(1, sizeof *fresh);
+sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
+                                 sb_isa isa, sb_tile_program **program, sb_error *error) {
+    sb_tile_program *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     size_t nodes = graph->node_count - skip;
-    fresh->instructions = iv_allocate_array(nodes, sizeof *fresh->instructions);
-    fresh->register_sizes = iv_allocate_array(nodes, sizeof *fresh->register_sizes);
+    fresh->instructions = sb_allocate_array(nodes, sizeof *fresh->instructions);
+    fresh->register_sizes = sb_allocate_array(nodes, sizeof *fresh->register_sizes);
     compiler compiler = {
         .program = fresh,
         .graph = graph,
         .inputs = inputs,
         .isa = isa,
-        .operand_of = iv_allocate_array(graph->value_count, sizeof *compiler.operand_of),
-        .dtype_of = iv_allocate_array(graph->value_count, sizeof *compiler.dtype_of),
-        .last_use = iv_allocate_array(graph->value_count, sizeof *compiler.last_use),
+        .operand_of = sb_allocate_array(graph->value_count, sizeof *compiler.operand_of),
+        .dtype_of = sb_allocate_array(graph->value_count, sizeof *compiler.dtype_of),
+        .last_use = sb_allocate_array(graph->value_count, sizeof *compiler.last_use),
         .error = error};
-    iv_status status;
+    sb_status status;
     if (fresh->instructions == NULL || fresh->register_sizes == NULL || compiler.operand_of == NULL ||
         compiler.dtype_of == NULL || compiler.last_use == NULL)
-        status = iv_fail_memory(error, graph->value_count * sizeof *compiler.last_use);
+        status = sb_fail_memory(error, graph->value_count * sizeof *compiler.last_use);
     else
         status = compile(&compiler, skip);
-    iv_free(compiler.operand_of);
-    iv_free(compiler.dtype_of);
-    iv_free(compiler.last_use);
-    if (status != IV_OK) {
-        iv_tile_program_destroy(fresh);
+    sb_free(compiler.operand_of);
+    sb_free(compiler.dtype_of);
+    sb_free(compiler.last_use);
+    if (status != SB_OK) {
+        sb_tile_program_destroy(fresh);
         return status;
     }
     *program = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-void iv_tile_program_destroy(iv_tile_program *program) {
+void sb_tile_program_destroy(sb_tile_program *program) {
     if (program == NULL)
         return;
     for (int i = 0; i < program->input_count; i++)
-        iv_tensor_release(program->inputs[i].constant);
-    iv_free(program->instructions);
-    iv_free(program->register_sizes);
-    iv_free(program);
+        sb_tensor_release(program->inputs[i].constant);
+    sb_free(program->instructions);
+    sb_free(program->register_sizes);
+    sb_free(program);
 }
 
-int iv_tile_program_inputs(const iv_tile_program *program) {
+int sb_tile_program_inputs(const sb_tile_program *program) {
     return program->input_count;
 }
 
-void iv_tile_program_input(const iv_tile_program *program, int index, int *graph_input,
-                           iv_tensor **constant) {
+void sb_tile_program_input(const sb_tile_program *program, int index, int *graph_input,
+                           sb_tensor **constant) {
     *graph_input = program->inputs[index].graph_input;
     *constant = program->inputs[index].constant;
 }
 
-int iv_tile_program_count(const iv_tile_program *program) {
+int sb_tile_program_count(const sb_tile_program *program) {
     return (int)program->count;
 }
 
-void iv_tile_program_instruction(const iv_tile_program *program, int index,
-                                 iv_tile_instruction *result) {
+void sb_tile_program_instruction(const sb_tile_program *program, int index,
+                                 sb_tile_instruction *result) {
     const instruction *instruction = &program->instructions[index];
     /* The base exists before the first instruction; afterwards the instruction before has just written `previous`. */
     int previous = index > 0 ? program->instructions[index - 1].operands[0] : OPERAND_BASE;
@@ -273,18 +273,18 @@ void iv_tile_program_instruction(const iv_tile_program *program, int index,
     result->operand_count = instruction->operand_count - 1;
     for (int i = 0; i < result->operand_count; i++) {
         int operand = instruction->operands[i + 1];
-        result->operands[i] = operand == previous ? IV_TILE_PREVIOUS
+        result->operands[i] = operand == previous ? SB_TILE_PREVIOUS
                               : operand >= OPERAND_INPUT && operand < OPERAND_REGISTER
                                   ? operand - OPERAND_INPUT
-                                  : IV_TILE_OTHER;
+                                  : SB_TILE_OTHER;
     }
 }
 
 /* ---- running ---- */
 
-void iv_tile_program_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
-    const iv_tile_program *program = context;
-    _Alignas(IV_ALIGNMENT) char registers[IV_TILE_REGISTERS][IV_TILE_ELEMENTS * sizeof(uint64_t)];
+void sb_tile_program_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
+    const sb_tile_program *program = context;
+    _Alignas(SB_ALIGNMENT) char registers[SB_TILE_REGISTERS][SB_TILE_ELEMENTS * sizeof(uint64_t)];
     char *operand_data[OPERAND_COUNT];
     int64_t operand_steps[OPERAND_COUNT];
     /* The caller's operands have no gap where there is no base. */
@@ -293,11 +293,11 @@ void iv_tile_program_row(void *context, int64_t count, char *const *data, const 
         operand_steps[i] = steps[i];
     for (int i = 0; i < program->input_count; i++)
         operand_steps[OPERAND_INPUT + i] = steps[first_input + i];
-    for (int i = 0; i < IV_TILE_REGISTERS; i++)
+    for (int i = 0; i < SB_TILE_REGISTERS; i++)
         operand_data[OPERAND_REGISTER + i] = registers[i];
 
-    for (int64_t start = 0; start < count; start += IV_TILE_ELEMENTS) {
-        int64_t piece = count - start < IV_TILE_ELEMENTS ? count - start : IV_TILE_ELEMENTS;
+    for (int64_t start = 0; start < count; start += SB_TILE_ELEMENTS) {
+        int64_t piece = count - start < SB_TILE_ELEMENTS ? count - start : SB_TILE_ELEMENTS;
         for (int i = 0; i < first_input; i++)
             operand_data[i] = data[i] + start * steps[i];
         for (int i = 0; i < program->input_count; i++)
@@ -305,8 +305,8 @@ void iv_tile_program_row(void *context, int64_t count, char *const *data, const 
                 data[first_input + i] + start * steps[first_input + i];
         for (size_t n = 0; n < program->count; n++) {
             const instruction *instruction = &program->instructions[n];
-            char *pointers[IV_WALK_OPERANDS];
-            int64_t distances[IV_WALK_OPERANDS];
+            char *pointers[SB_WALK_OPERANDS];
+            int64_t distances[SB_WALK_OPERANDS];
             if (instruction->operands[0] >= OPERAND_REGISTER)
                 operand_steps[instruction->operands[0]] = program->register_sizes[n];
             for (int i = 0; i < instruction->operand_count; i++) {

@@ -6,48 +6,48 @@
 #include "cuda/compute.h"
 #include "tensor/walk.h"
 
-void iv_cuda_work_touches(iv_cuda_work *work, const void *address, size_t bytes, bool written) {
+void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written) {
     /* One more than there is room for is counted, and refused by the launch. */
-    if (work->range_count < IV_CUDA_WORK_RANGES)
+    if (work->range_count < SB_CUDA_WORK_RANGES)
         work->ranges[work->range_count] =
-            (iv_cuda_range){(CUdeviceptr)(uintptr_t)address, bytes, written};
+            (sb_cuda_range){(CUdeviceptr)(uintptr_t)address, bytes, written};
     work->range_count++;
 }
 
-static void touch_tensor(iv_cuda_work *work, const iv_tensor *tensor, bool written) {
+static void touch_tensor(sb_cuda_work *work, const sb_tensor *tensor, bool written) {
     if (tensor == NULL)
         return;
-    iv_cuda_range range = iv_cuda_tensor_range(tensor, written);
-    iv_cuda_work_touches(work, (const void *)(uintptr_t)range.address, range.bytes, written);
+    sb_cuda_range range = sb_cuda_tensor_range(tensor, written);
+    sb_cuda_work_touches(work, (const void *)(uintptr_t)range.address, range.bytes, written);
 }
 
-void iv_cuda_work_reads(iv_cuda_work *work, const iv_tensor *tensor) {
+void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor) {
     touch_tensor(work, tensor, false);
 }
 
-void iv_cuda_work_writes(iv_cuda_work *work, const iv_tensor *tensor) {
+void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor) {
     touch_tensor(work, tensor, true);
 }
 
-uint32_t *iv_cuda_work_fault(iv_cuda_work *work, const iv_call *call) {
+uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
     uint32_t *word = (uint32_t *)(uintptr_t)call->target->fault;
-    iv_cuda_work_touches(work, word, sizeof *word, true);
+    sb_cuda_work_touches(work, word, sizeof *word, true);
     return word;
 }
 
-iv_status iv_cuda_call_launch(iv_call *call, const iv_cuda_work *work) {
-    const iv_cuda_queue *queue = call->target->queue;
-    const iv_cuda_kernel *kernel;
+sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
+    const sb_cuda_queue *queue = call->target->queue;
+    const sb_cuda_kernel *kernel;
     if (work->blocks == 0)
-        return IV_OK;
-    if (work->range_count > IV_CUDA_WORK_RANGES)
-        return iv_call_fail(call, IV_ERROR_INTERNAL, "kernel %s names %d ranges of memory where %d fit",
-                            work->kernel, work->range_count, IV_CUDA_WORK_RANGES);
-    iv_status status = iv_cuda_kernel_find(queue->stream->device, work->module, work->kernel,
+        return SB_OK;
+    if (work->range_count > SB_CUDA_WORK_RANGES)
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "kernel %s names %d ranges of memory where %d fit",
+                            work->kernel, work->range_count, SB_CUDA_WORK_RANGES);
+    sb_status status = sb_cuda_kernel_find(queue->stream->device, work->module, work->kernel,
                                            work->parameter_bytes, &kernel, call->error);
-    if (status == IV_OK) {
-        iv_cuda_task task = {
-            .kind = IV_CUDA_KERNEL,
+    if (status == SB_OK) {
+        sb_cuda_task task = {
+            .kind = SB_CUDA_KERNEL,
             .step = call->target->step,
             .kernel = {.kernel = kernel,
                        .grid = {work->blocks, 1, 1},
@@ -57,45 +57,45 @@ iv_status iv_cuda_call_launch(iv_call *call, const iv_cuda_work *work) {
                        .range_count = work->range_count,
                        .ranges = work->ranges},
         };
-        status = iv_cuda_launch(queue, &task, call->error);
+        status = sb_cuda_launch(queue, &task, call->error);
     }
-    if (status == IV_OK)
-        return IV_OK;
-    return iv_fail_within(call->error, status, "node %s (%s): ", call->node->name, call->node->op->name);
+    if (status == SB_OK)
+        return SB_OK;
+    return sb_fail_within(call->error, status, "node %s (%s): ", call->node->name, call->node->op->name);
 }
 
-unsigned iv_cuda_call_blocks(const iv_call *call, int64_t wanted) {
-    return iv_cuda_queue_blocks(call->target->queue, wanted);
+unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted) {
+    return sb_cuda_queue_blocks(call->target->queue, wanted);
 }
 
-void iv_cuda_box_fill(iv_cuda_box *box, const iv_tensor *out, int inputs,
-                      const iv_tensor *const *tensors) {
-    const iv_tensor *operands[IV_CUDA_OPERANDS] = {out};
+void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs,
+                      const sb_tensor *const *tensors) {
+    const sb_tensor *operands[SB_CUDA_OPERANDS] = {out};
     memcpy(operands + 1, tensors, (size_t)inputs * sizeof *tensors);
-    iv_walk walk;
-    iv_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
-    iv_cuda_box_of_walk(box, &walk, operands);
+    sb_walk walk;
+    sb_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
+    sb_cuda_box_of_walk(box, &walk, operands);
 }
 
-const char *iv_cuda_fault_text(uint32_t kind) {
+const char *sb_cuda_fault_text(uint32_t kind) {
     switch (kind) {
-    case IV_CUDA_FAULT_DIVISION:
+    case SB_CUDA_FAULT_DIVISION:
         return "integer division by zero";
-    case IV_CUDA_FAULT_INDEX:
+    case SB_CUDA_FAULT_INDEX:
         return "an index lies outside its dimension";
     default:
         return "the kernel reports a fault that has no name";
     }
 }
 
-iv_status iv_cuda_fault_status(uint32_t kind) {
-    return kind == IV_CUDA_FAULT_INDEX ? IV_ERROR_SHAPE : IV_ERROR_INVALID_ARGUMENT;
+sb_status sb_cuda_fault_status(uint32_t kind) {
+    return kind == SB_CUDA_FAULT_INDEX ? SB_ERROR_SHAPE : SB_ERROR_INVALID_ARGUMENT;
 }
 
-bool iv_cuda_takes(const iv_kernel_query *query, const iv_fact *fact, uint32_t dtypes, char *why) {
+bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t dtypes, char *why) {
     if ((dtypes >> fact->dtype & 1) != 0)
         return true;
-    snprintf(why, IV_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name,
-             iv_dtype_name(fact->dtype));
+    snprintf(why, SB_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name,
+             sb_dtype_name(fact->dtype));
     return false;
 }

@@ -5,18 +5,18 @@
 #include "base/allocation.h"
 #include "cuda/kernel.h"
 
-iv_status iv_cuda_check(iv_cuda_device *device, CUresult result, const char *call,
-                        iv_error *error) {
+sb_status sb_cuda_check(sb_cuda_device *device, CUresult result, const char *call,
+                        sb_error *error) {
     if (result == CUDA_SUCCESS)
-        return IV_OK;
-    iv_error unwanted;
+        return SB_OK;
+    sb_error unwanted;
     error = error != NULL ? error : &unwanted;
-    iv_cuda_fail(device->driver, result, call, error);
-    iv_status status =
-        iv_fail_within(error, error->status, "device %d (%s): ", device->index, device->name);
-    if (iv_cuda_is_sticky(result)) {
+    sb_cuda_fail(device->driver, result, call, error);
+    sb_status status =
+        sb_fail_within(error, error->status, "device %d (%s): ", device->index, device->name);
+    if (sb_cuda_is_sticky(result)) {
         pthread_mutex_lock(&device->lost_lock);
-        if (device->lost.status == IV_OK)
+        if (device->lost.status == SB_OK)
             device->lost = *error;
         pthread_mutex_unlock(&device->lost_lock);
         atomic_store(&device->is_lost, true);
@@ -24,42 +24,42 @@ iv_status iv_cuda_check(iv_cuda_device *device, CUresult result, const char *cal
     return status;
 }
 
-static iv_status check_not_lost(iv_cuda_device *device, iv_error *error) {
+static sb_status check_not_lost(sb_cuda_device *device, sb_error *error) {
     if (!atomic_load(&device->is_lost))
-        return IV_OK;
+        return SB_OK;
     pthread_mutex_lock(&device->lost_lock);
-    iv_status status =
-        iv_fail(error, device->lost.status, "lost earlier: %.1900s", device->lost.message);
+    sb_status status =
+        sb_fail(error, device->lost.status, "lost earlier: %.1900s", device->lost.message);
     pthread_mutex_unlock(&device->lost_lock);
     return status;
 }
 
-iv_status iv_cuda_enter(iv_cuda_device *device, iv_error *error) {
-    IV_TRY(check_not_lost(device, error));
-    return IV_CUDA_DO(device, error, cuCtxPushCurrent, device->context);
+sb_status sb_cuda_enter(sb_cuda_device *device, sb_error *error) {
+    SB_TRY(check_not_lost(device, error));
+    return SB_CUDA_DO(device, error, cuCtxPushCurrent, device->context);
 }
 
-iv_status iv_cuda_leave(iv_cuda_device *device, iv_status status, iv_error *error) {
+sb_status sb_cuda_leave(sb_cuda_device *device, sb_status status, sb_error *error) {
     CUcontext popped;
     CUresult result = device->driver->cuCtxPopCurrent(&popped);
-    return status != IV_OK ? status : iv_cuda_check(device, result, "cuCtxPopCurrent", error);
+    return status != SB_OK ? status : sb_cuda_check(device, result, "cuCtxPopCurrent", error);
 }
 
-bool iv_cuda_enter_to_release(iv_cuda_device *device) {
+bool sb_cuda_enter_to_release(sb_cuda_device *device) {
     return device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS;
 }
 
-void iv_cuda_leave_released(iv_cuda_device *device, bool entered) {
+void sb_cuda_leave_released(sb_cuda_device *device, bool entered) {
     CUcontext popped;
     if (entered)
         device->driver->cuCtxPopCurrent(&popped);
 }
 
-static iv_status read_attributes(iv_cuda_device *device, iv_error *error) {
+static sb_status read_attributes(sb_cuda_device *device, sb_error *error) {
     int major = 0, minor = 0;
-    IV_TRY(IV_CUDA_DO(device, error, cuDeviceGetName, device->name, IV_CUDA_NAME_BYTES,
+    SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetName, device->name, SB_CUDA_NAME_BYTES,
                       device->handle));
-    device->name[IV_CUDA_NAME_BYTES - 1] = '\0';
+    device->name[SB_CUDA_NAME_BYTES - 1] = '\0';
     const struct {
         int *value;
         CUdevice_attribute attribute;
@@ -70,69 +70,69 @@ static iv_status read_attributes(iv_cuda_device *device, iv_error *error) {
         {&device->shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        IV_TRY(IV_CUDA_DO(device, error, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute,
+        SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute,
                           device->handle));
     device->compute = 10 * major + minor;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_cuda_device_open(const iv_cuda_driver *driver, int index, const iv_cuda_images *images,
-                              iv_cuda_device **device, iv_error *error) {
+sb_status sb_cuda_device_open(const sb_cuda_driver *driver, int index, const sb_cuda_images *images,
+                              sb_cuda_device **device, sb_error *error) {
     if (index < 0 || index >= driver->device_count)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "there is no CUDA device %d: the driver knows %d, numbered from 0", index,
                        driver->device_count);
-    iv_cuda_device *opened = iv_allocate_array(1, sizeof *opened);
+    sb_cuda_device *opened = sb_allocate_array(1, sizeof *opened);
     if (opened == NULL)
-        return iv_fail_memory(error, sizeof *opened);
+        return sb_fail_memory(error, sizeof *opened);
     opened->driver = driver;
-    opened->images = images != NULL ? images : &iv_cuda_embedded_images;
+    opened->images = images != NULL ? images : &sb_cuda_embedded_images;
     opened->index = index;
     atomic_init(&opened->references, 1);
     strcpy(opened->name, "name unknown");
     pthread_mutex_init(&opened->kernel_lock, NULL);
     pthread_mutex_init(&opened->lost_lock, NULL);
-    iv_status status = IV_CUDA_DO(opened, error, cuDeviceGet, &opened->handle, index);
-    if (status == IV_OK)
+    sb_status status = SB_CUDA_DO(opened, error, cuDeviceGet, &opened->handle, index);
+    if (status == SB_OK)
         status = read_attributes(opened, error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status =
-            IV_CUDA_DO(opened, error, cuDevicePrimaryCtxRetain, &opened->context, opened->handle);
-    if (status != IV_OK) {
+            SB_CUDA_DO(opened, error, cuDevicePrimaryCtxRetain, &opened->context, opened->handle);
+    if (status != SB_OK) {
         opened->context = NULL;
-        iv_cuda_device_release(opened);
+        sb_cuda_device_release(opened);
         return status;
     }
     *device = opened;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_cuda_device *iv_cuda_device_retain(iv_cuda_device *device) {
+sb_cuda_device *sb_cuda_device_retain(sb_cuda_device *device) {
     atomic_fetch_add(&device->references, 1);
     return device;
 }
 
-void iv_cuda_device_release(iv_cuda_device *device) {
+void sb_cuda_device_release(sb_cuda_device *device) {
     if (device == NULL || atomic_fetch_sub(&device->references, 1) != 1)
         return;
-    iv_cuda_unload_modules(device);
+    sb_cuda_unload_modules(device);
     if (device->context != NULL)
         device->driver->cuDevicePrimaryCtxRelease(device->handle);
     pthread_mutex_destroy(&device->lost_lock);
     pthread_mutex_destroy(&device->kernel_lock);
-    iv_free(device);
+    sb_free(device);
 }
 
-void iv_cuda_device_count(iv_cuda_device *device, const iv_cuda_counters *more) {
+void sb_cuda_device_count(sb_cuda_device *device, const sb_cuda_counters *more) {
 #define ADD(name)                                                                                  \
     if (more->name != 0)                                                                           \
-        IV_CUDA_COUNT(device, name, (long long)more->name);
-    IV_CUDA_COUNTERS(ADD)
+        SB_CUDA_COUNT(device, name, (long long)more->name);
+    SB_CUDA_COUNTERS(ADD)
 #undef ADD
 }
 
-iv_cuda_counters iv_cuda_device_counters(iv_cuda_device *device) {
+sb_cuda_counters sb_cuda_device_counters(sb_cuda_device *device) {
 #define COUNTER(name) .name = atomic_load(&device->counters.name),
-    return (iv_cuda_counters){IV_CUDA_COUNTERS(COUNTER)};
+    return (sb_cuda_counters){SB_CUDA_COUNTERS(COUNTER)};
 #undef COUNTER
 }

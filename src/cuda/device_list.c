@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <invar/device.h>
+#include <samebit/device.h>
 
 #include "base/allocation.h"
 #include "base/configuration.h"
@@ -9,31 +9,31 @@
 #include "cuda/device_open.h"
 
 typedef struct entry {
-    iv_device_description description;
-    char name[IV_CUDA_NAME_BYTES];
+    sb_device_description description;
+    char name[SB_CUDA_NAME_BYTES];
     char kernels[64];
-    char why[IV_ERROR_MESSAGE_BYTES];
+    char why[SB_ERROR_MESSAGE_BYTES];
 } entry;
 
-struct iv_device_list {
-    iv_driver_description driver;
+struct sb_device_list {
+    sb_driver_description driver;
     char *library;
-    char why[IV_ERROR_MESSAGE_BYTES];
+    char why[SB_ERROR_MESSAGE_BYTES];
     int count;
     entry *entries;
 };
 
-const char *iv_driver_state_name(iv_driver_state state) {
+const char *sb_driver_state_name(sb_driver_state state) {
     switch (state) {
-    case IV_DRIVER_READY:
+    case SB_DRIVER_READY:
         return "ready";
-    case IV_DRIVER_MISSING:
+    case SB_DRIVER_MISSING:
         return "missing";
-    case IV_DRIVER_TOO_OLD:
+    case SB_DRIVER_TOO_OLD:
         return "too old";
-    case IV_DRIVER_NO_DEVICE:
+    case SB_DRIVER_NO_DEVICE:
         return "no device";
-    case IV_DRIVER_FAILED:
+    case SB_DRIVER_FAILED:
         return "failed";
     }
     return "unknown state";
@@ -44,13 +44,13 @@ const char *iv_driver_state_name(iv_driver_state state) {
     do {                                                                                           \
         CUresult result_ = (driver)->call(__VA_ARGS__);                                            \
         if (result_ != CUDA_SUCCESS)                                                               \
-            return iv_cuda_fail((driver), result_, #call, (error));                                \
+            return sb_cuda_fail((driver), result_, #call, (error));                                \
     } while (0)
 
 /* What can be learned without starting the device. */
-static iv_status ask_properties(const iv_cuda_driver *driver, CUdevice device, entry *entry,
-                                iv_error *error) {
-    iv_device_description *description = &entry->description;
+static sb_status ask_properties(const sb_cuda_driver *driver, CUdevice device, entry *entry,
+                                sb_error *error) {
+    sb_device_description *description = &entry->description;
     size_t bytes = 0;
     ASK(driver, error, cuDeviceGetName, entry->name, (int)sizeof entry->name, device);
     entry->name[sizeof entry->name - 1] = '\0';
@@ -62,140 +62,140 @@ static iv_status ask_properties(const iv_cuda_driver *driver, CUdevice device, e
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     ASK(driver, error, cuDeviceTotalMem, &bytes, device);
     description->memory_bytes = (int64_t)bytes;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* In the device's context. */
-static iv_status ask_free_memory(const iv_cuda_driver *driver, entry *entry, iv_error *error) {
+static sb_status ask_free_memory(const sb_cuda_driver *driver, entry *entry, sb_error *error) {
     size_t unused = 0, total = 0;
     ASK(driver, error, cuMemGetInfo, &unused, &total);
     entry->description.memory_free_bytes = (int64_t)unused;
-    return IV_OK;
+    return SB_OK;
 }
 
-/* Only a context can tell how much memory is free. Without an iv_cuda_device: this must not run out
+/* Only a context can tell how much memory is free. Without an sb_cuda_device: this must not run out
  * of memory of our own, so that whatever fails is the device's answer. */
-static iv_status ask_context(const iv_cuda_driver *driver, CUdevice device, entry *entry,
-                             iv_error *error) {
+static sb_status ask_context(const sb_cuda_driver *driver, CUdevice device, entry *entry,
+                             sb_error *error) {
     CUcontext context;
     ASK(driver, error, cuDevicePrimaryCtxRetain, &context, device);
     CUresult pushed = driver->cuCtxPushCurrent(context);
-    iv_status status = pushed == CUDA_SUCCESS
+    sb_status status = pushed == CUDA_SUCCESS
                            ? ask_free_memory(driver, entry, error)
-                           : iv_cuda_fail(driver, pushed, "cuCtxPushCurrent", error);
+                           : sb_cuda_fail(driver, pushed, "cuCtxPushCurrent", error);
     if (pushed == CUDA_SUCCESS)
         driver->cuCtxPopCurrent(&context);
     driver->cuDevicePrimaryCtxRelease(device);
     return status;
 }
 
-static iv_status ask(const iv_cuda_driver *driver, int index, entry *entry, iv_error *error) {
+static sb_status ask(const sb_cuda_driver *driver, int index, entry *entry, sb_error *error) {
     CUdevice device;
     ASK(driver, error, cuDeviceGet, &device, index);
-    IV_TRY(ask_properties(driver, device, entry, error));
+    SB_TRY(ask_properties(driver, device, entry, error));
     return ask_context(driver, device, entry, error);
 }
 
-static void describe_kernels(const iv_cuda_driver *driver, entry *entry) {
-    iv_device_description *description = &entry->description;
-    char why[IV_CUDA_WHY_BYTES];
-    const iv_cuda_image *image = iv_cuda_choose_image(
-        &iv_cuda_embedded_images, NULL,
+static void describe_kernels(const sb_cuda_driver *driver, entry *entry) {
+    sb_device_description *description = &entry->description;
+    char why[SB_CUDA_WHY_BYTES];
+    const sb_cuda_image *image = sb_cuda_choose_image(
+        &sb_cuda_embedded_images, NULL,
         10 * description->compute_major + description->compute_minor, driver->version, why);
     if (image == NULL) {
         snprintf(entry->why, sizeof entry->why, "%s", why);
         return;
     }
     snprintf(entry->kernels, sizeof entry->kernels, "%s%s", image->architecture,
-             image->kind == IV_CUDA_PTX ? " (compiled when first used)" : "");
+             image->kind == SB_CUDA_PTX ? " (compiled when first used)" : "");
     description->kernels = entry->kernels;
 }
 
 /* A device that does not answer is described as far as it goes. */
-static void describe(const iv_cuda_driver *driver, int index, entry *entry) {
-    entry->description = (iv_device_description){
+static void describe(const sb_cuda_driver *driver, int index, entry *entry) {
+    entry->description = (sb_device_description){
         .index = index, .name = entry->name, .memory_free_bytes = -1, .why = entry->why};
     strcpy(entry->name, "name unknown");
-    iv_error answer = {IV_OK, ""};
-    if (ask(driver, index, entry, &answer) == IV_OK)
+    sb_error answer = {SB_OK, ""};
+    if (ask(driver, index, entry, &answer) == SB_OK)
         describe_kernels(driver, entry);
     else
         snprintf(entry->why, sizeof entry->why, "%s", answer.message);
 }
 
-static iv_status describe_all(const iv_cuda_driver *driver, iv_device_list *list, iv_error *error) {
-    list->entries = iv_allocate_array((size_t)driver->device_count, sizeof *list->entries);
+static sb_status describe_all(const sb_cuda_driver *driver, sb_device_list *list, sb_error *error) {
+    list->entries = sb_allocate_array((size_t)driver->device_count, sizeof *list->entries);
     if (list->entries == NULL)
-        return iv_fail_memory(error, (size_t)driver->device_count * sizeof *list->entries);
+        return sb_fail_memory(error, (size_t)driver->device_count * sizeof *list->entries);
     list->count = driver->device_count;
     for (int i = 0; i < list->count; i++)
         describe(driver, i, &list->entries[i]);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_device_read_options(const iv_device_options *given, iv_device_options *options,
-                                 iv_error *error) {
+sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options,
+                                 sb_error *error) {
     if (given == NULL)
-        return IV_OK;
+        return SB_OK;
     if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "iv_device_options has %zu bytes where this library knows %zu: start from "
-                       "IV_DEVICE_OPTIONS_DEFAULT",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "sb_device_options has %zu bytes where this library knows %zu: start from "
+                       "SB_DEVICE_OPTIONS_DEFAULT",
                        given->struct_bytes, sizeof *given);
     memcpy(options, given, given->struct_bytes);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_device_list_create(const iv_device_options *given, iv_device_list **list,
-                                iv_error *error) {
-    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
-    IV_TRY(iv_device_read_options(given, &options, error));
+sb_status sb_device_list_create(const sb_device_options *given, sb_device_list **list,
+                                sb_error *error) {
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
+    SB_TRY(sb_device_read_options(given, &options, error));
     const char *library = options.cuda_driver != NULL
                               ? options.cuda_driver
-                              : iv_configuration_from_environment().cuda_driver;
-    iv_device_list *created = iv_allocate_array(1, sizeof *created);
+                              : sb_configuration_from_environment().cuda_driver;
+    sb_device_list *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
-        return iv_fail_memory(error, sizeof *created);
-    created->library = iv_duplicate_string(library);
+        return sb_fail_memory(error, sizeof *created);
+    created->library = sb_duplicate_string(library);
     if (created->library == NULL) {
-        iv_device_list_release(created);
-        return iv_fail_memory(error, strlen(library) + 1);
+        sb_device_list_release(created);
+        return sb_fail_memory(error, strlen(library) + 1);
     }
     created->driver.library = created->library;
     created->driver.why = created->why;
-    const iv_cuda_driver *driver = NULL;
-    iv_error answer = {IV_OK, ""};
-    if (iv_cuda_driver_open(library, &driver, &created->driver.state, &created->driver.version,
-                            &answer) != IV_OK) {
+    const sb_cuda_driver *driver = NULL;
+    sb_error answer = {SB_OK, ""};
+    if (sb_cuda_driver_open(library, &driver, &created->driver.state, &created->driver.version,
+                            &answer) != SB_OK) {
         snprintf(created->why, sizeof created->why, "%s", answer.message);
         *list = created;
-        return IV_OK;
+        return SB_OK;
     }
-    iv_status status = describe_all(driver, created, error);
-    if (status != IV_OK) {
-        iv_device_list_release(created);
+    sb_status status = describe_all(driver, created, error);
+    if (status != SB_OK) {
+        sb_device_list_release(created);
         return status;
     }
     *list = created;
-    return IV_OK;
+    return SB_OK;
 }
 
-void iv_device_list_release(iv_device_list *list) {
+void sb_device_list_release(sb_device_list *list) {
     if (list == NULL)
         return;
-    iv_free(list->entries);
-    iv_free(list->library);
-    iv_free(list);
+    sb_free(list->entries);
+    sb_free(list->library);
+    sb_free(list);
 }
 
-const iv_driver_description *iv_device_list_driver(const iv_device_list *list) {
+const sb_driver_description *sb_device_list_driver(const sb_device_list *list) {
     return &list->driver;
 }
 
-int iv_device_list_count(const iv_device_list *list) {
+int sb_device_list_count(const sb_device_list *list) {
     return list->count;
 }
 
-const iv_device_description *iv_device_list_at(const iv_device_list *list, int index) {
+const sb_device_description *sb_device_list_at(const sb_device_list *list, int index) {
     return &list->entries[index].description;
 }

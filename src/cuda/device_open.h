@@ -1,18 +1,18 @@
-/* The inside of an iv_device. */
-#ifndef IV_CUDA_DEVICE_OPEN_H
-#define IV_CUDA_DEVICE_OPEN_H
+/* The inside of an sb_device. */
+#ifndef SB_CUDA_DEVICE_OPEN_H
+#define SB_CUDA_DEVICE_OPEN_H
 
-#include <invar/device.h>
+#include <samebit/device.h>
 
 #include "cuda/lane.h"
 
-struct iv_device {
-    iv_cuda_device *cuda;
+struct sb_device {
+    sb_cuda_device *cuda;
     pthread_mutex_t lock;
-    iv_lane *lane; /* for copies of tensors; under the lock */
+    sb_lane *lane; /* for copies of tensors; under the lock */
 };
 
 /** Reads a caller's options over the defaults in `options`; NULL leaves these. Errors: INVALID_ARGUMENT. */
-iv_status iv_device_read_options(const iv_device_options *given, iv_device_options *options, iv_error *error);
+sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options, sb_error *error);
 
 #endif

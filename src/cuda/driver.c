@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define IV_CUDA_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);
-#define IV_CUDA_LAYOUT(type, member, offset)                                                       \
+#define SB_CUDA_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);
+#define SB_CUDA_LAYOUT(type, member, offset)                                                       \
     _Static_assert(offsetof(type, member) == (offset), #type "." #member);
 #include "cuda/driver_layouts.h"
 
@@ -19,7 +19,7 @@ typedef CUresult driver_get_version(int *version);
  * libraries of the process use it too. More than one is for tests and for odd installations. */
 #define MOST_DRIVERS 8
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static iv_cuda_driver drivers[MOST_DRIVERS];
+static sb_cuda_driver drivers[MOST_DRIVERS];
 static int driver_count;
 
 /* ---- errors ---- */
@@ -79,7 +79,7 @@ static const CUresult sticky[] = {
     CUDA_ERROR_EXTERNAL_DEVICE,
 };
 
-bool iv_cuda_is_sticky(CUresult result) {
+bool sb_cuda_is_sticky(CUresult result) {
     for (size_t i = 0; i < sizeof sticky / sizeof sticky[0]; i++) {
         if (sticky[i] == result)
             return true;
@@ -88,7 +88,7 @@ bool iv_cuda_is_sticky(CUresult result) {
 }
 
 static const char *find_remedy(CUresult result) {
-    if (iv_cuda_is_sticky(result))
+    if (sb_cuda_is_sticky(result))
         return "an earlier kernel or the device itself failed; the device cannot be used again "
                "before "
                "this process has ended";
@@ -99,22 +99,22 @@ static const char *find_remedy(CUresult result) {
     return NULL;
 }
 
-iv_status iv_cuda_fail(const iv_cuda_driver *driver, CUresult result, const char *call,
-                       iv_error *error) {
+sb_status sb_cuda_fail(const sb_cuda_driver *driver, CUresult result, const char *call,
+                       sb_error *error) {
     const char *name = NULL, *text = NULL, *remedy = find_remedy(result);
     /* A driver that does not know its own error gives neither. */
     if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || name == NULL)
         name = "an error without a name";
     if (driver->cuGetErrorString(result, &text) != CUDA_SUCCESS || text == NULL)
         text = "no description";
-    iv_status status =
-        result == CUDA_ERROR_OUT_OF_MEMORY ? IV_ERROR_OUT_OF_MEMORY : IV_ERROR_DEVICE;
-    return iv_fail(error, status, "CUDA: %s failed with %s (%d: %s)%s%s", call, name, result, text,
+    sb_status status =
+        result == CUDA_ERROR_OUT_OF_MEMORY ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_DEVICE;
+    return sb_fail(error, status, "CUDA: %s failed with %s (%d: %s)%s%s", call, name, result, text,
                    remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }
 
-char *iv_cuda_version_text(int version, char text[IV_CUDA_VERSION_BYTES]) {
-    snprintf(text, IV_CUDA_VERSION_BYTES, "%d.%d", version / 1000, version % 1000 / 10);
+char *sb_cuda_version_text(int version, char text[SB_CUDA_VERSION_BYTES]) {
+    snprintf(text, SB_CUDA_VERSION_BYTES, "%d.%d", version / 1000, version % 1000 / 10);
     return text;
 }
 
@@ -123,19 +123,19 @@ char *iv_cuda_version_text(int version, char text[IV_CUDA_VERSION_BYTES]) {
 /* What an attempt has found out. */
 typedef struct attempt {
     void *library;
-    iv_driver_state state;
+    sb_driver_state state;
     int version;
 } attempt;
 
-static iv_status too_old(attempt *attempt, const char *library, iv_error *error) {
-    char have[IV_CUDA_VERSION_BYTES] = "an unknown version", least[IV_CUDA_VERSION_BYTES];
+static sb_status too_old(attempt *attempt, const char *library, sb_error *error) {
+    char have[SB_CUDA_VERSION_BYTES] = "an unknown version", least[SB_CUDA_VERSION_BYTES];
     if (attempt->version > 0)
-        iv_cuda_version_text(attempt->version, have);
-    attempt->state = IV_DRIVER_TOO_OLD;
-    return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                   "the CUDA driver %s is too old: it is for CUDA %s, and Invar needs %s: install "
-                   "NVIDIA's driver " IV_CUDA_LEAST_DRIVER " or newer",
-                   library, have, iv_cuda_version_text(IV_CUDA_LEAST_VERSION, least));
+        sb_cuda_version_text(attempt->version, have);
+    attempt->state = SB_DRIVER_TOO_OLD;
+    return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                   "the CUDA driver %s is too old: it is for CUDA %s, and Samebit needs %s: install "
+                   "NVIDIA's driver " SB_CUDA_LEAST_DRIVER " or newer",
+                   library, have, sb_cuda_version_text(SB_CUDA_LEAST_VERSION, least));
 }
 
 /* Addresses of functions come as pointers to data, between which C knows no conversion but POSIX
@@ -145,27 +145,27 @@ static void set_function(void *place, void *function) {
 }
 
 /* Fills the table. Only what works before cuInit is called here. */
-static iv_status resolve(attempt *attempt, iv_cuda_driver *driver, iv_error *error) {
+static sb_status resolve(attempt *attempt, sb_cuda_driver *driver, sb_error *error) {
     const char *library = driver->library;
     get_proc_address *find;
     driver_get_version *get_version;
     set_function(&find, dlsym(attempt->library, "cuGetProcAddress_v2"));
     set_function(&get_version, dlsym(attempt->library, "cuDriverGetVersion"));
-    attempt->state = IV_DRIVER_FAILED;
+    attempt->state = SB_DRIVER_FAILED;
     if (get_version == NULL)
-        return iv_fail(error, IV_ERROR_DEVICE,
+        return sb_fail(error, SB_ERROR_DEVICE,
                        "%s is not a CUDA driver: it has no cuDriverGetVersion", library);
     CUresult result = get_version(&attempt->version);
     if (result != CUDA_SUCCESS) {
         attempt->version = 0;
-        return iv_fail(error, IV_ERROR_DEVICE, "CUDA: cuDriverGetVersion of %s failed with %d%s%s",
+        return sb_fail(error, SB_ERROR_DEVICE, "CUDA: cuDriverGetVersion of %s failed with %d%s%s",
                        library, result, result == CUDA_ERROR_STUB_LIBRARY ? "; " : "",
                        result == CUDA_ERROR_STUB_LIBRARY ? find_remedy(result) : "");
     }
-    if (find == NULL || attempt->version < IV_CUDA_LEAST_VERSION)
+    if (find == NULL || attempt->version < SB_CUDA_LEAST_VERSION)
         return too_old(attempt, library, error);
     const char *missing = NULL;
-#define IV_CUDA_CALL(name, release, arguments)                                                     \
+#define SB_CUDA_CALL(name, release, arguments)                                                     \
     if (missing == NULL) {                                                                         \
         void *function = NULL;                                                                     \
         CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;               \
@@ -177,15 +177,15 @@ static iv_status resolve(attempt *attempt, iv_cuda_driver *driver, iv_error *err
         missing = function == NULL ? #name : NULL;                                                 \
     }
 #include "cuda/driver_calls.h"
-#undef IV_CUDA_CALL
+#undef SB_CUDA_CALL
     if (missing != NULL)
-        return iv_fail(error, IV_ERROR_DEVICE,
+        return sb_fail(error, SB_ERROR_DEVICE,
                        "the CUDA driver %s has no function %s: install NVIDIA's driver anew",
                        library, missing);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status initialise(attempt *attempt, iv_cuda_driver *driver, iv_error *error) {
+static sb_status initialise(attempt *attempt, sb_cuda_driver *driver, sb_error *error) {
     CUresult result = driver->cuInit(0);
     const char *call = "cuInit";
     if (result == CUDA_SUCCESS) {
@@ -195,50 +195,50 @@ static iv_status initialise(attempt *attempt, iv_cuda_driver *driver, iv_error *
     if (result == CUDA_SUCCESS && driver->device_count < 1)
         result = CUDA_ERROR_NO_DEVICE;
     if (result == CUDA_SUCCESS) {
-        attempt->state = IV_DRIVER_READY;
-        return IV_OK;
+        attempt->state = SB_DRIVER_READY;
+        return SB_OK;
     }
-    attempt->state = result == CUDA_ERROR_NO_DEVICE ? IV_DRIVER_NO_DEVICE : IV_DRIVER_FAILED;
-    iv_cuda_fail(driver, result, call, error);
+    attempt->state = result == CUDA_ERROR_NO_DEVICE ? SB_DRIVER_NO_DEVICE : SB_DRIVER_FAILED;
+    sb_cuda_fail(driver, result, call, error);
     if (result == CUDA_ERROR_NO_DEVICE)
-        return iv_fail_within(error, IV_ERROR_DEVICE, "no CUDA device: ");
-    return iv_fail_within(error, IV_ERROR_DEVICE,
+        return sb_fail_within(error, SB_ERROR_DEVICE, "no CUDA device: ");
+    return sb_fail_within(error, SB_ERROR_DEVICE,
                           "the CUDA driver %s does not work: ", driver->library);
 }
 
-static iv_status open_new(attempt *attempt, iv_cuda_driver *driver, iv_error *error) {
-    attempt->state = IV_DRIVER_MISSING;
+static sb_status open_new(attempt *attempt, sb_cuda_driver *driver, sb_error *error) {
+    attempt->state = SB_DRIVER_MISSING;
     attempt->library = dlopen(driver->library, RTLD_NOW | RTLD_LOCAL);
     if (attempt->library == NULL) {
         const char *reason = dlerror();
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "no CUDA driver: %s; install NVIDIA's driver, or name its library in "
-                       "INVAR_CUDA_DRIVER",
+                       "SAMEBIT_CUDA_DRIVER",
                        reason != NULL ? reason : driver->library);
     }
-    IV_TRY(resolve(attempt, driver, error));
+    SB_TRY(resolve(attempt, driver, error));
     return initialise(attempt, driver, error);
 }
 
-static iv_status open_locked(const char *library, attempt *attempt, const iv_cuda_driver **driver,
-                             iv_error *error) {
+static sb_status open_locked(const char *library, attempt *attempt, const sb_cuda_driver **driver,
+                             sb_error *error) {
     for (int i = 0; i < driver_count; i++) {
         if (strcmp(drivers[i].library, library) == 0) {
-            attempt->state = IV_DRIVER_READY;
+            attempt->state = SB_DRIVER_READY;
             attempt->version = drivers[i].version;
             *driver = &drivers[i];
-            return IV_OK;
+            return SB_OK;
         }
     }
     if (driver_count == MOST_DRIVERS)
-        return iv_fail(error, IV_ERROR_DEVICE,
+        return sb_fail(error, SB_ERROR_DEVICE,
                        "this process has opened %d CUDA drivers; one more (%s) is too many",
                        MOST_DRIVERS, library);
-    iv_cuda_driver *place = &drivers[driver_count];
+    sb_cuda_driver *place = &drivers[driver_count];
     memset(place, 0, sizeof *place);
     snprintf(place->library, sizeof place->library, "%s", library);
-    iv_status status = open_new(attempt, place, error);
-    if (status != IV_OK) {
+    sb_status status = open_new(attempt, place, error);
+    if (status != SB_OK) {
         if (attempt->library != NULL)
             dlclose(attempt->library);
         return status;
@@ -246,18 +246,18 @@ static iv_status open_locked(const char *library, attempt *attempt, const iv_cud
     place->version = attempt->version;
     driver_count++;
     *driver = place;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_cuda_driver_open(const char *library, const iv_cuda_driver **driver,
-                              iv_driver_state *state, int *version, iv_error *error) {
-    attempt attempt = {.state = IV_DRIVER_FAILED};
-    iv_status status;
-    if (strlen(library) >= IV_CUDA_LIBRARY_BYTES) {
-        attempt.state = IV_DRIVER_MISSING;
-        status = iv_fail(error, IV_ERROR_UNSUPPORTED,
+sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver,
+                              sb_driver_state *state, int *version, sb_error *error) {
+    attempt attempt = {.state = SB_DRIVER_FAILED};
+    sb_status status;
+    if (strlen(library) >= SB_CUDA_LIBRARY_BYTES) {
+        attempt.state = SB_DRIVER_MISSING;
+        status = sb_fail(error, SB_ERROR_UNSUPPORTED,
                          "no CUDA driver: the name of its library has more than %d bytes",
-                         IV_CUDA_LIBRARY_BYTES - 1);
+                         SB_CUDA_LIBRARY_BYTES - 1);
     } else {
         pthread_mutex_lock(&lock);
         status = open_locked(library, &attempt, driver, error);

@@ -1,10 +1,10 @@
-/* The part of the CUDA driver's binary interface that Invar uses, declared here so that building
+/* The part of the CUDA driver's binary interface that Samebit uses, declared here so that building
  * needs no CUDA toolkit.
  *
  * Names, numbers and layouts are those of NVIDIA's documentation of the driver API, which keeps
  * them stable. tests/cuda/check_declarations.c holds them to <cuda.h> where a toolkit is there. */
-#ifndef IV_CUDA_DRIVER_TYPES_H
-#define IV_CUDA_DRIVER_TYPES_H
+#ifndef SB_CUDA_DRIVER_TYPES_H
+#define SB_CUDA_DRIVER_TYPES_H
 
 #include <stddef.h>
 
@@ -42,7 +42,7 @@ typedef struct CUtensorMap {
     cuuint64_t opaque[16];
 } __attribute__((aligned(64))) CUtensorMap;
 
-/* The value is a union of 64 bytes; Invar uses one member of it. */
+/* The value is a union of 64 bytes; Samebit uses one member of it. */
 typedef struct CUlaunchAttribute {
     int id;
     char pad[4];
@@ -107,10 +107,10 @@ typedef struct CUDA_MEMCPY3D {
     size_t WidthInBytes, Height, Depth;
 } CUDA_MEMCPY3D;
 
-#define IV_CUDA_CONSTANT(name, value) name = (value),
+#define SB_CUDA_CONSTANT(name, value) name = (value),
 enum {
 #include "cuda/driver_constants.h"
 };
-#undef IV_CUDA_CONSTANT
+#undef SB_CUDA_CONSTANT
 
 #endif

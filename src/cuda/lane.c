@@ -16,16 +16,16 @@
 
 /* A block of device memory with its storage, in use or in the list of those that wait. */
 typedef struct pool_block {
-    iv_storage storage;
-    struct iv_lane_pool *pool;
-    iv_cuda_memory *memory;
+    sb_storage storage;
+    struct sb_lane_pool *pool;
+    sb_cuda_memory *memory;
     struct pool_block *next;
 } pool_block;
 
 /* Lives as long as its lane or a storage. */
-struct iv_lane_pool {
+struct sb_lane_pool {
     atomic_int references;
-    iv_cuda_device *device;
+    sb_cuda_device *device;
     pthread_mutex_t lock;
     pool_block *kept; /* given back last first; under the lock */
     int kept_count;
@@ -33,8 +33,8 @@ struct iv_lane_pool {
 };
 
 static void free_block(pool_block *block) {
-    iv_cuda_memory_release(block->memory);
-    iv_free(block);
+    sb_cuda_memory_release(block->memory);
+    sb_free(block);
 }
 
 static void free_blocks(pool_block *block) {
@@ -45,15 +45,15 @@ static void free_blocks(pool_block *block) {
     }
 }
 
-static void release_pool(struct iv_lane_pool *pool) {
+static void release_pool(struct sb_lane_pool *pool) {
     if (atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1)
         return;
     pthread_mutex_destroy(&pool->lock);
-    iv_cuda_device_release(pool->device);
-    iv_free(pool);
+    sb_cuda_device_release(pool->device);
+    sb_free(pool);
 }
 
-static pool_block *take_all(struct iv_lane_pool *pool, bool close) {
+static pool_block *take_all(struct sb_lane_pool *pool, bool close) {
     pthread_mutex_lock(&pool->lock);
     pool_block *kept = pool->kept;
     pool->kept = NULL;
@@ -65,16 +65,16 @@ static pool_block *take_all(struct iv_lane_pool *pool, bool close) {
 
 /* The smaller block, and of equal ones that with the lower address: not the one given back last, since callers who let go of
  * outputs in changing order would get them in as many orders, and a graph is for one. */
-static bool comes_before(const iv_cuda_memory *left, const iv_cuda_memory *right) {
+static bool comes_before(const sb_cuda_memory *left, const sb_cuda_memory *right) {
     return left->bytes != right->bytes ? left->bytes < right->bytes : left->address < right->address;
 }
 
 /* The smallest kept block that is large enough and not more than twice as large, or NULL. */
-static pool_block *take_kept(struct iv_lane_pool *pool, size_t bytes) {
+static pool_block *take_kept(struct sb_lane_pool *pool, size_t bytes) {
     pool_block **best = NULL, *taken = NULL;
     pthread_mutex_lock(&pool->lock);
     for (pool_block **link = &pool->kept; *link != NULL; link = &(*link)->next) {
-        const iv_cuda_memory *has = (*link)->memory;
+        const sb_cuda_memory *has = (*link)->memory;
         if (has->bytes >= bytes && has->bytes / 2 <= bytes && (best == NULL || comes_before(has, (*best)->memory)))
             best = link;
     }
@@ -88,7 +88,7 @@ static pool_block *take_kept(struct iv_lane_pool *pool, size_t bytes) {
 }
 
 /* The kept block at an address, or NULL. */
-static pool_block *take_kept_at(struct iv_lane_pool *pool, CUdeviceptr address, size_t bytes) {
+static pool_block *take_kept_at(struct sb_lane_pool *pool, CUdeviceptr address, size_t bytes) {
     pool_block *taken = NULL;
     pthread_mutex_lock(&pool->lock);
     for (pool_block **link = &pool->kept; *link != NULL; link = &(*link)->next) {
@@ -106,7 +106,7 @@ static pool_block *take_kept_at(struct iv_lane_pool *pool, CUdeviceptr address, 
 /* A storage's release: the block waits for the next storage. */
 static void give_back(void *context) {
     pool_block *block = context, *surplus = NULL;
-    struct iv_lane_pool *pool = block->pool;
+    struct sb_lane_pool *pool = block->pool;
     pthread_mutex_lock(&pool->lock);
     if (pool->closed) {
         surplus = block;
@@ -129,28 +129,28 @@ static void give_back(void *context) {
 }
 
 /* Allocates; when the device has no more, once again after letting go of what is kept. */
-static iv_status make_block(struct iv_lane_pool *pool, size_t bytes, pool_block **made, iv_error *error) {
-    pool_block *block = iv_allocate_array(1, sizeof *block);
+static sb_status make_block(struct sb_lane_pool *pool, size_t bytes, pool_block **made, sb_error *error) {
+    pool_block *block = sb_allocate_array(1, sizeof *block);
     if (block == NULL)
-        return iv_fail_memory(error, sizeof *block);
+        return sb_fail_memory(error, sizeof *block);
     block->pool = pool;
-    iv_status status = iv_cuda_memory_create(pool->device, bytes, &block->memory, error);
-    if (status == IV_ERROR_OUT_OF_MEMORY) {
+    sb_status status = sb_cuda_memory_create(pool->device, bytes, &block->memory, error);
+    if (status == SB_ERROR_OUT_OF_MEMORY) {
         free_blocks(take_all(pool, false));
-        status = iv_cuda_memory_create(pool->device, bytes, &block->memory, error);
+        status = sb_cuda_memory_create(pool->device, bytes, &block->memory, error);
     }
-    if (status != IV_OK) {
-        iv_free(block);
+    if (status != SB_OK) {
+        sb_free(block);
         return status;
     }
     *made = block;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* The storage of a block, in use from now on. */
-static iv_storage *use(iv_lane *lane, pool_block *block, size_t bytes) {
+static sb_storage *use(sb_lane *lane, pool_block *block, size_t bytes) {
     atomic_fetch_add_explicit(&lane->pool->references, 1, memory_order_relaxed);
-    block->storage = (iv_storage){.references = 1,
+    block->storage = (sb_storage){.references = 1,
                                   .data = (void *)(uintptr_t)block->memory->address,
                                   .bytes = bytes,
                                   .release = give_back,
@@ -161,138 +161,138 @@ static iv_storage *use(iv_lane *lane, pool_block *block, size_t bytes) {
     return &block->storage;
 }
 
-iv_status iv_lane_storage(iv_lane *lane, size_t bytes, iv_storage **storage, iv_error *error) {
+sb_status sb_lane_storage(sb_lane *lane, size_t bytes, sb_storage **storage, sb_error *error) {
     size_t rounded = bytes > SIZE_MAX - BLOCK_ALIGNMENT ? bytes : (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     pool_block *block = take_kept(lane->pool, rounded);
     if (block == NULL)
-        IV_TRY(make_block(lane->pool, rounded, &block, error));
+        SB_TRY(make_block(lane->pool, rounded, &block, error));
     *storage = use(lane, block, bytes);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_storage *iv_lane_storage_at(iv_lane *lane, const void *data, size_t bytes) {
+sb_storage *sb_lane_storage_at(sb_lane *lane, const void *data, size_t bytes) {
     pool_block *block = take_kept_at(lane->pool, (CUdeviceptr)(uintptr_t)data, bytes);
     return block != NULL ? use(lane, block, bytes) : NULL;
 }
 
 /* ---- a lane ---- */
 
-static iv_status create_pool(iv_lane *lane, iv_error *error) {
-    struct iv_lane_pool *pool = iv_allocate_array(1, sizeof *pool);
+static sb_status create_pool(sb_lane *lane, sb_error *error) {
+    struct sb_lane_pool *pool = sb_allocate_array(1, sizeof *pool);
     if (pool == NULL)
-        return iv_fail_memory(error, sizeof *pool);
+        return sb_fail_memory(error, sizeof *pool);
     atomic_init(&pool->references, 1);
     pthread_mutex_init(&pool->lock, NULL);
-    pool->device = iv_cuda_device_retain(lane->device);
+    pool->device = sb_cuda_device_retain(lane->device);
     lane->pool = pool;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status fill_lane(iv_lane *lane, void *stream, iv_error *error) {
+static sb_status fill_lane(sb_lane *lane, void *stream, sb_error *error) {
     if (stream != NULL)
-        IV_TRY(iv_cuda_stream_wrap(lane->device, stream, &lane->queue.stream, error));
+        SB_TRY(sb_cuda_stream_wrap(lane->device, stream, &lane->queue.stream, error));
     else
-        IV_TRY(iv_cuda_stream_create(lane->device, &lane->queue.stream, error));
-    IV_TRY(iv_cuda_staging_create(lane->device, STAGING_BYTES, &lane->staging, error));
+        SB_TRY(sb_cuda_stream_create(lane->device, &lane->queue.stream, error));
+    SB_TRY(sb_cuda_staging_create(lane->device, STAGING_BYTES, &lane->staging, error));
     return create_pool(lane, error);
 }
 
-iv_status iv_lane_create(iv_cuda_device *device, void *stream, iv_lane **lane, iv_error *error) {
-    iv_lane *fresh = iv_allocate_array(1, sizeof *fresh);
+sb_status sb_lane_create(sb_cuda_device *device, void *stream, sb_lane **lane, sb_error *error) {
+    sb_lane *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
-    fresh->device = iv_cuda_device_retain(device);
-    iv_status status = fill_lane(fresh, stream, error);
-    if (status != IV_OK) {
-        iv_lane_destroy(fresh);
+        return sb_fail_memory(error, sizeof *fresh);
+    fresh->device = sb_cuda_device_retain(device);
+    sb_status status = fill_lane(fresh, stream, error);
+    if (status != SB_OK) {
+        sb_lane_destroy(fresh);
         return status;
     }
     *lane = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-void iv_lane_destroy(iv_lane *lane) {
+void sb_lane_destroy(sb_lane *lane) {
     if (lane == NULL)
         return;
     if (lane->queue.stream != NULL)
-        (void)iv_cuda_stream_synchronize(lane->queue.stream, NULL);
+        (void)sb_cuda_stream_synchronize(lane->queue.stream, NULL);
     if (lane->pool != NULL) {
         free_blocks(take_all(lane->pool, true));
         release_pool(lane->pool);
     }
-    iv_cuda_staging_destroy(lane->staging);
-    iv_cuda_stream_destroy(lane->queue.stream);
-    iv_cuda_device_release(lane->device);
-    iv_free(lane);
+    sb_cuda_staging_destroy(lane->staging);
+    sb_cuda_stream_destroy(lane->queue.stream);
+    sb_cuda_device_release(lane->device);
+    sb_free(lane);
 }
 
 /* ---- copies ---- */
 
-static CUdeviceptr address_of(const iv_tensor *tensor) {
+static CUdeviceptr address_of(const sb_tensor *tensor) {
     return (CUdeviceptr)(uintptr_t)tensor->data;
 }
 
-static size_t bytes_of(const iv_tensor *tensor) {
-    return (size_t)iv_tensor_elements(tensor) * iv_dtype_size(tensor->dtype);
+static size_t bytes_of(const sb_tensor *tensor) {
+    return (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
 }
 
-iv_status iv_lane_to_device(iv_lane *lane, iv_tensor *source, iv_tensor **tensor, iv_error *error) {
-    iv_storage *storage;
-    IV_TRY(iv_lane_storage(lane, bytes_of(source), &storage, error));
-    iv_status status = iv_tensor_over(storage, storage->data, source->dtype, source->rank,
+sb_status sb_lane_to_device(sb_lane *lane, sb_tensor *source, sb_tensor **tensor, sb_error *error) {
+    sb_storage *storage;
+    SB_TRY(sb_lane_storage(lane, bytes_of(source), &storage, error));
+    sb_status status = sb_tensor_over(storage, storage->data, source->dtype, source->rank,
                                       source->dims, NULL, tensor, error);
-    iv_storage_release(storage);
-    if (status != IV_OK)
+    sb_storage_release(storage);
+    if (status != SB_OK)
         return status;
-    status = iv_lane_upload(lane, *tensor, source, error);
-    if (status != IV_OK) {
-        iv_tensor_release(*tensor);
+    status = sb_lane_upload(lane, *tensor, source, error);
+    if (status != SB_OK) {
+        sb_tensor_release(*tensor);
         *tensor = NULL;
     }
     return status;
 }
 
-iv_status iv_lane_upload(iv_lane *lane, const iv_tensor *to, iv_tensor *from, iv_error *error) {
-    iv_tensor *dense;
-    IV_TRY(iv_tensor_contiguous(from, &dense, error));
-    iv_status status = iv_cuda_upload(lane->staging, &lane->queue, address_of(to), dense->data,
+sb_status sb_lane_upload(sb_lane *lane, const sb_tensor *to, sb_tensor *from, sb_error *error) {
+    sb_tensor *dense;
+    SB_TRY(sb_tensor_contiguous(from, &dense, error));
+    sb_status status = sb_cuda_upload(lane->staging, &lane->queue, address_of(to), dense->data,
                                       bytes_of(to), error);
-    iv_tensor_release(dense);
+    sb_tensor_release(dense);
     return status;
 }
 
 /* A view is packed on the device first. */
-static iv_status pack(iv_lane *lane, const iv_tensor *from, iv_tensor **packed, iv_error *error) {
-    iv_storage *storage;
-    IV_TRY(iv_lane_storage(lane, bytes_of(from), &storage, error));
-    iv_status status = iv_tensor_over(storage, storage->data, from->dtype, from->rank, from->dims,
+static sb_status pack(sb_lane *lane, const sb_tensor *from, sb_tensor **packed, sb_error *error) {
+    sb_storage *storage;
+    SB_TRY(sb_lane_storage(lane, bytes_of(from), &storage, error));
+    sb_status status = sb_tensor_over(storage, storage->data, from->dtype, from->rank, from->dims,
                                       NULL, packed, error);
-    iv_storage_release(storage);
-    if (status != IV_OK)
+    sb_storage_release(storage);
+    if (status != SB_OK)
         return status;
-    status = iv_lane_copy(lane, -1, *packed, from, error);
-    if (status != IV_OK)
-        iv_tensor_release(*packed);
+    status = sb_lane_copy(lane, -1, *packed, from, error);
+    if (status != SB_OK)
+        sb_tensor_release(*packed);
     return status;
 }
 
-iv_status iv_lane_download(iv_lane *lane, const iv_tensor *to, const iv_tensor *from, iv_error *error) {
-    iv_tensor *packed = NULL;
-    if (!iv_tensor_is_contiguous(from))
-        IV_TRY(pack(lane, from, &packed, error));
-    iv_status status = iv_cuda_download(lane->staging, &lane->queue, to->data,
+sb_status sb_lane_download(sb_lane *lane, const sb_tensor *to, const sb_tensor *from, sb_error *error) {
+    sb_tensor *packed = NULL;
+    if (!sb_tensor_is_contiguous(from))
+        SB_TRY(pack(lane, from, &packed, error));
+    sb_status status = sb_cuda_download(lane->staging, &lane->queue, to->data,
                                         address_of(packed != NULL ? packed : from), bytes_of(to), error);
-    iv_tensor_release(packed);
+    sb_tensor_release(packed);
     return status;
 }
 
-iv_status iv_lane_copy(iv_lane *lane, int step, const iv_tensor *to, const iv_tensor *from,
-                       iv_error *error) {
-    const iv_cuda_kernel *kernel;
-    IV_TRY(iv_cuda_find_copy(lane->device, to->dtype, &kernel, error));
-    return iv_cuda_launch_copy(&lane->queue, step, kernel, to, from, error);
+sb_status sb_lane_copy(sb_lane *lane, int step, const sb_tensor *to, const sb_tensor *from,
+                       sb_error *error) {
+    const sb_cuda_kernel *kernel;
+    SB_TRY(sb_cuda_find_copy(lane->device, to->dtype, &kernel, error));
+    return sb_cuda_launch_copy(&lane->queue, step, kernel, to, from, error);
 }
 
-iv_status iv_lane_wait(iv_lane *lane, iv_error *error) {
-    return iv_cuda_stream_synchronize(lane->queue.stream, error);
+sb_status sb_lane_wait(sb_lane *lane, sb_error *error) {
+    return sb_cuda_stream_synchronize(lane->queue.stream, error);
 }

@@ -4,17 +4,17 @@
 #include "cuda/task.h"
 #include "cuda/trace.h"
 
-const char *iv_cuda_task_name(const iv_cuda_task *task) {
+const char *sb_cuda_task_name(const sb_cuda_task *task) {
     switch (task->kind) {
-    case IV_CUDA_KERNEL:
+    case SB_CUDA_KERNEL:
         return task->kernel.kernel->name;
-    case IV_CUDA_COPY_TO_DEVICE:
+    case SB_CUDA_COPY_TO_DEVICE:
         return "copy to device";
-    case IV_CUDA_COPY_TO_HOST:
+    case SB_CUDA_COPY_TO_HOST:
         return "copy to host";
-    case IV_CUDA_COPY_ON_DEVICE:
+    case SB_CUDA_COPY_ON_DEVICE:
         return "copy on device";
-    case IV_CUDA_FILL:
+    case SB_CUDA_FILL:
         return "fill";
     }
     return "unknown task";
@@ -22,37 +22,37 @@ const char *iv_cuda_task_name(const iv_cuda_task *task) {
 
 /* ---- hazards ---- */
 
-int iv_cuda_task_ranges(const iv_cuda_task *task, iv_cuda_range room[2],
-                        const iv_cuda_range **ranges) {
+int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2],
+                        const sb_cuda_range **ranges) {
     *ranges = room;
     switch (task->kind) {
-    case IV_CUDA_KERNEL:
+    case SB_CUDA_KERNEL:
         *ranges = task->kernel.ranges;
         return task->kernel.range_count;
-    case IV_CUDA_COPY_TO_DEVICE:
-    case IV_CUDA_COPY_TO_HOST:
-    case IV_CUDA_COPY_ON_DEVICE:
-        room[0] = (iv_cuda_range){task->copy.to, task->copy.bytes, true};
-        room[1] = (iv_cuda_range){task->copy.from, task->copy.bytes, false};
+    case SB_CUDA_COPY_TO_DEVICE:
+    case SB_CUDA_COPY_TO_HOST:
+    case SB_CUDA_COPY_ON_DEVICE:
+        room[0] = (sb_cuda_range){task->copy.to, task->copy.bytes, true};
+        room[1] = (sb_cuda_range){task->copy.from, task->copy.bytes, false};
         return 2;
-    case IV_CUDA_FILL:
-        room[0] = (iv_cuda_range){task->fill.to, task->fill.bytes, true};
+    case SB_CUDA_FILL:
+        room[0] = (sb_cuda_range){task->fill.to, task->fill.bytes, true};
         return 1;
     }
     return 0;
 }
 
-static bool ranges_conflict(const iv_cuda_range *one, const iv_cuda_range *other) {
+static bool ranges_conflict(const sb_cuda_range *one, const sb_cuda_range *other) {
     return (one->written || other->written) && one->bytes > 0 && other->bytes > 0 &&
            one->address < other->address + other->bytes &&
            other->address < one->address + one->bytes;
 }
 
-bool iv_cuda_tasks_conflict(const iv_cuda_task *one, const iv_cuda_task *other) {
-    iv_cuda_range one_room[2], other_room[2];
-    const iv_cuda_range *one_ranges, *other_ranges;
-    int one_count = iv_cuda_task_ranges(one, one_room, &one_ranges);
-    int other_count = iv_cuda_task_ranges(other, other_room, &other_ranges);
+bool sb_cuda_tasks_conflict(const sb_cuda_task *one, const sb_cuda_task *other) {
+    sb_cuda_range one_room[2], other_room[2];
+    const sb_cuda_range *one_ranges, *other_ranges;
+    int one_count = sb_cuda_task_ranges(one, one_room, &one_ranges);
+    int other_count = sb_cuda_task_ranges(other, other_room, &other_ranges);
     for (int i = 0; i < one_count; i++) {
         for (int j = 0; j < other_count; j++) {
             if (ranges_conflict(&one_ranges[i], &other_ranges[j]))
@@ -65,32 +65,32 @@ bool iv_cuda_tasks_conflict(const iv_cuda_task *one, const iv_cuda_task *other) 
 /* ---- launching ---- */
 
 /* What the driver would answer with no more than "invalid value". */
-static iv_status check_kernel(const iv_cuda_device *device, const iv_cuda_kernel_task *task,
-                              iv_error *error) {
+static sb_status check_kernel(const sb_cuda_device *device, const sb_cuda_kernel_task *task,
+                              sb_error *error) {
     const unsigned *grid = task->grid, *block = task->block;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[0] > INT32_MAX || grid[1] > UINT16_MAX ||
         grid[2] > UINT16_MAX)
-        return iv_fail(error, IV_ERROR_INTERNAL,
+        return sb_fail(error, SB_ERROR_INTERNAL,
                        "kernel %s: a grid of %ux%ux%u blocks is not possible", task->kernel->name,
                        grid[0], grid[1], grid[2]);
     if (threads < 1 || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
         threads > (uint64_t)task->kernel->most_threads)
-        return iv_fail(error, IV_ERROR_INTERNAL,
+        return sb_fail(error, SB_ERROR_INTERNAL,
                        "kernel %s: %ux%ux%u threads are not possible; a block can have %d",
                        task->kernel->name, block[0], block[1], block[2],
                        task->kernel->most_threads);
     if ((uint64_t)task->shared_bytes + (uint64_t)task->kernel->static_shared_bytes >
         (uint64_t)device->shared_bytes)
-        return iv_fail(error, IV_ERROR_INTERNAL,
+        return sb_fail(error, SB_ERROR_INTERNAL,
                        "kernel %s: %u bytes of shared memory are not possible; a block can have %d",
                        task->kernel->name, task->shared_bytes, device->shared_bytes);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_task *task,
-                                bool dependent_launch, iv_error *error) {
-    IV_TRY(check_kernel(stream->device, task, error));
+static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_task *task,
+                                bool dependent_launch, sb_error *error) {
+    SB_TRY(check_kernel(stream->device, task, error));
     CUlaunchAttribute attribute = {
         .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
         .value = {.programmaticStreamSerializationAllowed = 1},
@@ -109,85 +109,85 @@ static iv_status execute_kernel(iv_cuda_stream *stream, const iv_cuda_kernel_tas
     };
     /* The driver copies the struct before it returns, and does not write to it. */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
-    iv_status status = IV_CUDA_DO(stream->device, error, cuLaunchKernelEx, &config,
+    sb_status status = SB_CUDA_DO(stream->device, error, cuLaunchKernelEx, &config,
                                   task->kernel->function, parameters, NULL);
-    return status == IV_OK ? IV_OK
-                           : iv_fail_within(error, status, "kernel %s: ", task->kernel->name);
+    return status == SB_OK ? SB_OK
+                           : sb_fail_within(error, status, "kernel %s: ", task->kernel->name);
 }
 
-static iv_status execute(const iv_cuda_queue *queue, const iv_cuda_task *task, iv_error *error) {
-    iv_cuda_stream *stream = queue->stream;
-    iv_cuda_device *device = stream->device;
-    const iv_cuda_copy_task *copy = &task->copy;
+static sb_status execute(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error) {
+    sb_cuda_stream *stream = queue->stream;
+    sb_cuda_device *device = stream->device;
+    const sb_cuda_copy_task *copy = &task->copy;
     switch (task->kind) {
-    case IV_CUDA_KERNEL:
+    case SB_CUDA_KERNEL:
         /* Between events a kernel is measured, and for itself. */
         return execute_kernel(stream, &task->kernel, queue->dependent_launch && queue->trace == NULL, error);
-    case IV_CUDA_COPY_TO_DEVICE:
-        return IV_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to,
+    case SB_CUDA_COPY_TO_DEVICE:
+        return SB_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to,
                           (const void *)(uintptr_t)copy->from, copy->bytes, stream->handle);
-    case IV_CUDA_COPY_TO_HOST:
-        return IV_CUDA_DO(device, error, cuMemcpyDtoHAsync, (void *)(uintptr_t)copy->to, copy->from,
+    case SB_CUDA_COPY_TO_HOST:
+        return SB_CUDA_DO(device, error, cuMemcpyDtoHAsync, (void *)(uintptr_t)copy->to, copy->from,
                           copy->bytes, stream->handle);
-    case IV_CUDA_COPY_ON_DEVICE:
-        return IV_CUDA_DO(device, error, cuMemcpyDtoDAsync, copy->to, copy->from, copy->bytes,
+    case SB_CUDA_COPY_ON_DEVICE:
+        return SB_CUDA_DO(device, error, cuMemcpyDtoDAsync, copy->to, copy->from, copy->bytes,
                           stream->handle);
-    case IV_CUDA_FILL:
-        return IV_CUDA_DO(device, error, cuMemsetD8Async, task->fill.to, task->fill.value,
+    case SB_CUDA_FILL:
+        return SB_CUDA_DO(device, error, cuMemsetD8Async, task->fill.to, task->fill.value,
                           task->fill.bytes, stream->handle);
     }
-    return iv_fail(error, IV_ERROR_INTERNAL, "a task of unknown kind %d", (int)task->kind);
+    return sb_fail(error, SB_ERROR_INTERNAL, "a task of unknown kind %d", (int)task->kind);
 }
 
-void iv_cuda_task_count(const iv_cuda_task *task, iv_cuda_counters *counters) {
+void sb_cuda_task_count(const sb_cuda_task *task, sb_cuda_counters *counters) {
     switch (task->kind) {
-    case IV_CUDA_KERNEL:
+    case SB_CUDA_KERNEL:
         counters->kernels++;
         break;
-    case IV_CUDA_COPY_TO_DEVICE:
+    case SB_CUDA_COPY_TO_DEVICE:
         counters->copies_to_device++;
         counters->bytes_to_device += (int64_t)task->copy.bytes;
         break;
-    case IV_CUDA_COPY_TO_HOST:
+    case SB_CUDA_COPY_TO_HOST:
         counters->copies_to_host++;
         counters->bytes_to_host += (int64_t)task->copy.bytes;
         break;
-    case IV_CUDA_COPY_ON_DEVICE:
+    case SB_CUDA_COPY_ON_DEVICE:
         counters->copies_on_device++;
         break;
-    case IV_CUDA_FILL:
+    case SB_CUDA_FILL:
         counters->fills++;
         break;
     }
 }
 
-static bool is_nothing(const iv_cuda_task *task) {
-    return task->kind == IV_CUDA_FILL ? task->fill.bytes == 0
-                                      : task->kind != IV_CUDA_KERNEL && task->copy.bytes == 0;
+static bool is_nothing(const sb_cuda_task *task) {
+    return task->kind == SB_CUDA_FILL ? task->fill.bytes == 0
+                                      : task->kind != SB_CUDA_KERNEL && task->copy.bytes == 0;
 }
 
-iv_status iv_cuda_launch(const iv_cuda_queue *queue, const iv_cuda_task *task, iv_error *error) {
+sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error) {
     if (is_nothing(task))
-        return IV_OK;
+        return SB_OK;
     /* Recorded first, since that can run out of memory: a task is never carried out without its
      * record. */
     if (queue->record != NULL)
-        IV_TRY(iv_cuda_task_list_append(queue->record, task, error));
-    iv_status status = IV_OK;
+        SB_TRY(sb_cuda_task_list_append(queue->record, task, error));
+    sb_status status = SB_OK;
     if (queue->trace != NULL)
-        status = iv_cuda_trace_begin(queue->trace, queue->stream, task, error);
-    if (status == IV_OK)
+        status = sb_cuda_trace_begin(queue->trace, queue->stream, task, error);
+    if (status == SB_OK)
         status = execute(queue, task, error);
-    if (status != IV_OK) {
+    if (status != SB_OK) {
         if (queue->record != NULL)
-            iv_cuda_task_list_drop_last(queue->record);
+            sb_cuda_task_list_drop_last(queue->record);
         return status;
     }
     /* What is captured is counted when it is launched. */
     if (!queue->stream->capturing) {
-        iv_cuda_counters counters = {0};
-        iv_cuda_task_count(task, &counters);
-        iv_cuda_device_count(queue->stream->device, &counters);
+        sb_cuda_counters counters = {0};
+        sb_cuda_task_count(task, &counters);
+        sb_cuda_device_count(queue->stream->device, &counters);
     }
-    return queue->trace != NULL ? iv_cuda_trace_end(queue->trace, queue->stream, error) : IV_OK;
+    return queue->trace != NULL ? sb_cuda_trace_end(queue->trace, queue->stream, error) : SB_OK;
 }

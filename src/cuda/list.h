@@ -1,12 +1,12 @@
 /* The families of GPU kernels for operators: one source file in ops/ and one table each. */
-#ifndef IV_CUDA_LIST_H
-#define IV_CUDA_LIST_H
+#ifndef SB_CUDA_LIST_H
+#define SB_CUDA_LIST_H
 
 #include "runtime/backend.h"
 
 /* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
 /* clang-format off */
-#define IV_CUDA_FAMILIES(family) \
+#define SB_CUDA_FAMILIES(family) \
     family(dropout) \
     family(views) \
     family(moving) \
@@ -38,8 +38,8 @@
 
 /* clang-format on */
 
-#define IV_DECLARE_FAMILY(name) extern const iv_kernel iv_cuda_kernels_##name[];
-IV_CUDA_FAMILIES(IV_DECLARE_FAMILY)
-#undef IV_DECLARE_FAMILY
+#define SB_DECLARE_FAMILY(name) extern const sb_kernel sb_cuda_kernels_##name[];
+SB_CUDA_FAMILIES(SB_DECLARE_FAMILY)
+#undef SB_DECLARE_FAMILY
 
 #endif

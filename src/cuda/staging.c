@@ -6,40 +6,40 @@
 
 #define TURNS 2
 
-struct iv_cuda_staging {
+struct sb_cuda_staging {
     size_t bytes; /* of each block */
-    iv_cuda_pinned *blocks[TURNS];
-    iv_cuda_event *done[TURNS]; /* the device has finished with the block */
+    sb_cuda_pinned *blocks[TURNS];
+    sb_cuda_event *done[TURNS]; /* the device has finished with the block */
 };
 
-iv_status iv_cuda_staging_create(iv_cuda_device *device, size_t bytes, iv_cuda_staging **staging,
-                                 iv_error *error) {
-    iv_cuda_staging *created = iv_allocate_array(1, sizeof *created);
+sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_staging **staging,
+                                 sb_error *error) {
+    sb_cuda_staging *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
-        return iv_fail_memory(error, sizeof *created);
+        return sb_fail_memory(error, sizeof *created);
     created->bytes = bytes;
-    iv_status status = IV_OK;
-    for (int turn = 0; turn < TURNS && status == IV_OK; turn++) {
-        status = iv_cuda_pinned_create(device, bytes, &created->blocks[turn], error);
-        if (status == IV_OK)
-            status = iv_cuda_event_create(device, false, &created->done[turn], error);
+    sb_status status = SB_OK;
+    for (int turn = 0; turn < TURNS && status == SB_OK; turn++) {
+        status = sb_cuda_pinned_create(device, bytes, &created->blocks[turn], error);
+        if (status == SB_OK)
+            status = sb_cuda_event_create(device, false, &created->done[turn], error);
     }
-    if (status != IV_OK) {
-        iv_cuda_staging_destroy(created);
+    if (status != SB_OK) {
+        sb_cuda_staging_destroy(created);
         return status;
     }
     *staging = created;
-    return IV_OK;
+    return SB_OK;
 }
 
-void iv_cuda_staging_destroy(iv_cuda_staging *staging) {
+void sb_cuda_staging_destroy(sb_cuda_staging *staging) {
     if (staging == NULL)
         return;
     for (int turn = 0; turn < TURNS; turn++) {
-        iv_cuda_event_destroy(staging->done[turn]);
-        iv_cuda_pinned_destroy(staging->blocks[turn]);
+        sb_cuda_event_destroy(staging->done[turn]);
+        sb_cuda_pinned_destroy(staging->blocks[turn]);
     }
-    iv_free(staging);
+    sb_free(staging);
 }
 
 /* A piece of a copy and the block that carries it. */
@@ -50,11 +50,11 @@ typedef struct piece {
     CUdeviceptr block_address; /* the same, as tasks want it */
 } piece;
 
-static size_t piece_count(const iv_cuda_staging *staging, size_t bytes) {
+static size_t piece_count(const sb_cuda_staging *staging, size_t bytes) {
     return bytes / staging->bytes + (bytes % staging->bytes != 0);
 }
 
-static piece get_piece(const iv_cuda_staging *staging, size_t bytes, size_t index) {
+static piece get_piece(const sb_cuda_staging *staging, size_t bytes, size_t index) {
     piece piece = {.turn = (int)(index % TURNS), .offset = index * staging->bytes};
     piece.bytes = bytes - piece.offset < staging->bytes ? bytes - piece.offset : staging->bytes;
     piece.block = staging->blocks[piece.turn]->data;
@@ -62,65 +62,65 @@ static piece get_piece(const iv_cuda_staging *staging, size_t bytes, size_t inde
     return piece;
 }
 
-static iv_status launch_piece(iv_cuda_staging *staging, const iv_cuda_queue *queue,
-                              iv_cuda_task_kind kind, CUdeviceptr to, CUdeviceptr from,
-                              const piece *piece, iv_error *error) {
-    iv_cuda_task task = {
+static sb_status launch_piece(sb_cuda_staging *staging, const sb_cuda_queue *queue,
+                              sb_cuda_task_kind kind, CUdeviceptr to, CUdeviceptr from,
+                              const piece *piece, sb_error *error) {
+    sb_cuda_task task = {
         .kind = kind, .step = -1, .copy = {.to = to, .from = from, .bytes = piece->bytes}};
-    IV_TRY(iv_cuda_launch(queue, &task, error));
-    return iv_cuda_event_record(staging->done[piece->turn], queue->stream, error);
+    SB_TRY(sb_cuda_launch(queue, &task, error));
+    return sb_cuda_event_record(staging->done[piece->turn], queue->stream, error);
 }
 
-static iv_status upload_pieces(iv_cuda_staging *staging, const iv_cuda_queue *queue, CUdeviceptr to,
-                               const char *from, size_t bytes, iv_error *error) {
+static sb_status upload_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to,
+                               const char *from, size_t bytes, sb_error *error) {
     size_t count = piece_count(staging, bytes);
     for (size_t i = 0; i < count; i++) {
         piece piece = get_piece(staging, bytes, i);
         if (i >= TURNS)
-            IV_TRY(iv_cuda_event_synchronize(staging->done[piece.turn], error));
+            SB_TRY(sb_cuda_event_synchronize(staging->done[piece.turn], error));
         memcpy(piece.block, from + piece.offset, piece.bytes);
-        IV_TRY(launch_piece(staging, queue, IV_CUDA_COPY_TO_DEVICE, to + piece.offset,
+        SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_DEVICE, to + piece.offset,
                             piece.block_address, &piece, error));
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* The device is a block ahead of the host. */
-static iv_status download_pieces(iv_cuda_staging *staging, const iv_cuda_queue *queue, char *to,
-                                 CUdeviceptr from, size_t bytes, iv_error *error) {
+static sb_status download_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, char *to,
+                                 CUdeviceptr from, size_t bytes, sb_error *error) {
     size_t count = piece_count(staging, bytes);
     for (size_t i = 0; i < count + TURNS - 1; i++) {
         if (i < count) {
             piece ahead = get_piece(staging, bytes, i);
-            IV_TRY(launch_piece(staging, queue, IV_CUDA_COPY_TO_HOST, ahead.block_address,
+            SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_HOST, ahead.block_address,
                                 from + ahead.offset, &ahead, error));
         }
         if (i >= TURNS - 1 && i - (TURNS - 1) < count) {
             piece piece = get_piece(staging, bytes, i - (TURNS - 1));
-            IV_TRY(iv_cuda_event_synchronize(staging->done[piece.turn], error));
+            SB_TRY(sb_cuda_event_synchronize(staging->done[piece.turn], error));
             memcpy(to + piece.offset, piece.block, piece.bytes);
         }
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Waits for the stream whatever `status` is: the blocks are used again. */
-static iv_status finish(const iv_cuda_queue *queue, iv_status status, iv_error *error) {
-    iv_cuda_device *device = queue->stream->device;
+static sb_status finish(const sb_cuda_queue *queue, sb_status status, sb_error *error) {
+    sb_cuda_device *device = queue->stream->device;
     CUresult result = device->driver->cuStreamSynchronize(queue->stream->handle);
-    if (status == IV_OK)
-        status = iv_cuda_check(device, result, "cuStreamSynchronize", error);
-    return iv_cuda_leave(device, status, error);
+    if (status == SB_OK)
+        status = sb_cuda_check(device, result, "cuStreamSynchronize", error);
+    return sb_cuda_leave(device, status, error);
 }
 
-iv_status iv_cuda_upload(iv_cuda_staging *staging, const iv_cuda_queue *queue, CUdeviceptr to,
-                         const void *from, size_t bytes, iv_error *error) {
-    IV_TRY(iv_cuda_enter(queue->stream->device, error));
+sb_status sb_cuda_upload(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to,
+                         const void *from, size_t bytes, sb_error *error) {
+    SB_TRY(sb_cuda_enter(queue->stream->device, error));
     return finish(queue, upload_pieces(staging, queue, to, from, bytes, error), error);
 }
 
-iv_status iv_cuda_download(iv_cuda_staging *staging, const iv_cuda_queue *queue, void *to,
-                           CUdeviceptr from, size_t bytes, iv_error *error) {
-    IV_TRY(iv_cuda_enter(queue->stream->device, error));
+sb_status sb_cuda_download(sb_cuda_staging *staging, const sb_cuda_queue *queue, void *to,
+                           CUdeviceptr from, size_t bytes, sb_error *error) {
+    SB_TRY(sb_cuda_enter(queue->stream->device, error));
     return finish(queue, download_pieces(staging, queue, to, from, bytes, error), error);
 }

@@ -14,10 +14,10 @@
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256, SEGMENT = 1024 };
 
 /* Smaller tiles for products that would leave threads without work. */
-enum { SMALL_TILE_ROWS = 32, SMALL_TILE_COLUMNS = IV_CHAIN16_PANEL };
+enum { SMALL_TILE_ROWS = 32, SMALL_TILE_COLUMNS = SB_CHAIN16_PANEL };
 
 /* One slot for each thread: whoever begins to work takes a free one. */
-struct iv_gemm_scratch {
+struct sb_gemm_scratch {
     int slots;
     size_t slot_bytes;
     atomic_bool *taken;
@@ -28,40 +28,40 @@ struct iv_gemm_scratch {
 #define TILE_BYTES ((size_t)TILE_ROWS * TILE_COLUMNS * sizeof(float))
 
 static size_t slot_bytes(void) {
-    const iv_chain16_args largest = {.m = TILE_ROWS, .n = TILE_COLUMNS, .k = SEGMENT};
-    return 2 * TILE_BYTES + iv_chain16_scratch_bytes(&largest);
+    const sb_chain16_args largest = {.m = TILE_ROWS, .n = TILE_COLUMNS, .k = SEGMENT};
+    return 2 * TILE_BYTES + sb_chain16_scratch_bytes(&largest);
 }
 
-iv_status iv_gemm_scratch_create(iv_engine *engine, iv_error *error) {
-    iv_gemm_scratch *fresh = iv_allocate_array(1, sizeof *fresh);
+sb_status sb_gemm_scratch_create(sb_engine *engine, sb_error *error) {
+    sb_gemm_scratch *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     engine->scratch = fresh;
-    fresh->slots = iv_workers_threads(engine->workers);
+    fresh->slots = sb_workers_threads(engine->workers);
     fresh->slot_bytes = slot_bytes();
     size_t bytes = (size_t)fresh->slots * fresh->slot_bytes;
-    fresh->taken = iv_allocate_array((size_t)fresh->slots, sizeof *fresh->taken);
-    fresh->memory = iv_allocate(bytes);
-    return fresh->taken != NULL && fresh->memory != NULL ? IV_OK : iv_fail_memory(error, bytes);
+    fresh->taken = sb_allocate_array((size_t)fresh->slots, sizeof *fresh->taken);
+    fresh->memory = sb_allocate(bytes);
+    return fresh->taken != NULL && fresh->memory != NULL ? SB_OK : sb_fail_memory(error, bytes);
 }
 
-void iv_gemm_scratch_destroy(iv_gemm_scratch *scratch) {
+void sb_gemm_scratch_destroy(sb_gemm_scratch *scratch) {
     if (scratch == NULL)
         return;
-    iv_free(scratch->memory);
-    iv_free(scratch->taken);
-    iv_free(scratch);
+    sb_free(scratch->memory);
+    sb_free(scratch->taken);
+    sb_free(scratch);
 }
 
 /* There is always a free one: no more threads work than there are slots. */
-static int take_slot(iv_gemm_scratch *scratch) {
+static int take_slot(sb_gemm_scratch *scratch) {
     for (int slot = 0;; slot = (slot + 1) % scratch->slots) {
         if (!atomic_exchange_explicit(&scratch->taken[slot], true, memory_order_acquire))
             return slot;
     }
 }
 
-static void free_slot(iv_gemm_scratch *scratch, int slot) {
+static void free_slot(sb_gemm_scratch *scratch, int slot) {
     atomic_store_explicit(&scratch->taken[slot], false, memory_order_release);
 }
 
@@ -69,10 +69,10 @@ static void free_slot(iv_gemm_scratch *scratch, int slot) {
 
 /* A product, cut into tiles. */
 typedef struct job {
-    const iv_gemm_plan *plan;
-    iv_gemm_scratch *scratch;
-    const iv_chain16_kernels *kernels;
-    iv_gemm_finish_piece *finish;
+    const sb_gemm_plan *plan;
+    sb_gemm_scratch *scratch;
+    const sb_chain16_kernels *kernels;
+    sb_gemm_finish_piece *finish;
     int64_t tile_rows, tile_columns;
     int64_t row_tiles, column_tiles; /* of one matrix */
 } job;
@@ -90,7 +90,7 @@ static int64_t smaller(int64_t a, int64_t b) {
 }
 
 static tile find_tile(const job *job, int64_t index) {
-    const iv_gemm_plan *plan = job->plan;
+    const sb_gemm_plan *plan = job->plan;
     tile found = {.column = index % job->column_tiles * job->tile_columns,
                   .row = index / job->column_tiles % job->row_tiles * job->tile_rows,
                   .batch = index / job->column_tiles / job->row_tiles};
@@ -100,16 +100,16 @@ static tile find_tile(const job *job, int64_t index) {
 }
 
 /* Group `index` of the chains. */
-static iv_row_group group_at(const iv_gemm_plan *plan, int64_t index) {
+static sb_row_group group_at(const sb_gemm_plan *plan, int64_t index) {
     if (plan->groups != NULL)
         return plan->groups[index];
-    return (iv_row_group){16 * index, smaller(plan->k - 16 * index, 16)};
+    return (sb_row_group){16 * index, smaller(plan->k - 16 * index, 16)};
 }
 
 /* As many groups from `*index` on as can be taken together: they lie behind each other, and all but
  * the last are whole. Moves `*index` behind them. */
-static iv_row_group next_segment(const iv_gemm_plan *plan, int64_t *index) {
-    iv_row_group segment = group_at(plan, (*index)++);
+static sb_row_group next_segment(const sb_gemm_plan *plan, int64_t *index) {
+    sb_row_group segment = group_at(plan, (*index)++);
     while (*index < plan->group_count && segment.count % 16 == 0 && segment.count < SEGMENT)
         segment.count += group_at(plan, (*index)++).count;
     return segment;
@@ -118,12 +118,12 @@ static iv_row_group next_segment(const iv_gemm_plan *plan, int64_t *index) {
 /* ---- the fast schedule ---- */
 
 /* Where the chains of a tile begin: with +0, or with what C holds. */
-static void begin_chains(const iv_gemm_plan *plan, const tile *at, float *chains) {
+static void begin_chains(const sb_gemm_plan *plan, const tile *at, float *chains) {
     if (!plan->gemm->accumulate) {
         memset(chains, 0, (size_t)(at->rows * at->columns) * sizeof *chains);
         return;
     }
-    const iv_matrix *c = &plan->gemm->c;
+    const sb_matrix *c = &plan->gemm->c;
     for (int64_t i = 0; i < at->rows; i++) {
         const float *from = (const float *)c->data + at->batch * c->batch_stride +
                             (at->row + i) * c->row_stride + at->column * c->column_stride;
@@ -135,12 +135,12 @@ static void begin_chains(const iv_gemm_plan *plan, const tile *at, float *chains
 /* All chains of a tile: `columns` of B from `b_column` on, `b_step` apart. */
 static void compute_chains(const job *job, const tile *at, int64_t b_column, int64_t b_step,
                            float *chains, void *scratch) {
-    const iv_gemm_plan *plan = job->plan;
-    const iv_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
+    const sb_gemm_plan *plan = job->plan;
+    const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
     begin_chains(plan, at, chains);
     for (int64_t group = 0; group < plan->group_count;) {
-        iv_row_group segment = next_segment(plan, &group);
-        const iv_chain16_args args = {.dtype = plan->dtype,
+        sb_row_group segment = next_segment(plan, &group);
+        const sb_chain16_args args = {.dtype = plan->dtype,
                                       .m = at->rows,
                                       .n = at->columns,
                                       .k = segment.count,
@@ -157,25 +157,25 @@ static void compute_chains(const job *job, const tile *at, int64_t b_column, int
                                       .initial_row_stride = at->columns,
                                       .initial_column_stride = 1,
                                       .c = chains,
-                                      .c_dtype = IV_F32,
+                                      .c_dtype = SB_F32,
                                       .c_row_stride = at->columns,
                                       .c_column_stride = 1};
-        iv_chain16_run(job->kernels, &args, 0, at->rows, 0, at->columns, scratch);
+        sb_chain16_run(job->kernels, &args, 0, at->rows, 0, at->columns, scratch);
     }
 }
 
 static void compute_tile(const job *job, const tile *at, char *slot) {
-    const iv_gemm_plan *plan = job->plan;
-    const iv_gemm_epilogue *e = &plan->epilogue;
-    const iv_matrix *c = &plan->gemm->c;
+    const sb_gemm_plan *plan = job->plan;
+    const sb_gemm_epilogue *e = &plan->epilogue;
+    const sb_matrix *c = &plan->gemm->c;
     float *chains = (float *)(void *)slot, *values = (float *)(void *)(slot + TILE_BYTES);
     void *scratch = slot + 2 * TILE_BYTES;
-    int64_t step = e->gate == IV_GATE_INTERLEAVED ? 2 : 1;
-    compute_chains(job, at, iv_gemm_gate_column(e, at->column), step, chains, scratch);
-    if (e->gate != IV_GATE_NONE)
-        compute_chains(job, at, iv_gemm_value_column(e, at->column), step, values, scratch);
+    int64_t step = e->gate == SB_GATE_INTERLEAVED ? 2 : 1;
+    compute_chains(job, at, sb_gemm_gate_column(e, at->column), step, chains, scratch);
+    if (e->gate != SB_GATE_NONE)
+        compute_chains(job, at, sb_gemm_value_column(e, at->column), step, values, scratch);
     for (int64_t i = 0; i < at->rows; i++) {
-        const iv_gemm_piece piece = {.batch = at->batch,
+        const sb_gemm_piece piece = {.batch = at->batch,
                                      .row = at->row + i,
                                      .column = at->column,
                                      .count = at->columns,
@@ -200,14 +200,14 @@ static void compute_tiles(void *context, int64_t begin, int64_t end) {
     free_slot(job->scratch, slot);
 }
 
-static iv_gemm_finish_piece *finish_of(iv_isa isa) {
-#if IV_HAS_X86_KERNELS
-    if (isa == IV_ISA_AVX512)
-        return iv_gemm_finish_piece_avx512;
-    if (isa == IV_ISA_AVX2)
-        return iv_gemm_finish_piece_avx2;
+static sb_gemm_finish_piece *finish_of(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return sb_gemm_finish_piece_avx512;
+    if (isa == SB_ISA_AVX2)
+        return sb_gemm_finish_piece_avx2;
 #endif
-    return iv_gemm_finish_piece_scalar;
+    return sb_gemm_finish_piece_scalar;
 }
 
 static int64_t count_tiles(job *job) {
@@ -216,105 +216,105 @@ static int64_t count_tiles(job *job) {
     return job->plan->batches * job->row_tiles * job->column_tiles;
 }
 
-static void run_chain(iv_engine *engine, const iv_gemm_plan *plan) {
+static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
     job job = {.plan = plan,
                .scratch = engine->scratch,
                .kernels = engine->chain16,
                .finish = finish_of(engine->isa),
                .tile_rows = TILE_ROWS,
                .tile_columns = TILE_COLUMNS};
-    int threads = iv_workers_threads(engine->workers);
+    int threads = sb_workers_threads(engine->workers);
     int64_t wanted = threads > 1 ? 2 * (int64_t)threads : 1;
     if (count_tiles(&job) < wanted)
         job.tile_columns = SMALL_TILE_COLUMNS;
     if (count_tiles(&job) < wanted)
         job.tile_rows = SMALL_TILE_ROWS;
-    iv_workers_run(engine->workers, count_tiles(&job), 1, compute_tiles, &job);
+    sb_workers_run(engine->workers, count_tiles(&job), 1, compute_tiles, &job);
 }
 
 /* ---- the definition ---- */
 
 /* The chain of row `row` of A and column `b_column` of B, from `acc`. */
-static float define_chain(const iv_engine *engine, const iv_gemm_plan *plan, int64_t batch,
+static float define_chain(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch,
                           int64_t row, int64_t b_column, float acc) {
     if (plan->group_count == 0) /* operands without elements may have no address */
         return acc;
-    const iv_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
-    iv_chain16_format format =
-        plan->dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
-    if (engine->chain == IV_CHAIN_AMPERE)
-        format = iv_chain16_ampere(format);
+    const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
+    sb_chain16_format format =
+        plan->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    if (engine->chain == SB_CHAIN_AMPERE)
+        format = sb_chain16_ampere(format);
     const uint16_t *left =
         (const uint16_t *)a->data + batch * a->batch_stride + row * a->row_stride;
     const uint16_t *right =
         (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
     for (int64_t index = 0; index < plan->group_count; index++) {
-        iv_row_group group = group_at(plan, index);
+        sb_row_group group = group_at(plan, index);
         acc =
-            iv_chain16(left + group.row * a->column_stride, a->column_stride,
+            sb_chain16(left + group.row * a->column_stride, a->column_stride,
                        right + group.row * b->row_stride, b->row_stride, group.count, acc, format);
     }
     return acc;
 }
 
-static void define_element(const iv_engine *engine, const iv_gemm_plan *plan, int64_t batch,
+static void define_element(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch,
                            int64_t row, int64_t column) {
-    const iv_gemm_epilogue *e = &plan->epilogue;
-    const iv_matrix *c = &plan->gemm->c;
+    const sb_gemm_epilogue *e = &plan->epilogue;
+    const sb_matrix *c = &plan->gemm->c;
     int64_t index = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;
     float start = plan->gemm->accumulate ? ((const float *)c->data)[index] : 0.0f;
-    float gate = define_chain(engine, plan, batch, row, iv_gemm_gate_column(e, column), start);
+    float gate = define_chain(engine, plan, batch, row, sb_gemm_gate_column(e, column), start);
     float value = 0;
-    if (e->gate != IV_GATE_NONE)
-        value = define_chain(engine, plan, batch, row, iv_gemm_value_column(e, column), start);
-    iv_gemm_store(e, c->data, index, iv_gemm_finish(e, batch, row, column, gate, value));
+    if (e->gate != SB_GATE_NONE)
+        value = define_chain(engine, plan, batch, row, sb_gemm_value_column(e, column), start);
+    sb_gemm_store(e, c->data, index, sb_gemm_finish(e, batch, row, column, gate, value));
 }
 
 typedef struct definition {
-    const iv_engine *engine;
-    const iv_gemm_plan *plan;
+    const sb_engine *engine;
+    const sb_gemm_plan *plan;
 } definition;
 
 static void define_rows(void *context, int64_t begin, int64_t end) {
     const definition *job = context;
-    const iv_gemm_plan *plan = job->plan;
+    const sb_gemm_plan *plan = job->plan;
     for (int64_t index = begin; index < end; index++) {
         for (int64_t column = 0; column < plan->n; column++)
             define_element(job->engine, plan, index / plan->m, index % plan->m, column);
     }
 }
 
-static void run_definition(iv_engine *engine, const iv_gemm_plan *plan) {
+static void run_definition(sb_engine *engine, const sb_gemm_plan *plan) {
     definition job = {engine, plan};
-    iv_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &job);
+    sb_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &job);
 }
 
 /* ---- schedules ---- */
 
 static const struct {
     const char *name;
-    void (*run)(iv_engine *engine, const iv_gemm_plan *plan);
+    void (*run)(sb_engine *engine, const sb_gemm_plan *plan);
 } schedules[] = {{"chain", run_chain}, {"definition", run_definition}};
 
 enum { DEFINITION = 1, SCHEDULES = sizeof schedules / sizeof schedules[0] };
 
 /* The first of an engine's: Ampere's chain has its definition alone. */
-static int first_schedule(const iv_engine *engine) {
-    return engine->chain == IV_CHAIN_AMPERE ? DEFINITION : 0;
+static int first_schedule(const sb_engine *engine) {
+    return engine->chain == SB_CHAIN_AMPERE ? DEFINITION : 0;
 }
 
-int iv_gemm_cpu_schedule_count(const iv_engine *engine) {
+int sb_gemm_cpu_schedule_count(const sb_engine *engine) {
     return SCHEDULES - first_schedule(engine);
 }
 
-const char *iv_gemm_cpu_schedule_name(const iv_engine *engine, int index) {
-    return index >= 0 && index < iv_gemm_cpu_schedule_count(engine)
+const char *sb_gemm_cpu_schedule_name(const sb_engine *engine, int index) {
+    return index >= 0 && index < sb_gemm_cpu_schedule_count(engine)
                ? schedules[first_schedule(engine) + index].name
                : NULL;
 }
 
 /* The check has found the name that is asked for in the table. */
-static int find_schedule(const iv_engine *engine, const iv_gemm_plan *plan) {
+static int find_schedule(const sb_engine *engine, const sb_gemm_plan *plan) {
     int index = first_schedule(engine);
     while (plan->gemm->schedule != NULL && index < SCHEDULES - 1 &&
            strcmp(schedules[index].name, plan->gemm->schedule) != 0)
@@ -322,11 +322,11 @@ static int find_schedule(const iv_engine *engine, const iv_gemm_plan *plan) {
     return index;
 }
 
-const char *iv_gemm_cpu_choose(const iv_engine *engine, const iv_gemm_plan *plan) {
+const char *sb_gemm_cpu_choose(const sb_engine *engine, const sb_gemm_plan *plan) {
     return schedules[find_schedule(engine, plan)].name;
 }
 
-void iv_gemm_on_cpu(iv_engine *engine, const iv_gemm_plan *plan) {
+void sb_gemm_on_cpu(sb_engine *engine, const sb_gemm_plan *plan) {
     if (plan->is_empty)
         return;
     /* The caller may round elsewhere or flush subnormals. */

@@ -1,12 +1,12 @@
 /* The epilogue over a piece of a row, once for each instruction set: finish_isa.c. */
-#ifndef IV_GEMM_FINISH_H
-#define IV_GEMM_FINISH_H
+#ifndef SB_GEMM_FINISH_H
+#define SB_GEMM_FINISH_H
 
 #include "base/isa.h"
 #include "gemm/epilogue.h"
 
 /* A piece of a row of C, and the chains of its elements. */
-typedef struct iv_gemm_piece {
+typedef struct sb_gemm_piece {
     int64_t batch, row, column; /* of the first element */
     int64_t count;
     float *chains; /* of the elements, or with a gate of their gates; overwritten */
@@ -14,14 +14,14 @@ typedef struct iv_gemm_piece {
     void *c;       /* all of C … */
     int64_t index; /* … and where the first element lies in it */
     int64_t column_stride;
-} iv_gemm_piece;
+} sb_gemm_piece;
 
-/** What iv_gemm_finish and iv_gemm_store do, element by element, with the same bits. */
-typedef void iv_gemm_finish_piece(const iv_gemm_epilogue *epilogue, const iv_gemm_piece *piece);
+/** What sb_gemm_finish and sb_gemm_store do, element by element, with the same bits. */
+typedef void sb_gemm_finish_piece(const sb_gemm_epilogue *epilogue, const sb_gemm_piece *piece);
 
-extern iv_gemm_finish_piece iv_gemm_finish_piece_scalar;
-#if IV_HAS_X86_KERNELS
-extern iv_gemm_finish_piece iv_gemm_finish_piece_avx2, iv_gemm_finish_piece_avx512;
+extern sb_gemm_finish_piece sb_gemm_finish_piece_scalar;
+#if SB_HAS_X86_KERNELS
+extern sb_gemm_finish_piece sb_gemm_finish_piece_avx2, sb_gemm_finish_piece_avx512;
 #endif
 
 #endif

@@ -4,12 +4,12 @@
 enum { CHUNK = 64 };
 
 /* `count` elements of an addend from column `column` on, `step` columns apart, as f32. */
-static void load_chunk(const iv_gemm_addend *addend, int64_t batch, int64_t row, int64_t column,
+static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column,
                        int64_t step, int64_t count, float *out) {
     int64_t first =
         batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride;
     int64_t stride = step * addend->column_stride;
-    if (addend->dtype == IV_F32) {
+    if (addend->dtype == SB_F32) {
         const float *from = (const float *)addend->data + first;
         for (int64_t i = 0; i < count; i++)
             out[i] = from[i * stride];
@@ -19,16 +19,16 @@ static void load_chunk(const iv_gemm_addend *addend, int64_t batch, int64_t row,
     uint16_t bits[CHUNK];
     for (int64_t i = 0; i < count; i++)
         bits[i] = from[i * stride];
-    if (addend->dtype == IV_BF16) {
+    if (addend->dtype == SB_BF16) {
         for (int64_t i = 0; i < count; i++)
-            out[i] = iv_bf16_to_f32(bits[i]);
+            out[i] = sb_bf16_to_f32(bits[i]);
     } else {
         for (int64_t i = 0; i < count; i++)
-            out[i] = iv_f16_to_f32(bits[i]);
+            out[i] = sb_f16_to_f32(bits[i]);
     }
 }
 
-static void scale_and_bias(const iv_gemm_epilogue *e, int64_t batch, int64_t b_column,
+static void scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column,
                            int64_t count, float *restrict y) {
     if (e->scale != 1.0f) {
         for (int64_t i = 0; i < count; i++)
@@ -36,7 +36,7 @@ static void scale_and_bias(const iv_gemm_epilogue *e, int64_t batch, int64_t b_c
     }
     if (e->bias.data) {
         float bias[CHUNK];
-        load_chunk(&e->bias, batch, 0, b_column, e->gate == IV_GATE_INTERLEAVED ? 2 : 1, count,
+        load_chunk(&e->bias, batch, 0, b_column, e->gate == SB_GATE_INTERLEAVED ? 2 : 1, count,
                    bias);
         for (int64_t i = 0; i < count; i++)
             y[i] = y[i] + bias[i];
@@ -46,50 +46,50 @@ static void scale_and_bias(const iv_gemm_epilogue *e, int64_t batch, int64_t b_c
 #define ACTIVATE(activation)                                                                       \
     case activation:                                                                               \
         for (int64_t i = 0; i < count; i++)                                                        \
-            y[i] = iv_gemm_activate(activation, y[i]);                                             \
+            y[i] = sb_gemm_activate(activation, y[i]);                                             \
         break
 static void activate(int32_t activation, int64_t count, float *restrict y) {
     switch (activation) {
-        ACTIVATE(IV_ACTIVATION_RELU);
-        ACTIVATE(IV_ACTIVATION_SILU);
-        ACTIVATE(IV_ACTIVATION_GELU);
-        ACTIVATE(IV_ACTIVATION_GELU_TANH);
+        ACTIVATE(SB_ACTIVATION_RELU);
+        ACTIVATE(SB_ACTIVATION_SILU);
+        ACTIVATE(SB_ACTIVATION_GELU);
+        ACTIVATE(SB_ACTIVATION_GELU_TANH);
     default:
         break;
     }
 }
 
-static void store(const iv_gemm_epilogue *e, const iv_gemm_piece *piece, int64_t index,
+static void store(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t index,
                   int64_t count, const float *restrict y) {
     int64_t stride = piece->column_stride;
-    if (e->dtype == IV_F32) {
+    if (e->dtype == SB_F32) {
         float *c = (float *)piece->c + index;
         for (int64_t i = 0; i < count; i++)
-            c[i * stride] = iv_gemm_canonical(y[i]);
+            c[i * stride] = sb_gemm_canonical(y[i]);
         return;
     }
     uint16_t rounded[CHUNK];
-    if (e->dtype == IV_BF16) {
+    if (e->dtype == SB_BF16) {
         for (int64_t i = 0; i < count; i++)
-            rounded[i] = iv_bf16_from_f32(y[i]);
+            rounded[i] = sb_bf16_from_f32(y[i]);
     } else {
         for (int64_t i = 0; i < count; i++)
-            rounded[i] = iv_f16_from_f32(y[i]);
+            rounded[i] = sb_f16_from_f32(y[i]);
     }
     uint16_t *c = (uint16_t *)piece->c + index;
     for (int64_t i = 0; i < count; i++)
         c[i * stride] = rounded[i];
 }
 
-static void finish_chunk(const iv_gemm_epilogue *e, const iv_gemm_piece *piece, int64_t begin,
+static void finish_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t begin,
                          int64_t count) {
     int64_t column = piece->column + begin;
     float *y = piece->chains + begin;
-    scale_and_bias(e, piece->batch, iv_gemm_gate_column(e, column), count, y);
+    scale_and_bias(e, piece->batch, sb_gemm_gate_column(e, column), count, y);
     activate(e->activation, count, y);
-    if (e->gate != IV_GATE_NONE) {
+    if (e->gate != SB_GATE_NONE) {
         float *values = piece->values + begin;
-        scale_and_bias(e, piece->batch, iv_gemm_value_column(e, column), count, values);
+        scale_and_bias(e, piece->batch, sb_gemm_value_column(e, column), count, values);
         for (int64_t i = 0; i < count; i++)
             y[i] = y[i] * values[i];
     }
@@ -102,7 +102,7 @@ static void finish_chunk(const iv_gemm_epilogue *e, const iv_gemm_piece *piece, 
     store(e, piece, piece->index + begin * piece->column_stride, count, y);
 }
 
-void IV_ISA_NAME(iv_gemm_finish_piece)(const iv_gemm_epilogue *e, const iv_gemm_piece *piece) {
+void SB_ISA_NAME(sb_gemm_finish_piece)(const sb_gemm_epilogue *e, const sb_gemm_piece *piece) {
     for (int64_t begin = 0; begin < piece->count; begin += CHUNK) {
         int64_t rest = piece->count - begin;
         finish_chunk(e, piece, begin, rest < CHUNK ? rest : CHUNK);

@@ -2,7 +2,7 @@
 
 /* Adds dimension `stride` × `count` to the layout, at its place in the order of steps, and its
  * extent to how far the elements reach below and above the first one, all in bytes. */
-static bool add_dimension(iv_gemm_layout *layout, int64_t stride, int64_t count, int64_t *below,
+static bool add_dimension(sb_gemm_layout *layout, int64_t stride, int64_t count, int64_t *below,
                           int64_t *above) {
     if (count == 1)
         return true;
@@ -22,9 +22,9 @@ static bool add_dimension(iv_gemm_layout *layout, int64_t stride, int64_t count,
     return true;
 }
 
-bool iv_gemm_layout_of(const iv_matrix *matrix, int64_t row_stride, int64_t batches,
-                       iv_gemm_layout *layout) {
-    *layout = (iv_gemm_layout){.size = iv_dtype_size(matrix->dtype)};
+bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches,
+                       sb_gemm_layout *layout) {
+    *layout = (sb_gemm_layout){.size = sb_dtype_size(matrix->dtype)};
     int64_t below = 0, above = 0;
     if (!add_dimension(layout, matrix->column_stride, matrix->columns, &below, &above) ||
         !add_dimension(layout, row_stride, matrix->rows, &below, &above) ||
@@ -39,7 +39,7 @@ bool iv_gemm_layout_of(const iv_matrix *matrix, int64_t row_stride, int64_t batc
     return true;
 }
 
-bool iv_gemm_layout_is_distinct(const iv_gemm_layout *layout) {
+bool sb_gemm_layout_is_distinct(const sb_gemm_layout *layout) {
     uint64_t spanned = layout->size;
     for (int i = 0; i < layout->rank; i++) {
         if (layout->steps[i] < spanned)
@@ -60,7 +60,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b) {
 
 /* Splits dimensions at `period`: adds the larger steps to the common divisor, and returns the bytes
  * that the smaller ones span. */
-static uint64_t split(const iv_gemm_layout *layout, uint64_t period, uint64_t *divisor) {
+static uint64_t split(const sb_gemm_layout *layout, uint64_t period, uint64_t *divisor) {
     uint64_t span = layout->size;
     for (int i = 0; i < layout->rank; i++) {
         if (layout->steps[i] >= period)
@@ -73,7 +73,7 @@ static uint64_t split(const iv_gemm_layout *layout, uint64_t period, uint64_t *d
 
 /* Whether the two stay apart where addresses count modulo the common divisor of all steps from
  * `period` on, so that only the smaller steps move an element. */
-static bool apart_modulo(const iv_gemm_layout *one, const iv_gemm_layout *other, uint64_t period) {
+static bool apart_modulo(const sb_gemm_layout *one, const sb_gemm_layout *other, uint64_t period) {
     uint64_t divisor = 0;
     uint64_t one_span = split(one, period, &divisor), other_span = split(other, period, &divisor);
     uint64_t after =
@@ -81,7 +81,7 @@ static bool apart_modulo(const iv_gemm_layout *one, const iv_gemm_layout *other,
     return after >= one_span && divisor - after >= other_span;
 }
 
-bool iv_gemm_layouts_are_apart(const iv_gemm_layout *one, const iv_gemm_layout *other) {
+bool sb_gemm_layouts_are_apart(const sb_gemm_layout *one, const sb_gemm_layout *other) {
     if (one->first + one->span <= other->first || other->first + other->span <= one->first)
         return true;
     for (int i = 0; i < one->rank + other->rank; i++) {

@@ -21,104 +21,104 @@
 
 /* ---- what is asked for ---- */
 
-static iv_status check_structs(const iv_engine *engine, const iv_linear_logp *logp,
-                               const iv_linear_logp_gradient *gradient, iv_error *error) {
+static sb_status check_structs(const sb_engine *engine, const sb_linear_logp *logp,
+                               const sb_linear_logp_gradient *gradient, sb_error *error) {
     if (engine == NULL || logp == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "linear_logp needs %s, which is NULL",
-                       engine == NULL ? "an engine" : "an iv_linear_logp that describes it");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "linear_logp needs %s, which is NULL",
+                       engine == NULL ? "an engine" : "an sb_linear_logp that describes it");
     if (logp->struct_bytes != sizeof *logp)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
-                       "iv_linear_logp has %zu bytes where this library knows %zu: start from "
-                       "IV_LINEAR_LOGP_DEFAULT, and use the library's own header",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "sb_linear_logp has %zu bytes where this library knows %zu: start from "
+                       "SB_LINEAR_LOGP_DEFAULT, and use the library's own header",
                        logp->struct_bytes, sizeof *logp);
     if (gradient != NULL && gradient->struct_bytes != sizeof *gradient)
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
-            "iv_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
-            "IV_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sb_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
+            "SB_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
             gradient->struct_bytes, sizeof *gradient);
     float t = logp->inverse_temperature;
     if (!(t >= 0x1p-20f && t <= 0x1p20f))
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "an inverse temperature of %g: give one from 2^-20 to 2^20", (double)t);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_extents(const char *name, const iv_matrix *matrix, iv_error *error) {
-    int64_t most = IV_GEMM_MOST_EXTENT;
+static sb_status check_extents(const char *name, const sb_matrix *matrix, sb_error *error) {
+    int64_t most = SB_GEMM_MOST_EXTENT;
     if (matrix->rows < 0 || matrix->columns < 0 || matrix->rows > most || matrix->columns > most)
-        return iv_fail(error, IV_ERROR_SHAPE, "%s is %lld x %lld: extents go from 0 to 2^48", name,
+        return sb_fail(error, SB_ERROR_SHAPE, "%s is %lld x %lld: extents go from 0 to 2^48", name,
                        (long long)matrix->rows, (long long)matrix->columns);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_operands(const iv_linear_logp *logp, iv_error *error) {
-    const iv_matrix *hidden = &logp->hidden, *weight = &logp->weight;
-    if (hidden->dtype != IV_BF16 && hidden->dtype != IV_F16)
-        return iv_fail(error, IV_ERROR_SHAPE,
+static sb_status check_operands(const sb_linear_logp *logp, sb_error *error) {
+    const sb_matrix *hidden = &logp->hidden, *weight = &logp->weight;
+    if (hidden->dtype != SB_BF16 && hidden->dtype != SB_F16)
+        return sb_fail(error, SB_ERROR_SHAPE,
                        "hidden is %s: linear_logp takes bf16 and f16; convert it",
-                       iv_dtype_name(hidden->dtype));
+                       sb_dtype_name(hidden->dtype));
     if (weight->dtype != hidden->dtype)
-        return iv_fail(
-            error, IV_ERROR_SHAPE,
+        return sb_fail(
+            error, SB_ERROR_SHAPE,
             "hidden is %s and weight is %s: both must have one dtype; convert one of them",
-            iv_dtype_name(hidden->dtype), iv_dtype_name(weight->dtype));
-    IV_TRY(check_extents("hidden", hidden, error));
-    IV_TRY(check_extents("weight", weight, error));
+            sb_dtype_name(hidden->dtype), sb_dtype_name(weight->dtype));
+    SB_TRY(check_extents("hidden", hidden, error));
+    SB_TRY(check_extents("weight", weight, error));
     if (hidden->columns != weight->rows)
-        return iv_fail(error, IV_ERROR_SHAPE,
+        return sb_fail(error, SB_ERROR_SHAPE,
                        "hidden is %lld x %lld and weight %lld x %lld: hidden's columns and "
                        "weight's rows are both "
                        "K; swap extents and strides of a weight that has a row for each word",
                        (long long)hidden->rows, (long long)hidden->columns, (long long)weight->rows,
                        (long long)weight->columns);
-    if (weight->columns > IV_LINEAR_LOGP_MOST_VOCABULARY)
-        return iv_fail(error, IV_ERROR_SHAPE,
+    if (weight->columns > SB_LINEAR_LOGP_MOST_VOCABULARY)
+        return sb_fail(error, SB_ERROR_SHAPE,
                        "weight has %lld columns: a vocabulary has at most 2^24 words",
                        (long long)weight->columns);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_same_extents(const char *name, const iv_matrix *matrix,
-                                    const char *other_name, const iv_matrix *other,
-                                    iv_error *error) {
+static sb_status check_same_extents(const char *name, const sb_matrix *matrix,
+                                    const char *other_name, const sb_matrix *other,
+                                    sb_error *error) {
     if (matrix->rows == other->rows && matrix->columns == other->columns)
-        return IV_OK;
-    return iv_fail(error, IV_ERROR_SHAPE,
+        return SB_OK;
+    return sb_fail(error, SB_ERROR_SHAPE,
                    "%s is %lld x %lld, and %s is %lld x %lld: give it the same extents", name,
                    (long long)matrix->rows, (long long)matrix->columns, other_name,
                    (long long)other->rows, (long long)other->columns);
 }
 
-static iv_status check_gradient(const iv_engine *engine, const iv_linear_logp *logp,
-                                const iv_linear_logp_gradient *gradient, iv_error *error) {
-    const iv_matrix *d_hidden = &gradient->d_hidden, *d_weight = &gradient->d_weight;
-    const iv_row_map *map = gradient->rows;
+static sb_status check_gradient(const sb_engine *engine, const sb_linear_logp *logp,
+                                const sb_linear_logp_gradient *gradient, sb_error *error) {
+    const sb_matrix *d_hidden = &gradient->d_hidden, *d_weight = &gradient->d_weight;
+    const sb_row_map *map = gradient->rows;
     if (d_hidden->data != NULL) {
-        IV_TRY(check_same_extents("d_hidden", d_hidden, "hidden", &logp->hidden, error));
-        if (d_hidden->dtype != IV_F32 && d_hidden->dtype != logp->hidden.dtype)
-            return iv_fail(error, IV_ERROR_SHAPE, "d_hidden is %s: it must be f32 or hidden's %s",
-                           iv_dtype_name(d_hidden->dtype), iv_dtype_name(logp->hidden.dtype));
+        SB_TRY(check_same_extents("d_hidden", d_hidden, "hidden", &logp->hidden, error));
+        if (d_hidden->dtype != SB_F32 && d_hidden->dtype != logp->hidden.dtype)
+            return sb_fail(error, SB_ERROR_SHAPE, "d_hidden is %s: it must be f32 or hidden's %s",
+                           sb_dtype_name(d_hidden->dtype), sb_dtype_name(logp->hidden.dtype));
     }
     if (d_weight->data != NULL) {
-        IV_TRY(check_same_extents("d_weight", d_weight, "weight", &logp->weight, error));
-        if (d_weight->dtype != IV_F32)
-            return iv_fail(error, IV_ERROR_SHAPE,
+        SB_TRY(check_same_extents("d_weight", d_weight, "weight", &logp->weight, error));
+        if (d_weight->dtype != SB_F32)
+            return sb_fail(error, SB_ERROR_SHAPE,
                            "d_weight is %s: it must be f32, in which its chains are kept",
-                           iv_dtype_name(d_weight->dtype));
+                           sb_dtype_name(d_weight->dtype));
     }
     if (map != NULL && map->engine != engine->number)
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
-            "the row map was made by another engine: make one with iv_row_map_create and the "
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "the row map was made by another engine: make one with sb_row_map_create and the "
             "engine that computes the gradients");
     if (map != NULL && map->rows != logp->hidden.rows)
-        return iv_fail(
-            error, IV_ERROR_SHAPE,
+        return sb_fail(
+            error, SB_ERROR_SHAPE,
             "the samples of the row map have %lld rows together, and hidden has %lld: both must be "
             "equal",
             (long long)map->rows, (long long)logp->hidden.rows);
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- the workspace ---- */
@@ -138,69 +138,69 @@ static bool take(size_t *bytes, size_t *place, int64_t rows, int64_t columns, si
            *bytes <= SIZE_MAX / 2;
 }
 
-iv_status iv_logp_lay_out(iv_logp_plan *plan, int64_t rows, int64_t columns, iv_error *error) {
+sb_status sb_logp_lay_out(sb_logp_plan *plan, int64_t rows, int64_t columns, sb_error *error) {
     bool backward = plan->gradient != NULL;
     plan->rows = rows;
     plan->columns = columns;
     /* A single chunk finishes the chains at once. */
     plan->rounds_d_hidden =
-        plan->wants_d_hidden && plan->v > columns && plan->gradient->d_hidden.dtype != IV_F32;
+        plan->wants_d_hidden && plan->v > columns && plan->gradient->d_hidden.dtype != SB_F32;
     plan->bytes = 0;
     bool fits = take(&plan->bytes, &plan->logits, rows, columns, sizeof(float));
     if (backward)
         fits = fits && take(&plan->bytes, &plan->gradients, rows, columns, sizeof(uint16_t));
     else
-        fits = fits && take(&plan->bytes, &plan->pairs, plan->blocks, rows, sizeof(iv_logp_pair)) &&
+        fits = fits && take(&plan->bytes, &plan->pairs, plan->blocks, rows, sizeof(sb_logp_pair)) &&
                take(&plan->bytes, &plan->chosen, rows, 1, sizeof(float));
     if (plan->rounds_d_hidden)
         fits = fits && take(&plan->bytes, &plan->d_hidden, rows, plan->k, sizeof(float));
     if (!fits)
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
             "linear_logp of %lld rows, K %lld and a vocabulary of %lld needs more bytes than there "
             "are addresses: give it fewer rows at a time",
             (long long)plan->m, (long long)plan->k, (long long)plan->v);
-    return IV_OK;
+    return SB_OK;
 }
 
 static int64_t chunk_columns(int64_t rows, int64_t vocabulary, int64_t elements) {
-    int64_t columns = elements / rows / IV_LOGP_BLOCK * IV_LOGP_BLOCK;
-    int64_t all = (vocabulary + IV_LOGP_BLOCK - 1) / IV_LOGP_BLOCK * IV_LOGP_BLOCK;
+    int64_t columns = elements / rows / SB_LOGP_BLOCK * SB_LOGP_BLOCK;
+    int64_t all = (vocabulary + SB_LOGP_BLOCK - 1) / SB_LOGP_BLOCK * SB_LOGP_BLOCK;
     columns = columns > LEAST_COLUMNS ? columns : LEAST_COLUMNS;
     columns = smaller(columns, all);
-    return columns > 0 ? columns : IV_LOGP_BLOCK;
+    return columns > 0 ? columns : SB_LOGP_BLOCK;
 }
 
-iv_status iv_logp_measure(const iv_engine *engine, const iv_linear_logp *logp,
-                          const iv_linear_logp_gradient *gradient, iv_logp_plan *plan,
-                          iv_error *error) {
-    IV_TRY(check_structs(engine, logp, gradient, error));
-    IV_TRY(check_operands(logp, error));
+sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp,
+                          const sb_linear_logp_gradient *gradient, sb_logp_plan *plan,
+                          sb_error *error) {
+    SB_TRY(check_structs(engine, logp, gradient, error));
+    SB_TRY(check_operands(logp, error));
     if (gradient != NULL)
-        IV_TRY(check_gradient(engine, logp, gradient, error));
-    *plan = (iv_logp_plan){.logp = logp,
+        SB_TRY(check_gradient(engine, logp, gradient, error));
+    *plan = (sb_logp_plan){.logp = logp,
                            .gradient = gradient,
                            .m = logp->hidden.rows,
                            .k = logp->hidden.columns,
                            .v = logp->weight.columns};
-    plan->blocks = (plan->v + IV_LOGP_BLOCK - 1) / IV_LOGP_BLOCK;
+    plan->blocks = (plan->v + SB_LOGP_BLOCK - 1) / SB_LOGP_BLOCK;
     plan->wants_d_hidden = gradient != NULL && gradient->d_hidden.data != NULL;
     plan->wants_d_weight = gradient != NULL && gradient->d_weight.data != NULL;
     /* The chains of d_weight go over all rows. */
     int64_t rows = plan->wants_d_weight ? plan->m : smaller(plan->m, MOST_ROWS);
     rows = rows > 0 ? rows : 1;
     int64_t elements = gradient != NULL ? BACKWARD_ELEMENTS : FORWARD_ELEMENTS;
-    return iv_logp_lay_out(plan, rows, chunk_columns(rows, plan->v, elements), error);
+    return sb_logp_lay_out(plan, rows, chunk_columns(rows, plan->v, elements), error);
 }
 
 /* ---- memory ---- */
 
 typedef struct operand {
     const char *name;
-    iv_matrix matrix;
+    sb_matrix matrix;
     bool is_written;
     bool has_elements;
-    iv_gemm_layout layout; /* where it has elements */
+    sb_gemm_layout layout; /* where it has elements */
 } operand;
 
 enum { MOST_OPERANDS = 9 };
@@ -210,7 +210,7 @@ typedef struct operands {
     operand all[MOST_OPERANDS];
 } operands;
 
-static void add_matrix(operands *list, const char *name, const iv_matrix *matrix, bool is_written) {
+static void add_matrix(operands *list, const char *name, const sb_matrix *matrix, bool is_written) {
     operand *operand = &list->all[list->count++];
     operand->name = name;
     operand->matrix = *matrix;
@@ -219,9 +219,9 @@ static void add_matrix(operands *list, const char *name, const iv_matrix *matrix
     operand->has_elements = matrix->rows > 0 && matrix->columns > 0;
 }
 
-static void add_vector(operands *list, const char *name, iv_dtype dtype, const void *data,
+static void add_vector(operands *list, const char *name, sb_dtype dtype, const void *data,
                        int64_t count, bool is_written) {
-    const iv_matrix matrix = {.dtype = dtype,
+    const sb_matrix matrix = {.dtype = dtype,
                               .data = (void *)data,
                               .rows = 1,
                               .columns = count,
@@ -230,124 +230,124 @@ static void add_vector(operands *list, const char *name, iv_dtype dtype, const v
     add_matrix(list, name, &matrix, is_written);
 }
 
-static operands list_operands(const iv_logp_plan *plan) {
-    const iv_linear_logp *logp = plan->logp;
-    const iv_linear_logp_gradient *gradient = plan->gradient;
+static operands list_operands(const sb_logp_plan *plan) {
+    const sb_linear_logp *logp = plan->logp;
+    const sb_linear_logp_gradient *gradient = plan->gradient;
     operands list = {0};
     bool forward = gradient == NULL;
     add_matrix(&list, "hidden", &logp->hidden, false);
     add_matrix(&list, "weight", &logp->weight, false);
-    add_vector(&list, "targets", IV_S64, logp->targets, plan->m, false);
+    add_vector(&list, "targets", SB_S64, logp->targets, plan->m, false);
     if (!forward || logp->maximum != NULL || logp->sum != NULL) {
-        add_vector(&list, "maximum", IV_S32, logp->maximum, plan->m, forward);
-        add_vector(&list, "sum", IV_F32, logp->sum, plan->m, forward);
+        add_vector(&list, "maximum", SB_S32, logp->maximum, plan->m, forward);
+        add_vector(&list, "sum", SB_F32, logp->sum, plan->m, forward);
     }
     if (forward)
-        add_vector(&list, "logp", IV_F32, logp->logp, plan->m, true);
+        add_vector(&list, "logp", SB_F32, logp->logp, plan->m, true);
     else
-        add_vector(&list, "d_logp", IV_F32, gradient->d_logp, plan->m, false);
+        add_vector(&list, "d_logp", SB_F32, gradient->d_logp, plan->m, false);
     if (plan->wants_d_hidden)
         add_matrix(&list, "d_hidden", &gradient->d_hidden, true);
     if (plan->wants_d_weight)
         add_matrix(&list, "d_weight", &gradient->d_weight, true);
-    add_vector(&list, "workspace", IV_U8, logp->workspace, (int64_t)plan->bytes, true);
+    add_vector(&list, "workspace", SB_U8, logp->workspace, (int64_t)plan->bytes, true);
     return list;
 }
 
-static iv_status check_operand(operand *operand, iv_error *error) {
-    const iv_matrix *matrix = &operand->matrix;
-    size_t size = iv_dtype_size(matrix->dtype);
+static sb_status check_operand(operand *operand, sb_error *error) {
+    const sb_matrix *matrix = &operand->matrix;
+    size_t size = sb_dtype_size(matrix->dtype);
     if (!operand->has_elements)
-        return IV_OK;
+        return SB_OK;
     if (matrix->data == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "%s is NULL, and has %lld x %lld elements",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s is NULL, and has %lld x %lld elements",
                        operand->name, (long long)matrix->rows, (long long)matrix->columns);
     if ((uintptr_t)matrix->data % size != 0)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "%s: %p is not aligned to the %zu bytes of an element", operand->name,
                        matrix->data, size);
-    if (!iv_gemm_layout_of(matrix, matrix->row_stride, 1, &operand->layout))
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
+    if (!sb_gemm_layout_of(matrix, matrix->row_stride, 1, &operand->layout))
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
             "%s: %lld x %lld elements with strides %lld and %lld lie further apart than addresses "
             "reach: strides count elements",
             operand->name, (long long)matrix->rows, (long long)matrix->columns,
             (long long)matrix->row_stride, (long long)matrix->column_stride);
-    if (operand->is_written && !iv_gemm_layout_is_distinct(&operand->layout))
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+    if (operand->is_written && !sb_gemm_layout_is_distinct(&operand->layout))
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "%s: elements coincide, with strides %lld and %lld: each stride of what is "
                        "written must "
                        "be larger than what the smaller one spans",
                        operand->name, (long long)matrix->row_stride,
                        (long long)matrix->column_stride);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_workspace(const iv_logp_plan *plan, iv_error *error) {
-    const iv_linear_logp *logp = plan->logp;
+static sb_status check_workspace(const sb_logp_plan *plan, sb_error *error) {
+    const sb_linear_logp *logp = plan->logp;
     if (logp->workspace_bytes < plan->bytes)
-        return iv_fail(
-            error, IV_ERROR_INVALID_ARGUMENT,
-            "the workspace has %zu bytes, and %zu are needed: ask iv_linear_logp_workspace",
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "the workspace has %zu bytes, and %zu are needed: ask sb_linear_logp_workspace",
             logp->workspace_bytes, plan->bytes);
     if ((uintptr_t)logp->workspace % PLACE_ALIGNMENT != 0)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "the workspace %p is not aligned to %d bytes", logp->workspace,
                        PLACE_ALIGNMENT);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_apart(const operands *list, iv_error *error) {
+static sb_status check_apart(const operands *list, sb_error *error) {
     for (int i = 0; i < list->count; i++) {
         for (int j = 0; j < list->count; j++) {
             const operand *one = &list->all[i], *other = &list->all[j];
             if (i != j && one->is_written && one->has_elements && other->has_elements &&
-                !iv_gemm_layouts_are_apart(&one->layout, &other->layout))
-                return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+                !sb_gemm_layouts_are_apart(&one->layout, &other->layout))
+                return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                                "%s overlaps %s: what is written needs memory of its own", one->name,
                                other->name);
         }
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Where an operand's first element lies. */
-static iv_status check_place(iv_cuda_device *device, const operand *operand, iv_error *error) {
+static sb_status check_place(sb_cuda_device *device, const operand *operand, sb_error *error) {
     int index;
-    IV_TRY(iv_cuda_device_of(device, operand->matrix.data, &index, error));
+    SB_TRY(sb_cuda_device_of(device, operand->matrix.data, &index, error));
     if (index == device->index)
-        return IV_OK;
-    return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return SB_OK;
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                    "%s (%p) is not in the memory of device %d, %s, on which the engine computes: "
                    "copy it there",
                    operand->name, operand->matrix.data, device->index, device->name);
 }
 
-static iv_status check_targets(const iv_logp_plan *plan, iv_error *error) {
-    const iv_linear_logp *logp = plan->logp;
+static sb_status check_targets(const sb_logp_plan *plan, sb_error *error) {
+    const sb_linear_logp *logp = plan->logp;
     for (int64_t row = 0; row < plan->m; row++) {
         int64_t target = logp->targets[row];
-        if (iv_logp_target_kind(target, logp->ignore_index, plan->v) == IV_LOGP_TARGET_INVALID)
-            return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        if (sb_logp_target_kind(target, logp->ignore_index, plan->v) == SB_LOGP_TARGET_INVALID)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                            "the target of row %lld is %lld: give one from 0 to %lld, or %lld, "
                            "which is ignored",
                            (long long)row, (long long)target, (long long)plan->v - 1,
                            (long long)logp->ignore_index);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_logp_check_memory(iv_engine *engine, const iv_logp_plan *plan, iv_error *error) {
+sb_status sb_logp_check_memory(sb_engine *engine, const sb_logp_plan *plan, sb_error *error) {
     operands list = list_operands(plan);
-    IV_TRY(check_workspace(plan, error));
+    SB_TRY(check_workspace(plan, error));
     for (int i = 0; i < list.count; i++)
-        IV_TRY(check_operand(&list.all[i], error));
-    IV_TRY(check_apart(&list, error));
+        SB_TRY(check_operand(&list.all[i], error));
+    SB_TRY(check_apart(&list, error));
     if (engine->cuda == NULL)
         return check_targets(plan, error);
     for (int i = 0; i < list.count; i++) {
         if (list.all[i].has_elements)
-            IV_TRY(check_place(engine->cuda, &list.all[i], error));
+            SB_TRY(check_place(engine->cuda, &list.all[i], error));
     }
-    return IV_OK;
+    return SB_OK;
 }

@@ -5,73 +5,73 @@
 #include "base/allocation.h"
 #include "graph/graph.h"
 
-static void clear_attribute(iv_attribute *attribute) {
-    iv_free(attribute->name);
+static void clear_attribute(sb_attribute *attribute) {
+    sb_free(attribute->name);
     switch (attribute->kind) {
-    case IV_ATTRIBUTE_INTS:
-        iv_free(attribute->ints);
+    case SB_ATTRIBUTE_INTS:
+        sb_free(attribute->ints);
         break;
-    case IV_ATTRIBUTE_FLOATS:
-        iv_free(attribute->floats);
+    case SB_ATTRIBUTE_FLOATS:
+        sb_free(attribute->floats);
         break;
-    case IV_ATTRIBUTE_STRINGS:
+    case SB_ATTRIBUTE_STRINGS:
         for (int64_t i = 0; attribute->strings != NULL && i < attribute->count; i++)
-            iv_free(attribute->strings[i]);
-        iv_free(attribute->strings);
+            sb_free(attribute->strings[i]);
+        sb_free(attribute->strings);
         break;
-    case IV_ATTRIBUTE_TENSOR:
-        iv_tensor_release(attribute->tensor);
+    case SB_ATTRIBUTE_TENSOR:
+        sb_tensor_release(attribute->tensor);
         break;
-    case IV_ATTRIBUTE_GRAPH:
-        iv_graph_destroy(attribute->graph);
+    case SB_ATTRIBUTE_GRAPH:
+        sb_graph_destroy(attribute->graph);
         break;
     }
 }
 
 /* Appends `attribute`, which must be complete but for its name; clears it on failure. */
-static iv_status append(iv_attributes *attributes, const char *name, iv_attribute attribute,
-                        iv_error *error) {
-    attribute.name = iv_duplicate_string(name);
-    if (attribute.name == NULL || !iv_grow((void **)&attributes->items, &attributes->capacity,
+static sb_status append(sb_attributes *attributes, const char *name, sb_attribute attribute,
+                        sb_error *error) {
+    attribute.name = sb_duplicate_string(name);
+    if (attribute.name == NULL || !sb_grow((void **)&attributes->items, &attributes->capacity,
                                            attributes->count + 1, sizeof attribute)) {
         clear_attribute(&attribute);
-        return iv_fail_memory(error, sizeof attribute);
+        return sb_fail_memory(error, sizeof attribute);
     }
     attributes->items[attributes->count++] = attribute;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status copy_list(const void *values, int64_t count, size_t size, void **copy,
-                           iv_error *error) {
-    *copy = iv_allocate_array((size_t)count, size);
+static sb_status copy_list(const void *values, int64_t count, size_t size, void **copy,
+                           sb_error *error) {
+    *copy = sb_allocate_array((size_t)count, size);
     if (*copy == NULL)
-        return iv_fail_memory(error, (size_t)count * size);
+        return sb_fail_memory(error, (size_t)count * size);
     if (count != 0)
         memcpy(*copy, values, (size_t)count * size);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_attributes_add_ints(iv_attributes *attributes, const char *name, bool scalar,
-                                 int64_t count, const int64_t *values, iv_error *error) {
-    iv_attribute attribute = {.kind = IV_ATTRIBUTE_INTS, .scalar = scalar, .count = count};
-    IV_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.ints, error));
+sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar,
+                                 int64_t count, const int64_t *values, sb_error *error) {
+    sb_attribute attribute = {.kind = SB_ATTRIBUTE_INTS, .scalar = scalar, .count = count};
+    SB_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.ints, error));
     return append(attributes, name, attribute, error);
 }
 
-iv_status iv_attributes_add_floats(iv_attributes *attributes, const char *name, bool scalar,
-                                   int64_t count, const float *values, iv_error *error) {
-    iv_attribute attribute = {.kind = IV_ATTRIBUTE_FLOATS, .scalar = scalar, .count = count};
-    IV_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.floats, error));
+sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar,
+                                   int64_t count, const float *values, sb_error *error) {
+    sb_attribute attribute = {.kind = SB_ATTRIBUTE_FLOATS, .scalar = scalar, .count = count};
+    SB_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.floats, error));
     return append(attributes, name, attribute, error);
 }
 
-iv_status iv_attributes_add_strings(iv_attributes *attributes, const char *name, bool scalar,
-                                    int64_t count, const iv_string *values, iv_error *error) {
-    iv_attribute attribute = {.kind = IV_ATTRIBUTE_STRINGS, .scalar = scalar, .count = count};
-    attribute.strings = iv_allocate_array((size_t)count, sizeof *attribute.strings);
+sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name, bool scalar,
+                                    int64_t count, const sb_string *values, sb_error *error) {
+    sb_attribute attribute = {.kind = SB_ATTRIBUTE_STRINGS, .scalar = scalar, .count = count};
+    attribute.strings = sb_allocate_array((size_t)count, sizeof *attribute.strings);
     bool complete = attribute.strings != NULL;
     for (int64_t i = 0; complete && i < count; i++) {
-        char *copy = iv_allocate(values[i].bytes + 1);
+        char *copy = sb_allocate(values[i].bytes + 1);
         attribute.strings[i] = copy;
         complete = copy != NULL;
         if (!complete)
@@ -82,33 +82,33 @@ iv_status iv_attributes_add_strings(iv_attributes *attributes, const char *name,
     }
     if (!complete) {
         clear_attribute(&attribute);
-        return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: attribute %s", name);
+        return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: attribute %s", name);
     }
     return append(attributes, name, attribute, error);
 }
 
-iv_status iv_attributes_add_tensor(iv_attributes *attributes, const char *name, iv_tensor *tensor,
-                                   iv_error *error) {
-    iv_attribute attribute = {
-        .kind = IV_ATTRIBUTE_TENSOR, .scalar = true, .count = 1, .tensor = tensor};
+sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, sb_tensor *tensor,
+                                   sb_error *error) {
+    sb_attribute attribute = {
+        .kind = SB_ATTRIBUTE_TENSOR, .scalar = true, .count = 1, .tensor = tensor};
     return append(attributes, name, attribute, error);
 }
 
-iv_status iv_attributes_add_graph(iv_attributes *attributes, const char *name, iv_graph *graph,
-                                  iv_error *error) {
-    iv_attribute attribute = {
-        .kind = IV_ATTRIBUTE_GRAPH, .scalar = true, .count = 1, .graph = graph};
+sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph,
+                                  sb_error *error) {
+    sb_attribute attribute = {
+        .kind = SB_ATTRIBUTE_GRAPH, .scalar = true, .count = 1, .graph = graph};
     return append(attributes, name, attribute, error);
 }
 
-void iv_attributes_clear(iv_attributes *attributes) {
+void sb_attributes_clear(sb_attributes *attributes) {
     for (size_t i = 0; i < attributes->count; i++)
         clear_attribute(&attributes->items[i]);
-    iv_free(attributes->items);
-    *attributes = (iv_attributes){0};
+    sb_free(attributes->items);
+    *attributes = (sb_attributes){0};
 }
 
-const iv_attribute *iv_attributes_find(const iv_attributes *attributes, const char *name) {
+const sb_attribute *sb_attributes_find(const sb_attributes *attributes, const char *name) {
     for (size_t i = 0; i < attributes->count; i++) {
         if (strcmp(attributes->items[i].name, name) == 0)
             return &attributes->items[i];
@@ -116,31 +116,31 @@ const iv_attribute *iv_attributes_find(const iv_attributes *attributes, const ch
     return NULL;
 }
 
-static bool same_attribute(const iv_attribute *left, const iv_attribute *right) {
+static bool same_attribute(const sb_attribute *left, const sb_attribute *right) {
     if (left->kind != right->kind || left->count != right->count || left->scalar != right->scalar ||
         strcmp(left->name, right->name) != 0)
         return false;
     size_t count = (size_t)left->count;
     switch (left->kind) {
-    case IV_ATTRIBUTE_INTS:
+    case SB_ATTRIBUTE_INTS:
         return memcmp(left->ints, right->ints, count * sizeof *left->ints) == 0;
-    case IV_ATTRIBUTE_FLOATS:
+    case SB_ATTRIBUTE_FLOATS:
         return memcmp(left->floats, right->floats, count * sizeof *left->floats) == 0;
-    case IV_ATTRIBUTE_STRINGS:
+    case SB_ATTRIBUTE_STRINGS:
         for (size_t i = 0; i < count; i++) {
             if (strcmp(left->strings[i], right->strings[i]) != 0)
                 return false;
         }
         return true;
-    case IV_ATTRIBUTE_TENSOR:
-        return left->tensor == right->tensor || iv_tensor_equal(left->tensor, right->tensor);
-    case IV_ATTRIBUTE_GRAPH:
+    case SB_ATTRIBUTE_TENSOR:
+        return left->tensor == right->tensor || sb_tensor_equal(left->tensor, right->tensor);
+    case SB_ATTRIBUTE_GRAPH:
         return false;
     }
     return false;
 }
 
-bool iv_attributes_equal(const iv_attributes *left, const iv_attributes *right) {
+bool sb_attributes_equal(const sb_attributes *left, const sb_attributes *right) {
     bool equal = left->count == right->count;
     for (size_t i = 0; equal && i < left->count; i++)
         equal = same_attribute(&left->items[i], &right->items[i]);

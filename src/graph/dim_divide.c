@@ -11,9 +11,9 @@
 #include "graph/dim_internal.h"
 
 typedef struct division {
-    iv_scope *scope;
-    iv_dim dividend, divisor;
-    iv_dim
+    sb_scope *scope;
+    sb_dim dividend, divisor;
+    sb_dim
         quotient; /* what has been split off: the result is quotient + floor(dividend / divisor) */
 } division;
 
@@ -38,20 +38,20 @@ static uint64_t greatest_common_divisor(uint64_t left, uint64_t right) {
 static bool normalise_sign(division *work) {
     if (work->divisor->terms[0].coefficient > 0)
         return true;
-    work->dividend = iv_dim_scale(work->scope, work->dividend, -1);
-    work->divisor = iv_dim_scale(work->scope, work->divisor, -1);
+    work->dividend = sb_dim_scale(work->scope, work->dividend, -1);
+    work->divisor = sb_dim_scale(work->scope, work->divisor, -1);
     return valid(work);
 }
 
 /* Each coefficient divided by `number`, rounded down. */
-static iv_dim divide_coefficients(iv_scope *scope, iv_dim dim, int64_t number) {
-    iv_terms terms = {.scope = scope};
+static sb_dim divide_coefficients(sb_scope *scope, sb_dim dim, int64_t number) {
+    sb_terms terms = {.scope = scope};
     for (int i = 0; i < dim->term_count; i++) {
         int64_t quotient = 0;
-        iv_floor_divide_numbers(dim->terms[i].coefficient, number, &quotient);
-        iv_terms_add(&terms, quotient, dim->terms[i].monomial);
+        sb_floor_divide_numbers(dim->terms[i].coefficient, number, &quotient);
+        sb_terms_add(&terms, quotient, dim->terms[i].monomial);
     }
-    return iv_terms_finish(&terms);
+    return sb_terms_finish(&terms);
 }
 
 /* Cancels the greatest common divisor of the coefficients. The dividend's constant may stay out
@@ -60,7 +60,7 @@ static bool cancel_number(division *work) {
     uint64_t common = 0;
     for (int i = 0; i < work->divisor->term_count; i++)
         common = greatest_common_divisor(common, magnitude(work->divisor->terms[i].coefficient));
-    bool positive = iv_dim_at_least(work->divisor, 0);
+    bool positive = sb_dim_at_least(work->divisor, 0);
     for (int i = 0; i < work->dividend->term_count; i++) {
         if (!positive || work->dividend->terms[i].monomial->degree != 0)
             common =
@@ -74,10 +74,10 @@ static bool cancel_number(division *work) {
 }
 
 /* How often `atom` is a factor of every term. */
-static int least_power(iv_dim dim, const iv_atom *atom) {
-    int least = IV_DIM_MOST_DEGREE;
+static int least_power(sb_dim dim, const sb_atom *atom) {
+    int least = SB_DIM_MOST_DEGREE;
     for (int i = 0; i < dim->term_count; i++) {
-        const iv_monomial *monomial = dim->terms[i].monomial;
+        const sb_monomial *monomial = dim->terms[i].monomial;
         int power = 0;
         for (int j = 0; j < monomial->degree; j++)
             power += monomial->factors[j] == atom;
@@ -86,25 +86,25 @@ static int least_power(iv_dim dim, const iv_atom *atom) {
     return least;
 }
 
-static iv_dim divide_monomials(iv_scope *scope, iv_dim dim, const iv_monomial *divisor) {
-    iv_terms terms = {.scope = scope};
+static sb_dim divide_monomials(sb_scope *scope, sb_dim dim, const sb_monomial *divisor) {
+    sb_terms terms = {.scope = scope};
     for (int i = 0; i < dim->term_count; i++) {
-        const iv_monomial *quotient = NULL;
-        iv_monomial_divide(scope, dim->terms[i].monomial, divisor, &quotient);
-        iv_terms_add(&terms, dim->terms[i].coefficient, quotient);
+        const sb_monomial *quotient = NULL;
+        sb_monomial_divide(scope, dim->terms[i].monomial, divisor, &quotient);
+        sb_terms_add(&terms, dim->terms[i].coefficient, quotient);
     }
-    return iv_terms_finish(&terms);
+    return sb_terms_finish(&terms);
 }
 
 /* Cancels the factors that all terms of dividend and divisor share. */
 static bool cancel_monomial(division *work) {
     if (work->dividend->term_count == 0)
         return true;
-    const iv_monomial *candidate = work->divisor->terms[work->divisor->term_count - 1].monomial;
-    const iv_atom *common[IV_DIM_MOST_DEGREE];
+    const sb_monomial *candidate = work->divisor->terms[work->divisor->term_count - 1].monomial;
+    const sb_atom *common[SB_DIM_MOST_DEGREE];
     int degree = 0;
     for (int i = 0; i < candidate->degree; i++) {
-        const iv_atom *atom = candidate->factors[i];
+        const sb_atom *atom = candidate->factors[i];
         if (i > 0 && atom == candidate->factors[i - 1])
             continue;
         int above = least_power(work->dividend, atom), below = least_power(work->divisor, atom);
@@ -113,7 +113,7 @@ static bool cancel_monomial(division *work) {
     }
     if (degree == 0)
         return true;
-    const iv_monomial *factor = iv_scope_monomial(work->scope, degree, common);
+    const sb_monomial *factor = sb_scope_monomial(work->scope, degree, common);
     if (factor == NULL)
         return false;
     work->dividend = divide_monomials(work->scope, work->dividend, factor);
@@ -124,70 +124,70 @@ static bool cancel_monomial(division *work) {
 /* Moves what a divisor of one term divides, term by term, into the quotient; of a constant over a
  * constant, all but the rest. */
 static bool split_terms(division *work) {
-    iv_term divisor = work->divisor->terms[0];
-    iv_terms whole = {.scope = work->scope}, rest = {.scope = work->scope};
+    sb_term divisor = work->divisor->terms[0];
+    sb_terms whole = {.scope = work->scope}, rest = {.scope = work->scope};
     for (int i = 0; i < work->dividend->term_count; i++) {
-        iv_term term = work->dividend->terms[i];
+        sb_term term = work->dividend->terms[i];
         int64_t quotient = 0;
         bool number = term.monomial->degree == 0 && divisor.monomial->degree == 0;
-        const iv_monomial *monomial = NULL;
+        const sb_monomial *monomial = NULL;
         bool exact = term.coefficient % divisor.coefficient == 0 &&
-                     iv_monomial_divide(work->scope, term.monomial, divisor.monomial, &monomial);
+                     sb_monomial_divide(work->scope, term.monomial, divisor.monomial, &monomial);
         if (!exact && !number) {
-            iv_terms_add(&rest, term.coefficient, term.monomial);
+            sb_terms_add(&rest, term.coefficient, term.monomial);
             continue;
         }
         int64_t left_over = term.coefficient % divisor.coefficient;
         left_over += left_over < 0 ? divisor.coefficient : 0;
-        iv_floor_divide_numbers(term.coefficient, divisor.coefficient, &quotient);
-        iv_terms_add(&whole, quotient, exact ? monomial : term.monomial);
-        iv_terms_add(&rest, left_over, term.monomial);
+        sb_floor_divide_numbers(term.coefficient, divisor.coefficient, &quotient);
+        sb_terms_add(&whole, quotient, exact ? monomial : term.monomial);
+        sb_terms_add(&rest, left_over, term.monomial);
     }
-    work->quotient = iv_dim_add(work->scope, work->quotient, iv_terms_finish(&whole));
-    work->dividend = iv_terms_finish(&rest);
+    work->quotient = sb_dim_add(work->scope, work->quotient, sb_terms_finish(&whole));
+    work->dividend = sb_terms_finish(&rest);
     return valid(work);
 }
 
 /* Polynomial division by the leading term. The monomial order makes it end; each step costs one
  * pass, and a legitimate quotient has few terms. NULL in *quotient on failure. */
 #define MOST_DIVISION_STEPS 64
-static void divide_polynomials(iv_scope *scope, iv_dim dividend, iv_dim divisor, iv_dim *quotient,
-                               iv_dim *rest) {
-    iv_term leading = divisor->terms[0];
-    iv_terms whole = {.scope = scope}, left_over = {.scope = scope};
-    iv_dim current = dividend;
+static void divide_polynomials(sb_scope *scope, sb_dim dividend, sb_dim divisor, sb_dim *quotient,
+                               sb_dim *rest) {
+    sb_term leading = divisor->terms[0];
+    sb_terms whole = {.scope = scope}, left_over = {.scope = scope};
+    sb_dim current = dividend;
     for (int step = 0; current != NULL && current->term_count != 0; step++) {
-        iv_term term = current->terms[0];
-        const iv_monomial *monomial = NULL;
-        iv_dim part;
+        sb_term term = current->terms[0];
+        const sb_monomial *monomial = NULL;
+        sb_dim part;
         if (step < MOST_DIVISION_STEPS && term.coefficient % leading.coefficient == 0 &&
-            iv_monomial_divide(scope, term.monomial, leading.monomial, &monomial)) {
-            iv_term factor = {term.coefficient / leading.coefficient, monomial};
-            iv_terms_add(&whole, factor.coefficient, factor.monomial);
-            part = iv_dim_multiply(scope, iv_scope_expression(scope, 1, &factor), divisor);
+            sb_monomial_divide(scope, term.monomial, leading.monomial, &monomial)) {
+            sb_term factor = {term.coefficient / leading.coefficient, monomial};
+            sb_terms_add(&whole, factor.coefficient, factor.monomial);
+            part = sb_dim_multiply(scope, sb_scope_expression(scope, 1, &factor), divisor);
         } else if (step < 4 * MOST_DIVISION_STEPS) {
-            iv_terms_add(&left_over, term.coefficient, term.monomial);
-            part = iv_scope_expression(scope, 1, &term);
+            sb_terms_add(&left_over, term.coefficient, term.monomial);
+            part = sb_scope_expression(scope, 1, &term);
         } else {
             for (int i = 0; i < current->term_count; i++)
-                iv_terms_add(&left_over, current->terms[i].coefficient, current->terms[i].monomial);
+                sb_terms_add(&left_over, current->terms[i].coefficient, current->terms[i].monomial);
             break;
         }
-        current = iv_dim_subtract(scope, current, part);
+        current = sb_dim_subtract(scope, current, part);
     }
-    *quotient = iv_terms_finish(&whole);
-    *rest = iv_terms_finish(&left_over);
+    *quotient = sb_terms_finish(&whole);
+    *rest = sb_terms_finish(&left_over);
     if (current == NULL)
         *quotient = NULL;
 }
 
 /* Takes the polynomial quotient when what remains has fewer terms than there were. */
 static bool split_polynomial(division *work) {
-    iv_dim quotient, rest;
-    iv_attempt attempt = iv_attempt_begin(work->scope);
+    sb_dim quotient, rest;
+    sb_attempt attempt = sb_attempt_begin(work->scope);
     divide_polynomials(work->scope, work->dividend, work->divisor, &quotient, &rest);
-    iv_dim sum = iv_dim_add(work->scope, work->quotient, quotient);
-    if (!iv_attempt_end(work->scope, attempt))
+    sb_dim sum = sb_dim_add(work->scope, work->quotient, quotient);
+    if (!sb_attempt_end(work->scope, attempt))
         return false;
     if (sum != NULL && rest != NULL && rest->term_count < work->dividend->term_count) {
         work->quotient = sum;
@@ -197,12 +197,12 @@ static bool split_polynomial(division *work) {
 }
 
 /* The only term that is a floor division with coefficient 1; -1 when there is none or several. */
-static int nested_division(iv_dim dim) {
+static int nested_division(sb_dim dim) {
     int found = -1;
     for (int i = 0; i < dim->term_count; i++) {
-        iv_term term = dim->terms[i];
+        sb_term term = dim->terms[i];
         if (term.coefficient != 1 || term.monomial->degree != 1 ||
-            term.monomial->factors[0]->kind != IV_ATOM_FLOOR)
+            term.monomial->factors[0]->kind != SB_ATOM_FLOOR)
             continue;
         if (found >= 0)
             return -1;
@@ -216,16 +216,16 @@ static int nested_division(iv_dim dim) {
 static bool merge_nested(division *work, bool *merged) {
     *merged = false;
     int at = nested_division(work->dividend);
-    if (at < 0 || !iv_dim_at_least(work->divisor, 0))
+    if (at < 0 || !sb_dim_at_least(work->divisor, 0))
         return true;
-    iv_scope *scope = work->scope;
-    iv_attempt attempt = iv_attempt_begin(scope);
-    const iv_atom *inner = work->dividend->terms[at].monomial->factors[0];
-    iv_dim others = iv_dim_subtract(scope, work->dividend, iv_scope_of_atom(scope, inner));
-    iv_dim dividend =
-        iv_dim_add(scope, inner->operands[0], iv_dim_multiply(scope, others, inner->operands[1]));
-    iv_dim divisor = iv_dim_multiply(scope, inner->operands[1], work->divisor);
-    if (!iv_attempt_end(scope, attempt))
+    sb_scope *scope = work->scope;
+    sb_attempt attempt = sb_attempt_begin(scope);
+    const sb_atom *inner = work->dividend->terms[at].monomial->factors[0];
+    sb_dim others = sb_dim_subtract(scope, work->dividend, sb_scope_of_atom(scope, inner));
+    sb_dim dividend =
+        sb_dim_add(scope, inner->operands[0], sb_dim_multiply(scope, others, inner->operands[1]));
+    sb_dim divisor = sb_dim_multiply(scope, inner->operands[1], work->divisor);
+    if (!sb_attempt_end(scope, attempt))
         return false;
     if (dividend != NULL && divisor != NULL) {
         work->dividend = dividend;
@@ -239,8 +239,8 @@ static bool merge_nested(division *work, bool *merged) {
  * shorter, its coefficients smaller or its nesting shallower; the bound only guards against a cycle
  * that nobody foresaw. */
 static bool reduce(division *work) {
-    for (int round = 0; round < 4 * IV_DIM_MOST_DEPTH; round++) {
-        iv_dim dividend = work->dividend, divisor = work->divisor;
+    for (int round = 0; round < 4 * SB_DIM_MOST_DEPTH; round++) {
+        sb_dim dividend = work->dividend, divisor = work->divisor;
         if (!normalise_sign(work) || !cancel_number(work) || !cancel_monomial(work))
             return false;
         if (!(work->divisor->term_count == 1 ? split_terms(work) : split_polynomial(work)))
@@ -256,49 +256,49 @@ static bool reduce(division *work) {
 
 /* Whether bounds alone give the value of floor(dividend / divisor). */
 static bool decided(division *work, int64_t *value) {
-    iv_interval bounds =
-        iv_interval_floor_divide(work->dividend->interval, work->divisor->interval);
+    sb_interval bounds =
+        sb_interval_floor_divide(work->dividend->interval, work->divisor->interval);
     *value = bounds.lower;
     if (bounds.lower == bounds.upper)
         return true;
     *value = 0;
     if (work->dividend->term_count == 0)
         return true;
-    iv_scope *scope = work->scope;
-    if (!iv_dim_proven_at_least(scope, work->dividend, 0))
+    sb_scope *scope = work->scope;
+    if (!sb_dim_proven_at_least(scope, work->dividend, 0))
         return false;
-    iv_attempt attempt = iv_attempt_begin(scope);
-    iv_dim gap = iv_dim_subtract(scope, work->divisor, work->dividend);
-    bool below = iv_dim_proven_at_least(scope, gap, 1);
-    return iv_attempt_end(scope, attempt) && below;
+    sb_attempt attempt = sb_attempt_begin(scope);
+    sb_dim gap = sb_dim_subtract(scope, work->divisor, work->dividend);
+    bool below = sb_dim_proven_at_least(scope, gap, 1);
+    return sb_attempt_end(scope, attempt) && below;
 }
 
-iv_dim iv_dim_floor_divide(iv_scope *scope, iv_dim left, iv_dim right) {
-    left = iv_scope_adopt(scope, left);
-    right = iv_scope_adopt(scope, right);
+sb_dim sb_dim_floor_divide(sb_scope *scope, sb_dim left, sb_dim right) {
+    left = sb_scope_adopt(scope, left);
+    right = sb_scope_adopt(scope, right);
     if (left == NULL || right == NULL)
         return NULL;
     if (right->term_count == 0)
-        return iv_scope_fail(scope, IV_ERROR_SHAPE, "a dimension expression divides by 0");
-    division work = {scope, left, right, iv_dim_constant(scope, 0)};
+        return sb_scope_fail(scope, SB_ERROR_SHAPE, "a dimension expression divides by 0");
+    division work = {scope, left, right, sb_dim_constant(scope, 0)};
     if (!valid(&work) || !reduce(&work))
         return NULL;
     int64_t value;
     if (decided(&work, &value))
-        return iv_dim_add(scope, work.quotient, iv_dim_constant(scope, value));
-    const iv_dim operands[2] = {work.dividend, work.divisor};
-    const iv_atom *atom = iv_scope_function(scope, IV_ATOM_FLOOR, 2, operands);
-    return iv_dim_add(scope, work.quotient, iv_scope_of_atom(scope, atom));
+        return sb_dim_add(scope, work.quotient, sb_dim_constant(scope, value));
+    const sb_dim operands[2] = {work.dividend, work.divisor};
+    const sb_atom *atom = sb_scope_function(scope, SB_ATOM_FLOOR, 2, operands);
+    return sb_dim_add(scope, work.quotient, sb_scope_of_atom(scope, atom));
 }
 
-iv_dim iv_dim_ceiling_divide(iv_scope *scope, iv_dim left, iv_dim right) {
-    right = iv_scope_adopt(scope, right);
+sb_dim sb_dim_ceiling_divide(sb_scope *scope, sb_dim left, sb_dim right) {
+    right = sb_scope_adopt(scope, right);
     if (right == NULL)
         return NULL;
-    if (iv_dim_at_least(right, 0)) {
-        iv_dim less_one = iv_dim_subtract(scope, right, iv_dim_constant(scope, 1));
-        return iv_dim_floor_divide(scope, iv_dim_add(scope, left, less_one), right);
+    if (sb_dim_at_least(right, 0)) {
+        sb_dim less_one = sb_dim_subtract(scope, right, sb_dim_constant(scope, 1));
+        return sb_dim_floor_divide(scope, sb_dim_add(scope, left, less_one), right);
     }
-    iv_dim negated = iv_dim_floor_divide(scope, iv_dim_scale(scope, left, -1), right);
-    return iv_dim_scale(scope, negated, -1);
+    sb_dim negated = sb_dim_floor_divide(scope, sb_dim_scale(scope, left, -1), right);
+    return sb_dim_scale(scope, negated, -1);
 }

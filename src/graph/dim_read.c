@@ -1,5 +1,5 @@
 /* Reading dimension expressions: values, substitution, copies, symbols and text. Recursion is
- * bounded by IV_DIM_MOST_DEPTH and the whole work by IV_DIM_MOST_SIZE, also where parts are shared.
+ * bounded by SB_DIM_MOST_DEPTH and the whole work by SB_DIM_MOST_SIZE, also where parts are shared.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "graph/dim_internal.h"
 
-static const int64_t *bound_value(const iv_binding *binding, const char *name) {
+static const int64_t *bound_value(const sb_binding *binding, const char *name) {
     for (int i = 0; i < binding->count; i++) {
         if (strcmp(binding->names[i], name) == 0)
             return &binding->values[i];
@@ -17,8 +17,8 @@ static const int64_t *bound_value(const iv_binding *binding, const char *name) {
 
 /* ---- values ---- */
 
-static bool evaluate_atom(const iv_atom *atom, const iv_binding *binding, int64_t *value) {
-    if (atom->kind == IV_ATOM_SYMBOL) {
+static bool evaluate_atom(const sb_atom *atom, const sb_binding *binding, int64_t *value) {
+    if (atom->kind == SB_ATOM_SYMBOL) {
         const int64_t *bound = bound_value(binding, atom->name);
         if (bound == NULL || *bound < 0)
             return false;
@@ -26,15 +26,15 @@ static bool evaluate_atom(const iv_atom *atom, const iv_binding *binding, int64_
         return true;
     }
     int64_t result, other;
-    if (!iv_dim_evaluate(atom->operands[0], binding, &result))
+    if (!sb_dim_evaluate(atom->operands[0], binding, &result))
         return false;
     for (int i = 1; i < atom->operand_count; i++) {
-        if (!iv_dim_evaluate(atom->operands[i], binding, &other))
+        if (!sb_dim_evaluate(atom->operands[i], binding, &other))
             return false;
-        if (atom->kind == IV_ATOM_FLOOR) {
-            if (!iv_floor_divide_numbers(result, other, &result))
+        if (atom->kind == SB_ATOM_FLOOR) {
+            if (!sb_floor_divide_numbers(result, other, &result))
                 return false;
-        } else if ((atom->kind == IV_ATOM_MINIMUM) == (other < result)) {
+        } else if ((atom->kind == SB_ATOM_MINIMUM) == (other < result)) {
             result = other;
         }
     }
@@ -42,13 +42,13 @@ static bool evaluate_atom(const iv_atom *atom, const iv_binding *binding, int64_
     return true;
 }
 
-bool iv_dim_evaluate(iv_dim dim, const iv_binding *binding, int64_t *value) {
+bool sb_dim_evaluate(sb_dim dim, const sb_binding *binding, int64_t *value) {
     if (dim == NULL)
         return false;
     int64_t sum = 0;
     for (int i = 0; i < dim->term_count; i++) {
         int64_t product = dim->terms[i].coefficient, factor;
-        const iv_monomial *monomial = dim->terms[i].monomial;
+        const sb_monomial *monomial = dim->terms[i].monomial;
         for (int j = 0; j < monomial->degree; j++) {
             if (!evaluate_atom(monomial->factors[j], binding, &factor) ||
                 __builtin_mul_overflow(product, factor, &product))
@@ -63,98 +63,98 @@ bool iv_dim_evaluate(iv_dim dim, const iv_binding *binding, int64_t *value) {
 
 /* ---- the same formula elsewhere ---- */
 
-static const iv_atom *copy_atom(iv_scope *scope, const iv_atom *atom) {
-    if (atom->kind == IV_ATOM_SYMBOL)
-        return iv_scope_symbol(scope, atom->name);
-    iv_dim operands[IV_DIM_MOST_OPERANDS];
+static const sb_atom *copy_atom(sb_scope *scope, const sb_atom *atom) {
+    if (atom->kind == SB_ATOM_SYMBOL)
+        return sb_scope_symbol(scope, atom->name);
+    sb_dim operands[SB_DIM_MOST_OPERANDS];
     for (int i = 0; i < atom->operand_count; i++) {
-        operands[i] = iv_dim_copy(scope, atom->operands[i]);
+        operands[i] = sb_dim_copy(scope, atom->operands[i]);
         if (operands[i] == NULL)
             return NULL;
     }
-    return iv_scope_function(scope, atom->kind, atom->operand_count, operands);
+    return sb_scope_function(scope, atom->kind, atom->operand_count, operands);
 }
 
-static const iv_monomial *copy_monomial(iv_scope *scope, const iv_monomial *monomial) {
-    const iv_atom *factors[IV_DIM_MOST_DEGREE];
+static const sb_monomial *copy_monomial(sb_scope *scope, const sb_monomial *monomial) {
+    const sb_atom *factors[SB_DIM_MOST_DEGREE];
     for (int i = 0; i < monomial->degree; i++) {
         factors[i] = copy_atom(scope, monomial->factors[i]);
         if (factors[i] == NULL)
             return NULL;
     }
-    return iv_scope_monomial(scope, monomial->degree, factors);
+    return sb_scope_monomial(scope, monomial->degree, factors);
 }
 
 /* The order of everything depends on structure and names only, so a copy keeps it and needs no
  * simplification. */
-iv_dim iv_dim_copy(iv_scope *scope, iv_dim dim) {
+sb_dim sb_dim_copy(sb_scope *scope, sb_dim dim) {
     if (dim == NULL || dim->scope == scope)
         return dim;
-    iv_terms terms = {.scope = scope};
+    sb_terms terms = {.scope = scope};
     for (int i = 0; i < dim->term_count && !terms.failed; i++)
-        iv_terms_add(&terms, dim->terms[i].coefficient,
+        sb_terms_add(&terms, dim->terms[i].coefficient,
                      copy_monomial(scope, dim->terms[i].monomial));
-    return iv_terms_finish(&terms);
+    return sb_terms_finish(&terms);
 }
 
-iv_dim iv_scope_adopt(iv_scope *scope, iv_dim dim) {
-    return iv_dim_copy(scope, dim);
+sb_dim sb_scope_adopt(sb_scope *scope, sb_dim dim) {
+    return sb_dim_copy(scope, dim);
 }
 
-static iv_dim substitute_atom(iv_scope *scope, const iv_atom *atom, const iv_binding *binding) {
-    if (atom->kind == IV_ATOM_SYMBOL) {
+static sb_dim substitute_atom(sb_scope *scope, const sb_atom *atom, const sb_binding *binding) {
+    if (atom->kind == SB_ATOM_SYMBOL) {
         const int64_t *bound = bound_value(binding, atom->name);
         if (bound == NULL)
-            return iv_scope_of_atom(scope, iv_scope_symbol(scope, atom->name));
+            return sb_scope_of_atom(scope, sb_scope_symbol(scope, atom->name));
         if (*bound < 0)
-            return iv_scope_fail(
-                scope, IV_ERROR_SHAPE,
+            return sb_scope_fail(
+                scope, SB_ERROR_SHAPE,
                 "the symbolic dimension %.100s cannot be %lld: it must be at least 0", atom->name,
                 (long long)*bound);
-        return iv_dim_constant(scope, *bound);
+        return sb_dim_constant(scope, *bound);
     }
-    iv_dim result = iv_dim_substitute(scope, atom->operands[0], binding);
+    sb_dim result = sb_dim_substitute(scope, atom->operands[0], binding);
     for (int i = 1; i < atom->operand_count && result != NULL; i++) {
-        iv_dim other = iv_dim_substitute(scope, atom->operands[i], binding);
-        if (atom->kind == IV_ATOM_FLOOR)
-            result = iv_dim_floor_divide(scope, result, other);
-        else if (atom->kind == IV_ATOM_MINIMUM)
-            result = iv_dim_minimum(scope, result, other);
+        sb_dim other = sb_dim_substitute(scope, atom->operands[i], binding);
+        if (atom->kind == SB_ATOM_FLOOR)
+            result = sb_dim_floor_divide(scope, result, other);
+        else if (atom->kind == SB_ATOM_MINIMUM)
+            result = sb_dim_minimum(scope, result, other);
         else
-            result = iv_dim_maximum(scope, result, other);
+            result = sb_dim_maximum(scope, result, other);
     }
     return result;
 }
 
-iv_dim iv_dim_substitute(iv_scope *scope, iv_dim dim, const iv_binding *binding) {
+sb_dim sb_dim_substitute(sb_scope *scope, sb_dim dim, const sb_binding *binding) {
     if (dim == NULL)
         return NULL;
-    iv_dim sum = iv_dim_constant(scope, 0);
+    sb_dim sum = sb_dim_constant(scope, 0);
     for (int i = 0; i < dim->term_count && sum != NULL; i++) {
-        const iv_monomial *monomial = dim->terms[i].monomial;
-        iv_dim product = iv_dim_constant(scope, dim->terms[i].coefficient);
+        const sb_monomial *monomial = dim->terms[i].monomial;
+        sb_dim product = sb_dim_constant(scope, dim->terms[i].coefficient);
         for (int j = 0; j < monomial->degree && product != NULL; j++)
-            product = iv_dim_multiply(scope, product,
+            product = sb_dim_multiply(scope, product,
                                       substitute_atom(scope, monomial->factors[j], binding));
-        sum = iv_dim_add(scope, sum, product);
+        sum = sb_dim_add(scope, sum, product);
     }
     return sum;
 }
 
 /* ---- symbols ---- */
 
-void iv_dim_visit_symbols(iv_dim dim, void (*visit)(void *context, const char *name),
+void sb_dim_visit_symbols(sb_dim dim, void (*visit)(void *context, const char *name),
                           void *context) {
     if (dim == NULL)
         return;
     for (int i = 0; i < dim->term_count; i++) {
-        const iv_monomial *monomial = dim->terms[i].monomial;
+        const sb_monomial *monomial = dim->terms[i].monomial;
         for (int j = 0; j < monomial->degree; j++) {
-            const iv_atom *atom = monomial->factors[j];
-            if (atom->kind == IV_ATOM_SYMBOL)
+            const sb_atom *atom = monomial->factors[j];
+            if (atom->kind == SB_ATOM_SYMBOL)
                 visit(context, atom->name);
             for (int k = 0; k < atom->operand_count; k++)
-                iv_dim_visit_symbols(atom->operands[k], visit, context);
+                sb_dim_visit_symbols(atom->operands[k], visit, context);
         }
     }
 }
@@ -169,9 +169,9 @@ static void compare_name(void *context, const char *name) {
     wanted->found = wanted->found || strcmp(wanted->name, name) == 0;
 }
 
-bool iv_dim_mentions(iv_dim dim, const char *name) {
+bool sb_dim_mentions(sb_dim dim, const char *name) {
     search wanted = {name, false};
-    iv_dim_visit_symbols(dim, compare_name, &wanted);
+    sb_dim_visit_symbols(dim, compare_name, &wanted);
     return wanted.found;
 }
 
@@ -222,33 +222,33 @@ static void put_name(writer *out, const char *name) {
     put(out, "'");
 }
 
-static void put_dim(writer *out, iv_dim dim);
+static void put_dim(writer *out, sb_dim dim);
 
 /* In parentheses unless nothing can be misread. */
-static void put_operand(writer *out, iv_dim dim, bool divisor) {
+static void put_operand(writer *out, sb_dim dim, bool divisor) {
     int64_t number;
     bool bare = dim->term_count <= 1 &&
-                (!divisor || iv_dim_is_constant(dim, &number) || iv_dim_atom(dim) != NULL);
+                (!divisor || sb_dim_is_constant(dim, &number) || sb_dim_atom(dim) != NULL);
     put(out, bare ? "" : "(");
     put_dim(out, dim);
     put(out, bare ? "" : ")");
 }
 
-static void put_atom(writer *out, const iv_atom *atom) {
+static void put_atom(writer *out, const sb_atom *atom) {
     switch (atom->kind) {
-    case IV_ATOM_SYMBOL:
+    case SB_ATOM_SYMBOL:
         put_name(out, atom->name);
         return;
-    case IV_ATOM_FLOOR:
+    case SB_ATOM_FLOOR:
         put(out, "floor(");
         put_operand(out, atom->operands[0], false);
         put(out, "/");
         put_operand(out, atom->operands[1], true);
         put(out, ")");
         return;
-    case IV_ATOM_MINIMUM:
-    case IV_ATOM_MAXIMUM:
-        put(out, atom->kind == IV_ATOM_MINIMUM ? "min(" : "max(");
+    case SB_ATOM_MINIMUM:
+    case SB_ATOM_MAXIMUM:
+        put(out, atom->kind == SB_ATOM_MINIMUM ? "min(" : "max(");
         for (int i = 0; i < atom->operand_count; i++) {
             put(out, i == 0 ? "" : ",");
             put_dim(out, atom->operands[i]);
@@ -258,8 +258,8 @@ static void put_atom(writer *out, const iv_atom *atom) {
     }
 }
 
-static void put_term(writer *out, iv_term term, bool first) {
-    const iv_monomial *monomial = term.monomial;
+static void put_term(writer *out, sb_term term, bool first) {
+    const sb_monomial *monomial = term.monomial;
     if (term.coefficient > 0 && !first)
         put(out, "+");
     if (monomial->degree == 0 || (term.coefficient != 1 && term.coefficient != -1))
@@ -272,14 +272,14 @@ static void put_term(writer *out, iv_term term, bool first) {
     }
 }
 
-static void put_dim(writer *out, iv_dim dim) {
+static void put_dim(writer *out, sb_dim dim) {
     if (dim->term_count == 0)
         put(out, "0");
     for (int i = 0; i < dim->term_count; i++)
         put_term(out, dim->terms[i], i == 0);
 }
 
-char *iv_dim_text(iv_dim dim, char *text, size_t bytes) {
+char *sb_dim_text(sb_dim dim, char *text, size_t bytes) {
     if (bytes == 0)
         return text;
     writer out = {text, bytes, 0};

@@ -1,22 +1,22 @@
-/* The inside of a sequence. See <invar/value.h> for the contract. */
-#ifndef IV_GRAPH_VALUE_H
-#define IV_GRAPH_VALUE_H
+/* The inside of a sequence. See <samebit/value.h> for the contract. */
+#ifndef SB_GRAPH_VALUE_H
+#define SB_GRAPH_VALUE_H
 
 #include <stdatomic.h>
 
-#include <invar/value.h>
+#include <samebit/value.h>
 
 #include "tensor/tensor.h"
 
 /* `dtype` is that of its tensors, known even when the list is empty. */
-struct iv_sequence {
+struct sb_sequence {
     atomic_int references;
-    iv_dtype dtype;
+    sb_dtype dtype;
     int64_t count;
-    iv_value items[];
+    sb_value items[];
 };
 
-/** A sequence of `count` items, all IV_KIND_NONE until the caller sets them (it hands its references over). */
-iv_status iv_sequence_create(iv_dtype dtype, int64_t count, iv_sequence **sequence, iv_error *error);
+/** A sequence of `count` items, all SB_KIND_NONE until the caller sets them (it hands its references over). */
+sb_status sb_sequence_create(sb_dtype dtype, int64_t count, sb_sequence **sequence, sb_error *error);
 
 #endif

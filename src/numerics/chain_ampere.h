@@ -7,26 +7,26 @@
  * F. Yang, M. Yang, "MMA-Sim: bit-accurate reference model of tensor cores and matrix cores", arXiv:2511.10909. Neither says
  * which exponent a step's largest is at least; Hopper's, -133, is taken here too. It shows only in sums that are subnormal, or
  * nearly so. */
-#ifndef IV_NUMERICS_CHAIN_AMPERE_H
-#define IV_NUMERICS_CHAIN_AMPERE_H
+#ifndef SB_NUMERICS_CHAIN_AMPERE_H
+#define SB_NUMERICS_CHAIN_AMPERE_H
 
 #include "chain.h"
 
-/* A format as these tensor cores add it up: what iv_chain16 and iv_chain16_step take. */
-static IV_HD_HOT iv_chain16_format iv_chain16_ampere(iv_chain16_format format) {
+/* A format as these tensor cores add it up: what sb_chain16 and sb_chain16_step take. */
+static SB_HD_HOT sb_chain16_format sb_chain16_ampere(sb_chain16_format format) {
     format.step = 8;
     format.alignment_bits = 24;
     return format;
 }
 
-static IV_HD float iv_chain16_ampere_step_bf16(const uint16_t a[IV_CHAIN16_GROUP], const uint16_t b[IV_CHAIN16_GROUP],
+static SB_HD float sb_chain16_ampere_step_bf16(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
                                                float accumulator) {
-    return iv_chain16_step(a, b, accumulator, iv_chain16_ampere(iv_chain16_format_bf16()));
+    return sb_chain16_step(a, b, accumulator, sb_chain16_ampere(sb_chain16_format_bf16()));
 }
 
-static IV_HD float iv_chain16_ampere_step_f16(const uint16_t a[IV_CHAIN16_GROUP], const uint16_t b[IV_CHAIN16_GROUP],
+static SB_HD float sb_chain16_ampere_step_f16(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
                                               float accumulator) {
-    return iv_chain16_step(a, b, accumulator, iv_chain16_ampere(iv_chain16_format_f16()));
+    return sb_chain16_step(a, b, accumulator, sb_chain16_ampere(sb_chain16_format_f16()));
 }
 
 #endif

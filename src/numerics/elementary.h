@@ -1,6 +1,6 @@
 /* All elementary functions. */
-#ifndef IV_NUMERICS_ELEMENTARY_H
-#define IV_NUMERICS_ELEMENTARY_H
+#ifndef SB_NUMERICS_ELEMENTARY_H
+#define SB_NUMERICS_ELEMENTARY_H
 
 #include "error_function.h"
 #include "error_function_f64.h"

@@ -1,27 +1,27 @@
 /* The order in which n values are multiplied: that of sums (reduce.h), with products for additions.
  * The product of nothing is 1. */
-#ifndef IV_NUMERICS_PRODUCT_H
-#define IV_NUMERICS_PRODUCT_H
+#ifndef SB_NUMERICS_PRODUCT_H
+#define SB_NUMERICS_PRODUCT_H
 
 #include "reduce.h"
 
 /* Defines `static type name(const type *data, int64_t stride, int64_t count)`: the product of
  * `count` values `stride` elements apart. */
-#define IV_DEFINE_PRODUCT(name, type)                                                              \
-    static IV_HD type name(const type *data, int64_t stride, int64_t count) {                      \
+#define SB_DEFINE_PRODUCT(name, type)                                                              \
+    static SB_HD type name(const type *data, int64_t stride, int64_t count) {                      \
         type total = (type)1;                                                                      \
-        for (int64_t start = 0; start < count; start += IV_REDUCE_BLOCK) {                         \
+        for (int64_t start = 0; start < count; start += SB_REDUCE_BLOCK) {                         \
             int64_t left = count - start;                                                          \
-            int size = left < IV_REDUCE_BLOCK ? (int)left : IV_REDUCE_BLOCK;                       \
-            int present = size < IV_REDUCE_LANES ? size : IV_REDUCE_LANES;                         \
-            type lanes[IV_REDUCE_LANES];                                                           \
+            int size = left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK;                       \
+            int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                         \
+            type lanes[SB_REDUCE_LANES];                                                           \
             for (int lane = 0; lane < present; lane++) {                                           \
                 lanes[lane] = data[(start + lane) * stride];                                       \
             }                                                                                      \
-            for (int index = IV_REDUCE_LANES; index < size; index++) {                             \
-                lanes[index % IV_REDUCE_LANES] *= data[(start + index) * stride];                  \
+            for (int index = SB_REDUCE_LANES; index < size; index++) {                             \
+                lanes[index % SB_REDUCE_LANES] *= data[(start + index) * stride];                  \
             }                                                                                      \
-            for (int half = IV_REDUCE_LANES / 2; half > 0; half /= 2) {                            \
+            for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {                            \
                 for (int lane = 0; lane < half && lane + half < present; lane++) {                 \
                     lanes[lane] *= lanes[lane + half];                                             \
                 }                                                                                  \
@@ -32,7 +32,7 @@
         return total;                                                                              \
     }
 
-IV_DEFINE_PRODUCT(iv_product_f32, float)
-IV_DEFINE_PRODUCT(iv_product_f64, double)
+SB_DEFINE_PRODUCT(sb_product_f32, float)
+SB_DEFINE_PRODUCT(sb_product_f64, double)
 
 #endif

@@ -10,20 +10,20 @@
  * 256 lanes are 16 registers of 16 floats, a warp with 16-byte loads of bf16, or 256 threads: all
  * give these bits. The f64 flavour is the same order in double.
  *
- * IV_DEFINE_SUM makes a reduction of transformed values: `load` is a function or macro (context,
+ * SB_DEFINE_SUM makes a reduction of transformed values: `load` is a function or macro (context,
  * index) -> type, called once per element. */
-#ifndef IV_NUMERICS_REDUCE_H
-#define IV_NUMERICS_REDUCE_H
+#ifndef SB_NUMERICS_REDUCE_H
+#define SB_NUMERICS_REDUCE_H
 
 #include "scalar.h"
 
-#define IV_REDUCE_BLOCK 4096
-#define IV_REDUCE_LANES 256
+#define SB_REDUCE_BLOCK 4096
+#define SB_REDUCE_LANES 256
 
 /* Folds the first `present` lanes (1 to 256) by halves into lane 0. The other lanes are not read.
  */
-static IV_HD float iv_reduce_fold_f32(float *lanes, int present) {
-    for (int half = IV_REDUCE_LANES / 2; half > 0; half /= 2) {
+static SB_HD float sb_reduce_fold_f32(float *lanes, int present) {
+    for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
         for (int lane = 0; lane < half && lane + half < present; lane++) {
             lanes[lane] += lanes[lane + half];
         }
@@ -32,8 +32,8 @@ static IV_HD float iv_reduce_fold_f32(float *lanes, int present) {
     return lanes[0];
 }
 
-static IV_HD double iv_reduce_fold_f64(double *lanes, int present) {
-    for (int half = IV_REDUCE_LANES / 2; half > 0; half /= 2) {
+static SB_HD double sb_reduce_fold_f64(double *lanes, int present) {
+    for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
         for (int lane = 0; lane < half && lane + half < present; lane++) {
             lanes[lane] += lanes[lane + half];
         }
@@ -43,32 +43,32 @@ static IV_HD double iv_reduce_fold_f64(double *lanes, int present) {
 }
 
 /* How an element starts a lane, and how a later one joins it. */
-#define IV_REDUCE_FIRST_SUM(value) (value)
-#define IV_REDUCE_NEXT_SUM_f32(value, lane) ((lane) + (value))
-#define IV_REDUCE_NEXT_SUM_f64(value, lane) ((lane) + (value))
-#define IV_REDUCE_FIRST_SQUARES(value) ((value) * (value))
-#define IV_REDUCE_NEXT_SQUARES_f32(value, lane) iv_fma_f32((value), (value), (lane))
-#define IV_REDUCE_NEXT_SQUARES_f64(value, lane) iv_fma_f64((value), (value), (lane))
+#define SB_REDUCE_FIRST_SUM(value) (value)
+#define SB_REDUCE_NEXT_SUM_f32(value, lane) ((lane) + (value))
+#define SB_REDUCE_NEXT_SUM_f64(value, lane) ((lane) + (value))
+#define SB_REDUCE_FIRST_SQUARES(value) ((value) * (value))
+#define SB_REDUCE_NEXT_SQUARES_f32(value, lane) sb_fma_f32((value), (value), (lane))
+#define SB_REDUCE_NEXT_SQUARES_f64(value, lane) sb_fma_f64((value), (value), (lane))
 
-#define IV_DEFINE_REDUCTION(name, type, suffix, kind, context_type, load)                          \
-    static IV_HD type name(context_type context, int64_t count) {                                  \
+#define SB_DEFINE_REDUCTION(name, type, suffix, kind, context_type, load)                          \
+    static SB_HD type name(context_type context, int64_t count) {                                  \
         type total = (type)0;                                                                      \
-        for (int64_t start = 0; start < count; start += IV_REDUCE_BLOCK) {                         \
+        for (int64_t start = 0; start < count; start += SB_REDUCE_BLOCK) {                         \
             int64_t left = count - start;                                                          \
-            int size = left < IV_REDUCE_BLOCK ? (int)left : IV_REDUCE_BLOCK;                       \
-            int present = size < IV_REDUCE_LANES ? size : IV_REDUCE_LANES;                         \
-            type lanes[IV_REDUCE_LANES];                                                           \
+            int size = left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK;                       \
+            int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                         \
+            type lanes[SB_REDUCE_LANES];                                                           \
             for (int lane = 0; lane < present; lane++) {                                           \
                 type value = load(context, start + lane);                                          \
-                lanes[lane] = IV_REDUCE_FIRST_##kind(value);                                       \
+                lanes[lane] = SB_REDUCE_FIRST_##kind(value);                                       \
             }                                                                                      \
-            for (int base = IV_REDUCE_LANES; base < size; base += IV_REDUCE_LANES) {               \
-                for (int lane = 0; lane < IV_REDUCE_LANES && base + lane < size; lane++) {         \
+            for (int base = SB_REDUCE_LANES; base < size; base += SB_REDUCE_LANES) {               \
+                for (int lane = 0; lane < SB_REDUCE_LANES && base + lane < size; lane++) {         \
                     type value = load(context, start + base + lane);                               \
-                    lanes[lane] = IV_REDUCE_NEXT_##kind##_##suffix(value, lanes[lane]);            \
+                    lanes[lane] = SB_REDUCE_NEXT_##kind##_##suffix(value, lanes[lane]);            \
                 }                                                                                  \
             }                                                                                      \
-            type block = iv_reduce_fold_##suffix(lanes, present);                                  \
+            type block = sb_reduce_fold_##suffix(lanes, present);                                  \
             total = start == 0 ? block : total + block;                                            \
         }                                                                                          \
         return total;                                                                              \
@@ -77,67 +77,67 @@ static IV_HD double iv_reduce_fold_f64(double *lanes, int present) {
 /* Defines `static type name(context_type context, int64_t count)`, type float (suffix f32) or
  * double (f64): the sum, or the sum of squares, of load(context, 0) ... load(context, count - 1) in
  * the order above. */
-#define IV_DEFINE_SUM_F32(name, context_type, load)                                                \
-    IV_DEFINE_REDUCTION(name, float, f32, SUM, context_type, load)
-#define IV_DEFINE_SUM_F64(name, context_type, load)                                                \
-    IV_DEFINE_REDUCTION(name, double, f64, SUM, context_type, load)
-#define IV_DEFINE_SUM_OF_SQUARES_F32(name, context_type, load)                                     \
-    IV_DEFINE_REDUCTION(name, float, f32, SQUARES, context_type, load)
-#define IV_DEFINE_SUM_OF_SQUARES_F64(name, context_type, load)                                     \
-    IV_DEFINE_REDUCTION(name, double, f64, SQUARES, context_type, load)
+#define SB_DEFINE_SUM_F32(name, context_type, load)                                                \
+    SB_DEFINE_REDUCTION(name, float, f32, SUM, context_type, load)
+#define SB_DEFINE_SUM_F64(name, context_type, load)                                                \
+    SB_DEFINE_REDUCTION(name, double, f64, SUM, context_type, load)
+#define SB_DEFINE_SUM_OF_SQUARES_F32(name, context_type, load)                                     \
+    SB_DEFINE_REDUCTION(name, float, f32, SQUARES, context_type, load)
+#define SB_DEFINE_SUM_OF_SQUARES_F64(name, context_type, load)                                     \
+    SB_DEFINE_REDUCTION(name, double, f64, SQUARES, context_type, load)
 
 /* A strided run of values; the stride is in elements and may be zero or negative. */
-typedef struct iv_strided_f32 {
+typedef struct sb_strided_f32 {
     const float *data;
     int64_t stride;
-} iv_strided_f32;
+} sb_strided_f32;
 
-typedef struct iv_strided_f64 {
+typedef struct sb_strided_f64 {
     const double *data;
     int64_t stride;
-} iv_strided_f64;
+} sb_strided_f64;
 
-static IV_HD float iv_strided_load_f32(iv_strided_f32 values, int64_t index) {
+static SB_HD float sb_strided_load_f32(sb_strided_f32 values, int64_t index) {
     return values.data[index * values.stride];
 }
 
-static IV_HD double iv_strided_load_f64(iv_strided_f64 values, int64_t index) {
+static SB_HD double sb_strided_load_f64(sb_strided_f64 values, int64_t index) {
     return values.data[index * values.stride];
 }
 
-IV_DEFINE_SUM_F32(iv_strided_sum_f32, iv_strided_f32, iv_strided_load_f32)
-IV_DEFINE_SUM_F64(iv_strided_sum_f64, iv_strided_f64, iv_strided_load_f64)
-IV_DEFINE_SUM_OF_SQUARES_F32(iv_strided_sum_of_squares_f32, iv_strided_f32, iv_strided_load_f32)
-IV_DEFINE_SUM_OF_SQUARES_F64(iv_strided_sum_of_squares_f64, iv_strided_f64, iv_strided_load_f64)
+SB_DEFINE_SUM_F32(sb_strided_sum_f32, sb_strided_f32, sb_strided_load_f32)
+SB_DEFINE_SUM_F64(sb_strided_sum_f64, sb_strided_f64, sb_strided_load_f64)
+SB_DEFINE_SUM_OF_SQUARES_F32(sb_strided_sum_of_squares_f32, sb_strided_f32, sb_strided_load_f32)
+SB_DEFINE_SUM_OF_SQUARES_F64(sb_strided_sum_of_squares_f64, sb_strided_f64, sb_strided_load_f64)
 
 /* Sum of `count` values `stride` elements apart. */
-static IV_HD float iv_sum_f32(const float *data, int64_t stride, int64_t count) {
-    iv_strided_f32 values = {data, stride};
-    return iv_strided_sum_f32(values, count);
+static SB_HD float sb_sum_f32(const float *data, int64_t stride, int64_t count) {
+    sb_strided_f32 values = {data, stride};
+    return sb_strided_sum_f32(values, count);
 }
 
-static IV_HD double iv_sum_f64(const double *data, int64_t stride, int64_t count) {
-    iv_strided_f64 values = {data, stride};
-    return iv_strided_sum_f64(values, count);
+static SB_HD double sb_sum_f64(const double *data, int64_t stride, int64_t count) {
+    sb_strided_f64 values = {data, stride};
+    return sb_strided_sum_f64(values, count);
 }
 
-static IV_HD float iv_sum_of_squares_f32(const float *data, int64_t stride, int64_t count) {
-    iv_strided_f32 values = {data, stride};
-    return iv_strided_sum_of_squares_f32(values, count);
+static SB_HD float sb_sum_of_squares_f32(const float *data, int64_t stride, int64_t count) {
+    sb_strided_f32 values = {data, stride};
+    return sb_strided_sum_of_squares_f32(values, count);
 }
 
-static IV_HD double iv_sum_of_squares_f64(const double *data, int64_t stride, int64_t count) {
-    iv_strided_f64 values = {data, stride};
-    return iv_strided_sum_of_squares_f64(values, count);
+static SB_HD double sb_sum_of_squares_f64(const double *data, int64_t stride, int64_t count) {
+    sb_strided_f64 values = {data, stride};
+    return sb_strided_sum_of_squares_f64(values, count);
 }
 
 /* The mean of nothing is 0/0 = NaN. */
-static IV_HD float iv_mean_f32(const float *data, int64_t stride, int64_t count) {
-    return iv_div_f32(iv_sum_f32(data, stride, count), (float)count);
+static SB_HD float sb_mean_f32(const float *data, int64_t stride, int64_t count) {
+    return sb_div_f32(sb_sum_f32(data, stride, count), (float)count);
 }
 
-static IV_HD double iv_mean_f64(const double *data, int64_t stride, int64_t count) {
-    return iv_div_f64(iv_sum_f64(data, stride, count), (double)count);
+static SB_HD double sb_mean_f64(const double *data, int64_t stride, int64_t count) {
+    return sb_div_f64(sb_sum_f64(data, stride, count), (double)count);
 }
 
 #endif

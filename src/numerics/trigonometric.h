@@ -1,53 +1,53 @@
 /* sin, cos, tan and their inverses in f32, evaluated in double and rounded once: about 0.5 ulp, for
  * arguments of any size. */
-#ifndef IV_NUMERICS_TRIGONOMETRIC_H
-#define IV_NUMERICS_TRIGONOMETRIC_H
+#ifndef SB_NUMERICS_TRIGONOMETRIC_H
+#define SB_NUMERICS_TRIGONOMETRIC_H
 
 #include "quadrant.h"
 
-static IV_HD_HOT double iv_wide_sin_reduced(double r) {
+static SB_HD_HOT double sb_wide_sin_reduced(double r) {
     double z = r * r;
     double p = 0x1.5d778699ed0a2p-33;
-    p = iv_fma_f64(p, z, -0x1.ae5e07ab95bd8p-26);
-    p = iv_fma_f64(p, z, 0x1.71de34ff22666p-19);
-    p = iv_fma_f64(p, z, -0x1.a01a019b8685dp-13);
-    p = iv_fma_f64(p, z, 0x1.111111110f41dp-7);
-    p = iv_fma_f64(p, z, -0x1.5555555555546p-3);
-    return iv_fma_f64(p * z, r, r);
+    p = sb_fma_f64(p, z, -0x1.ae5e07ab95bd8p-26);
+    p = sb_fma_f64(p, z, 0x1.71de34ff22666p-19);
+    p = sb_fma_f64(p, z, -0x1.a01a019b8685dp-13);
+    p = sb_fma_f64(p, z, 0x1.111111110f41dp-7);
+    p = sb_fma_f64(p, z, -0x1.5555555555546p-3);
+    return sb_fma_f64(p * z, r, r);
 }
 
-static IV_HD_HOT double iv_wide_cos_reduced(double r) {
+static SB_HD_HOT double sb_wide_cos_reduced(double r) {
     double z = r * r;
     double p = 0x1.1b755731763dap-29;
-    p = iv_fma_f64(p, z, -0x1.27def9c5636e7p-22);
-    p = iv_fma_f64(p, z, 0x1.a019f75b5be36p-16);
-    p = iv_fma_f64(p, z, -0x1.6c16c1632d9c1p-10);
-    p = iv_fma_f64(p, z, 0x1.555555554e2fdp-5);
-    p = iv_fma_f64(p, z, -0x1.fffffffffff85p-2);
-    return iv_fma_f64(p, z, 1.0);
+    p = sb_fma_f64(p, z, -0x1.27def9c5636e7p-22);
+    p = sb_fma_f64(p, z, 0x1.a019f75b5be36p-16);
+    p = sb_fma_f64(p, z, -0x1.6c16c1632d9c1p-10);
+    p = sb_fma_f64(p, z, 0x1.555555554e2fdp-5);
+    p = sb_fma_f64(p, z, -0x1.fffffffffff85p-2);
+    return sb_fma_f64(p, z, 1.0);
 }
 
-typedef struct iv_wide_angle {
+typedef struct sb_wide_angle {
     double sine;
     double cosine;
-} iv_wide_angle;
+} sb_wide_angle;
 
 /* Below 2^28 two pieces of pi/2 suffice: no such float comes nearer than 2^-30 to a multiple of it.
  */
-static IV_HD iv_wide_angle iv_wide_sin_cos(double x) {
-    double shifted = iv_fma_f64(x, 0x1.45f306dc9c883p-1, IV_ROUNDING_SHIFT_F64);
-    double count = shifted - IV_ROUNDING_SHIFT_F64;
-    double r = iv_fma_f64(count, -0x1.921fb54442d18p+0, x);
-    r = iv_fma_f64(count, -0x1.1a62633145c07p-54, r);
-    int32_t quadrant = iv_shifted_integer_f64(shifted) & 3;
-    if (iv_abs_f64(x) >= 268435456.0) {
-        iv_quadrant reduced = iv_quadrant_reduce(x);
+static SB_HD sb_wide_angle sb_wide_sin_cos(double x) {
+    double shifted = sb_fma_f64(x, 0x1.45f306dc9c883p-1, SB_ROUNDING_SHIFT_F64);
+    double count = shifted - SB_ROUNDING_SHIFT_F64;
+    double r = sb_fma_f64(count, -0x1.921fb54442d18p+0, x);
+    r = sb_fma_f64(count, -0x1.1a62633145c07p-54, r);
+    int32_t quadrant = sb_shifted_integer_f64(shifted) & 3;
+    if (sb_abs_f64(x) >= 268435456.0) {
+        sb_quadrant reduced = sb_quadrant_reduce(x);
         r = reduced.remainder.high;
         quadrant = reduced.quadrant;
     }
-    double sine = iv_wide_sin_reduced(r);
-    double cosine = iv_wide_cos_reduced(r);
-    iv_wide_angle angle;
+    double sine = sb_wide_sin_reduced(r);
+    double cosine = sb_wide_cos_reduced(r);
+    sb_wide_angle angle;
     angle.sine = (quadrant & 1) ? cosine : sine;
     angle.cosine = (quadrant & 1) ? sine : cosine;
     angle.sine = (quadrant & 2) ? -angle.sine : angle.sine;
@@ -56,100 +56,100 @@ static IV_HD iv_wide_angle iv_wide_sin_cos(double x) {
 }
 
 /* Sine; NaN for infinities, keeps the sign of zero. */
-static IV_HD float iv_sin_f32(float x) {
-    if (!(iv_abs_f32(x) < iv_infinity_f32())) {
-        return iv_nan_f32();
+static SB_HD float sb_sin_f32(float x) {
+    if (!(sb_abs_f32(x) < sb_infinity_f32())) {
+        return sb_nan_f32();
     }
-    return x == 0.0f ? x : (float)iv_wide_sin_cos((double)x).sine;
+    return x == 0.0f ? x : (float)sb_wide_sin_cos((double)x).sine;
 }
 
-static IV_HD float iv_cos_f32(float x) {
-    if (!(iv_abs_f32(x) < iv_infinity_f32())) {
-        return iv_nan_f32();
+static SB_HD float sb_cos_f32(float x) {
+    if (!(sb_abs_f32(x) < sb_infinity_f32())) {
+        return sb_nan_f32();
     }
-    return (float)iv_wide_sin_cos((double)x).cosine;
+    return (float)sb_wide_sin_cos((double)x).cosine;
 }
 
-static IV_HD float iv_tan_f32(float x) {
-    if (!(iv_abs_f32(x) < iv_infinity_f32())) {
-        return iv_nan_f32();
+static SB_HD float sb_tan_f32(float x) {
+    if (!(sb_abs_f32(x) < sb_infinity_f32())) {
+        return sb_nan_f32();
     }
-    iv_wide_angle angle = iv_wide_sin_cos((double)x);
-    return x == 0.0f ? x : (float)iv_div_f64(angle.sine, angle.cosine);
+    sb_wide_angle angle = sb_wide_sin_cos((double)x);
+    return x == 0.0f ? x : (float)sb_div_f64(angle.sine, angle.cosine);
 }
 
 /* asin(a) for 0 <= a <= 1/2, about 2^-51 relative. */
-static IV_HD_HOT double iv_wide_asin_half(double a) {
+static SB_HD_HOT double sb_wide_asin_half(double a) {
     double z = a * a;
     double p = 0x1.023490305e5adp-5;
-    p = iv_fma_f64(p, z, -0x1.7f682dd00ed2ap-7);
-    p = iv_fma_f64(p, z, 0x1.2b084d98a3a7cp-6);
-    p = iv_fma_f64(p, z, 0x1.336c9e65ef524p-7);
-    p = iv_fma_f64(p, z, 0x1.d54ed2649ea2ep-7);
-    p = iv_fma_f64(p, z, 0x1.1baccf1324fa1p-6);
-    p = iv_fma_f64(p, z, 0x1.6e97027cbd9b2p-6);
-    p = iv_fma_f64(p, z, 0x1.f1c69c91c988bp-6);
-    p = iv_fma_f64(p, z, 0x1.6db6dd0dde88ep-5);
-    p = iv_fma_f64(p, z, 0x1.3333333091739p-4);
-    p = iv_fma_f64(p, z, 0x1.5555555556cffp-3);
-    return iv_fma_f64(p * z, a, a);
+    p = sb_fma_f64(p, z, -0x1.7f682dd00ed2ap-7);
+    p = sb_fma_f64(p, z, 0x1.2b084d98a3a7cp-6);
+    p = sb_fma_f64(p, z, 0x1.336c9e65ef524p-7);
+    p = sb_fma_f64(p, z, 0x1.d54ed2649ea2ep-7);
+    p = sb_fma_f64(p, z, 0x1.1baccf1324fa1p-6);
+    p = sb_fma_f64(p, z, 0x1.6e97027cbd9b2p-6);
+    p = sb_fma_f64(p, z, 0x1.f1c69c91c988bp-6);
+    p = sb_fma_f64(p, z, 0x1.6db6dd0dde88ep-5);
+    p = sb_fma_f64(p, z, 0x1.3333333091739p-4);
+    p = sb_fma_f64(p, z, 0x1.5555555556cffp-3);
+    return sb_fma_f64(p * z, a, a);
 }
 
 /* asin(a) for 0 <= a <= 1; above 1/2 it is pi/2 - 2 asin(sqrt((1-a)/2)). */
-static IV_HD double iv_wide_asin(double a) {
+static SB_HD double sb_wide_asin(double a) {
     int is_large = a > 0.5;
-    double inner = is_large ? iv_sqrt_f64(0.5 * (1.0 - a)) : a;
-    double arc = iv_wide_asin_half(inner);
-    return is_large ? iv_fma_f64(-2.0, arc, 0x1.921fb54442d18p+0) : arc;
+    double inner = is_large ? sb_sqrt_f64(0.5 * (1.0 - a)) : a;
+    double arc = sb_wide_asin_half(inner);
+    return is_large ? sb_fma_f64(-2.0, arc, 0x1.921fb54442d18p+0) : arc;
 }
 
 /* acos(x) for |x| <= 1, relative accuracy kept near 1. */
-static IV_HD double iv_wide_acos(double x) {
-    double a = iv_abs_f64(x);
+static SB_HD double sb_wide_acos(double x) {
+    double a = sb_abs_f64(x);
     int is_large = a > 0.5;
-    double inner = is_large ? iv_sqrt_f64(0.5 * (1.0 - a)) : a;
-    double arc = iv_wide_asin_half(inner);
-    double large = x > 0.0 ? 2.0 * arc : iv_fma_f64(-2.0, arc, 0x1.921fb54442d18p+1);
-    double small = 0x1.921fb54442d18p+0 - iv_copysign_f64(arc, x);
+    double inner = is_large ? sb_sqrt_f64(0.5 * (1.0 - a)) : a;
+    double arc = sb_wide_asin_half(inner);
+    double large = x > 0.0 ? 2.0 * arc : sb_fma_f64(-2.0, arc, 0x1.921fb54442d18p+1);
+    double small = 0x1.921fb54442d18p+0 - sb_copysign_f64(arc, x);
     return is_large ? large : small;
 }
 
 /* atan(a) for a >= 0, infinity included: folded at tan(pi/8) and its inverse. */
-static IV_HD double iv_wide_atan(double a) {
+static SB_HD double sb_wide_atan(double a) {
     int is_large = a > 0x1.3504f333f9de6p+1;
     int is_middle = a > 0x1.a827999fcef32p-2;
     double bounded = a < 1e300 ? a : 1e300;
     double numerator = is_large ? -1.0 : is_middle ? bounded - 1.0 : bounded;
     double denominator = is_large ? bounded : is_middle ? bounded + 1.0 : 1.0;
     double offset = is_large ? 0x1.921fb54442d18p+0 : is_middle ? 0x1.921fb54442d18p-1 : 0.0;
-    double t = iv_div_f64(numerator, denominator);
+    double t = sb_div_f64(numerator, denominator);
     double z = t * t;
     double p = -0x1.25570a177dfa8p-6;
-    p = iv_fma_f64(p, z, 0x1.37cd21b9295e8p-5);
-    p = iv_fma_f64(p, z, -0x1.9ccf8630c4864p-5);
-    p = iv_fma_f64(p, z, 0x1.df0e9d906e09cp-5);
-    p = iv_fma_f64(p, z, -0x1.10ebad12e245bp-4);
-    p = iv_fma_f64(p, z, 0x1.3b11183416505p-4);
-    p = iv_fma_f64(p, z, -0x1.745cf8d0ca308p-4);
-    p = iv_fma_f64(p, z, 0x1.c71c70e5b84a1p-4);
-    p = iv_fma_f64(p, z, -0x1.24924922acb78p-3);
-    p = iv_fma_f64(p, z, 0x1.999999999585bp-3);
-    p = iv_fma_f64(p, z, -0x1.555555555553dp-2);
-    return offset + iv_fma_f64(p * z, t, t);
+    p = sb_fma_f64(p, z, 0x1.37cd21b9295e8p-5);
+    p = sb_fma_f64(p, z, -0x1.9ccf8630c4864p-5);
+    p = sb_fma_f64(p, z, 0x1.df0e9d906e09cp-5);
+    p = sb_fma_f64(p, z, -0x1.10ebad12e245bp-4);
+    p = sb_fma_f64(p, z, 0x1.3b11183416505p-4);
+    p = sb_fma_f64(p, z, -0x1.745cf8d0ca308p-4);
+    p = sb_fma_f64(p, z, 0x1.c71c70e5b84a1p-4);
+    p = sb_fma_f64(p, z, -0x1.24924922acb78p-3);
+    p = sb_fma_f64(p, z, 0x1.999999999585bp-3);
+    p = sb_fma_f64(p, z, -0x1.555555555553dp-2);
+    return offset + sb_fma_f64(p * z, t, t);
 }
 
 /* Arc sine; NaN beyond 1, keeps the sign of zero. */
-static IV_HD float iv_asin_f32(float x) {
-    float a = iv_abs_f32(x);
-    return a <= 1.0f ? iv_copysign_f32((float)iv_wide_asin((double)a), x) : iv_nan_f32();
+static SB_HD float sb_asin_f32(float x) {
+    float a = sb_abs_f32(x);
+    return a <= 1.0f ? sb_copysign_f32((float)sb_wide_asin((double)a), x) : sb_nan_f32();
 }
 
-static IV_HD float iv_acos_f32(float x) {
-    return iv_abs_f32(x) <= 1.0f ? (float)iv_wide_acos((double)x) : iv_nan_f32();
+static SB_HD float sb_acos_f32(float x) {
+    return sb_abs_f32(x) <= 1.0f ? (float)sb_wide_acos((double)x) : sb_nan_f32();
 }
 
-static IV_HD float iv_atan_f32(float x) {
-    float result = iv_copysign_f32((float)iv_wide_atan((double)iv_abs_f32(x)), x);
+static SB_HD float sb_atan_f32(float x) {
+    float result = sb_copysign_f32((float)sb_wide_atan((double)sb_abs_f32(x)), x);
     return x == x ? result : x;
 }
 

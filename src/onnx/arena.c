@@ -5,10 +5,10 @@
 
 #include "base/allocation.h"
 
-struct iv_arena_block {
-    iv_arena_block *next, *previous;
+struct sb_arena_block {
+    sb_arena_block *next, *previous;
     size_t used, bytes;
-    alignas(IV_ALIGNMENT) char data[];
+    alignas(SB_ALIGNMENT) char data[];
 };
 
 #define FIRST_BLOCK_BYTES 8192
@@ -19,7 +19,7 @@ struct iv_arena_block {
 #define COPIED_BYTES ((size_t)32 << 20)
 
 static void *allocate_for_protobuf(void *context, size_t bytes) {
-    return iv_arena_allocate(context, bytes);
+    return sb_arena_allocate(context, bytes);
 }
 
 /* Everything waits for the end: what protobuf-c frees early are tables in proportion to the number
@@ -29,17 +29,17 @@ static void free_for_protobuf(void *context, void *pointer) {
     (void)pointer;
 }
 
-void iv_arena_begin(iv_arena *arena, size_t budget) {
-    *arena = (iv_arena){.next_bytes = FIRST_BLOCK_BYTES, .budget = budget};
+void sb_arena_begin(sb_arena *arena, size_t budget) {
+    *arena = (sb_arena){.next_bytes = FIRST_BLOCK_BYTES, .budget = budget};
     arena->allocator = (ProtobufCAllocator){allocate_for_protobuf, free_for_protobuf, arena};
 }
 
-void iv_arena_set_mapping(iv_arena *arena, const void *mapping, size_t bytes) {
+void sb_arena_set_mapping(sb_arena *arena, const void *mapping, size_t bytes) {
     arena->mapping = (void *)(uintptr_t)mapping;
     arena->mapping_bytes = bytes;
 }
 
-static void let_pages_go(iv_arena *arena, size_t bytes) {
+static void let_pages_go(sb_arena *arena, size_t bytes) {
     arena->copied += bytes;
     if (arena->mapping == NULL || arena->copied < COPIED_BYTES)
         return;
@@ -47,42 +47,42 @@ static void let_pages_go(iv_arena *arena, size_t bytes) {
     (void)madvise(arena->mapping, arena->mapping_bytes, MADV_DONTNEED); /* only a hint */
 }
 
-void iv_arena_end(iv_arena *arena) {
+void sb_arena_end(sb_arena *arena) {
     while (arena->blocks != NULL) {
-        iv_arena_block *next = arena->blocks->next;
-        iv_free(arena->blocks);
+        sb_arena_block *next = arena->blocks->next;
+        sb_free(arena->blocks);
         arena->blocks = next;
     }
     arena->open = NULL;
 }
 
-static iv_arena_block *add_block(iv_arena *arena, size_t bytes) {
+static sb_arena_block *add_block(sb_arena *arena, size_t bytes) {
     size_t total;
-    if (__builtin_add_overflow(bytes, sizeof(iv_arena_block), &total))
+    if (__builtin_add_overflow(bytes, sizeof(sb_arena_block), &total))
         return NULL;
-    iv_arena_block *block = iv_allocate(total);
+    sb_arena_block *block = sb_allocate(total);
     if (block == NULL)
         return NULL;
-    *block = (iv_arena_block){.next = arena->blocks, .bytes = bytes};
+    *block = (sb_arena_block){.next = arena->blocks, .bytes = bytes};
     if (arena->blocks != NULL)
         arena->blocks->previous = block;
     arena->blocks = block;
     return block;
 }
 
-void *iv_arena_allocate(iv_arena *arena, size_t bytes) {
+void *sb_arena_allocate(sb_arena *arena, size_t bytes) {
     if (bytes > arena->budget) {
         arena->exhausted = true;
         return NULL;
     }
     arena->budget -= bytes;
-    if (bytes >= IV_ARENA_OWN_BLOCK) {
+    if (bytes >= SB_ARENA_OWN_BLOCK) {
         let_pages_go(arena, bytes);
-        iv_arena_block *block = add_block(arena, bytes);
+        sb_arena_block *block = add_block(arena, bytes);
         return block != NULL ? block->data : NULL;
     }
     size_t rounded = (bytes + PIECE_ALIGNMENT - 1) / PIECE_ALIGNMENT * PIECE_ALIGNMENT;
-    iv_arena_block *open = arena->open;
+    sb_arena_block *open = arena->open;
     if (open == NULL || open->bytes - open->used < rounded) {
         open = add_block(arena, arena->next_bytes);
         if (open == NULL)
@@ -96,9 +96,9 @@ void *iv_arena_allocate(iv_arena *arena, size_t bytes) {
     return piece;
 }
 
-iv_arena_block *iv_arena_take(iv_arena *arena, void *data) {
-    iv_arena_block *block =
-        (iv_arena_block *)(void *)((char *)data - offsetof(iv_arena_block, data));
+sb_arena_block *sb_arena_take(sb_arena *arena, void *data) {
+    sb_arena_block *block =
+        (sb_arena_block *)(void *)((char *)data - offsetof(sb_arena_block, data));
     if (block->previous != NULL)
         block->previous->next = block->next;
     else
@@ -108,6 +108,6 @@ iv_arena_block *iv_arena_take(iv_arena *arena, void *data) {
     return block;
 }
 
-void iv_arena_free_block(void *block) {
-    iv_free(block);
+void sb_arena_free_block(void *block) {
+    sb_free(block);
 }

@@ -5,12 +5,12 @@
 #include "base/allocation.h"
 #include "onnx/importer.h"
 
-void iv_node_reading_clear(iv_node_reading *reading) {
+void sb_node_reading_clear(sb_node_reading *reading) {
     for (size_t i = 0; i < reading->graph_count; i++)
-        iv_graph_builder_clear(&reading->graphs[i]);
-    iv_free(reading->graphs);
-    iv_attributes_clear(&reading->attributes);
-    *reading = (iv_node_reading){0};
+        sb_graph_builder_clear(&reading->graphs[i]);
+    sb_free(reading->graphs);
+    sb_attributes_clear(&reading->attributes);
+    *reading = (sb_node_reading){0};
 }
 
 /* ---- references of functions to their callers' attributes ---- */
@@ -30,117 +30,117 @@ static bool is_reference(const Onnx__AttributeProto *attribute) {
 
 /* Follows references from call to call: *found NULL when the caller gives no such attribute and
  * there is no default. */
-static iv_status resolve(const Onnx__AttributeProto *attribute, iv_environment **environment,
-                         const Onnx__AttributeProto **found, iv_error *error) {
+static sb_status resolve(const Onnx__AttributeProto *attribute, sb_environment **environment,
+                         const Onnx__AttributeProto **found, sb_error *error) {
     while (is_reference(attribute)) {
-        const iv_call_site *call = (*environment)->call;
+        const sb_call_site *call = (*environment)->call;
         const char *name = attribute->ref_attr_name;
         if (call == NULL)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL,
+            return sb_fail(error, SB_ERROR_INVALID_MODEL,
                            "it refers to attribute %.100s of a function, but is in none", name);
         attribute = find_in(call->node->n_attribute, call->node->attribute, name);
         *environment = call->environment;
         if (attribute == NULL) {
             *found = find_in(call->function->default_count,
                              (Onnx__AttributeProto *const *)call->function->defaults, name);
-            return IV_OK;
+            return SB_OK;
         }
     }
     *found = attribute;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- tensors ---- */
 
-static iv_status read_dense_or_sparse(iv_importer *importer, void *proto, bool sparse,
-                                      iv_tensor **tensor, iv_error *error) {
+static sb_status read_dense_or_sparse(sb_importer *importer, void *proto, bool sparse,
+                                      sb_tensor **tensor, sb_error *error) {
     if (sparse)
-        return iv_onnx_tensor_of_sparse(proto, &importer->external, &importer->dense_left, tensor,
+        return sb_onnx_tensor_of_sparse(proto, &importer->external, &importer->dense_left, tensor,
                                         error);
-    return iv_onnx_tensor_of_proto(proto, &importer->arena, &importer->external, tensor, error);
+    return sb_onnx_tensor_of_proto(proto, &importer->arena, &importer->external, tensor, error);
 }
 
-iv_status iv_onnx_read_tensor(iv_importer *importer, bool in_function, void *proto, bool sparse,
-                              iv_tensor **tensor, iv_error *error) {
+sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse,
+                              sb_tensor **tensor, sb_error *error) {
     if (!in_function)
         return read_dense_or_sparse(importer, proto, sparse, tensor, error);
     char address[24];
     snprintf(address, sizeof address, "%p", proto);
-    const int32_t *known = iv_names_find(&importer->shared_names, address);
+    const int32_t *known = sb_names_find(&importer->shared_names, address);
     if (known != NULL) {
-        *tensor = iv_tensor_retain(importer->shared[*known]);
-        return IV_OK;
+        *tensor = sb_tensor_retain(importer->shared[*known]);
+        return SB_OK;
     }
-    char *key = iv_arena_allocate(&importer->arena, sizeof address);
-    if (key == NULL || !iv_grow((void **)&importer->shared, &importer->shared_capacity,
+    char *key = sb_arena_allocate(&importer->arena, sizeof address);
+    if (key == NULL || !sb_grow((void **)&importer->shared, &importer->shared_capacity,
                                 importer->shared_count + 1, sizeof *importer->shared))
-        return iv_fail_memory(error, sizeof *importer->shared);
+        return sb_fail_memory(error, sizeof *importer->shared);
     memcpy(key, address, sizeof address);
-    iv_tensor *fresh;
-    IV_TRY(read_dense_or_sparse(importer, proto, sparse, &fresh, error));
+    sb_tensor *fresh;
+    SB_TRY(read_dense_or_sparse(importer, proto, sparse, &fresh, error));
     importer->shared[importer->shared_count] = fresh;
-    if (!iv_names_put(&importer->shared_names, key, (int32_t)importer->shared_count++))
-        return iv_fail_memory(error, sizeof(iv_name_entry));
-    *tensor = iv_tensor_retain(fresh);
-    return IV_OK;
+    if (!sb_names_put(&importer->shared_names, key, (int32_t)importer->shared_count++))
+        return sb_fail_memory(error, sizeof(sb_name_entry));
+    *tensor = sb_tensor_retain(fresh);
+    return SB_OK;
 }
 
-static iv_status add_tensor(iv_importer *importer, const iv_environment *environment,
-                            const char *name, void *proto, bool sparse, iv_node_reading *reading,
-                            iv_error *error) {
+static sb_status add_tensor(sb_importer *importer, const sb_environment *environment,
+                            const char *name, void *proto, bool sparse, sb_node_reading *reading,
+                            sb_error *error) {
     if (proto == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "the tensor is missing");
-    iv_tensor *tensor;
-    IV_TRY(iv_onnx_read_tensor(importer, environment->call != NULL, proto, sparse, &tensor, error));
-    return iv_attributes_add_tensor(&reading->attributes, name, tensor, error);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "the tensor is missing");
+    sb_tensor *tensor;
+    SB_TRY(sb_onnx_read_tensor(importer, environment->call != NULL, proto, sparse, &tensor, error));
+    return sb_attributes_add_tensor(&reading->attributes, name, tensor, error);
 }
 
 /* ---- text ---- */
 
-static iv_status add_strings(const char *name, bool scalar, size_t count,
-                             const ProtobufCBinaryData *texts, iv_node_reading *reading,
-                             iv_error *error) {
-    iv_string *strings = iv_allocate_array(count, sizeof *strings);
+static sb_status add_strings(const char *name, bool scalar, size_t count,
+                             const ProtobufCBinaryData *texts, sb_node_reading *reading,
+                             sb_error *error) {
+    sb_string *strings = sb_allocate_array(count, sizeof *strings);
     if (strings == NULL)
-        return iv_fail_memory(error, count * sizeof *strings);
-    iv_status status = IV_OK;
-    for (size_t i = 0; i < count && status == IV_OK; i++) {
-        strings[i] = (iv_string){(const char *)texts[i].data, texts[i].len};
+        return sb_fail_memory(error, count * sizeof *strings);
+    sb_status status = SB_OK;
+    for (size_t i = 0; i < count && status == SB_OK; i++) {
+        strings[i] = (sb_string){(const char *)texts[i].data, texts[i].len};
         if (texts[i].len != 0 && memchr(texts[i].data, 0, texts[i].len) != NULL)
-            status = iv_fail(error, IV_ERROR_UNSUPPORTED, "text %zu holds a NUL character", i);
+            status = sb_fail(error, SB_ERROR_UNSUPPORTED, "text %zu holds a NUL character", i);
     }
-    if (status == IV_OK)
-        status = iv_attributes_add_strings(&reading->attributes, name, scalar, (int64_t)count,
+    if (status == SB_OK)
+        status = sb_attributes_add_strings(&reading->attributes, name, scalar, (int64_t)count,
                                            strings, error);
-    iv_free(strings);
+    sb_free(strings);
     return status;
 }
 
-static iv_status add_type(const char *name, const Onnx__TypeProto *type, iv_node_reading *reading,
-                          iv_error *error) {
+static sb_status add_type(const char *name, const Onnx__TypeProto *type, sb_node_reading *reading,
+                          sb_error *error) {
     char text[64];
-    IV_TRY(iv_onnx_type_text(type, text, sizeof text, error));
-    return iv_attributes_add_strings(&reading->attributes, name, true, 1,
-                                     &(iv_string){text, strlen(text)}, error);
+    SB_TRY(sb_onnx_type_text(type, text, sizeof text, error));
+    return sb_attributes_add_strings(&reading->attributes, name, true, 1,
+                                     &(sb_string){text, strlen(text)}, error);
 }
 
 /* ---- graphs ---- */
 
-static iv_status add_graph(iv_importer *importer, iv_environment *environment, iv_environment *at,
+static sb_status add_graph(sb_importer *importer, sb_environment *environment, sb_environment *at,
                            const char *name, const Onnx__GraphProto *proto,
-                           iv_node_reading *reading, iv_error *error) {
+                           sb_node_reading *reading, sb_error *error) {
     if (proto == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "the graph is missing");
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "the graph is missing");
     if (at->builder != environment->builder)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "a function passes the graph on into a graph of its own");
-    if (!iv_grow((void **)&reading->graphs, &reading->graph_capacity, reading->graph_count + 1,
+    if (!sb_grow((void **)&reading->graphs, &reading->graph_capacity, reading->graph_count + 1,
                  sizeof *reading->graphs))
-        return iv_fail_memory(error, sizeof *reading->graphs);
-    iv_graph_builder *builder = &reading->graphs[reading->graph_count];
-    IV_TRY(iv_onnx_read_graph(importer, proto, at, builder, error));
+        return sb_fail_memory(error, sizeof *reading->graphs);
+    sb_graph_builder *builder = &reading->graphs[reading->graph_count];
+    SB_TRY(sb_onnx_read_graph(importer, proto, at, builder, error));
     reading->graph_count++;
-    return iv_attributes_add_graph(&reading->attributes, name, builder->graph, error);
+    return sb_attributes_add_graph(&reading->attributes, name, builder->graph, error);
 }
 
 /* ---- all kinds ---- */
@@ -171,15 +171,15 @@ static int attribute_type(const Onnx__AttributeProto *a) {
     return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS; /* also the empty list */
 }
 
-static iv_status read_one(iv_importer *importer, iv_environment *environment, iv_environment *at,
-                          const char *name, const Onnx__AttributeProto *a, iv_node_reading *reading,
-                          iv_error *error) {
-    iv_attributes *attributes = &reading->attributes;
+static sb_status read_one(sb_importer *importer, sb_environment *environment, sb_environment *at,
+                          const char *name, const Onnx__AttributeProto *a, sb_node_reading *reading,
+                          sb_error *error) {
+    sb_attributes *attributes = &reading->attributes;
     switch (attribute_type(a)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
-        return iv_attributes_add_floats(attributes, name, true, 1, &a->f, error);
+        return sb_attributes_add_floats(attributes, name, true, 1, &a->f, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
-        return iv_attributes_add_ints(attributes, name, true, 1, &a->i, error);
+        return sb_attributes_add_ints(attributes, name, true, 1, &a->i, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
         return add_strings(name, true, 1, &a->s, reading, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR:
@@ -191,34 +191,34 @@ static iv_status read_one(iv_importer *importer, iv_environment *environment, iv
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO:
         return add_type(name, a->tp, reading, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-        return iv_attributes_add_floats(attributes, name, false, (int64_t)a->n_floats, a->floats,
+        return sb_attributes_add_floats(attributes, name, false, (int64_t)a->n_floats, a->floats,
                                         error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
-        return iv_attributes_add_ints(attributes, name, false, (int64_t)a->n_ints, a->ints, error);
+        return sb_attributes_add_ints(attributes, name, false, (int64_t)a->n_ints, a->ints, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
         return add_strings(name, false, a->n_strings, a->strings, reading, error);
     default:
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "lists of tensors, graphs and types are not supported");
     }
 }
 
-iv_status iv_onnx_read_attributes(iv_importer *importer, iv_environment *environment,
-                                  const Onnx__NodeProto *node, iv_node_reading *reading,
-                                  iv_error *error) {
+sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment,
+                                  const Onnx__NodeProto *node, sb_node_reading *reading,
+                                  sb_error *error) {
     for (size_t i = 0; i < node->n_attribute; i++) {
         const char *name = node->attribute[i]->name;
         if (name == NULL || name[0] == '\0')
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "attribute %zu has no name", i);
-        if (iv_attributes_find(&reading->attributes, name) != NULL)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "attribute %.100s is given twice", name);
-        iv_environment *at = environment;
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %zu has no name", i);
+        if (sb_attributes_find(&reading->attributes, name) != NULL)
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %.100s is given twice", name);
+        sb_environment *at = environment;
         const Onnx__AttributeProto *found;
-        iv_status status = resolve(node->attribute[i], &at, &found, error);
-        if (status == IV_OK && found != NULL)
+        sb_status status = resolve(node->attribute[i], &at, &found, error);
+        if (status == SB_OK && found != NULL)
             status = read_one(importer, environment, at, name, found, reading, error);
-        if (status != IV_OK)
-            return iv_fail_within(error, status, "attribute %.100s: ", name);
+        if (status != SB_OK)
+            return sb_fail_within(error, status, "attribute %.100s: ", name);
     }
-    return IV_OK;
+    return SB_OK;
 }

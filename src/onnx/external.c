@@ -14,68 +14,68 @@
 /* ---- mappings ---- */
 
 /* Maps what `descriptor` is open on, and closes it in any case. */
-static iv_status map_descriptor(int descriptor, const char *name, iv_shared_mapping **mapping,
-                                iv_error *error) {
-    iv_shared_mapping *fresh = iv_allocate(sizeof *fresh);
+static sb_status map_descriptor(int descriptor, const char *name, sb_shared_mapping **mapping,
+                                sb_error *error) {
+    sb_shared_mapping *fresh = sb_allocate(sizeof *fresh);
     if (fresh == NULL) {
         close(descriptor);
-        return iv_fail_memory(error, sizeof *fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     }
-    *fresh = (iv_shared_mapping){.references = 1};
+    *fresh = (sb_shared_mapping){.references = 1};
     struct stat about;
-    iv_status status = IV_OK;
+    sb_status status = SB_OK;
     if (fstat(descriptor, &about) != 0)
-        status = iv_fail(error, IV_ERROR_IO, "%.300s: %s", name, strerror(errno));
+        status = sb_fail(error, SB_ERROR_IO, "%.300s: %s", name, strerror(errno));
     else if (!S_ISREG(about.st_mode))
-        status = iv_fail(error, IV_ERROR_IO, "%.300s is not a regular file", name);
+        status = sb_fail(error, SB_ERROR_IO, "%.300s is not a regular file", name);
     else if (about.st_size > 0) {
         fresh->size = (size_t)about.st_size;
         void *data = mmap(NULL, fresh->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (data == MAP_FAILED)
             status =
-                iv_fail(error, IV_ERROR_IO, "%.300s: cannot be mapped: %s", name, strerror(errno));
+                sb_fail(error, SB_ERROR_IO, "%.300s: cannot be mapped: %s", name, strerror(errno));
         else
             fresh->data = data;
     }
     close(descriptor);
-    if (status != IV_OK) {
-        iv_free(fresh);
+    if (status != SB_OK) {
+        sb_free(fresh);
         return status;
     }
     *mapping = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_shared_mapping *iv_shared_mapping_retain(iv_shared_mapping *mapping) {
+sb_shared_mapping *sb_shared_mapping_retain(sb_shared_mapping *mapping) {
     atomic_fetch_add_explicit(&mapping->references, 1, memory_order_relaxed);
     return mapping;
 }
 
-void iv_shared_mapping_release(void *context) {
-    iv_shared_mapping *mapping = context;
+void sb_shared_mapping_release(void *context) {
+    sb_shared_mapping *mapping = context;
     if (mapping == NULL ||
         atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
         return;
     if (mapping->data != NULL)
         munmap((void *)mapping->data, mapping->size);
-    iv_free(mapping);
+    sb_free(mapping);
 }
 
 /* ---- files inside the folder ---- */
 
-void iv_external_begin(iv_external *external, const char *folder) {
-    *external = (iv_external){.folder = -1, .path = folder};
+void sb_external_begin(sb_external *external, const char *folder) {
+    *external = (sb_external){.folder = -1, .path = folder};
 }
 
-void iv_external_end(iv_external *external) {
+void sb_external_end(sb_external *external) {
     for (size_t i = 0; i < external->count; i++) {
-        iv_free(external->files[i].location);
-        iv_shared_mapping_release(external->files[i].mapping);
+        sb_free(external->files[i].location);
+        sb_shared_mapping_release(external->files[i].mapping);
     }
-    iv_free(external->files);
+    sb_free(external->files);
     if (external->folder >= 0)
         close(external->folder);
-    *external = (iv_external){.folder = -1};
+    *external = (sb_external){.folder = -1};
 }
 
 /* For a kernel without openat2: one component after the other, following no symbolic link at all.
@@ -130,55 +130,55 @@ static bool stays_below(const char *location) {
     }
 }
 
-static iv_status open_location(iv_external *external, const char *location,
-                               iv_shared_mapping **mapping, iv_error *error) {
+static sb_status open_location(sb_external *external, const char *location,
+                               sb_shared_mapping **mapping, sb_error *error) {
     if (external->path == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "its data are in the file %.300s, but the model comes from memory: load it "
                        "from its file",
                        location);
     if (!stays_below(location))
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "its data are said to be in %.300s, which may lie outside the model's folder",
             location);
     if (external->folder < 0)
         external->folder = open(external->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (external->folder < 0)
-        return iv_fail(error, IV_ERROR_IO, "folder %.300s: %s", external->path, strerror(errno));
+        return sb_fail(error, SB_ERROR_IO, "folder %.300s: %s", external->path, strerror(errno));
     int descriptor = open_beneath(external->folder, location);
     if (descriptor < 0 && (errno == EXDEV || errno == ELOOP))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "its data are in %.300s, where a link leads out of the model's folder",
                        location);
     if (descriptor < 0)
-        return iv_fail(error, IV_ERROR_IO, "%.300s in folder %.300s: %s", location, external->path,
+        return sb_fail(error, SB_ERROR_IO, "%.300s in folder %.300s: %s", location, external->path,
                        strerror(errno));
     return map_descriptor(descriptor, location, mapping, error);
 }
 
-iv_status iv_external_map(iv_external *external, const char *location, iv_shared_mapping **mapping,
-                          iv_error *error) {
+sb_status sb_external_map(sb_external *external, const char *location, sb_shared_mapping **mapping,
+                          sb_error *error) {
     /* From the end: tensors of one file usually follow each other. */
     for (size_t i = external->count; i > 0; i--) {
         if (strcmp(external->files[i - 1].location, location) == 0) {
             *mapping = external->files[i - 1].mapping;
-            return IV_OK;
+            return SB_OK;
         }
     }
-    if (!iv_grow((void **)&external->files, &external->capacity, external->count + 1,
+    if (!sb_grow((void **)&external->files, &external->capacity, external->count + 1,
                  sizeof *external->files))
-        return iv_fail_memory(error, sizeof *external->files);
-    struct iv_external_file file = {.location = iv_duplicate_string(location)};
+        return sb_fail_memory(error, sizeof *external->files);
+    struct sb_external_file file = {.location = sb_duplicate_string(location)};
     if (file.location == NULL)
-        return iv_fail_memory(error, strlen(location) + 1);
-    iv_status status = open_location(external, location, &file.mapping, error);
-    if (status != IV_OK) {
-        iv_free(file.location);
+        return sb_fail_memory(error, strlen(location) + 1);
+    sb_status status = open_location(external, location, &file.mapping, error);
+    if (status != SB_OK) {
+        sb_free(file.location);
         return status;
     }
     external->mapped += file.mapping->size;
     external->files[external->count++] = file;
     *mapping = file.mapping;
-    return IV_OK;
+    return SB_OK;
 }

@@ -13,7 +13,7 @@ enum {
     FUNCTION_OVERLOAD = 13  /* FunctionProto.overload, string, IR 10 */
 };
 
-const char *iv_onnx_domain(const char *domain) {
+const char *sb_onnx_domain(const char *domain) {
     return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 
@@ -22,7 +22,7 @@ const char *iv_onnx_domain(const char *domain) {
 /* The contents of the next length-prefixed unknown field of that number from *index on. An unknown
  * field holds its length as well. */
 static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsigned *index,
-                         iv_wire_field *field) {
+                         sb_wire_field *field) {
     for (; *index < message->n_unknown_fields; (*index)++) {
         const ProtobufCMessageUnknownField *unknown = &message->unknown_fields[*index];
         if (unknown->tag != number || unknown->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
@@ -31,7 +31,7 @@ static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsig
         while (at < unknown->len && unknown->data[at] >= 0x80)
             at++;
         at += at < unknown->len ? 1 : 0;
-        *field = (iv_wire_field){.bytes = unknown->data + at, .size = unknown->len - at};
+        *field = (sb_wire_field){.bytes = unknown->data + at, .size = unknown->len - at};
         (*index)++;
         return true;
     }
@@ -40,212 +40,212 @@ static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsig
 
 /* "domain:name:overload", by which functions are found; the caller frees it. The parts of a call
  * and of a function are joined alike. */
-static iv_status make_key(const ProtobufCMessage *message, const char *domain, const char *name,
-                          uint32_t overload_number, char **key, iv_error *error) {
-    iv_wire_field overload = {0};
+static sb_status make_key(const ProtobufCMessage *message, const char *domain, const char *name,
+                          uint32_t overload_number, char **key, sb_error *error) {
+    sb_wire_field overload = {0};
     unsigned index = 0;
     next_unknown(message, overload_number, &index, &overload);
     if (overload.size != 0 && memchr(overload.bytes, 0, overload.size) != NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "an overload's name holds a NUL character");
-    domain = iv_onnx_domain(domain);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "an overload's name holds a NUL character");
+    domain = sb_onnx_domain(domain);
     size_t bytes = strlen(domain) + strlen(name) + overload.size + 3;
-    char *text = iv_allocate(bytes);
+    char *text = sb_allocate(bytes);
     if (text == NULL)
-        return iv_fail_memory(error, bytes);
+        return sb_fail_memory(error, bytes);
     snprintf(text, bytes, "%s:%s:%.*s", domain, name, (int)overload.size,
              overload.size != 0 ? (const char *)overload.bytes : "");
     *key = text;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status read_defaults(iv_importer *importer, iv_onnx_function *function, iv_error *error) {
+static sb_status read_defaults(sb_importer *importer, sb_onnx_function *function, sb_error *error) {
     const ProtobufCMessage *message = &function->proto->base;
-    iv_wire_field field;
+    sb_wire_field field;
     unsigned index = 0;
     size_t count = 0;
     while (next_unknown(message, FUNCTION_DEFAULTS, &index, &field))
         count++;
     if (count == 0)
-        return IV_OK;
-    function->defaults = iv_arena_allocate(&importer->arena, count * sizeof *function->defaults);
+        return SB_OK;
+    function->defaults = sb_arena_allocate(&importer->arena, count * sizeof *function->defaults);
     if (function->defaults == NULL)
-        return iv_fail_memory(error, count * sizeof *function->defaults);
+        return sb_fail_memory(error, count * sizeof *function->defaults);
     index = 0;
     while (next_unknown(message, FUNCTION_DEFAULTS, &index, &field)) {
         ProtobufCMessage *attribute;
-        IV_TRY(iv_wire_unpack(field.bytes, field.size, &onnx__attribute_proto__descriptor,
+        SB_TRY(sb_wire_unpack(field.bytes, field.size, &onnx__attribute_proto__descriptor,
                               &importer->arena, &attribute, error));
         function->defaults[function->default_count++] = (const Onnx__AttributeProto *)attribute;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status add_function(iv_importer *importer, const Onnx__FunctionProto *proto,
-                              iv_error *error) {
+static sb_status add_function(sb_importer *importer, const Onnx__FunctionProto *proto,
+                              sb_error *error) {
     if (proto->name == NULL || proto->name[0] == '\0')
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "it has no name");
-    iv_onnx_function *function = &importer->functions[importer->function_count];
-    *function = (iv_onnx_function){.proto = proto};
-    IV_TRY(make_key(&proto->base, proto->domain, proto->name, FUNCTION_OVERLOAD, &function->key,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "it has no name");
+    sb_onnx_function *function = &importer->functions[importer->function_count];
+    *function = (sb_onnx_function){.proto = proto};
+    SB_TRY(make_key(&proto->base, proto->domain, proto->name, FUNCTION_OVERLOAD, &function->key,
                     error));
     importer->function_count++;
-    if (iv_names_find(&importer->function_names, function->key) != NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "it is defined twice");
-    if (!iv_names_put(&importer->function_names, function->key,
+    if (sb_names_find(&importer->function_names, function->key) != NULL)
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "it is defined twice");
+    if (!sb_names_put(&importer->function_names, function->key,
                       (int32_t)importer->function_count - 1))
-        return iv_fail_memory(error, sizeof(iv_name_entry));
+        return sb_fail_memory(error, sizeof(sb_name_entry));
     return read_defaults(importer, function, error);
 }
 
-iv_status iv_onnx_find_functions(iv_importer *importer, iv_error *error) {
+sb_status sb_onnx_find_functions(sb_importer *importer, sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
-    importer->functions = iv_allocate_array(model->n_functions, sizeof *importer->functions);
+    importer->functions = sb_allocate_array(model->n_functions, sizeof *importer->functions);
     if (importer->functions == NULL)
-        return iv_fail_memory(error, model->n_functions * sizeof *importer->functions);
+        return sb_fail_memory(error, model->n_functions * sizeof *importer->functions);
     for (size_t i = 0; i < model->n_functions; i++) {
-        iv_status status = add_function(importer, model->functions[i], error);
-        if (status != IV_OK)
-            return iv_fail_within(error, status, "function %zu (%.200s): ", i,
+        sb_status status = add_function(importer, model->functions[i], error);
+        if (status != SB_OK)
+            return sb_fail_within(error, status, "function %zu (%.200s): ", i,
                                   model->functions[i]->name != NULL ? model->functions[i]->name
                                                                     : "");
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_onnx_function_of(const iv_importer *importer, const Onnx__NodeProto *node,
-                              iv_onnx_function **function, iv_error *error) {
+sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto *node,
+                              sb_onnx_function **function, sb_error *error) {
     *function = NULL;
     if (importer->function_count == 0)
-        return IV_OK;
+        return SB_OK;
     char *key;
-    IV_TRY(make_key(&node->base, node->domain, node->op_type, NODE_OVERLOAD, &key, error));
-    const int32_t *index = iv_names_find(&importer->function_names, key);
+    SB_TRY(make_key(&node->base, node->domain, node->op_type, NODE_OVERLOAD, &key, error));
+    const int32_t *index = sb_names_find(&importer->function_names, key);
     if (index != NULL)
         *function = &importer->functions[*index];
-    iv_free(key);
-    return IV_OK;
+    sb_free(key);
+    return SB_OK;
 }
 
 /* ---- replacing a call ---- */
 
-static iv_status bind_inputs(iv_importer *importer, iv_environment *environment,
+static sb_status bind_inputs(sb_importer *importer, sb_environment *environment,
                              const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                             const char *name, iv_environment *body, iv_error *error) {
+                             const char *name, sb_environment *body, sb_error *error) {
     if (node->n_input > proto->n_input || node->n_output > proto->n_output)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %.200s: function %.100s has %zu inputs and %zu outputs, the call %zu and "
             "%zu",
             name, proto->name, proto->n_input, proto->n_output, node->n_input, node->n_output);
     for (size_t i = 0; i < proto->n_input; i++) {
-        iv_value_id value = IV_NO_VALUE;
+        sb_value_id value = SB_NO_VALUE;
         if (i < node->n_input && node->input[i][0] != '\0')
-            IV_TRY(iv_environment_find(importer, environment, node->input[i], name, &value, error));
-        IV_TRY(iv_environment_bind(body, proto->input[i], value, error));
+            SB_TRY(sb_environment_find(importer, environment, node->input[i], name, &value, error));
+        SB_TRY(sb_environment_bind(body, proto->input[i], value, error));
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* The values that the call defines exist before the body is read, so that the body's nodes make
  * them directly. */
-static iv_status prepare_outputs(iv_environment *environment, const Onnx__NodeProto *node,
-                                 const Onnx__FunctionProto *proto, iv_value_id *outputs,
-                                 iv_environment *body, iv_error *error) {
+static sb_status prepare_outputs(sb_environment *environment, const Onnx__NodeProto *node,
+                                 const Onnx__FunctionProto *proto, sb_value_id *outputs,
+                                 sb_environment *body, sb_error *error) {
     for (size_t i = 0; i < node->n_output; i++) {
-        outputs[i] = IV_NO_VALUE;
+        outputs[i] = SB_NO_VALUE;
         if (node->output[i][0] == '\0')
             continue;
-        if (iv_names_find(&environment->names, node->output[i]) != NULL)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL, "value '%.200s' is defined twice",
+        if (sb_names_find(&environment->names, node->output[i]) != NULL)
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is defined twice",
                            node->output[i]);
-        IV_TRY(iv_environment_new_value(environment, node->output[i], &outputs[i], error));
-        if (iv_names_find(&body->targets, proto->output[i]) == NULL &&
-            !iv_names_put(&body->targets, proto->output[i], outputs[i]))
-            return iv_fail_memory(error, sizeof(iv_name_entry));
+        SB_TRY(sb_environment_new_value(environment, node->output[i], &outputs[i], error));
+        if (sb_names_find(&body->targets, proto->output[i]) == NULL &&
+            !sb_names_put(&body->targets, proto->output[i], outputs[i]))
+            return sb_fail_memory(error, sizeof(sb_name_entry));
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status copy_value(iv_importer *importer, iv_environment *body, const char *call,
-                            const char *name, iv_value_id target, iv_error *error) {
-    iv_value_id source;
-    IV_TRY(iv_environment_find(importer, body, name, call, &source, error));
+static sb_status copy_value(sb_importer *importer, sb_environment *body, const char *call,
+                            const char *name, sb_value_id target, sb_error *error) {
+    sb_value_id source;
+    SB_TRY(sb_environment_find(importer, body, name, call, &source, error));
     if (source == target)
-        return IV_OK;
-    if (source == IV_NO_VALUE)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return SB_OK;
+    if (source == SB_NO_VALUE)
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %.200s: the function's output '%.200s' is an input that the call omits", call,
             name);
-    const iv_op *identity = iv_op_find("", "Identity");
+    const sb_op *identity = sb_op_find("", "Identity");
     if (identity == NULL)
-        return iv_fail(error, IV_ERROR_INTERNAL, "operator Identity is missing");
+        return sb_fail(error, SB_ERROR_INTERNAL, "operator Identity is missing");
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.op_type = (char *)(uintptr_t) "Identity";
     char *unique;
-    IV_TRY(iv_environment_node_name(body, &node, body->builder->graph->node_count, &unique, error));
-    iv_attributes none = {0};
-    iv_node *added;
-    iv_status status = iv_graph_add_node(body->builder->graph, identity, IV_ONNX_NEWEST_OPSET,
+    SB_TRY(sb_environment_node_name(body, &node, body->builder->graph->node_count, &unique, error));
+    sb_attributes none = {0};
+    sb_node *added;
+    sb_status status = sb_graph_add_node(body->builder->graph, identity, SB_ONNX_NEWEST_OPSET,
                                          unique, 1, &source, 0, 1, &target, &none, &added, error);
-    iv_free(unique);
-    if (status == IV_OK && !iv_names_put(&body->builder->nodes, added->name, 1))
-        return iv_fail_memory(error, sizeof(iv_name_entry));
+    sb_free(unique);
+    if (status == SB_OK && !sb_names_put(&body->builder->nodes, added->name, 1))
+        return sb_fail_memory(error, sizeof(sb_name_entry));
     return status;
 }
 
 /* Outputs that are inputs passed through, or that come twice, are copied; then the caller may use
  * all of them. */
-static iv_status finish_outputs(iv_importer *importer, iv_environment *environment,
+static sb_status finish_outputs(sb_importer *importer, sb_environment *environment,
                                 const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                                const char *name, const iv_value_id *outputs, iv_environment *body,
-                                iv_error *error) {
+                                const char *name, const sb_value_id *outputs, sb_environment *body,
+                                sb_error *error) {
     for (size_t i = 0; i < node->n_output; i++) {
-        if (outputs[i] == IV_NO_VALUE)
+        if (outputs[i] == SB_NO_VALUE)
             continue;
-        IV_TRY(copy_value(importer, body, name, proto->output[i], outputs[i], error));
-        IV_TRY(iv_environment_bind(environment, node->output[i], outputs[i], error));
+        SB_TRY(copy_value(importer, body, name, proto->output[i], outputs[i], error));
+        SB_TRY(sb_environment_bind(environment, node->output[i], outputs[i], error));
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status read_body(iv_importer *importer, iv_environment *environment,
+static sb_status read_body(sb_importer *importer, sb_environment *environment,
                            const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                           const char *name, iv_value_id *outputs, iv_environment *body,
-                           iv_error *error) {
-    IV_TRY(bind_inputs(importer, environment, node, proto, name, body, error));
-    IV_TRY(prepare_outputs(environment, node, proto, outputs, body, error));
+                           const char *name, sb_value_id *outputs, sb_environment *body,
+                           sb_error *error) {
+    SB_TRY(bind_inputs(importer, environment, node, proto, name, body, error));
+    SB_TRY(prepare_outputs(environment, node, proto, outputs, body, error));
     for (size_t i = 0; i < proto->n_node; i++)
-        IV_TRY(iv_onnx_read_node(importer, body, proto->node[i], i, error));
+        SB_TRY(sb_onnx_read_node(importer, body, proto->node[i], i, error));
     return finish_outputs(importer, environment, node, proto, name, outputs, body, error);
 }
 
-iv_status iv_onnx_read_call(iv_importer *importer, iv_environment *environment,
-                            const Onnx__NodeProto *node, iv_onnx_function *function,
-                            const char *name, iv_error *error) {
-    iv_call_site call = {function, node, environment};
+sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment,
+                            const Onnx__NodeProto *node, sb_onnx_function *function,
+                            const char *name, sb_error *error) {
+    sb_call_site call = {function, node, environment};
     /* The call's name is taken, although there is no such node, so that no other call has the same
      * prefix. */
     size_t bytes = strlen(name) + 2;
-    char *taken = iv_arena_allocate(&importer->arena, bytes);
+    char *taken = sb_arena_allocate(&importer->arena, bytes);
     if (taken == NULL)
-        return iv_fail_memory(error, bytes);
+        return sb_fail_memory(error, bytes);
     memcpy(taken, name, bytes - 1);
-    if (!iv_names_put(&environment->builder->nodes, taken, 1))
-        return iv_fail_memory(error, sizeof(iv_name_entry));
-    char *prefix = iv_allocate(bytes);
-    iv_value_id *outputs = iv_allocate_array(node->n_output, sizeof *outputs);
-    iv_status status;
+    if (!sb_names_put(&environment->builder->nodes, taken, 1))
+        return sb_fail_memory(error, sizeof(sb_name_entry));
+    char *prefix = sb_allocate(bytes);
+    sb_value_id *outputs = sb_allocate_array(node->n_output, sizeof *outputs);
+    sb_status status;
     if (prefix != NULL && outputs != NULL) {
         snprintf(prefix, bytes, "%s/", name);
-        iv_environment body = {.builder = environment->builder, .call = &call, .prefix = prefix};
+        sb_environment body = {.builder = environment->builder, .call = &call, .prefix = prefix};
         status =
             read_body(importer, environment, node, function->proto, name, outputs, &body, error);
-        iv_environment_clear(&body);
+        sb_environment_clear(&body);
     } else {
-        status = iv_fail_memory(error, bytes + node->n_output * sizeof *outputs);
+        status = sb_fail_memory(error, bytes + node->n_output * sizeof *outputs);
     }
-    iv_free(prefix);
-    iv_free(outputs);
+    sb_free(prefix);
+    sb_free(outputs);
     return status;
 }

@@ -9,32 +9,32 @@
 
 /* ---- what the file says of itself ---- */
 
-void iv_onnx_info_clear(iv_onnx_info *info) {
-    iv_free(info->producer_name);
-    iv_free(info->producer_version);
-    iv_free(info->domain);
-    iv_free(info->graph_name);
+void sb_onnx_info_clear(sb_onnx_info *info) {
+    sb_free(info->producer_name);
+    sb_free(info->producer_version);
+    sb_free(info->domain);
+    sb_free(info->graph_name);
     for (size_t i = 0; i < info->opset_count; i++)
-        iv_free(info->opsets[i].domain);
-    iv_free(info->opsets);
+        sb_free(info->opsets[i].domain);
+    sb_free(info->opsets);
     for (size_t i = 0; i < info->metadata_count; i++) {
-        iv_free(info->metadata[i].key);
-        iv_free(info->metadata[i].value);
+        sb_free(info->metadata[i].key);
+        sb_free(info->metadata[i].value);
     }
-    iv_free(info->metadata);
-    *info = (iv_onnx_info){0};
+    sb_free(info->metadata);
+    *info = (sb_onnx_info){0};
 }
 
 static bool copy_text(char **target, const char *source) {
-    *target = iv_duplicate_string(source != NULL ? source : "");
+    *target = sb_duplicate_string(source != NULL ? source : "");
     return *target != NULL;
 }
 
-static bool fill_info(iv_onnx_info *info, const Onnx__ModelProto *model) {
+static bool fill_info(sb_onnx_info *info, const Onnx__ModelProto *model) {
     info->ir_version = model->ir_version;
     info->model_version = model->model_version;
-    info->opsets = iv_allocate_array(model->n_opset_import, sizeof *info->opsets);
-    info->metadata = iv_allocate_array(model->n_metadata_props, sizeof *info->metadata);
+    info->opsets = sb_allocate_array(model->n_opset_import, sizeof *info->opsets);
+    info->metadata = sb_allocate_array(model->n_metadata_props, sizeof *info->metadata);
     bool complete = info->opsets != NULL && info->metadata != NULL &&
                     copy_text(&info->producer_name, model->producer_name) &&
                     copy_text(&info->producer_version, model->producer_version) &&
@@ -44,7 +44,7 @@ static bool fill_info(iv_onnx_info *info, const Onnx__ModelProto *model) {
         info->opset_count++;
         info->opsets[i].version = model->opset_import[i]->version;
         complete =
-            copy_text(&info->opsets[i].domain, iv_onnx_domain(model->opset_import[i]->domain));
+            copy_text(&info->opsets[i].domain, sb_onnx_domain(model->opset_import[i]->domain));
     }
     for (size_t i = 0; complete && i < model->n_metadata_props; i++) {
         info->metadata_count++;
@@ -56,178 +56,178 @@ static bool fill_info(iv_onnx_info *info, const Onnx__ModelProto *model) {
 
 /* ---- the graph ---- */
 
-static iv_status check_model(const Onnx__ModelProto *model, iv_error *error) {
+static sb_status check_model(const Onnx__ModelProto *model, sb_error *error) {
     if (model->graph == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "the file holds no graph: is it an ONNX model?");
-    if (model->ir_version > IV_ONNX_NEWEST_IR)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+    if (model->ir_version > SB_ONNX_NEWEST_IR)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the file is of ONNX's format version %" PRId64 ", and %d is the newest "
                        "supported: save the model with an older ir_version",
-                       model->ir_version, IV_ONNX_NEWEST_IR);
-    return IV_OK;
+                       model->ir_version, SB_ONNX_NEWEST_IR);
+    return SB_OK;
 }
 
 /* Infers the facts of all values and notes them in the graph. */
-static iv_status infer_facts(iv_graph *graph, iv_scope *scope, iv_error *error) {
-    iv_fact *facts = iv_allocate_array(graph->value_count, sizeof *facts);
+static sb_status infer_facts(sb_graph *graph, sb_scope *scope, sb_error *error) {
+    sb_fact *facts = sb_allocate_array(graph->value_count, sizeof *facts);
     if (facts == NULL)
-        return iv_fail_memory(error, graph->value_count * sizeof *facts);
-    iv_status status = IV_OK;
-    for (size_t i = 0; i < graph->input_count && status == IV_OK; i++) {
-        iv_value_id input = graph->inputs[i];
-        status = iv_fact_copy(&facts[input], &graph->values[input].fact, error);
+        return sb_fail_memory(error, graph->value_count * sizeof *facts);
+    sb_status status = SB_OK;
+    for (size_t i = 0; i < graph->input_count && status == SB_OK; i++) {
+        sb_value_id input = graph->inputs[i];
+        status = sb_fact_copy(&facts[input], &graph->values[input].fact, error);
     }
-    if (status == IV_OK)
-        status = iv_graph_infer(graph, scope, facts, error);
+    if (status == SB_OK)
+        status = sb_graph_infer(graph, scope, facts, error);
     for (size_t i = 0; i < graph->value_count; i++) {
-        if (status == IV_OK) {
-            iv_fact_clear(&graph->values[i].fact);
+        if (status == SB_OK) {
+            sb_fact_clear(&graph->values[i].fact);
             graph->values[i].fact = facts[i];
         } else {
-            iv_fact_clear(&facts[i]);
+            sb_fact_clear(&facts[i]);
         }
     }
-    iv_free(facts);
+    sb_free(facts);
     return status;
 }
 
-static iv_status check_outputs(const iv_graph *graph, const Onnx__GraphProto *proto,
-                               iv_error *error) {
+static sb_status check_outputs(const sb_graph *graph, const Onnx__GraphProto *proto,
+                               sb_error *error) {
     for (size_t i = 0; i < graph->output_count; i++)
-        IV_TRY(iv_onnx_check_type(proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
+        SB_TRY(sb_onnx_check_type(proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
                                   proto->output[i]->name, error));
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_declared(const iv_graph *graph, const Onnx__GraphProto *proto,
-                                const iv_names *values, iv_error *error) {
+static sb_status check_declared(const sb_graph *graph, const Onnx__GraphProto *proto,
+                                const sb_names *values, sb_error *error) {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name = proto->value_info[i]->name;
-        const int32_t *value = name != NULL ? iv_names_find(values, name) : NULL;
-        iv_status status = IV_OK;
+        const int32_t *value = name != NULL ? sb_names_find(values, name) : NULL;
+        sb_status status = SB_OK;
         if (value != NULL)
-            status = iv_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact,
+            status = sb_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact,
                                         name, error);
-        if (status == IV_ERROR_INVALID_MODEL)
-            return iv_fail_within(error, status,
+        if (status == SB_ERROR_INVALID_MODEL)
+            return sb_fail_within(error, status,
                                   "a declaration in value_info, which the file may also leave "
                                   "out, is wrong: ");
-        /* A type that Invar does not have cannot be that of a value that it has computed, but says
+        /* A type that Samebit does not have cannot be that of a value that it has computed, but says
          * nothing about the others either. */
-        if (status != IV_OK && status != IV_ERROR_UNSUPPORTED)
+        if (status != SB_OK && status != SB_ERROR_UNSUPPORTED)
             return status;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* What the file says of values inside the graph must be what its nodes make of them. */
-static iv_status check_values(const iv_graph *graph, const Onnx__GraphProto *proto,
-                              iv_error *error) {
+static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *proto,
+                              sb_error *error) {
     if (proto->n_value_info == 0)
-        return IV_OK;
-    iv_names values = {0};
-    iv_status status = IV_OK;
-    for (size_t v = 0; v < graph->value_count && status == IV_OK; v++) {
+        return SB_OK;
+    sb_names values = {0};
+    sb_status status = SB_OK;
+    for (size_t v = 0; v < graph->value_count && status == SB_OK; v++) {
         const char *name = graph->values[v].name;
-        if (iv_names_find(&values, name) == NULL && !iv_names_put(&values, name, (int32_t)v))
-            status = iv_fail_memory(error, sizeof(iv_name_entry));
+        if (sb_names_find(&values, name) == NULL && !sb_names_put(&values, name, (int32_t)v))
+            status = sb_fail_memory(error, sizeof(sb_name_entry));
     }
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = check_declared(graph, proto, &values, error);
-    iv_names_clear(&values);
+    sb_names_clear(&values);
     return status;
 }
 
 /* Everything from the unpacked message to the finished graph. */
-static iv_status build(iv_importer *importer, iv_graph **graph, iv_error *error) {
+static sb_status build(sb_importer *importer, sb_graph **graph, sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
-    IV_TRY(check_model(model, error));
-    IV_TRY(iv_onnx_find_functions(importer, error));
-    IV_TRY(iv_onnx_survey(importer, error));
-    iv_graph_builder builder;
-    IV_TRY(iv_onnx_read_graph(importer, model->graph, NULL, &builder, error));
-    iv_graph *fresh = builder.graph;
-    iv_graph_builder_clear(&builder);
-    iv_status status = infer_facts(fresh, importer->scope, error);
-    if (status == IV_OK)
+    SB_TRY(check_model(model, error));
+    SB_TRY(sb_onnx_find_functions(importer, error));
+    SB_TRY(sb_onnx_survey(importer, error));
+    sb_graph_builder builder;
+    SB_TRY(sb_onnx_read_graph(importer, model->graph, NULL, &builder, error));
+    sb_graph *fresh = builder.graph;
+    sb_graph_builder_clear(&builder);
+    sb_status status = infer_facts(fresh, importer->scope, error);
+    if (status == SB_OK)
         status = check_outputs(fresh, model->graph, error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = check_values(fresh, model->graph, error);
-    if (status != IV_OK) {
-        iv_graph_destroy(fresh);
+    if (status != SB_OK) {
+        sb_graph_destroy(fresh);
         return status;
     }
     *graph = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-static void end_import(iv_importer *importer) {
+static void end_import(sb_importer *importer) {
     for (size_t i = 0; i < importer->function_count; i++)
-        iv_free(importer->functions[i].key);
-    iv_free(importer->functions);
-    iv_names_clear(&importer->function_names);
+        sb_free(importer->functions[i].key);
+    sb_free(importer->functions);
+    sb_names_clear(&importer->function_names);
     for (size_t i = 0; i < importer->shared_count; i++)
-        iv_tensor_release(importer->shared[i]);
-    iv_free(importer->shared);
-    iv_names_clear(&importer->shared_names);
-    iv_external_end(&importer->external);
-    iv_arena_end(&importer->arena);
+        sb_tensor_release(importer->shared[i]);
+    sb_free(importer->shared);
+    sb_names_clear(&importer->shared_names);
+    sb_external_end(&importer->external);
+    sb_arena_end(&importer->arena);
 }
 
-static iv_status load(const iv_mapping *file, bool mapped, const char *folder, iv_scope *scope,
-                      iv_graph **graph, iv_onnx_info *info, iv_error *error) {
+static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope,
+                      sb_graph **graph, sb_onnx_info *info, sb_error *error) {
     const void *bytes = file->bytes;
     size_t size = file->size;
-    iv_importer importer = {.scope = scope, .size = size, .dense_left = IV_ONNX_DENSE_BYTES};
-    iv_arena_begin(&importer.arena, iv_wire_budget(size));
-    iv_external_begin(&importer.external, folder);
+    sb_importer importer = {.scope = scope, .size = size, .dense_left = SB_ONNX_DENSE_BYTES};
+    sb_arena_begin(&importer.arena, sb_wire_budget(size));
+    sb_external_begin(&importer.external, folder);
     if (mapped)
-        iv_arena_set_mapping(&importer.arena, bytes, size);
+        sb_arena_set_mapping(&importer.arena, bytes, size);
     ProtobufCMessage *message;
-    iv_graph *fresh = NULL;
-    iv_status status = iv_wire_unpack(bytes, size, &onnx__model_proto__descriptor, &importer.arena,
+    sb_graph *fresh = NULL;
+    sb_status status = sb_wire_unpack(bytes, size, &onnx__model_proto__descriptor, &importer.arena,
                                       &message, error);
-    if (status == IV_OK) {
+    if (status == SB_OK) {
         importer.model = (const Onnx__ModelProto *)message;
         status = build(&importer, &fresh, error);
     }
-    if (status == IV_OK && info != NULL) {
-        *info = (iv_onnx_info){0};
+    if (status == SB_OK && info != NULL) {
+        *info = (sb_onnx_info){0};
         if (!fill_info(info, importer.model)) {
-            iv_onnx_info_clear(info);
-            iv_graph_destroy(fresh);
-            status = iv_fail_memory(error, sizeof *info);
+            sb_onnx_info_clear(info);
+            sb_graph_destroy(fresh);
+            status = sb_fail_memory(error, sizeof *info);
         }
     }
     end_import(&importer);
-    if (status == IV_OK)
+    if (status == SB_OK)
         *graph = fresh;
     return status;
 }
 
-iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_scope *scope,
-                       iv_graph **graph, iv_onnx_info *info, iv_error *error) {
-    return load(&(iv_mapping){bytes, size}, false, folder, scope, graph, info, error);
+sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope,
+                       sb_graph **graph, sb_onnx_info *info, sb_error *error) {
+    return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, info, error);
 }
 
-iv_status iv_onnx_load_file(const char *path, iv_scope *scope, iv_graph **graph, iv_onnx_info *info,
-                            iv_error *error) {
-    iv_mapping mapping;
-    IV_TRY(iv_file_map(path, &mapping, error));
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info,
+                            sb_error *error) {
+    sb_mapping mapping;
+    SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
-    char *folder = iv_allocate(length + 2);
+    char *folder = sb_allocate(length + 2);
     if (folder == NULL) {
-        iv_file_unmap(&mapping);
-        return iv_fail_memory(error, length + 2);
+        sb_file_unmap(&mapping);
+        return sb_fail_memory(error, length + 2);
     }
     memcpy(folder, length != 0 ? path : ".", length != 0 ? length : 1);
     folder[length != 0 ? length : 1] = '\0';
-    iv_status status = load(&mapping, true, folder, scope, graph, info, error);
-    iv_free(folder);
-    iv_file_unmap(&mapping);
-    if (status != IV_OK)
-        return iv_fail_within(error, status, "%.200s: ", path);
-    return IV_OK;
+    sb_status status = load(&mapping, true, folder, scope, graph, info, error);
+    sb_free(folder);
+    sb_file_unmap(&mapping);
+    if (status != SB_OK)
+        return sb_fail_within(error, status, "%.200s: ", path);
+    return SB_OK;
 }

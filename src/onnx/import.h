@@ -7,33 +7,33 @@
  * functions' nodes.
  * - A type attribute (of the operator Optional) becomes text: "tensor(f32)", "sequence(f32)".
  * - Dimensions without a name, and negative ones, are symbols of their own. */
-#ifndef IV_ONNX_IMPORT_H
-#define IV_ONNX_IMPORT_H
+#ifndef SB_ONNX_IMPORT_H
+#define SB_ONNX_IMPORT_H
 
 #include "graph/graph.h"
 
 /** The operator set versions (of the standard's own domain) that models may import. */
-#define IV_ONNX_OLDEST_OPSET 6
-#define IV_ONNX_NEWEST_OPSET 21
+#define SB_ONNX_OLDEST_OPSET 6
+#define SB_ONNX_NEWEST_OPSET 21
 /** The newest version of the file format itself. */
-#define IV_ONNX_NEWEST_IR 11
+#define SB_ONNX_NEWEST_IR 11
 
 /* What a file says of itself. All text is owned; "" where the file says nothing. */
-typedef struct iv_onnx_info {
+typedef struct sb_onnx_info {
     int64_t ir_version, model_version;
     char *producer_name, *producer_version, *domain, *graph_name;
     size_t opset_count;
-    struct iv_onnx_opset {
+    struct sb_onnx_opset {
         char *domain; /* "" for the standard's own */
         int64_t version;
     } * opsets;
     size_t metadata_count;
-    struct iv_onnx_metadata {
+    struct sb_onnx_metadata {
         char *key, *value;
     } * metadata;
-} iv_onnx_info;
+} sb_onnx_info;
 
-void iv_onnx_info_clear(iv_onnx_info *info);
+void sb_onnx_info_clear(sb_onnx_info *info);
 
 /** Reads a model from memory, which is not needed afterwards. `folder` is where external data may
  * lie; NULL: nowhere. Facts are made in `scope`, and those of the main graph's values are inferred.
@@ -41,12 +41,12 @@ void iv_onnx_info_clear(iv_onnx_info *info);
  * INVALID_MODEL and SHAPE with the node, value or tensor; UNSUPPORTED, which for missing operators
  * lists all of them; IO; OUT_OF_MEMORY. Not to be called for one scope from several threads at
  * once. */
-iv_status iv_onnx_load(const void *bytes, size_t size, const char *folder, iv_scope *scope,
-                       iv_graph **graph, iv_onnx_info *info, iv_error *error);
+sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope,
+                       sb_graph **graph, sb_onnx_info *info, sb_error *error);
 
 /** Reads a model from a file; external data lie in the file's folder. They are mapped, so that the
  * files must not be shortened while the graph lives. */
-iv_status iv_onnx_load_file(const char *path, iv_scope *scope, iv_graph **graph, iv_onnx_info *info,
-                            iv_error *error);
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info,
+                            sb_error *error);
 
 #endif

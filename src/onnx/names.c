@@ -17,49 +17,49 @@ static uint64_t hash_name(const char *name) {
 }
 
 /* The slot that holds the name, or the free one where it belongs. */
-static iv_name_entry *find_slot(const iv_names *names, const char *name, uint64_t hash) {
+static sb_name_entry *find_slot(const sb_names *names, const char *name, uint64_t hash) {
     size_t mask = names->capacity - 1;
     for (size_t i = (size_t)(hash >> 32) & mask;; i = (i + 1) & mask) {
-        iv_name_entry *entry = &names->entries[i];
+        sb_name_entry *entry = &names->entries[i];
         if (entry->name == NULL || (entry->hash == hash && strcmp(entry->name, name) == 0))
             return entry;
     }
 }
 
-int32_t *iv_names_find(const iv_names *names, const char *name) {
+int32_t *sb_names_find(const sb_names *names, const char *name) {
     if (names->capacity == 0)
         return NULL;
-    iv_name_entry *entry = find_slot(names, name, hash_name(name));
+    sb_name_entry *entry = find_slot(names, name, hash_name(name));
     return entry->name != NULL ? &entry->number : NULL;
 }
 
-static bool enlarge(iv_names *names) {
-    iv_names larger = {.count = names->count,
+static bool enlarge(sb_names *names) {
+    sb_names larger = {.count = names->count,
                        .capacity = names->capacity != 0 ? 2 * names->capacity : 16};
-    larger.entries = iv_allocate_array(larger.capacity, sizeof *larger.entries);
+    larger.entries = sb_allocate_array(larger.capacity, sizeof *larger.entries);
     if (larger.entries == NULL)
         return false;
     for (size_t i = 0; i < names->capacity; i++) {
-        const iv_name_entry *entry = &names->entries[i];
+        const sb_name_entry *entry = &names->entries[i];
         if (entry->name != NULL)
             *find_slot(&larger, entry->name, entry->hash) = *entry;
     }
-    iv_free(names->entries);
+    sb_free(names->entries);
     *names = larger;
     return true;
 }
 
-bool iv_names_put(iv_names *names, const char *name, int32_t number) {
+bool sb_names_put(sb_names *names, const char *name, int32_t number) {
     /* At most two thirds full. */
     if (names->count * 3 >= names->capacity * 2 && !enlarge(names))
         return false;
     uint64_t hash = hash_name(name);
-    *find_slot(names, name, hash) = (iv_name_entry){name, hash, number};
+    *find_slot(names, name, hash) = (sb_name_entry){name, hash, number};
     names->count++;
     return true;
 }
 
-void iv_names_clear(iv_names *names) {
-    iv_free(names->entries);
-    *names = (iv_names){0};
+void sb_names_clear(sb_names *names) {
+    sb_free(names->entries);
+    *names = (sb_names){0};
 }

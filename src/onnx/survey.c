@@ -6,7 +6,7 @@
 #include "base/allocation.h"
 #include "onnx/importer.h"
 
-/* An operator that Invar does not have. */
+/* An operator that Samebit does not have. */
 typedef struct missing_operator {
     const char *key; /* "domain:operator", in the arena */
     const Onnx__NodeProto *first;
@@ -14,15 +14,15 @@ typedef struct missing_operator {
 } missing_operator;
 
 typedef struct survey {
-    iv_importer *importer;
+    sb_importer *importer;
     size_t count, capacity;
     missing_operator *missing;
-    iv_names names; /* keys, to index */
+    sb_names names; /* keys, to index */
     int calls;      /* around the node in view */
 } survey;
 
-static iv_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
-                             iv_error *error);
+static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
+                             sb_error *error);
 
 static void add_cost(size_t *cost, size_t more) {
     if (__builtin_add_overflow(*cost, more, cost))
@@ -31,28 +31,28 @@ static void add_cost(size_t *cost, size_t more) {
 
 /* ---- missing operators ---- */
 
-static iv_status note_missing(survey *s, const Onnx__NodeProto *node, iv_error *error) {
-    const char *domain = iv_onnx_domain(node->domain);
+static sb_status note_missing(survey *s, const Onnx__NodeProto *node, sb_error *error) {
+    const char *domain = sb_onnx_domain(node->domain);
     size_t bytes = strlen(domain) + strlen(node->op_type) + 2;
-    char *key = iv_arena_allocate(&s->importer->arena, bytes);
+    char *key = sb_arena_allocate(&s->importer->arena, bytes);
     if (key == NULL)
-        return iv_fail_memory(error, bytes);
+        return sb_fail_memory(error, bytes);
     snprintf(key, bytes, "%s:%s", domain, node->op_type);
-    const int32_t *known = iv_names_find(&s->names, key);
+    const int32_t *known = sb_names_find(&s->names, key);
     if (known != NULL) {
         s->missing[*known].count++;
-        return IV_OK;
+        return SB_OK;
     }
-    if (!iv_grow((void **)&s->missing, &s->capacity, s->count + 1, sizeof *s->missing) ||
-        !iv_names_put(&s->names, key, (int32_t)s->count))
-        return iv_fail_memory(error, sizeof *s->missing);
+    if (!sb_grow((void **)&s->missing, &s->capacity, s->count + 1, sizeof *s->missing) ||
+        !sb_names_put(&s->names, key, (int32_t)s->count))
+        return sb_fail_memory(error, sizeof *s->missing);
     s->missing[s->count++] = (missing_operator){key, node, 1};
-    return IV_OK;
+    return SB_OK;
 }
 
 /* "Foo (3 nodes, the first is a/b)" for each; what does not fit into a message is counted. */
-static iv_status report_missing(const survey *s, iv_error *error) {
-    char list[IV_ERROR_MESSAGE_BYTES - 256];
+static sb_status report_missing(const survey *s, sb_error *error) {
+    char list[SB_ERROR_MESSAGE_BYTES - 256];
     size_t used = 0, shown = 0;
     for (; shown < s->count; shown++) {
         const missing_operator *one = &s->missing[shown];
@@ -73,89 +73,89 @@ static iv_status report_missing(const survey *s, iv_error *error) {
     char rest[48] = "";
     if (shown < s->count)
         snprintf(rest, sizeof rest, " and %zu more", s->count - shown);
-    return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                   "the model uses %zu operator%s that Invar lacks: %s%s", s->count,
+    return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                   "the model uses %zu operator%s that Samebit lacks: %s%s", s->count,
                    s->count == 1 ? "" : "s", list, rest);
 }
 
 /* ---- the walk ---- */
 
-static iv_status visit_attribute(survey *s, const Onnx__AttributeProto *a, size_t *cost,
-                                 iv_error *error) {
+static sb_status visit_attribute(survey *s, const Onnx__AttributeProto *a, size_t *cost,
+                                 sb_error *error) {
     add_cost(cost, 256 + a->s.len + 8 * (a->n_ints + a->n_floats));
     for (size_t i = 0; i < a->n_strings; i++)
         add_cost(cost, 128 + a->strings[i].len);
-    return a->g != NULL ? visit_graph(s, a->g, cost, error) : IV_OK;
+    return a->g != NULL ? visit_graph(s, a->g, cost, error) : SB_OK;
 }
 
-static iv_status visit_function(survey *s, iv_onnx_function *function, size_t *cost,
-                                iv_error *error) {
+static sb_status visit_function(survey *s, sb_onnx_function *function, size_t *cost,
+                                sb_error *error) {
     enum { NEW, INSIDE, DONE };
     const Onnx__FunctionProto *proto = function->proto;
     if (function->state == INSIDE)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "function %.200s calls itself", proto->name);
-    if (function->state == NEW && s->calls >= IV_ONNX_NESTING)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "function calls lie more than %d deep in each other", IV_ONNX_NESTING);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "function %.200s calls itself", proto->name);
+    if (function->state == NEW && s->calls >= SB_ONNX_NESTING)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "function calls lie more than %d deep in each other", SB_ONNX_NESTING);
     if (function->state == NEW) {
         function->state = INSIDE;
         s->calls++;
         for (size_t i = 0; i < proto->n_node; i++) {
             const Onnx__GraphProto one = {.n_node = 1, .node = (Onnx__NodeProto **)&proto->node[i]};
-            IV_TRY(visit_graph(s, &one, &function->cost, error));
+            SB_TRY(visit_graph(s, &one, &function->cost, error));
         }
         s->calls--;
         function->state = DONE;
     }
     add_cost(cost, function->cost);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status visit_node(survey *s, const Onnx__NodeProto *node, size_t *cost, iv_error *error) {
+static sb_status visit_node(survey *s, const Onnx__NodeProto *node, size_t *cost, sb_error *error) {
     if (node->op_type == NULL || node->op_type[0] == '\0')
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node '%.200s' has no operator",
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node '%.200s' has no operator",
                        node->name != NULL ? node->name : "");
     add_cost(cost, 1024 + 256 * (node->n_input + node->n_output));
     for (size_t i = 0; i < node->n_attribute; i++)
-        IV_TRY(visit_attribute(s, node->attribute[i], cost, error));
-    iv_onnx_function *function;
-    IV_TRY(iv_onnx_function_of(s->importer, node, &function, error));
+        SB_TRY(visit_attribute(s, node->attribute[i], cost, error));
+    sb_onnx_function *function;
+    SB_TRY(sb_onnx_function_of(s->importer, node, &function, error));
     if (function != NULL)
         return visit_function(s, function, cost, error);
-    const char *domain = iv_onnx_domain(node->domain);
+    const char *domain = sb_onnx_domain(node->domain);
     bool constant = domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
-    if (!constant && iv_op_find(domain, node->op_type) == NULL)
+    if (!constant && sb_op_find(domain, node->op_type) == NULL)
         return note_missing(s, node, error);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
-                             iv_error *error) {
+static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
+                             sb_error *error) {
     add_cost(cost, 2048 + 512 * (graph->n_initializer + graph->n_sparse_initializer));
     for (size_t i = 0; i < graph->n_node; i++)
-        IV_TRY(visit_node(s, graph->node[i], cost, error));
-    return IV_OK;
+        SB_TRY(visit_node(s, graph->node[i], cost, error));
+    return SB_OK;
 }
 
-static iv_status look(survey *s, iv_error *error) {
-    const iv_importer *importer = s->importer;
+static sb_status look(survey *s, sb_error *error) {
+    const sb_importer *importer = s->importer;
     size_t cost = 0;
-    IV_TRY(visit_graph(s, importer->model->graph, &cost, error));
+    SB_TRY(visit_graph(s, importer->model->graph, &cost, error));
     if (s->count != 0)
         return report_missing(s, error);
-    if (cost / 128 > importer->size && cost - 128 * importer->size > IV_ONNX_UNFOLDED_BYTES)
-        return iv_fail(
-            error, IV_ERROR_UNSUPPORTED,
+    if (cost / 128 > importer->size && cost - 128 * importer->size > SB_ONNX_UNFOLDED_BYTES)
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
             "the model's functions call each other so often that %zu bytes of file unfold "
             "to about %zu",
             importer->size, cost);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_onnx_survey(iv_importer *importer, iv_error *error) {
+sb_status sb_onnx_survey(sb_importer *importer, sb_error *error) {
     survey s = {.importer = importer};
-    iv_status status = look(&s, error);
-    iv_names_clear(&s.names);
-    iv_free(s.missing);
+    sb_status status = look(&s, error);
+    sb_names_clear(&s.names);
+    sb_free(s.missing);
     return status;
 }

@@ -71,7 +71,7 @@ static int64_t imported(size_t count, Onnx__OperatorSetIdProto *const *imports,
                         const char *domain) {
     int64_t highest = 0;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(iv_onnx_domain(imports[i]->domain), domain) == 0 &&
+        if (strcmp(sb_onnx_domain(imports[i]->domain), domain) == 0 &&
             imports[i]->version > highest)
             highest = imports[i]->version;
     }
@@ -86,30 +86,30 @@ static bool is_unchanged(const char *operator_name) {
     return false;
 }
 
-static iv_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version,
-                                iv_error *error) {
-    if (*version > IV_ONNX_NEWEST_OPSET)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+static sb_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version,
+                                sb_error *error) {
+    if (*version > SB_ONNX_NEWEST_OPSET)
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the newest "
                        "supported: export the model for that, or convert it with "
                        "onnx.version_converter",
-                       name, node->op_type, *version, IV_ONNX_NEWEST_OPSET);
-    if (*version >= IV_ONNX_OLDEST_OPSET)
-        return IV_OK;
+                       name, node->op_type, *version, SB_ONNX_NEWEST_OPSET);
+    if (*version >= SB_ONNX_OLDEST_OPSET)
+        return SB_OK;
     if (!is_unchanged(node->op_type))
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the oldest "
                        "supported for it: convert the model with onnx.version_converter",
-                       name, node->op_type, *version, IV_ONNX_OLDEST_OPSET);
-    *version = IV_ONNX_OLDEST_OPSET;
-    return IV_OK;
+                       name, node->op_type, *version, SB_ONNX_OLDEST_OPSET);
+    *version = SB_ONNX_OLDEST_OPSET;
+    return SB_OK;
 }
 
-iv_status iv_onnx_version(const iv_importer *importer, const iv_environment *environment,
+sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment,
                           const Onnx__NodeProto *node, const char *name, int *version,
-                          iv_error *error) {
+                          sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
-    const char *domain = iv_onnx_domain(node->domain);
+    const char *domain = sb_onnx_domain(node->domain);
     int64_t found = 0;
     if (environment->call != NULL) {
         const Onnx__FunctionProto *function = environment->call->function->proto;
@@ -120,12 +120,12 @@ iv_status iv_onnx_version(const iv_importer *importer, const iv_environment *env
     if (found == 0 && model->ir_version < 3)
         found = 1; /* files of that time could not say */
     if (found <= 0 || found > INT32_MAX)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %.200s (%.100s): the model imports no version of its operator set '%.100s'", name,
             node->op_type, domain);
     if (domain[0] == '\0')
-        IV_TRY(check_standard(node, name, &found, error));
+        SB_TRY(check_standard(node, name, &found, error));
     *version = (int)found;
-    return IV_OK;
+    return SB_OK;
 }

@@ -19,24 +19,24 @@ static bool read_varint(const uint8_t *bytes, size_t end, size_t *at, int most, 
     return false;
 }
 
-static iv_status damaged(size_t offset, const char *what, iv_error *error) {
-    return iv_fail(error, IV_ERROR_INVALID_FILE, "not a sound protobuf file: %s at byte %zu", what,
+static sb_status damaged(size_t offset, const char *what, sb_error *error) {
+    return sb_fail(error, SB_ERROR_INVALID_FILE, "not a sound protobuf file: %s at byte %zu", what,
                    offset);
 }
 
 /* Reads up to `end`. Length-prefixed contents are not looked into. */
-static iv_status next_field(const uint8_t *bytes, size_t end, size_t *at, iv_wire_field *field,
-                            iv_error *error) {
+static sb_status next_field(const uint8_t *bytes, size_t end, size_t *at, sb_wire_field *field,
+                            sb_error *error) {
     size_t start = *at;
     uint64_t tag, length = 0;
     if (!read_varint(bytes, end, at, TAG_BYTES, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
         return damaged(start, "a bad field tag", error);
-    *field = (iv_wire_field){.number = (uint32_t)(tag >> 3), .type = (int)(tag & 7)};
+    *field = (sb_wire_field){.number = (uint32_t)(tag >> 3), .type = (int)(tag & 7)};
     switch (field->type) {
     case PROTOBUF_C_WIRE_TYPE_VARINT:
         if (!read_varint(bytes, end, at, VARINT_BYTES, &field->value))
             return damaged(start, "a number that does not end", error);
-        return IV_OK;
+        return SB_OK;
     case PROTOBUF_C_WIRE_TYPE_64BIT:
         length = 8;
         break;
@@ -55,10 +55,10 @@ static iv_status next_field(const uint8_t *bytes, size_t end, size_t *at, iv_wir
     field->bytes = bytes + *at;
     field->size = (size_t)length;
     *at += field->size;
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_wire_next(iv_wire_reader *reader, iv_wire_field *field, iv_error *error) {
+sb_status sb_wire_next(sb_wire_reader *reader, sb_wire_field *field, sb_error *error) {
     return next_field(reader->bytes, reader->size, &reader->at, field, error);
 }
 
@@ -81,11 +81,11 @@ static int wire_type(ProtobufCType type) {
     }
 }
 
-static iv_status check_packed(const iv_wire_field *field, int type, size_t offset,
-                              iv_error *error) {
+static sb_status check_packed(const sb_wire_field *field, int type, size_t offset,
+                              sb_error *error) {
     size_t unit = type == PROTOBUF_C_WIRE_TYPE_32BIT ? 4 : 8;
     if (type != PROTOBUF_C_WIRE_TYPE_VARINT)
-        return field->size % unit == 0 ? IV_OK
+        return field->size % unit == 0 ? SB_OK
                                        : damaged(offset, "a list that ends within a number", error);
     /* A varint is too long when more than ten bytes in a row continue; the last byte must not. */
     size_t run = 0;
@@ -96,7 +96,7 @@ static iv_status check_packed(const iv_wire_field *field, int type, size_t offse
         else if (run >= VARINT_BYTES)
             return damaged(offset, "a list with a number that does not end", error);
     }
-    return run == 0 ? IV_OK : damaged(offset, "a list that ends within a number", error);
+    return run == 0 ? SB_OK : damaged(offset, "a list that ends within a number", error);
 }
 
 /* A message that the walk is inside of. */
@@ -106,41 +106,41 @@ typedef struct level {
     uint64_t seen; /* singular messages, by index of the field */
 } level;
 
-static iv_status check_known(const ProtobufCFieldDescriptor *known, const iv_wire_field *field,
-                             level *in, size_t offset, iv_error *error) {
+static sb_status check_known(const ProtobufCFieldDescriptor *known, const sb_wire_field *field,
+                             level *in, size_t offset, sb_error *error) {
     int type = wire_type(known->type);
     bool repeated = known->label == PROTOBUF_C_LABEL_REPEATED;
     if (field->type != type) {
         if (repeated && field->type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
             return check_packed(field, type, offset, error);
-        return iv_fail(error, IV_ERROR_INVALID_FILE,
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
                        "not a sound ONNX file: field %s of %s has the wrong wire type at byte %zu",
                        known->name, in->type->short_name, offset);
     }
     if (known->type == PROTOBUF_C_TYPE_STRING && memchr(field->bytes, 0, field->size) != NULL)
-        return iv_fail(error, IV_ERROR_INVALID_FILE,
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
                        "not a sound ONNX file: field %s of %s holds a NUL character at byte %zu",
                        known->name, in->type->short_name, offset);
     if (known->type == PROTOBUF_C_TYPE_MESSAGE && !repeated) {
         uint64_t bit = UINT64_C(1) << ((known - in->type->fields) & 63);
         if ((in->seen & bit) != 0)
-            return iv_fail(error, IV_ERROR_INVALID_FILE,
+            return sb_fail(error, SB_ERROR_INVALID_FILE,
                            "not a sound ONNX file: a second %s in one %s at byte %zu", known->name,
                            in->type->short_name, offset);
         in->seen |= bit;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_wire_check(const void *memory, size_t size, const ProtobufCMessageDescriptor *type,
-                        iv_error *error) {
+sb_status sb_wire_check(const void *memory, size_t size, const ProtobufCMessageDescriptor *type,
+                        sb_error *error) {
     if (size > INT32_MAX)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the file has %zu bytes, but protobuf ends at 2 GiB: keep the weights in "
                        "external data",
                        size);
     const uint8_t *bytes = memory;
-    level levels[IV_WIRE_DEPTH];
+    level levels[SB_WIRE_DEPTH];
     int depth = 0;
     size_t at = 0;
     levels[0] = (level){type, size, 0};
@@ -151,26 +151,26 @@ iv_status iv_wire_check(const void *memory, size_t size, const ProtobufCMessageD
             continue;
         }
         size_t offset = at;
-        iv_wire_field field;
-        IV_TRY(next_field(bytes, in->end, &at, &field, error));
+        sb_wire_field field;
+        SB_TRY(next_field(bytes, in->end, &at, &field, error));
         const ProtobufCFieldDescriptor *known =
             protobuf_c_message_descriptor_get_field(in->type, field.number);
         if (known == NULL)
             continue;
-        IV_TRY(check_known(known, &field, in, offset, error));
+        SB_TRY(check_known(known, &field, in, offset, error));
         if (known->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
-        if (++depth == IV_WIRE_DEPTH)
-            return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                           "messages are nested more than %d deep at byte %zu", IV_WIRE_DEPTH,
+        if (++depth == SB_WIRE_DEPTH)
+            return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                           "messages are nested more than %d deep at byte %zu", SB_WIRE_DEPTH,
                            offset);
         levels[depth] = (level){known->descriptor, at, 0};
         at -= field.size;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-size_t iv_wire_budget(size_t size) {
+size_t sb_wire_budget(size_t size) {
     /* The worst that a sound field costs is a two-byte message of type AttributeProto, some 250
      * bytes and 40 of bookkeeping; a graph whose nodes are all as short as can be takes about 20
      * times its size. The rest is for small files. */
@@ -180,17 +180,17 @@ size_t iv_wire_budget(size_t size) {
     return budget + (1 << 24);
 }
 
-iv_status iv_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type,
-                         iv_arena *arena, ProtobufCMessage **message, iv_error *error) {
-    IV_TRY(iv_wire_check(bytes, size, type, error));
+sb_status sb_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type,
+                         sb_arena *arena, ProtobufCMessage **message, sb_error *error) {
+    SB_TRY(sb_wire_check(bytes, size, type, error));
     *message = protobuf_c_message_unpack(type, &arena->allocator, size, bytes);
     if (*message != NULL)
-        return IV_OK;
+        return SB_OK;
     if (arena->exhausted)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the file of %zu bytes unfolds to far more memory than a model of that size "
                        "needs",
                        size);
     /* The check above leaves protobuf-c no other reason. */
-    return iv_fail_memory(error, size);
+    return sb_fail_memory(error, size);
 }

@@ -4,21 +4,21 @@
 
 #include "ops/convert_loops.h"
 
-iv_status iv_axes_prepare(const iv_node *node, int input_since, iv_axes *axes, iv_error *error) {
+sb_status sb_axes_prepare(const sb_node *node, int input_since, sb_axes *axes, sb_error *error) {
     int64_t noop;
-    IV_TRY(iv_node_int(node, "noop_with_empty_axes", 0, &noop, error));
+    SB_TRY(sb_node_int(node, "noop_with_empty_axes", 0, &noop, error));
     axes->none_when_absent = noop != 0;
     axes->input = node->version >= input_since ? 1 : -1;
     if (axes->input < 0 && node->input_count - node->capture_count > 1)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %s (%s): before operator set %d the axes are an attribute, not an input",
             node->name, node->op->name, input_since);
-    return iv_node_ints(node, "axes", &axes->count, &axes->values, error);
+    return sb_node_ints(node, "axes", &axes->count, &axes->values, error);
 }
 
 /* The index of an axis that is out of range or named twice, or -1. */
-static int64_t collect(const iv_axes *axes, int64_t count, const int64_t *values, int rank,
+static int64_t collect(const sb_axes *axes, int64_t count, const int64_t *values, int rank,
                        uint32_t *set) {
     *set = 0;
     if (count == 0)
@@ -34,64 +34,64 @@ static int64_t collect(const iv_axes *axes, int64_t count, const int64_t *values
 
 #define WRONG_AXIS "axis %lld is named twice or outside [-%d, %d)"
 
-iv_status iv_axes_of_infer(const iv_infer *infer, const iv_axes *axes, int rank, uint32_t *set,
+sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank, uint32_t *set,
                            int *named, bool *known) {
-    int64_t held[IV_MAX_RANK], count = axes->count;
+    int64_t held[SB_MAX_RANK], count = axes->count;
     const int64_t *values = axes->values;
-    *named = (int)(count <= IV_MAX_RANK ? count : -1);
+    *named = (int)(count <= SB_MAX_RANK ? count : -1);
     *known = true;
     *set = 0;
-    if (axes->input >= 0 && iv_infer_input(infer, axes->input) != NULL) {
-        IV_TRY(iv_infer_numbers(infer, axes->input, IV_MAX_RANK, held, named, known));
+    if (axes->input >= 0 && sb_infer_input(infer, axes->input) != NULL) {
+        SB_TRY(sb_infer_numbers(infer, axes->input, SB_MAX_RANK, held, named, known));
         values = held;
         count = *named;
     }
-    *known = *known && rank != IV_RANK_UNKNOWN;
-    if (*named > rank && rank != IV_RANK_UNKNOWN)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "%d axes for an input of rank %d", *named,
+    *known = *known && rank != SB_RANK_UNKNOWN;
+    if (*named > rank && rank != SB_RANK_UNKNOWN)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%d axes for an input of rank %d", *named,
                              rank);
     if (!*known) {
         /* An empty list names all axes, or none. */
-        if (*named == 0 && rank != IV_RANK_UNKNOWN)
+        if (*named == 0 && rank != SB_RANK_UNKNOWN)
             *named = axes->none_when_absent ? 0 : rank;
-        return IV_OK;
+        return SB_OK;
     }
     int64_t wrong = collect(axes, count, values, rank, set);
     if (wrong >= 0)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank,
                              rank);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_axes_of_call(const iv_call *call, const iv_axes *axes, int rank, uint32_t *set) {
-    int64_t held[IV_MAX_RANK], count = axes->count;
+sb_status sb_axes_of_call(const sb_call *call, const sb_axes *axes, int rank, uint32_t *set) {
+    int64_t held[SB_MAX_RANK], count = axes->count;
     const int64_t *values = axes->values;
-    const iv_tensor *tensor = axes->input >= 0 ? iv_call_input(call, axes->input) : NULL;
+    const sb_tensor *tensor = axes->input >= 0 ? sb_call_input(call, axes->input) : NULL;
     if (tensor != NULL) {
-        count = iv_tensor_elements(tensor);
-        if (tensor->rank > 1 || count > IV_MAX_RANK)
-            return iv_call_fail(call, IV_ERROR_SHAPE, "input %d is no list of axes", axes->input);
+        count = sb_tensor_elements(tensor);
+        if (tensor->rank > 1 || count > SB_MAX_RANK)
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d is no list of axes", axes->input);
         int64_t step = tensor->rank == 1 ? tensor->strides[0] : 1;
-        iv_convert_row(IV_S64, held, tensor->dtype, tensor->data,
-                       step * (int64_t)iv_dtype_size(tensor->dtype), count);
+        sb_convert_row(SB_S64, held, tensor->dtype, tensor->data,
+                       step * (int64_t)sb_dtype_size(tensor->dtype), count);
         values = held;
     }
     int64_t wrong = collect(axes, count, values, rank, set);
     if (wrong >= 0)
-        return iv_call_fail(call, IV_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank, rank);
-    return IV_OK;
+        return sb_call_fail(call, SB_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank, rank);
+    return SB_OK;
 }
 
-iv_status iv_axis_list_read(const iv_node *node, iv_axis_list *list, iv_error *error) {
+sb_status sb_axis_list_read(const sb_node *node, sb_axis_list *list, sb_error *error) {
     int64_t count;
     const int64_t *axes;
-    IV_TRY(iv_node_ints(node, "axes", &count, &axes, error));
-    if (count > IV_MAX_RANK)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (%s): %lld axes are more than %d",
-                       node->name, node->op->name, (long long)count, IV_MAX_RANK);
-    list->given = iv_node_has(node, "axes");
+    SB_TRY(sb_node_ints(node, "axes", &count, &axes, error));
+    if (count > SB_MAX_RANK)
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %lld axes are more than %d",
+                       node->name, node->op->name, (long long)count, SB_MAX_RANK);
+    list->given = sb_node_has(node, "axes");
     list->count = (int)count;
     if (count != 0)
         memcpy(list->axes, axes, (size_t)count * sizeof *axes);
-    return IV_OK;
+    return SB_OK;
 }

@@ -1,50 +1,50 @@
 /* What the element-wise operators of two inputs share. */
-#ifndef IV_OPS_BINARY_H
-#define IV_OPS_BINARY_H
+#ifndef SB_OPS_BINARY_H
+#define SB_OPS_BINARY_H
 
 #include "ops/loops.h"
 
 /* node->params of the operators in the families `binary` and `power`. */
-typedef struct iv_binary_params {
+typedef struct sb_binary_params {
     /* Operator sets before 7: the dimension of the first input at which the second one's shape
      * begins; -1: numpy's rule. */
     int64_t axis;
     bool variant; /* Mod: the quotient is truncated; BitShift: to the right */
-} iv_binary_params;
+} sb_binary_params;
 
-/* Rows of the tables of loops. Those of IV_BINARY_OPS are places in iv_ops_binary as well. */
-#define IV_BINARY_OPS(X)                                                                           \
+/* Rows of the tables of loops. Those of SB_BINARY_OPS are places in sb_ops_binary as well. */
+#define SB_BINARY_OPS(X)                                                                           \
     X(Add)                                                                                         \
     X(Sub) X(Mul) X(Div) X(Mod) X(PRelu) X(And) X(Or) X(Xor) X(Equal) X(Greater) X(Less)           \
         X(GreaterOrEqual) X(LessOrEqual) X(BitShift) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)
-#define IV_BINARY_ROW(op) IV_BINARY_ROW_##op,
+#define SB_BINARY_ROW(op) SB_BINARY_ROW_##op,
 enum {
-    IV_BINARY_OPS(IV_BINARY_ROW) IV_BINARY_ROW_Fmod,
-    IV_BINARY_ROW_ShiftRight,
-    IV_BINARY_ROW_Max,
-    IV_BINARY_ROW_Min,
-    IV_BINARY_ROW_Pow,
-    IV_BINARY_ROWS
+    SB_BINARY_OPS(SB_BINARY_ROW) SB_BINARY_ROW_Fmod,
+    SB_BINARY_ROW_ShiftRight,
+    SB_BINARY_ROW_Max,
+    SB_BINARY_ROW_Min,
+    SB_BINARY_ROW_Pow,
+    SB_BINARY_ROWS
 };
 
 /* What a loop notes. Only integer Div, Mod and Fmod touch it; the others may be called without. */
-typedef struct iv_binary_context {
+typedef struct sb_binary_context {
     bool divided_by_zero;
-} iv_binary_context;
+} sb_binary_context;
 
 /* Loops over rows: operand 0 is the output, 1 and 2 are the inputs, all of one dtype (the output of
  * a comparison is bool). */
-IV_DECLARE_LOOPS(iv_binary_loops, IV_BINARY_ROWS)
+SB_DECLARE_LOOPS(sb_binary_loops, SB_BINARY_ROWS)
 
-/** Reads `broadcast` and `axis` of operator sets before 7 into node->params (an iv_binary_params).
+/** Reads `broadcast` and `axis` of operator sets before 7 into node->params (an sb_binary_params).
  */
-iv_status iv_binary_prepare(iv_node *node, iv_error *error);
+sb_status sb_binary_prepare(sb_node *node, sb_error *error);
 
 /** Infers the broadcast shape of inputs 0 and 1 into output 0 with `dtype`. */
-iv_status iv_binary_infer_shape(iv_infer *infer, iv_dtype dtype);
+sb_status sb_binary_infer_shape(sb_infer *infer, sb_dtype dtype);
 
 /** Makes *aligned a borrowed copy of input 1 with trailing extents of 1, so that numpy's rule
  * places it where the node's `axis` says. Not to be retained or released. */
-void iv_binary_align(const iv_call *call, iv_tensor *aligned);
+void sb_binary_align(const sb_call *call, sb_tensor *aligned);
 
 #endif

@@ -5,8 +5,8 @@
 #include "ops/half_loops.h"
 
 #define LOOP(op, suffix, out_type, type)                                                           \
-    IV_BINARY_LOOP(op##_##suffix, iv_binary_context, out_type, type, type,                         \
-                   iv_binary_value_##op##_##suffix)
+    SB_BINARY_LOOP(op##_##suffix, sb_binary_context, out_type, type, type,                         \
+                   sb_binary_value_##op##_##suffix)
 #define COMPARISON_LOOPS(suffix, type)                                                             \
     LOOP(Equal, suffix, uint8_t, type)                                                             \
     LOOP(Greater, suffix, uint8_t, type)                                                           \
@@ -19,19 +19,19 @@
     static void op##_##suffix(void *opaque, int64_t count, char *const *data,                      \
                               const int64_t *steps) {                                              \
         if (steps[0] != sizeof(type) || steps[1] != sizeof(type) || steps[2] != sizeof(type)) {    \
-            const iv_row_pieces how = {.dense = op##_##suffix,                                     \
+            const sb_row_pieces how = {.dense = op##_##suffix,                                     \
                                        .context = opaque,                                          \
                                        .inputs = 2,                                                \
                                        .in_size = sizeof(type),                                    \
                                        .out_size = sizeof(type)};                                  \
-            iv_run_pieces(&how, count, data, steps);                                               \
+            sb_run_pieces(&how, count, data, steps);                                               \
             return;                                                                                \
         }                                                                                          \
         type *restrict out = (type *)(void *)data[0];                                              \
         const type *restrict left = (const type *)(const void *)data[1];                           \
         const type *restrict right = (const type *)(const void *)data[2];                          \
         for (int64_t i = 0; i < count; i++)                                                        \
-            out[i] = iv_binary_value_##op##_##suffix(left[i], right[i]);                           \
+            out[i] = sb_binary_value_##op##_##suffix(left[i], right[i]);                           \
     }
 #define REAL_LOOPS(suffix, type)                                                                   \
     LOOP(Add, suffix, type, type)                                                                  \
@@ -49,34 +49,34 @@ REAL_LOOPS(f32, float)
 REAL_LOOPS(f64, double)
 
 #define HALF_LOOPS(suffix, dtype)                                                                  \
-    IV_HALF_LOOP(Add, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Sub, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Mul, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Div, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(PRelu, suffix, dtype, 2)                                                          \
-    IV_HALF_LOOP(Max, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Min, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Mod, suffix, dtype, 2)                                                            \
-    IV_HALF_LOOP(Fmod, suffix, dtype, 2)                                                           \
-    IV_HALF_LOOP(Pow, suffix, dtype, 2)                                                            \
-    IV_HALF_QUESTION(Equal, suffix, dtype, 2)                                                      \
-    IV_HALF_QUESTION(Greater, suffix, dtype, 2)                                                    \
-    IV_HALF_QUESTION(Less, suffix, dtype, 2)                                                       \
-    IV_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                             \
-    IV_HALF_QUESTION(LessOrEqual, suffix, dtype, 2)
-HALF_LOOPS(f16, IV_F16)
-HALF_LOOPS(bf16, IV_BF16)
+    SB_HALF_LOOP(Add, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Sub, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Mul, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Div, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(PRelu, suffix, dtype, 2)                                                          \
+    SB_HALF_LOOP(Max, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Min, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Mod, suffix, dtype, 2)                                                            \
+    SB_HALF_LOOP(Fmod, suffix, dtype, 2)                                                           \
+    SB_HALF_LOOP(Pow, suffix, dtype, 2)                                                            \
+    SB_HALF_QUESTION(Equal, suffix, dtype, 2)                                                      \
+    SB_HALF_QUESTION(Greater, suffix, dtype, 2)                                                    \
+    SB_HALF_QUESTION(Less, suffix, dtype, 2)                                                       \
+    SB_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                             \
+    SB_HALF_QUESTION(LessOrEqual, suffix, dtype, 2)
+HALF_LOOPS(f16, SB_F16)
+HALF_LOOPS(bf16, SB_BF16)
 
 /* A divisor of 0 is noted, and reported once the walk is over. */
 #define DIVISION_LOOP(op, suffix, type)                                                            \
     static void op##_##suffix(void *opaque, int64_t count, char *const *data,                      \
                               const int64_t *steps) {                                              \
-        iv_binary_context *context = opaque;                                                       \
+        sb_binary_context *context = opaque;                                                       \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            type left = IV_CONST_AT(type, data[1], steps[1], i);                                   \
-            type right = IV_CONST_AT(type, data[2], steps[2], i);                                  \
+            type left = SB_CONST_AT(type, data[1], steps[1], i);                                   \
+            type right = SB_CONST_AT(type, data[2], steps[2], i);                                  \
             context->divided_by_zero |= right == 0;                                                \
-            IV_AT(type, data[0], steps[0], i) = iv_binary_value_##op##_##suffix(left, right);      \
+            SB_AT(type, data[0], steps[0], i) = sb_binary_value_##op##_##suffix(left, right);      \
         }                                                                                          \
     }
 #define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                           \
@@ -96,37 +96,37 @@ HALF_LOOPS(bf16, IV_BF16)
 #define SHIFT_LOOPS(dtype, suffix, type, wide, unused)                                             \
     LOOP(ShiftLeft, suffix, type, type)                                                            \
     LOOP(ShiftRight, suffix, type, type)
-IV_SIGNED_TYPES(INTEGER_LOOPS, )
-IV_UNSIGNED_TYPES(INTEGER_LOOPS, )
-IV_UNSIGNED_TYPES(SHIFT_LOOPS, )
+SB_SIGNED_TYPES(INTEGER_LOOPS, )
+SB_UNSIGNED_TYPES(INTEGER_LOOPS, )
+SB_UNSIGNED_TYPES(SHIFT_LOOPS, )
 
 LOOP(And, bool, uint8_t, uint8_t)
 LOOP(Or, bool, uint8_t, uint8_t)
 LOOP(Xor, bool, uint8_t, uint8_t)
 LOOP(Equal, bool, uint8_t, uint8_t)
 
-iv_walk_row *const IV_ISA_NAME(iv_binary_loops)[IV_BINARY_ROWS][IV_DTYPE_COUNT] = {
-    [IV_BINARY_ROW_Add] = {IV_NUMBER_LOOPS(Add)},
-    [IV_BINARY_ROW_Sub] = {IV_NUMBER_LOOPS(Sub)},
-    [IV_BINARY_ROW_Mul] = {IV_NUMBER_LOOPS(Mul)},
-    [IV_BINARY_ROW_Div] = {IV_NUMBER_LOOPS(Div)},
-    [IV_BINARY_ROW_Mod] = {IV_NUMBER_LOOPS(Mod)},
-    [IV_BINARY_ROW_Fmod] = {IV_NUMBER_LOOPS(Fmod)},
-    [IV_BINARY_ROW_PRelu] = {IV_NUMBER_LOOPS(PRelu)},
-    [IV_BINARY_ROW_And] = {[IV_BOOL] = And_bool},
-    [IV_BINARY_ROW_Or] = {[IV_BOOL] = Or_bool},
-    [IV_BINARY_ROW_Xor] = {[IV_BOOL] = Xor_bool},
-    [IV_BINARY_ROW_Equal] = {IV_NUMBER_LOOPS(Equal), [IV_BOOL] = Equal_bool},
-    [IV_BINARY_ROW_Greater] = {IV_NUMBER_LOOPS(Greater)},
-    [IV_BINARY_ROW_Less] = {IV_NUMBER_LOOPS(Less)},
-    [IV_BINARY_ROW_GreaterOrEqual] = {IV_NUMBER_LOOPS(GreaterOrEqual)},
-    [IV_BINARY_ROW_LessOrEqual] = {IV_NUMBER_LOOPS(LessOrEqual)},
-    [IV_BINARY_ROW_BitShift] = {IV_UNSIGNED_LOOPS(ShiftLeft)},
-    [IV_BINARY_ROW_ShiftRight] = {IV_UNSIGNED_LOOPS(ShiftRight)},
-    [IV_BINARY_ROW_BitwiseAnd] = {IV_INTEGER_LOOPS(BitwiseAnd)},
-    [IV_BINARY_ROW_BitwiseOr] = {IV_INTEGER_LOOPS(BitwiseOr)},
-    [IV_BINARY_ROW_BitwiseXor] = {IV_INTEGER_LOOPS(BitwiseXor)},
-    [IV_BINARY_ROW_Max] = {IV_NUMBER_LOOPS(Max)},
-    [IV_BINARY_ROW_Min] = {IV_NUMBER_LOOPS(Min)},
-    [IV_BINARY_ROW_Pow] = {IV_FLOAT_LOOPS(Pow)},
+sb_walk_row *const SB_ISA_NAME(sb_binary_loops)[SB_BINARY_ROWS][SB_DTYPE_COUNT] = {
+    [SB_BINARY_ROW_Add] = {SB_NUMBER_LOOPS(Add)},
+    [SB_BINARY_ROW_Sub] = {SB_NUMBER_LOOPS(Sub)},
+    [SB_BINARY_ROW_Mul] = {SB_NUMBER_LOOPS(Mul)},
+    [SB_BINARY_ROW_Div] = {SB_NUMBER_LOOPS(Div)},
+    [SB_BINARY_ROW_Mod] = {SB_NUMBER_LOOPS(Mod)},
+    [SB_BINARY_ROW_Fmod] = {SB_NUMBER_LOOPS(Fmod)},
+    [SB_BINARY_ROW_PRelu] = {SB_NUMBER_LOOPS(PRelu)},
+    [SB_BINARY_ROW_And] = {[SB_BOOL] = And_bool},
+    [SB_BINARY_ROW_Or] = {[SB_BOOL] = Or_bool},
+    [SB_BINARY_ROW_Xor] = {[SB_BOOL] = Xor_bool},
+    [SB_BINARY_ROW_Equal] = {SB_NUMBER_LOOPS(Equal), [SB_BOOL] = Equal_bool},
+    [SB_BINARY_ROW_Greater] = {SB_NUMBER_LOOPS(Greater)},
+    [SB_BINARY_ROW_Less] = {SB_NUMBER_LOOPS(Less)},
+    [SB_BINARY_ROW_GreaterOrEqual] = {SB_NUMBER_LOOPS(GreaterOrEqual)},
+    [SB_BINARY_ROW_LessOrEqual] = {SB_NUMBER_LOOPS(LessOrEqual)},
+    [SB_BINARY_ROW_BitShift] = {SB_UNSIGNED_LOOPS(ShiftLeft)},
+    [SB_BINARY_ROW_ShiftRight] = {SB_UNSIGNED_LOOPS(ShiftRight)},
+    [SB_BINARY_ROW_BitwiseAnd] = {SB_INTEGER_LOOPS(BitwiseAnd)},
+    [SB_BINARY_ROW_BitwiseOr] = {SB_INTEGER_LOOPS(BitwiseOr)},
+    [SB_BINARY_ROW_BitwiseXor] = {SB_INTEGER_LOOPS(BitwiseXor)},
+    [SB_BINARY_ROW_Max] = {SB_NUMBER_LOOPS(Max)},
+    [SB_BINARY_ROW_Min] = {SB_NUMBER_LOOPS(Min)},
+    [SB_BINARY_ROW_Pow] = {SB_FLOAT_LOOPS(Pow)},
 };

@@ -10,148 +10,148 @@
 #include "ops/number_text.h"
 
 typedef struct cast_params {
-    iv_dtype to;
+    sb_dtype to;
 } cast_params;
 
-static iv_status prepare_cast(iv_node *node, iv_error *error) {
+static sb_status prepare_cast(sb_node *node, sb_error *error) {
     cast_params *params = node->params;
-    IV_TRY(iv_node_element_type(node, "to", IV_DTYPE_NONE, &params->to, error));
-    if (params->to == IV_DTYPE_NONE)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s (Cast): attribute to is missing",
+    SB_TRY(sb_node_element_type(node, "to", SB_DTYPE_NONE, &params->to, error));
+    if (params->to == SB_DTYPE_NONE)
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (Cast): attribute to is missing",
                        node->name);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_cast(iv_infer *infer) {
-    const iv_fact *input;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_ANY, &input));
-    iv_infer_shape_of(infer, 0, input, ((const cast_params *)infer->node->params)->to);
-    return IV_OK;
+static sb_status infer_cast(sb_infer *infer) {
+    const sb_fact *input;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
+    sb_infer_shape_of(infer, 0, input, ((const cast_params *)infer->node->params)->to);
+    return SB_OK;
 }
 
-static iv_status infer_cast_like(iv_infer *infer) {
-    const iv_fact *input, *like;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_ANY, &input));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET_ANY, &like));
-    iv_infer_shape_of(infer, 0, input, like->dtype);
-    return IV_OK;
+static sb_status infer_cast_like(sb_infer *infer) {
+    const sb_fact *input, *like;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET_ANY, &like));
+    sb_infer_shape_of(infer, 0, input, like->dtype);
+    return SB_OK;
 }
 
 /* ---- text ---- */
 
 /* Rows of number_to_text and of text_to_number: operand 0 is the output. */
 typedef struct text_context {
-    iv_dtype from, to;
-    char (*texts)[IV_NUMBER_TEXT_BYTES]; /* the next one to write */
-    iv_string *entries;                  /* its entry */
-    const iv_string *culprit;            /* the first text that is no number */
+    sb_dtype from, to;
+    char (*texts)[SB_NUMBER_TEXT_BYTES]; /* the next one to write */
+    sb_string *entries;                  /* its entry */
+    const sb_string *culprit;            /* the first text that is no number */
 } text_context;
 
 static void number_to_text(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
     text_context *context = opaque;
     for (int64_t i = 0; i < count; i++) {
         char *text = *context->texts++;
-        int length = iv_number_to_text(context->from, data[0] + i * steps[0], text);
-        *context->entries++ = (iv_string){text, (size_t)length};
+        int length = sb_number_to_text(context->from, data[0] + i * steps[0], text);
+        *context->entries++ = (sb_string){text, (size_t)length};
     }
 }
 
 static void text_to_number(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
     text_context *context = opaque;
     for (int64_t i = 0; i < count; i++) {
-        const iv_string *text = &IV_CONST_AT(iv_string, data[1], steps[1], i);
-        if (!iv_number_from_text(*text, context->to, data[0] + i * steps[0]) &&
+        const sb_string *text = &SB_CONST_AT(sb_string, data[1], steps[1], i);
+        if (!sb_number_from_text(*text, context->to, data[0] + i * steps[0]) &&
             context->culprit == NULL)
             context->culprit = text;
     }
 }
 
-static iv_status cast_to_text(iv_call *call, const iv_tensor *input) {
-    int64_t elements = iv_tensor_elements(input);
+static sb_status cast_to_text(sb_call *call, const sb_tensor *input) {
+    int64_t elements = sb_tensor_elements(input);
     text_context context = {.from = input->dtype};
-    char(*texts)[IV_NUMBER_TEXT_BYTES] = iv_allocate_array((size_t)elements, sizeof *texts);
-    iv_string *entries = iv_allocate_array((size_t)elements, sizeof *entries);
-    iv_status status = IV_OK;
+    char(*texts)[SB_NUMBER_TEXT_BYTES] = sb_allocate_array((size_t)elements, sizeof *texts);
+    sb_string *entries = sb_allocate_array((size_t)elements, sizeof *entries);
+    sb_status status = SB_OK;
     if (texts == NULL || entries == NULL) {
-        status = iv_fail_memory(call->error, (size_t)elements * sizeof *texts);
+        status = sb_fail_memory(call->error, (size_t)elements * sizeof *texts);
     } else {
         context.texts = texts;
         context.entries = entries;
-        iv_walk walk;
-        iv_walk_start_ordered(&walk, input->rank, input->dims, 1, &input);
-        iv_walk_run(&walk, number_to_text, &context);
-        iv_tensor *output;
-        status = iv_tensor_from_strings(input->rank, input->dims, entries, &output, call->error);
-        if (status == IV_OK)
-            status = iv_call_set_output(call, 0, output);
+        sb_walk walk;
+        sb_walk_start_ordered(&walk, input->rank, input->dims, 1, &input);
+        sb_walk_run(&walk, number_to_text, &context);
+        sb_tensor *output;
+        status = sb_tensor_from_strings(input->rank, input->dims, entries, &output, call->error);
+        if (status == SB_OK)
+            status = sb_call_set_output(call, 0, output);
     }
-    iv_free(texts);
-    iv_free(entries);
+    sb_free(texts);
+    sb_free(entries);
     return status;
 }
 
-static iv_status cast_from_text(iv_call *call, const iv_tensor *input) {
-    iv_tensor *output;
-    IV_TRY(iv_call_output(call, 0, &output));
-    const iv_tensor *operands[2] = {output, input};
+static sb_status cast_from_text(sb_call *call, const sb_tensor *input) {
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    const sb_tensor *operands[2] = {output, input};
     text_context context = {.to = output->dtype};
-    iv_walk walk;
-    iv_walk_start_ordered(&walk, output->rank, output->dims, 2, operands);
-    iv_walk_run(&walk, text_to_number, &context);
+    sb_walk walk;
+    sb_walk_start_ordered(&walk, output->rank, output->dims, 2, operands);
+    sb_walk_run(&walk, text_to_number, &context);
     if (context.culprit != NULL)
-        return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT, "the text \"%.*s\" is not a number",
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the text \"%.*s\" is not a number",
                             context.culprit->bytes < 64 ? (int)context.culprit->bytes : 64,
                             context.culprit->bytes != 0 ? context.culprit->data : "");
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status copy_text(iv_call *call, iv_tensor *input) {
-    iv_tensor *packed, *output;
-    IV_TRY(iv_tensor_contiguous(input, &packed, call->error));
-    iv_status status =
-        iv_tensor_from_strings(packed->rank, packed->dims,
-                               (const iv_string *)(const void *)packed->data, &output, call->error);
-    iv_tensor_release(packed);
-    return status == IV_OK ? iv_call_set_output(call, 0, output) : status;
+static sb_status copy_text(sb_call *call, sb_tensor *input) {
+    sb_tensor *packed, *output;
+    SB_TRY(sb_tensor_contiguous(input, &packed, call->error));
+    sb_status status =
+        sb_tensor_from_strings(packed->rank, packed->dims,
+                               (const sb_string *)(const void *)packed->data, &output, call->error);
+    sb_tensor_release(packed);
+    return status == SB_OK ? sb_call_set_output(call, 0, output) : status;
 }
 
 /* ---- evaluation ---- */
 
-static iv_status eval_cast(iv_call *call) {
-    iv_tensor *input = iv_call_input(call, 0), *output;
-    iv_dtype to = call->facts[0].dtype;
-    if (to == IV_STRING)
-        return input->dtype == IV_STRING ? copy_text(call, input) : cast_to_text(call, input);
-    if (input->dtype == IV_STRING)
+static sb_status eval_cast(sb_call *call) {
+    sb_tensor *input = sb_call_input(call, 0), *output;
+    sb_dtype to = call->facts[0].dtype;
+    if (to == SB_STRING)
+        return input->dtype == SB_STRING ? copy_text(call, input) : cast_to_text(call, input);
+    if (input->dtype == SB_STRING)
         return cast_from_text(call, input);
-    IV_TRY(iv_call_output(call, 0, &output));
-    const iv_tensor *operands[2] = {output, input};
-    iv_walk walk;
-    iv_walk_start(&walk, output->rank, output->dims, 2, operands);
-    iv_walk_run(&walk, iv_convert_loop(to, input->dtype), NULL);
-    return IV_OK;
+    SB_TRY(sb_call_output(call, 0, &output));
+    const sb_tensor *operands[2] = {output, input};
+    sb_walk walk;
+    sb_walk_start(&walk, output->rank, output->dims, 2, operands);
+    sb_walk_run(&walk, sb_convert_loop(to, input->dtype), NULL);
+    return SB_OK;
 }
 
-static iv_walk_row *loop_cast(const iv_node *node, const iv_dtype *dtypes, iv_isa isa,
+static sb_walk_row *loop_cast(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
                               void **context) {
     *context = NULL;
-    return iv_convert_loop_for(isa, ((const cast_params *)node->params)->to, dtypes[0]);
+    return sb_convert_loop_for(isa, ((const cast_params *)node->params)->to, dtypes[0]);
 }
 
 /* From s64 to s64, or this is not asked. */
-static iv_dim formula_cast(const iv_node *node, iv_scope *scope, int count,
-                           const iv_dim *operands) {
+static sb_dim formula_cast(const sb_node *node, sb_scope *scope, int count,
+                           const sb_dim *operands) {
     return operands[0];
 }
 
-const iv_op iv_ops_cast[] = {
+const sb_op sb_ops_cast[] = {
     {.name = "Cast",
      .domain = "",
      .least_inputs = 1,
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .flags = IV_OP_ELEMENTWISE,
+     .flags = SB_OP_ELEMENTWISE,
      .params_size = sizeof(cast_params),
      .prepare = prepare_cast,
      .infer = infer_cast,
@@ -164,7 +164,7 @@ const iv_op iv_ops_cast[] = {
      .most_inputs = 2,
      .least_outputs = 1,
      .most_outputs = 1,
-     .flags = IV_OP_ELEMENTWISE,
+     .flags = SB_OP_ELEMENTWISE,
      .infer = infer_cast_like,
      .eval = eval_cast,
      .formula = formula_cast},

@@ -1,28 +1,28 @@
 /* The loops of Clip. */
-#ifndef IV_OPS_CLIP_H
-#define IV_OPS_CLIP_H
+#ifndef SB_OPS_CLIP_H
+#define SB_OPS_CLIP_H
 
 #include "ops/loops.h"
 
 /* A bound in the type that is computed in. */
-typedef union iv_clip_bound {
+typedef union sb_clip_bound {
     float f32;
     double f64;
     char bytes[8];
-} iv_clip_bound;
+} sb_clip_bound;
 
-typedef struct iv_clip_bounds {
-    iv_clip_bound least, most;
-} iv_clip_bounds;
+typedef struct sb_clip_bounds {
+    sb_clip_bound least, most;
+} sb_clip_bounds;
 
 /* node->params: the bounds as attributes, before operator set 11; later ones: no bounds at all. */
-typedef struct iv_clip_params {
+typedef struct sb_clip_params {
     float least, most;
-    iv_clip_bounds f32, f64; /* the same, as the loops take them */
-} iv_clip_params;
+    sb_clip_bounds f32, f64; /* the same, as the loops take them */
+} sb_clip_params;
 
-/* Row 0: operands output and x; the context is an iv_clip_bounds. Row 1: operands output, x, least,
+/* Row 0: operands output and x; the context is an sb_clip_bounds. Row 1: operands output, x, least,
  * most; no context. */
-IV_DECLARE_LOOPS(iv_clip_loops, 2)
+SB_DECLARE_LOOPS(sb_clip_loops, 2)
 
 #endif

@@ -1,14 +1,14 @@
 #include "ops/contraction.h"
 
-#include <invar/tensor.h>
+#include <samebit/tensor.h>
 
 #include <string.h>
 
 #include "numerics/chain.h"
 #include "ops/real.h"
 
-iv_dtype iv_contraction_accumulator(iv_dtype dtype) {
-    return dtype == IV_F16 || dtype == IV_BF16 ? IV_F32 : dtype;
+sb_dtype sb_contraction_accumulator(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16 ? SB_F32 : dtype;
 }
 
 /* Chains side by side rather than one after the other: the same operations in the same order for
@@ -30,35 +30,35 @@ iv_dtype iv_contraction_accumulator(iv_dtype dtype) {
     }
 
 #define WRAPPING_STEP(left, right, acc) ((acc) + (left) * (right))
-DEFINE_ROW(row_f32, float, iv_fma_f32)
-DEFINE_ROW(row_f64, double, iv_fma_f64)
+DEFINE_ROW(row_f32, float, sb_fma_f32)
+DEFINE_ROW(row_f64, double, sb_fma_f64)
 DEFINE_ROW(row_u32, uint32_t, WRAPPING_STEP)
 DEFINE_ROW(row_u64, uint64_t, WRAPPING_STEP)
 
-static void row_16(iv_chain16_format format, int64_t n, int64_t k, const uint16_t *a,
+static void row_16(sb_chain16_format format, int64_t n, int64_t k, const uint16_t *a,
                    int64_t a_stride, const uint16_t *b, int64_t b_k_stride, int64_t b_column_stride,
                    float *acc) {
     for (int64_t j = 0; j < n; j++)
-        acc[j] = iv_chain16(a, a_stride, b + j * b_column_stride, b_k_stride, k, acc[j], format);
+        acc[j] = sb_chain16(a, a_stride, b + j * b_column_stride, b_k_stride, k, acc[j], format);
 }
 
-void iv_contract_row(iv_dtype dtype, int64_t n, int64_t k, const void *a, int64_t a_stride,
+void sb_contract_row(sb_dtype dtype, int64_t n, int64_t k, const void *a, int64_t a_stride,
                      const void *b, int64_t b_k_stride, int64_t b_column_stride, void *acc) {
     switch (dtype) {
-    case IV_F32:
+    case SB_F32:
         row_f32(n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
         break;
-    case IV_F64:
+    case SB_F64:
         row_f64(n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
         break;
-    case IV_F16:
-        row_16(iv_chain16_format_f16(), n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
+    case SB_F16:
+        row_16(sb_chain16_format_f16(), n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
         break;
-    case IV_BF16:
-        row_16(iv_chain16_format_bf16(), n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
+    case SB_BF16:
+        row_16(sb_chain16_format_bf16(), n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
         break;
-    case IV_S32:
-    case IV_U32:
+    case SB_S32:
+    case SB_U32:
         row_u32(n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
         break;
     default:
@@ -77,12 +77,12 @@ static void store_64(int64_t count, const uint64_t *acc, uint64_t *out, int64_t 
         out[i * stride] = acc[i];
 }
 
-void iv_contraction_store(iv_dtype dtype, int64_t count, const void *acc, void *out,
+void sb_contraction_store(sb_dtype dtype, int64_t count, const void *acc, void *out,
                           int64_t stride) {
-    if (dtype == IV_F16 || dtype == IV_BF16) {
+    if (dtype == SB_F16 || dtype == SB_BF16) {
         for (int64_t i = 0; i < count; i++)
-            iv_real_store_f32(dtype, out, i * stride, ((const float *)acc)[i]);
-    } else if (iv_dtype_size(dtype) == 4) {
+            sb_real_store_f32(dtype, out, i * stride, ((const float *)acc)[i]);
+    } else if (sb_dtype_size(dtype) == 4) {
         store_32(count, acc, out, stride);
     } else {
         store_64(count, acc, out, stride);
@@ -109,9 +109,9 @@ static void copy_row(size_t size, int64_t count, int64_t stride, const char *sou
 #undef COPY_AS
 }
 
-void iv_gather_dense(size_t size, int rank, const int64_t *dims, const int64_t *strides,
+void sb_gather_dense(size_t size, int rank, const int64_t *dims, const int64_t *strides,
                      const void *source, void *target) {
-    int64_t index[IV_MAX_RANK] = {0}, count = rank > 0 ? dims[rank - 1] : 1;
+    int64_t index[SB_MAX_RANK] = {0}, count = rank > 0 ? dims[rank - 1] : 1;
     int64_t stride = rank > 0 ? strides[rank - 1] : 1;
     for (int d = 0; d < rank; d++) {
         if (dims[d] == 0)

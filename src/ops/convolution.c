@@ -10,110 +10,110 @@
 #include "ops/list.h"
 #include "ops/real.h"
 
-iv_status iv_conv_prepare(iv_node *node, iv_error *error) {
-    iv_conv_params *params = node->params;
-    IV_TRY(iv_node_int(node, "group", 1, &params->group, error));
+sb_status sb_conv_prepare(sb_node *node, sb_error *error) {
+    sb_conv_params *params = node->params;
+    SB_TRY(sb_node_int(node, "group", 1, &params->group, error));
     if (params->group < 1 || params->group > INT32_MAX)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "node %s (%s): group is %lld; it must be at least 1", node->name,
                        node->op->name, (long long)params->group);
-    return iv_window_read(node, &params->window, error);
+    return sb_window_read(node, &params->window, error);
 }
 
 /* Checks what the extents of input and weights must have in common, where they are known. */
-static iv_status check_channels(const iv_infer *infer, const iv_fact *x, const iv_fact *w) {
-    const iv_conv_params *params = infer->node->params;
+static sb_status check_channels(const sb_infer *infer, const sb_fact *x, const sb_fact *w) {
+    const sb_conv_params *params = infer->node->params;
     long long group = params->group;
     int64_t outputs, inputs, channels;
-    if (w->rank == IV_RANK_UNKNOWN)
-        return IV_OK;
-    if (iv_dim_is_constant(w->dims[0], &outputs) && outputs % params->group != 0)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+    if (w->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
+    if (sb_dim_is_constant(w->dims[0], &outputs) && outputs % params->group != 0)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "%lld output channels do not divide into %lld groups",
                              (long long)outputs, group);
-    if (x->rank != IV_RANK_UNKNOWN && iv_dim_is_constant(w->dims[1], &inputs) &&
-        iv_dim_is_constant(x->dims[1], &channels) &&
+    if (x->rank != SB_RANK_UNKNOWN && sb_dim_is_constant(w->dims[1], &inputs) &&
+        sb_dim_is_constant(x->dims[1], &channels) &&
         (channels % params->group != 0 || channels / params->group != inputs))
-        return iv_infer_fail(
-            infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(
+            infer, SB_ERROR_SHAPE,
             "input 0 has %lld channels, which is not %lld groups of the weights' %lld",
             (long long)channels, group, (long long)inputs);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_conv_kernel_extent(iv_infer *infer, const iv_window *window, const iv_fact *w,
-                                int axis, iv_dim *extent) {
+sb_status sb_conv_kernel_extent(sb_infer *infer, const sb_window *window, const sb_fact *w,
+                                int axis, sb_dim *extent) {
     int64_t actual;
-    *extent = window->has_kernel ? iv_dim_constant(infer->scope, window->kernel[axis]) : NULL;
-    if (w->rank == IV_RANK_UNKNOWN)
-        return IV_OK;
-    if (*extent != NULL && iv_dim_is_constant(w->dims[axis + 2], &actual) &&
+    *extent = window->has_kernel ? sb_dim_constant(infer->scope, window->kernel[axis]) : NULL;
+    if (w->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
+    if (*extent != NULL && sb_dim_is_constant(w->dims[axis + 2], &actual) &&
         actual != window->kernel[axis])
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "kernel_shape says %lld along spatial axis %d, the weights %lld",
                              (long long)window->kernel[axis], axis, (long long)actual);
     *extent = w->dims[axis + 2];
-    if (iv_dim_is_constant(*extent, &actual) && (actual < 1 || actual > INT32_MAX))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+    if (sb_dim_is_constant(*extent, &actual) && (actual < 1 || actual > INT32_MAX))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "the weights have extent %lld along spatial axis %d",
                              (long long)actual, axis);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_conv_infer(iv_infer *infer, const iv_fact *x, const iv_fact *w, iv_dtype dtype) {
-    const iv_conv_params *params = infer->node->params;
-    int rank = x->rank != IV_RANK_UNKNOWN ? x->rank : w->rank;
-    if (rank == IV_RANK_UNKNOWN) {
-        iv_fact_set_tensor(&infer->outputs[0], dtype, IV_RANK_UNKNOWN, NULL);
-        return IV_OK;
+sb_status sb_conv_infer(sb_infer *infer, const sb_fact *x, const sb_fact *w, sb_dtype dtype) {
+    const sb_conv_params *params = infer->node->params;
+    int rank = x->rank != SB_RANK_UNKNOWN ? x->rank : w->rank;
+    if (rank == SB_RANK_UNKNOWN) {
+        sb_fact_set_tensor(&infer->outputs[0], dtype, SB_RANK_UNKNOWN, NULL);
+        return SB_OK;
     }
-    IV_TRY(iv_window_check_axes(infer, &params->window, rank - 2));
-    if (w->rank != IV_RANK_UNKNOWN && w->rank != rank)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the weights have rank %d, input 0 has %d",
+    SB_TRY(sb_window_check_axes(infer, &params->window, rank - 2));
+    if (w->rank != SB_RANK_UNKNOWN && w->rank != rank)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have rank %d, input 0 has %d",
                              w->rank, rank);
-    IV_TRY(check_channels(infer, x, w));
-    iv_dim dims[IV_MAX_RANK];
-    dims[0] = x->rank != IV_RANK_UNKNOWN ? x->dims[0] : iv_infer_fresh(infer, 0, 0);
-    dims[1] = w->rank != IV_RANK_UNKNOWN ? w->dims[0] : iv_infer_fresh(infer, 0, 1);
+    SB_TRY(check_channels(infer, x, w));
+    sb_dim dims[SB_MAX_RANK];
+    dims[0] = x->rank != SB_RANK_UNKNOWN ? x->dims[0] : sb_infer_fresh(infer, 0, 0);
+    dims[1] = w->rank != SB_RANK_UNKNOWN ? w->dims[0] : sb_infer_fresh(infer, 0, 1);
     for (int axis = 0; axis < rank - 2; axis++) {
-        iv_dim kernel;
-        IV_TRY(iv_conv_kernel_extent(infer, &params->window, w, axis, &kernel));
-        if (x->rank != IV_RANK_UNKNOWN && kernel != NULL)
-            IV_TRY(iv_window_extent(infer, &params->window, axis, x->dims[axis + 2], kernel,
+        sb_dim kernel;
+        SB_TRY(sb_conv_kernel_extent(infer, &params->window, w, axis, &kernel));
+        if (x->rank != SB_RANK_UNKNOWN && kernel != NULL)
+            SB_TRY(sb_window_extent(infer, &params->window, axis, x->dims[axis + 2], kernel,
                                     &dims[axis + 2]));
         else
-            dims[axis + 2] = iv_infer_fresh(infer, 0, axis + 2);
+            dims[axis + 2] = sb_infer_fresh(infer, 0, axis + 2);
     }
-    iv_fact_set_tensor(&infer->outputs[0], dtype, rank, dims);
-    return IV_OK;
+    sb_fact_set_tensor(&infer->outputs[0], dtype, rank, dims);
+    return SB_OK;
 }
 
-iv_status iv_conv_infer_bias(const iv_infer *infer, int index, iv_dtype dtype, iv_dim channels) {
-    const iv_fact *bias;
+sb_status sb_conv_infer_bias(const sb_infer *infer, int index, sb_dtype dtype, sb_dim channels) {
+    const sb_fact *bias;
     int64_t have, want;
-    if (iv_infer_input(infer, index) == NULL)
-        return IV_OK;
-    IV_TRY(iv_infer_require(infer, index, IV_SET(dtype), &bias));
-    if (bias->rank == IV_RANK_UNKNOWN)
-        return IV_OK;
+    if (sb_infer_input(infer, index) == NULL)
+        return SB_OK;
+    SB_TRY(sb_infer_require(infer, index, SB_SET(dtype), &bias));
+    if (bias->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
     if (bias->rank != 1)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "input %d has rank %d where a number per output channel is expected",
                              index, bias->rank);
-    if (channels != NULL && iv_dim_is_constant(bias->dims[0], &have) &&
-        iv_dim_is_constant(channels, &want) && have != want)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has %lld numbers for %lld channels",
+    if (channels != NULL && sb_dim_is_constant(bias->dims[0], &have) &&
+        sb_dim_is_constant(channels, &want) && have != want)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has %lld numbers for %lld channels",
                              index, (long long)have, (long long)want);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_conv(iv_infer *infer) {
-    const iv_fact *x, *w;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET(x->dtype), &w));
-    IV_TRY(iv_conv_infer(infer, x, w, x->dtype));
-    const iv_fact *y = &infer->outputs[0];
-    return iv_conv_infer_bias(infer, 2, x->dtype, y->rank != IV_RANK_UNKNOWN ? y->dims[1] : NULL);
+static sb_status infer_conv(sb_infer *infer) {
+    const sb_fact *x, *w;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &x));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET(x->dtype), &w));
+    SB_TRY(sb_conv_infer(infer, x, w, x->dtype));
+    const sb_fact *y = &infer->outputs[0];
+    return sb_conv_infer_bias(infer, 2, x->dtype, y->rank != SB_RANK_UNKNOWN ? y->dims[1] : NULL);
 }
 
 /* Only the extents of an empty tensor can have a product that overflows: it counts as 0. */
@@ -122,9 +122,9 @@ static int64_t extent_product(int64_t left, int64_t right) {
     return __builtin_mul_overflow(left, right, &product) ? 0 : product;
 }
 
-void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const iv_tensor *w,
-                        const int64_t *y_dims, iv_conv_extents *shape) {
-    *shape = (iv_conv_extents){.axes = x->rank - 2,
+void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w,
+                        const int64_t *y_dims, sb_conv_extents *shape) {
+    *shape = (sb_conv_extents){.axes = x->rank - 2,
                                .batch = x->dims[0],
                                .groups = params->group,
                                .group_inputs = w->dims[1],
@@ -133,7 +133,7 @@ void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const 
                                .taps = 1};
     for (int i = 0; i < shape->axes; i++) {
         shape->axis[i] =
-            iv_window_resolve(&params->window, i, x->dims[i + 2], w->dims[i + 2], y_dims[i + 2]);
+            sb_window_resolve(&params->window, i, x->dims[i + 2], w->dims[i + 2], y_dims[i + 2]);
         shape->positions = extent_product(shape->positions, shape->axis[i].out);
         shape->taps = extent_product(shape->taps, shape->axis[i].kernel);
     }
@@ -143,9 +143,9 @@ void iv_conv_extents_of(const iv_conv_params *params, const iv_tensor *x, const 
 
 /* ---- reference ---- */
 
-void iv_conv_pack_reference(const iv_conv_extents *shape, size_t size, iv_conv_operand w,
+void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w,
                             char *packed) {
-    int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
     int axes = shape->axes;
     for (int i = 0; i < axes; i++) {
         dims[i] = shape->axis[i].kernel;
@@ -157,16 +157,16 @@ void iv_conv_pack_reference(const iv_conv_extents *shape, size_t size, iv_conv_o
     strides[axes + 1] = w.strides[0];
     int64_t group_elements = shape->taps * shape->group_inputs * shape->group_outputs;
     for (int64_t g = 0; g < shape->groups; g++)
-        iv_gather_dense(size, axes + 2, dims, strides,
+        sb_gather_dense(size, axes + 2, dims, strides,
                         (const char *)w.data +
                             g * shape->group_outputs * w.strides[0] * (int64_t)size,
                         packed + g * group_elements * (int64_t)size);
 }
 
 /* What one output position sees of one group's input channels, in chain order; 0 in the padding. */
-static void gather_patch(const iv_conv_extents *shape, size_t size, const char *x,
+static void gather_patch(const sb_conv_extents *shape, size_t size, const char *x,
                          const int64_t *strides, const int64_t *position, char *patch) {
-    int64_t tap[IV_WINDOW_AXES] = {0}, kernel[IV_WINDOW_AXES];
+    int64_t tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
     size_t channel_bytes = (size_t)shape->group_inputs * size;
     for (int i = 0; i < shape->axes; i++)
         kernel[i] = shape->axis[i].kernel;
@@ -174,123 +174,123 @@ static void gather_patch(const iv_conv_extents *shape, size_t size, const char *
         int64_t offset = 0;
         bool inside = true;
         for (int i = 0; i < shape->axes; i++) {
-            const iv_window_axis *axis = &shape->axis[i];
+            const sb_window_axis *axis = &shape->axis[i];
             int64_t at = position[i] * axis->stride + tap[i] * axis->dilation - axis->begin;
             inside = inside && at >= 0 && at < axis->in;
             offset += inside ? at * strides[i + 2] : 0;
         }
         if (inside)
-            iv_gather_dense(size, 1, &shape->group_inputs, &strides[1], x + offset * (int64_t)size,
+            sb_gather_dense(size, 1, &shape->group_inputs, &strides[1], x + offset * (int64_t)size,
                             patch);
         else
             memset(patch, 0, channel_bytes);
         patch += channel_bytes;
-    } while (iv_window_next(shape->axes, tap, kernel));
+    } while (sb_window_next(shape->axes, tap, kernel));
 }
 
-static void convolve_group(const iv_conv_extents *shape, iv_dtype dtype, int64_t batch,
-                           int64_t group, iv_conv_operand x, const void *weights, void *patch,
-                           void *sums, iv_conv_finish *finish, void *context) {
-    size_t size = iv_dtype_size(dtype);
+static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t batch,
+                           int64_t group, sb_conv_operand x, const void *weights, void *patch,
+                           void *sums, sb_conv_finish *finish, void *context) {
+    size_t size = sb_dtype_size(dtype);
     size_t sum_bytes =
-        (size_t)shape->group_outputs * iv_dtype_size(iv_contraction_accumulator(dtype));
+        (size_t)shape->group_outputs * sb_dtype_size(sb_contraction_accumulator(dtype));
     const char *first =
         (const char *)x.data +
         (batch * x.strides[0] + group * shape->group_inputs * x.strides[1]) * (int64_t)size;
-    int64_t position[IV_WINDOW_AXES] = {0}, extents[IV_WINDOW_AXES], index = 0;
+    int64_t position[SB_WINDOW_AXES] = {0}, extents[SB_WINDOW_AXES], index = 0;
     for (int i = 0; i < shape->axes; i++)
         extents[i] = shape->axis[i].out;
     do {
         if (shape->taps != 0)
             gather_patch(shape, size, first, x.strides, position, patch);
         memset(sums, 0, sum_bytes);
-        iv_contract_row(dtype, shape->group_outputs, shape->taps * shape->group_inputs, patch, 1,
+        sb_contract_row(dtype, shape->group_outputs, shape->taps * shape->group_inputs, patch, 1,
                         weights, shape->group_outputs, 1, sums);
         finish(context, batch, group * shape->group_outputs, index++, sums);
-    } while (iv_window_next(shape->axes, position, extents));
+    } while (sb_window_next(shape->axes, position, extents));
 }
 
-iv_status iv_conv_reference(const iv_conv_extents *shape, iv_dtype dtype, iv_conv_operand x,
-                            iv_conv_operand w, iv_conv_finish *finish, void *context,
-                            iv_error *error) {
+sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x,
+                            sb_conv_operand w, sb_conv_finish *finish, void *context,
+                            sb_error *error) {
     if (shape->batch == 0 || shape->positions == 0 || shape->group_outputs == 0)
-        return IV_OK;
-    size_t size = iv_dtype_size(dtype);
+        return SB_OK;
+    size_t size = sb_dtype_size(dtype);
     size_t products = (size_t)shape->taps * (size_t)shape->group_inputs;
     size_t group_elements = products * (size_t)shape->group_outputs;
-    char *packed = iv_allocate_array((size_t)shape->groups * group_elements, size);
-    char *patch = iv_allocate_array(products, size);
-    void *sums = iv_allocate_array((size_t)shape->group_outputs, sizeof(uint64_t));
-    iv_status status = IV_OK;
+    char *packed = sb_allocate_array((size_t)shape->groups * group_elements, size);
+    char *patch = sb_allocate_array(products, size);
+    void *sums = sb_allocate_array((size_t)shape->group_outputs, sizeof(uint64_t));
+    sb_status status = SB_OK;
     if (packed == NULL || patch == NULL || sums == NULL)
-        status = iv_fail_memory(error, ((size_t)shape->groups * group_elements + products) * size);
-    if (status == IV_OK)
-        iv_conv_pack_reference(shape, size, w, packed);
-    for (int64_t n = 0; n < shape->batch && status == IV_OK; n++) {
+        status = sb_fail_memory(error, ((size_t)shape->groups * group_elements + products) * size);
+    if (status == SB_OK)
+        sb_conv_pack_reference(shape, size, w, packed);
+    for (int64_t n = 0; n < shape->batch && status == SB_OK; n++) {
         for (int64_t g = 0; g < shape->groups; g++)
             convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch,
                            sums, finish, context);
     }
-    iv_free(packed);
-    iv_free(patch);
-    iv_free(sums);
+    sb_free(packed);
+    sb_free(patch);
+    sb_free(sums);
     return status;
 }
 
-void iv_conv_add_bias(iv_dtype dtype, int64_t count, void *sums, const void *bias,
+void sb_conv_add_bias(sb_dtype dtype, int64_t count, void *sums, const void *bias,
                       int64_t bias_stride) {
     if (bias == NULL)
         return;
-    if (dtype == IV_F64) {
+    if (dtype == SB_F64) {
         for (int64_t i = 0; i < count; i++)
             ((double *)sums)[i] = ((double *)sums)[i] + ((const double *)bias)[i * bias_stride];
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        ((float *)sums)[i] = ((float *)sums)[i] + iv_real_load_f32(dtype, bias, i * bias_stride);
+        ((float *)sums)[i] = ((float *)sums)[i] + sb_real_load_f32(dtype, bias, i * bias_stride);
 }
 
 typedef struct conv_output {
-    const iv_conv_extents *shape;
-    iv_tensor *y;
-    const iv_tensor *bias;
+    const sb_conv_extents *shape;
+    sb_tensor *y;
+    const sb_tensor *bias;
 } conv_output;
 
 static void finish_conv(void *context, int64_t batch, int64_t channel, int64_t position,
                         void *sums) {
     const conv_output *output = context;
     int64_t count = output->shape->group_outputs, positions = output->shape->positions;
-    int64_t size = (int64_t)iv_dtype_size(output->y->dtype);
+    int64_t size = (int64_t)sb_dtype_size(output->y->dtype);
     if (output->bias != NULL) {
         int64_t stride = output->bias->strides[0];
-        iv_conv_add_bias(output->y->dtype, count, sums,
+        sb_conv_add_bias(output->y->dtype, count, sums,
                          output->bias->data + channel * stride * size, stride);
     }
     int64_t first = (batch * output->y->dims[1] + channel) * positions + position;
-    iv_contraction_store(output->y->dtype, count, sums, output->y->data + first * size, positions);
+    sb_contraction_store(output->y->dtype, count, sums, output->y->data + first * size, positions);
 }
 
-static iv_status eval_conv(iv_call *call) {
-    const iv_tensor *x = iv_call_input(call, 0), *w = iv_call_input(call, 1);
-    iv_tensor *y;
-    iv_conv_extents shape;
-    IV_TRY(iv_call_output(call, 0, &y));
-    iv_conv_extents_of(call->node->params, x, w, y->dims, &shape);
-    conv_output output = {&shape, y, iv_call_input(call, 2)};
-    return iv_conv_reference(&shape, x->dtype, (iv_conv_operand){x->data, x->strides},
-                             (iv_conv_operand){w->data, w->strides}, finish_conv, &output,
+static sb_status eval_conv(sb_call *call) {
+    const sb_tensor *x = sb_call_input(call, 0), *w = sb_call_input(call, 1);
+    sb_tensor *y;
+    sb_conv_extents shape;
+    SB_TRY(sb_call_output(call, 0, &y));
+    sb_conv_extents_of(call->node->params, x, w, y->dims, &shape);
+    conv_output output = {&shape, y, sb_call_input(call, 2)};
+    return sb_conv_reference(&shape, x->dtype, (sb_conv_operand){x->data, x->strides},
+                             (sb_conv_operand){w->data, w->strides}, finish_conv, &output,
                              call->error);
 }
 
-const iv_op iv_ops_convolution[] = {
+const sb_op sb_ops_convolution[] = {
     {.name = "Conv",
      .domain = "",
      .least_inputs = 2,
      .most_inputs = 3,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(iv_conv_params),
-     .prepare = iv_conv_prepare,
+     .params_size = sizeof(sb_conv_params),
+     .prepare = sb_conv_prepare,
      .infer = infer_conv,
      .eval = eval_conv},
     {0},

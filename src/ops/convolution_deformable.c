@@ -19,82 +19,82 @@
 #include "ops/list.h"
 #include "ops/real.h"
 
-static iv_status prepare_deform(iv_node *node, iv_error *error) {
-    iv_deform_params *params = node->params;
-    IV_TRY(iv_conv_prepare(node, error));
-    IV_TRY(iv_node_int(node, "offset_group", 1, &params->offset_group, error));
+static sb_status prepare_deform(sb_node *node, sb_error *error) {
+    sb_deform_params *params = node->params;
+    SB_TRY(sb_conv_prepare(node, error));
+    SB_TRY(sb_node_int(node, "offset_group", 1, &params->offset_group, error));
     if (params->offset_group < 1 || params->offset_group > INT32_MAX)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "node %s (%s): offset_group is %lld; it must be at least 1", node->name,
                        node->op->name, (long long)params->offset_group);
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Checks that input `index`, if it is there, is [batch, per_tap * taps * offset groups,
  * positions…]. */
-static iv_status check_per_tap(const iv_infer *infer, int index, iv_dtype dtype, int64_t per_tap,
-                               const iv_fact *w) {
-    const iv_deform_params *params = infer->node->params;
-    const iv_fact *fact, *y = &infer->outputs[0];
+static sb_status check_per_tap(const sb_infer *infer, int index, sb_dtype dtype, int64_t per_tap,
+                               const sb_fact *w) {
+    const sb_deform_params *params = infer->node->params;
+    const sb_fact *fact, *y = &infer->outputs[0];
     int64_t have, want;
-    if (iv_infer_input(infer, index) == NULL)
-        return IV_OK;
-    IV_TRY(iv_infer_require(infer, index, IV_SET(dtype), &fact));
-    if (fact->rank == IV_RANK_UNKNOWN || y->rank == IV_RANK_UNKNOWN)
-        return IV_OK;
+    if (sb_infer_input(infer, index) == NULL)
+        return SB_OK;
+    SB_TRY(sb_infer_require(infer, index, SB_SET(dtype), &fact));
+    if (fact->rank == SB_RANK_UNKNOWN || y->rank == SB_RANK_UNKNOWN)
+        return SB_OK;
     bool fits = fact->rank == 4;
     for (int d = 0; d < 4 && fits; d++) {
         if (d != 1)
-            fits = !iv_dim_is_constant(fact->dims[d], &have) ||
-                   !iv_dim_is_constant(y->dims[d], &want) || have == want;
+            fits = !sb_dim_is_constant(fact->dims[d], &have) ||
+                   !sb_dim_is_constant(y->dims[d], &want) || have == want;
     }
     int64_t height, width;
-    if (fits && w->rank == 4 && iv_dim_is_constant(w->dims[2], &height) &&
-        iv_dim_is_constant(w->dims[3], &width) && iv_dim_is_constant(fact->dims[1], &have))
+    if (fits && w->rank == 4 && sb_dim_is_constant(w->dims[2], &height) &&
+        sb_dim_is_constant(w->dims[3], &width) && sb_dim_is_constant(fact->dims[1], &have))
         fits = have == per_tap * params->offset_group * height * width;
     if (!fits)
-        return iv_infer_fail(
-            infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(
+            infer, SB_ERROR_SHAPE,
             "input %d must hold %lld numbers per offset group, kernel position and "
             "output position",
             index, (long long)per_tap);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_deform(iv_infer *infer) {
-    const iv_deform_params *params = infer->node->params;
-    const iv_fact *x, *w;
+static sb_status infer_deform(sb_infer *infer) {
+    const sb_deform_params *params = infer->node->params;
+    const sb_fact *x, *w;
     int64_t channels;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET(x->dtype), &w));
-    IV_TRY(iv_conv_infer(infer, x, w, x->dtype));
-    const iv_fact *y = &infer->outputs[0];
-    if (y->rank != IV_RANK_UNKNOWN && y->rank != 4)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED,
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &x));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET(x->dtype), &w));
+    SB_TRY(sb_conv_infer(infer, x, w, x->dtype));
+    const sb_fact *y = &infer->outputs[0];
+    if (y->rank != SB_RANK_UNKNOWN && y->rank != 4)
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
                              "%d spatial axes; deformable convolutions have two", y->rank - 2);
-    if (x->rank == 4 && iv_dim_is_constant(x->dims[1], &channels) &&
+    if (x->rank == 4 && sb_dim_is_constant(x->dims[1], &channels) &&
         channels % params->offset_group != 0)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "%lld channels do not divide into %lld offset groups",
                              (long long)channels, (long long)params->offset_group);
-    IV_TRY(check_per_tap(infer, 2, x->dtype, 2, w));
-    IV_TRY(check_per_tap(infer, 4, x->dtype, 1, w));
-    return iv_conv_infer_bias(infer, 3, x->dtype, y->rank == 4 ? y->dims[1] : NULL);
+    SB_TRY(check_per_tap(infer, 2, x->dtype, 2, w));
+    SB_TRY(check_per_tap(infer, 4, x->dtype, 1, w));
+    return sb_conv_infer_bias(infer, 3, x->dtype, y->rank == 4 ? y->dims[1] : NULL);
 }
 
 typedef struct deformation {
-    iv_conv_extents extents;
+    sb_conv_extents extents;
     int64_t channels_per_offset; /* channels that share an offset */
-    iv_dtype dtype;
+    sb_dtype dtype;
     int64_t size;
-    const iv_tensor *x, *offset, *bias, *mask;
-    iv_tensor *y;
+    const sb_tensor *x, *offset, *bias, *mask;
+    sb_tensor *y;
     char *packed, *patch;
     void *sums;
 } deformation;
 
 /* Element (batch, channel, y, x) of a tensor of rank 4, in elements. */
-static int64_t offset_of(const iv_tensor *tensor, int64_t n, int64_t c, int64_t y, int64_t x) {
+static int64_t offset_of(const sb_tensor *tensor, int64_t n, int64_t c, int64_t y, int64_t x) {
     return n * tensor->strides[0] + c * tensor->strides[1] + y * tensor->strides[2] +
            x * tensor->strides[3];
 }
@@ -106,8 +106,8 @@ static int64_t offset_of(const iv_tensor *tensor, int64_t n, int64_t c, int64_t 
 #define DEFINE_SAMPLE(suffix, type, LOAD, STORE)                                                   \
     static void sample_##suffix(const deformation *d, int64_t n, int64_t c, int64_t ky,            \
                                 int64_t kx, int64_t oy, int64_t ox, int64_t index) {               \
-        const iv_window_axis *axis = d->extents.axis;                                              \
-        iv_deform_image image = {d->dtype,        d->x->data, offset_of(d->x, n, c, 0, 0),         \
+        const sb_window_axis *axis = d->extents.axis;                                              \
+        sb_deform_image image = {d->dtype,        d->x->data, offset_of(d->x, n, c, 0, 0),         \
                                  axis[0].in,      axis[1].in, d->x->strides[2],                    \
                                  d->x->strides[3]};                                                \
         int64_t tap = (c / d->channels_per_offset * axis[0].kernel + ky) * axis[1].kernel + kx;    \
@@ -115,23 +115,23 @@ static int64_t offset_of(const iv_tensor *tensor, int64_t n, int64_t c, int64_t 
         type px = (type)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);             \
         py = py + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap, oy, ox));       \
         px = px + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap + 1, oy, ox));   \
-        type value = iv_deform_sample_##suffix(&image, py, px);                                    \
+        type value = sb_deform_sample_##suffix(&image, py, px);                                    \
         if (d->mask != NULL)                                                                       \
             value = value * LOAD(d->dtype, d->mask->data, offset_of(d->mask, n, tap, oy, ox));     \
         STORE(d->dtype, d->patch, index, value);                                                   \
     }
 
-DEFINE_SAMPLE(f32, float, iv_real_load_f32, iv_real_store_f32)
+DEFINE_SAMPLE(f32, float, sb_real_load_f32, sb_real_store_f32)
 DEFINE_SAMPLE(f64, double, LOAD_F64, STORE_F64)
 
 static void gather(const deformation *d, int64_t n, int64_t group, int64_t oy, int64_t ox) {
-    const iv_conv_extents *e = &d->extents;
+    const sb_conv_extents *e = &d->extents;
     int64_t index = 0;
     for (int64_t ky = 0; ky < e->axis[0].kernel; ky++) {
         for (int64_t kx = 0; kx < e->axis[1].kernel; kx++) {
             for (int64_t c = 0; c < e->group_inputs; c++, index++) {
                 int64_t channel = group * e->group_inputs + c;
-                if (d->dtype == IV_F64)
+                if (d->dtype == SB_F64)
                     sample_f64(d, n, channel, ky, kx, oy, ox, index);
                 else
                     sample_f32(d, n, channel, ky, kx, oy, ox, index);
@@ -141,9 +141,9 @@ static void gather(const deformation *d, int64_t n, int64_t group, int64_t oy, i
 }
 
 static void deform_group(const deformation *d, int64_t n, int64_t group) {
-    const iv_conv_extents *e = &d->extents;
+    const sb_conv_extents *e = &d->extents;
     int64_t outputs = e->group_outputs, first = group * outputs, k = e->taps * e->group_inputs;
-    size_t sum_bytes = (size_t)outputs * iv_dtype_size(iv_contraction_accumulator(d->dtype));
+    size_t sum_bytes = (size_t)outputs * sb_dtype_size(sb_contraction_accumulator(d->dtype));
     const char *weights = d->packed + group * k * outputs * d->size;
     int64_t stride = d->bias != NULL ? d->bias->strides[0] : 0;
     const char *bias = d->bias != NULL ? d->bias->data + first * stride * d->size : NULL;
@@ -152,55 +152,55 @@ static void deform_group(const deformation *d, int64_t n, int64_t group) {
         if (k != 0)
             gather(d, n, group, position / e->axis[1].out, position % e->axis[1].out);
         memset(d->sums, 0, sum_bytes);
-        iv_contract_row(d->dtype, outputs, k, d->patch, 1, weights, outputs, 1, d->sums);
-        iv_conv_add_bias(d->dtype, outputs, d->sums, bias, stride);
-        iv_contraction_store(d->dtype, outputs, d->sums, y + position * d->size, e->positions);
+        sb_contract_row(d->dtype, outputs, k, d->patch, 1, weights, outputs, 1, d->sums);
+        sb_conv_add_bias(d->dtype, outputs, d->sums, bias, stride);
+        sb_contraction_store(d->dtype, outputs, d->sums, y + position * d->size, e->positions);
     }
 }
 
-static iv_status eval_deform(iv_call *call) {
-    const iv_deform_params *params = call->node->params;
-    const iv_tensor *w = iv_call_input(call, 1);
-    deformation d = {.x = iv_call_input(call, 0),
-                     .offset = iv_call_input(call, 2),
-                     .bias = iv_call_input(call, 3),
-                     .mask = iv_call_input(call, 4)};
-    IV_TRY(iv_call_output(call, 0, &d.y));
-    if (iv_tensor_elements(d.y) == 0)
-        return IV_OK;
-    iv_conv_extents_of(&params->conv, d.x, w, d.y->dims, &d.extents);
+static sb_status eval_deform(sb_call *call) {
+    const sb_deform_params *params = call->node->params;
+    const sb_tensor *w = sb_call_input(call, 1);
+    deformation d = {.x = sb_call_input(call, 0),
+                     .offset = sb_call_input(call, 2),
+                     .bias = sb_call_input(call, 3),
+                     .mask = sb_call_input(call, 4)};
+    SB_TRY(sb_call_output(call, 0, &d.y));
+    if (sb_tensor_elements(d.y) == 0)
+        return SB_OK;
+    sb_conv_extents_of(&params->conv, d.x, w, d.y->dims, &d.extents);
     d.dtype = d.x->dtype;
-    d.size = (int64_t)iv_dtype_size(d.dtype);
+    d.size = (int64_t)sb_dtype_size(d.dtype);
     d.channels_per_offset = d.x->dims[1] / params->offset_group;
     size_t k = (size_t)(d.extents.taps * d.extents.group_inputs);
     size_t weights = k * (size_t)(d.extents.groups * d.extents.group_outputs);
-    d.packed = iv_allocate_array(weights, (size_t)d.size);
-    d.patch = iv_allocate_array(k, (size_t)d.size);
-    d.sums = iv_allocate_array((size_t)d.extents.group_outputs, sizeof(uint64_t));
-    iv_status status = IV_OK;
+    d.packed = sb_allocate_array(weights, (size_t)d.size);
+    d.patch = sb_allocate_array(k, (size_t)d.size);
+    d.sums = sb_allocate_array((size_t)d.extents.group_outputs, sizeof(uint64_t));
+    sb_status status = SB_OK;
     if (d.packed == NULL || d.patch == NULL || d.sums == NULL)
-        status = iv_fail_memory(call->error, (weights + k) * (size_t)d.size);
-    if (status == IV_OK && k != 0)
-        iv_conv_pack_reference(&d.extents, (size_t)d.size, (iv_conv_operand){w->data, w->strides},
+        status = sb_fail_memory(call->error, (weights + k) * (size_t)d.size);
+    if (status == SB_OK && k != 0)
+        sb_conv_pack_reference(&d.extents, (size_t)d.size, (sb_conv_operand){w->data, w->strides},
                                d.packed);
-    for (int64_t n = 0; n < d.extents.batch && status == IV_OK; n++) {
+    for (int64_t n = 0; n < d.extents.batch && status == SB_OK; n++) {
         for (int64_t group = 0; group < d.extents.groups; group++)
             deform_group(&d, n, group);
     }
-    iv_free(d.packed);
-    iv_free(d.patch);
-    iv_free(d.sums);
+    sb_free(d.packed);
+    sb_free(d.patch);
+    sb_free(d.sums);
     return status;
 }
 
-const iv_op iv_ops_convolution_deformable[] = {
+const sb_op sb_ops_convolution_deformable[] = {
     {.name = "DeformConv",
      .domain = "",
      .least_inputs = 3,
      .most_inputs = 5,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(iv_deform_params),
+     .params_size = sizeof(sb_deform_params),
      .prepare = prepare_deform,
      .infer = infer_deform,
      .eval = eval_deform},

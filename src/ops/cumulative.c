@@ -12,33 +12,33 @@
 #include "ops/moving.h"
 #include "ops/rows.h"
 
-static iv_status prepare_cumulative(iv_node *node, iv_error *error) {
-    iv_cumulative_params *params = node->params;
+static sb_status prepare_cumulative(sb_node *node, sb_error *error) {
+    sb_cumulative_params *params = node->params;
     int64_t exclusive, reverse;
-    IV_TRY(iv_node_int(node, "exclusive", 0, &exclusive, error));
-    IV_TRY(iv_node_int(node, "reverse", 0, &reverse, error));
+    SB_TRY(sb_node_int(node, "exclusive", 0, &exclusive, error));
+    SB_TRY(sb_node_int(node, "reverse", 0, &reverse, error));
     params->exclusive = exclusive != 0;
     params->reverse = reverse != 0;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_cumulative(iv_infer *infer) {
-    const iv_fact *input;
+static sb_status infer_cumulative(sb_infer *infer) {
+    const sb_fact *input;
     int64_t axis;
     int count, normalised;
     bool known;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_NUMBER, &input));
-    IV_TRY(iv_infer_numbers(infer, 1, 1, &axis, &count, &known));
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_NUMBER, &input));
+    SB_TRY(sb_infer_numbers(infer, 1, 1, &axis, &count, &known));
     if (count == 0)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the axis is empty");
-    if (known && input->rank != IV_RANK_UNKNOWN)
-        IV_TRY(iv_infer_axis(infer, axis, input->rank, &normalised));
-    iv_infer_shape_of(infer, 0, input, input->dtype);
-    return IV_OK;
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the axis is empty");
+    if (known && input->rank != SB_RANK_UNKNOWN)
+        SB_TRY(sb_infer_axis(infer, axis, input->rank, &normalised));
+    sb_infer_shape_of(infer, 0, input, input->dtype);
+    return SB_OK;
 }
 
 #define RUN(name, type, operation)                                                                 \
-    static void name(type *values, int64_t count, const iv_cumulative_params *params,              \
+    static void name(type *values, int64_t count, const sb_cumulative_params *params,              \
                      type neutral) {                                                               \
         int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;             \
         type running = neutral;                                                                    \
@@ -56,56 +56,56 @@ RUN(product_f32, float, *)
 RUN(product_f64, double, *)
 RUN(product_u64, uint64_t, *)
 
-static void run_row(iv_dtype computed, void *values, int64_t count,
-                    const iv_cumulative_params *params, bool product) {
-    if (computed == IV_F32)
+static void run_row(sb_dtype computed, void *values, int64_t count,
+                    const sb_cumulative_params *params, bool product) {
+    if (computed == SB_F32)
         (product ? product_f32 : sum_f32)(values, count, params, product ? 1.0f : 0.0f);
-    else if (computed == IV_F64)
+    else if (computed == SB_F64)
         (product ? product_f64 : sum_f64)(values, count, params, product ? 1.0 : 0.0);
     else
         (product ? product_u64 : sum_u64)(values, count, params, product);
 }
 
-iv_status iv_cumulative_inner(const iv_call *call, uint32_t *inner) {
-    const iv_tensor *place = iv_call_input(call, 1);
+sb_status sb_cumulative_inner(const sb_call *call, uint32_t *inner) {
+    const sb_tensor *place = sb_call_input(call, 1);
     int64_t given;
     int axis;
-    iv_convert_row(IV_S64, &given, place->dtype, place->data, 0, 1);
-    IV_TRY(iv_move_axis(call, given, iv_call_input(call, 0)->rank, &axis));
+    sb_convert_row(SB_S64, &given, place->dtype, place->data, 0, 1);
+    SB_TRY(sb_move_axis(call, given, sb_call_input(call, 0)->rank, &axis));
     *inner = UINT32_C(1) << axis;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status eval_cumulative(iv_call *call) {
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *output;
+static sb_status eval_cumulative(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output;
     uint32_t inner;
-    IV_TRY(iv_cumulative_inner(call, &inner));
-    IV_TRY(iv_call_output(call, 0, &output));
-    iv_rows from, to;
-    iv_rows_start(&from, input, inner);
-    iv_rows_start(&to, output, inner);
-    iv_dtype computed = iv_dtype_is_float(input->dtype) ? iv_computing_dtype(input->dtype) : IV_U64;
-    int64_t *values = iv_allocate_array((size_t)from.length, sizeof *values);
+    SB_TRY(sb_cumulative_inner(call, &inner));
+    SB_TRY(sb_call_output(call, 0, &output));
+    sb_rows from, to;
+    sb_rows_start(&from, input, inner);
+    sb_rows_start(&to, output, inner);
+    sb_dtype computed = sb_dtype_is_float(input->dtype) ? sb_computing_dtype(input->dtype) : SB_U64;
+    int64_t *values = sb_allocate_array((size_t)from.length, sizeof *values);
     if (values == NULL)
-        return iv_fail_memory(call->error, (size_t)from.length * sizeof *values);
+        return sb_fail_memory(call->error, (size_t)from.length * sizeof *values);
     for (int64_t row = 0; row < from.count && from.length != 0; row++) {
-        iv_rows_load(&from, row, 0, from.length, computed, values);
+        sb_rows_load(&from, row, 0, from.length, computed, values);
         run_row(computed, values, from.length, call->node->params,
-                call->node->op == &iv_ops_cumulative[1]);
-        iv_rows_store(&to, row, 0, from.length, computed, values);
+                call->node->op == &sb_ops_cumulative[1]);
+        sb_rows_store(&to, row, 0, from.length, computed, values);
     }
-    iv_free(values);
-    return IV_OK;
+    sb_free(values);
+    return SB_OK;
 }
 
 /* clang-format off */
 #define CUMULATIVE_OP(op_name)                                                                     \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_cumulative_params), .prepare = prepare_cumulative,\
+     .most_outputs = 1, .params_size = sizeof(sb_cumulative_params), .prepare = prepare_cumulative,\
      .infer = infer_cumulative, .eval = eval_cumulative}
 
-const iv_op iv_ops_cumulative[] = {
+const sb_op sb_ops_cumulative[] = {
     CUMULATIVE_OP("CumSum"),
     CUMULATIVE_OP("CumProd"),
     {0},

@@ -1,12 +1,12 @@
 /* The families of operators: one source file and one table each. Adding an op is one entry in its family's table. */
-#ifndef IV_OPS_LIST_H
-#define IV_OPS_LIST_H
+#ifndef SB_OPS_LIST_H
+#define SB_OPS_LIST_H
 
 #include "graph/op.h"
 
 /* Each table ends with an entry without a name. */
 /* clang-format off */
-#define IV_OP_FAMILIES(family) \
+#define SB_OP_FAMILIES(family) \
     family(identity) \
     family(constants) \
     family(views) \
@@ -61,8 +61,8 @@
 
 /* clang-format on */
 
-#define IV_DECLARE_FAMILY(name) extern const iv_op iv_ops_##name[];
-IV_OP_FAMILIES(IV_DECLARE_FAMILY)
-#undef IV_DECLARE_FAMILY
+#define SB_DECLARE_FAMILY(name) extern const sb_op sb_ops_##name[];
+SB_OP_FAMILIES(SB_DECLARE_FAMILY)
+#undef SB_DECLARE_FAMILY
 
 #endif

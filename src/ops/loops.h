@@ -1,55 +1,55 @@
 /* Loops over rows of elements, written once and made for every element type.
  *
- * A loop is an iv_walk_row: operand 0 is the output, the others are inputs, steps are in bytes. f16
+ * A loop is an sb_walk_row: operand 0 is the output, the others are inputs, steps are in bytes. f16
  * and bf16 are loaded to f32 (exact), computed there and rounded once when stored; f32 and f64 are
  * computed as they are. Integers wrap around. */
-#ifndef IV_OPS_LOOPS_H
-#define IV_OPS_LOOPS_H
+#ifndef SB_OPS_LOOPS_H
+#define SB_OPS_LOOPS_H
 
 #include "graph/op.h"
 #include "ops/type_lists.h"
 #include "tensor/walk.h"
 
 /* The element `index` steps of `step` bytes behind `base`. */
-#define IV_AT(type, base, step, index) (*(type *)(void *)((base) + (index) * (step)))
-#define IV_CONST_AT(type, base, step, index)                                                       \
+#define SB_AT(type, base, step, index) (*(type *)(void *)((base) + (index) * (step)))
+#define SB_CONST_AT(type, base, step, index)                                                       \
     (*(const type *)(const void *)((base) + (index) * (step)))
 
 /* Entries of a table of loops indexed by dtype. */
-#define IV_FLOAT_LOOPS(name)                                                                       \
-    [IV_F16] = name##_f16, [IV_BF16] = name##_bf16, [IV_F32] = name##_f32, [IV_F64] = name##_f64
-#define IV_SIGNED_LOOPS(name)                                                                      \
-    [IV_S8] = name##_s8, [IV_S16] = name##_s16, [IV_S32] = name##_s32, [IV_S64] = name##_s64
-#define IV_UNSIGNED_LOOPS(name)                                                                    \
-    [IV_U8] = name##_u8, [IV_U16] = name##_u16, [IV_U32] = name##_u32, [IV_U64] = name##_u64
-#define IV_INTEGER_LOOPS(name) IV_SIGNED_LOOPS(name), IV_UNSIGNED_LOOPS(name)
-#define IV_NUMBER_LOOPS(name) IV_FLOAT_LOOPS(name), IV_INTEGER_LOOPS(name)
+#define SB_FLOAT_LOOPS(name)                                                                       \
+    [SB_F16] = name##_f16, [SB_BF16] = name##_bf16, [SB_F32] = name##_f32, [SB_F64] = name##_f64
+#define SB_SIGNED_LOOPS(name)                                                                      \
+    [SB_S8] = name##_s8, [SB_S16] = name##_s16, [SB_S32] = name##_s32, [SB_S64] = name##_s64
+#define SB_UNSIGNED_LOOPS(name)                                                                    \
+    [SB_U8] = name##_u8, [SB_U16] = name##_u16, [SB_U32] = name##_u32, [SB_U64] = name##_u64
+#define SB_INTEGER_LOOPS(name) SB_SIGNED_LOOPS(name), SB_UNSIGNED_LOOPS(name)
+#define SB_NUMBER_LOOPS(name) SB_FLOAT_LOOPS(name), SB_INTEGER_LOOPS(name)
 
-/* Which dtypes a table of loops has: a set for iv_infer_require. */
-static inline uint32_t iv_loop_dtypes(iv_walk_row *const *loops) {
+/* Which dtypes a table of loops has: a set for sb_infer_require. */
+static inline uint32_t sb_loop_dtypes(sb_walk_row *const *loops) {
     uint32_t set = 0;
-    for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++)
-        set |= loops[dtype] != NULL ? IV_SET(dtype) : 0;
+    for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++)
+        set |= loops[dtype] != NULL ? SB_SET(dtype) : 0;
     return set;
 }
 
 /* Tables of loops are compiled once per instruction set, in sources that end in _isa.c:
- * IV_DECLARE_LOOPS declares them all, IV_PICK_LOOPS gives the one for `isa`. `[IV_DTYPE_COUNT]` is
+ * SB_DECLARE_LOOPS declares them all, SB_PICK_LOOPS gives the one for `isa`. `[SB_DTYPE_COUNT]` is
  * the last index. */
-#define IV_DECLARE_LOOPS(name, count)                                                              \
-    extern iv_walk_row *const name##_scalar[count][IV_DTYPE_COUNT];                                \
-    extern iv_walk_row *const name##_avx2[count][IV_DTYPE_COUNT];                                  \
-    extern iv_walk_row *const name##_avx512[count][IV_DTYPE_COUNT];
-#if IV_HAS_X86_KERNELS
-#define IV_PICK_LOOPS(name, isa)                                                                   \
-    ((isa) == IV_ISA_AVX512 ? name##_avx512 : (isa) == IV_ISA_AVX2 ? name##_avx2 : name##_scalar)
+#define SB_DECLARE_LOOPS(name, count)                                                              \
+    extern sb_walk_row *const name##_scalar[count][SB_DTYPE_COUNT];                                \
+    extern sb_walk_row *const name##_avx2[count][SB_DTYPE_COUNT];                                  \
+    extern sb_walk_row *const name##_avx512[count][SB_DTYPE_COUNT];
+#if SB_HAS_X86_KERNELS
+#define SB_PICK_LOOPS(name, isa)                                                                   \
+    ((isa) == SB_ISA_AVX512 ? name##_avx512 : (isa) == SB_ISA_AVX2 ? name##_avx2 : name##_scalar)
 #else
-#define IV_PICK_LOOPS(name, isa) ((void)(isa), name##_scalar)
+#define SB_PICK_LOOPS(name, isa) ((void)(isa), name##_scalar)
 #endif
 
 /* static void name(…): out = expression(x), with `context` in reach. Rows without gaps are a case
  * of their own so that they vectorise. */
-#define IV_UNARY_LOOP(name, context_type, out_type, in_type, expression)                           \
+#define SB_UNARY_LOOP(name, context_type, out_type, in_type, expression)                           \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
         context_type *context = opaque;                                                            \
         (void)context;                                                                             \
@@ -61,13 +61,13 @@ static inline uint32_t iv_loop_dtypes(iv_walk_row *const *loops) {
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; i < count; i++)                                                        \
-            IV_AT(out_type, data[0], steps[0], i) =                                                \
-                (out_type)expression(IV_CONST_AT(in_type, data[1], steps[1], i));                  \
+            SB_AT(out_type, data[0], steps[0], i) =                                                \
+                (out_type)expression(SB_CONST_AT(in_type, data[1], steps[1], i));                  \
     }
 
 /* The same for out = expression(x, y); a repeated y (a scalar, or a value per row) is a case of its
  * own too. */
-#define IV_BINARY_LOOP(name, context_type, out_type, left_type, right_type, expression)            \
+#define SB_BINARY_LOOP(name, context_type, out_type, left_type, right_type, expression)            \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
         context_type *context = opaque;                                                            \
         (void)context;                                                                             \
@@ -87,9 +87,9 @@ static inline uint32_t iv_loop_dtypes(iv_walk_row *const *loops) {
             return;                                                                                \
         }                                                                                          \
         for (int64_t i = 0; i < count; i++)                                                        \
-            IV_AT(out_type, data[0], steps[0], i) =                                                \
-                (out_type)expression(IV_CONST_AT(left_type, data[1], steps[1], i),                 \
-                                     IV_CONST_AT(right_type, data[2], steps[2], i));               \
+            SB_AT(out_type, data[0], steps[0], i) =                                                \
+                (out_type)expression(SB_CONST_AT(left_type, data[1], steps[1], i),                 \
+                                     SB_CONST_AT(right_type, data[2], steps[2], i));               \
     }
 
 #endif

@@ -16,48 +16,48 @@
 #include "ops/rows.h"
 #include "ops/softmax_row.h"
 
-static iv_status prepare_loss(iv_node *node, iv_error *error) {
+static sb_status prepare_loss(sb_node *node, sb_error *error) {
     static const char *const names[] = {"none", "sum", "mean"};
-    iv_loss_params *params = node->params;
+    sb_loss_params *params = node->params;
     const char *reduction;
-    IV_TRY(iv_node_string(node, "reduction", "mean", &reduction, error));
-    IV_TRY(iv_node_int(node, "ignore_index", 0, &params->ignored, error));
-    params->ignores = iv_node_has(node, "ignore_index");
+    SB_TRY(sb_node_string(node, "reduction", "mean", &reduction, error));
+    SB_TRY(sb_node_int(node, "ignore_index", 0, &params->ignored, error));
+    params->ignores = sb_node_has(node, "ignore_index");
     for (int i = 0; i < 3; i++) {
         if (strcmp(reduction, names[i]) == 0) {
-            params->reduction = (iv_loss_reduction)i;
-            return IV_OK;
+            params->reduction = (sb_loss_reduction)i;
+            return SB_OK;
         }
     }
-    return iv_fail(error, IV_ERROR_INVALID_MODEL,
+    return sb_fail(error, SB_ERROR_INVALID_MODEL,
                    "node %s (%s): reduction is \"%s\"; it may be none, sum or mean", node->name,
                    node->op->name, reduction);
 }
 
-static iv_status infer_loss(iv_infer *infer) {
-    const iv_loss_params *params = infer->node->params;
-    const iv_fact *scores, *targets, *weights;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &scores));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET_INDEX, &targets));
-    if (iv_infer_input(infer, 2) != NULL)
-        IV_TRY(iv_infer_require(infer, 2, IV_SET(scores->dtype), &weights));
-    if (scores->rank != IV_RANK_UNKNOWN && targets->rank != IV_RANK_UNKNOWN &&
+static sb_status infer_loss(sb_infer *infer) {
+    const sb_loss_params *params = infer->node->params;
+    const sb_fact *scores, *targets, *weights;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &scores));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET_INDEX, &targets));
+    if (sb_infer_input(infer, 2) != NULL)
+        SB_TRY(sb_infer_require(infer, 2, SB_SET(scores->dtype), &weights));
+    if (scores->rank != SB_RANK_UNKNOWN && targets->rank != SB_RANK_UNKNOWN &&
         (scores->rank < 2 || targets->rank != scores->rank - 1))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "scores of rank %d need targets of rank %d, not %d", scores->rank,
                              scores->rank - 1, targets->rank);
-    if (params->reduction == IV_LOSS_NONE)
-        iv_infer_shape_of(infer, 0, targets, scores->dtype);
+    if (params->reduction == SB_LOSS_NONE)
+        sb_infer_shape_of(infer, 0, targets, scores->dtype);
     else
-        iv_fact_set_tensor(&infer->outputs[0], scores->dtype, 0, NULL);
+        sb_fact_set_tensor(&infer->outputs[0], scores->dtype, 0, NULL);
     if (infer->output_count > 1)
-        iv_infer_shape_of(infer, 1, scores, scores->dtype);
-    return IV_OK;
+        sb_infer_shape_of(infer, 1, scores, scores->dtype);
+    return SB_OK;
 }
 
 /* Everything packed, of the computing type; scores as one row of classes per target. */
 typedef struct loss_data {
-    iv_dtype computed;
+    sb_dtype computed;
     int64_t classes, count;
     int64_t *targets;
     void *scores, *weights; /* weights: NULL for ones */
@@ -65,7 +65,7 @@ typedef struct loss_data {
 } loss_data;
 
 #define LOSSES(type, suffix)                                                                       \
-    static void each_loss_##suffix(const iv_loss_params *params, loss_data *data) {                \
+    static void each_loss_##suffix(const sb_loss_params *params, loss_data *data) {                \
         const type *scores = data->scores, *weights = data->weights;                               \
         type *losses = data->losses, *shares = data->shares;                                       \
         for (int64_t i = 0; i < data->count; i++) {                                                \
@@ -75,122 +75,122 @@ typedef struct loss_data {
             losses[i] = ignored ? 0 : -(shares[i] * scores[i * data->classes + target]);           \
         }                                                                                          \
     }                                                                                              \
-    static type reduce_losses_##suffix(const iv_loss_params *params, const loss_data *data) {      \
-        type sum = iv_sum_##suffix(data->losses, 1, data->count);                                  \
-        if (params->reduction == IV_LOSS_SUM)                                                      \
+    static type reduce_losses_##suffix(const sb_loss_params *params, const loss_data *data) {      \
+        type sum = sb_sum_##suffix(data->losses, 1, data->count);                                  \
+        if (params->reduction == SB_LOSS_SUM)                                                      \
             return sum;                                                                            \
-        return iv_div_##suffix(sum, iv_sum_##suffix(data->shares, 1, data->count));                \
+        return sb_div_##suffix(sum, sb_sum_##suffix(data->shares, 1, data->count));                \
     }
 LOSSES(float, f32)
 LOSSES(double, f64)
 
-static iv_status store_losses(iv_call *call, loss_data *data) {
-    const iv_loss_params *params = call->node->params;
-    iv_tensor *output;
-    if (data->computed == IV_F32)
+static sb_status store_losses(sb_call *call, loss_data *data) {
+    const sb_loss_params *params = call->node->params;
+    sb_tensor *output;
+    if (data->computed == SB_F32)
         each_loss_f32(params, data);
     else
         each_loss_f64(params, data);
-    if (!iv_call_wants(call, 0))
-        return IV_OK;
-    IV_TRY(iv_call_output(call, 0, &output));
-    if (params->reduction == IV_LOSS_NONE) {
-        iv_convert_row(output->dtype, output->data, data->computed, data->losses,
-                       (int64_t)iv_dtype_size(data->computed), data->count);
-    } else if (data->computed == IV_F32) {
+    if (!sb_call_wants(call, 0))
+        return SB_OK;
+    SB_TRY(sb_call_output(call, 0, &output));
+    if (params->reduction == SB_LOSS_NONE) {
+        sb_convert_row(output->dtype, output->data, data->computed, data->losses,
+                       (int64_t)sb_dtype_size(data->computed), data->count);
+    } else if (data->computed == SB_F32) {
         float result = reduce_losses_f32(params, data);
-        iv_convert_row(output->dtype, output->data, IV_F32, &result, 0, 1);
+        sb_convert_row(output->dtype, output->data, SB_F32, &result, 0, 1);
     } else {
         double result = reduce_losses_f64(params, data);
-        iv_convert_row(output->dtype, output->data, IV_F64, &result, 0, 1);
+        sb_convert_row(output->dtype, output->data, SB_F64, &result, 0, 1);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status check_targets(const iv_call *call, const loss_data *data) {
-    const iv_loss_params *params = call->node->params;
+static sb_status check_targets(const sb_call *call, const loss_data *data) {
+    const sb_loss_params *params = call->node->params;
     for (int64_t i = 0; i < data->count; i++) {
         int64_t target = data->targets[i];
         if ((target < 0 || target >= data->classes) &&
             !(params->ignores && target == params->ignored))
-            return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
+            return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
                                 "target %lld is no class in [0, %lld)", (long long)target,
                                 (long long)data->classes);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Loads scores, one row of classes per target; log probabilities too, when they are asked for. */
-static iv_status load_scores(iv_call *call, const iv_tensor *scores, loss_data *data) {
-    bool softmax = call->node->op == &iv_ops_losses[1];
-    iv_tensor *output;
-    iv_rows from, to;
-    size_t size = iv_dtype_size(data->computed), row_bytes = (size_t)data->classes * size;
-    iv_rows_start(&from, scores, 2);
-    data->scores = iv_allocate_array((size_t)data->count, row_bytes);
+static sb_status load_scores(sb_call *call, const sb_tensor *scores, loss_data *data) {
+    bool softmax = call->node->op == &sb_ops_losses[1];
+    sb_tensor *output;
+    sb_rows from, to;
+    size_t size = sb_dtype_size(data->computed), row_bytes = (size_t)data->classes * size;
+    sb_rows_start(&from, scores, 2);
+    data->scores = sb_allocate_array((size_t)data->count, row_bytes);
     if (data->scores == NULL)
-        return iv_fail_memory(call->error, (size_t)data->count * row_bytes);
+        return sb_fail_memory(call->error, (size_t)data->count * row_bytes);
     for (int64_t row = 0; row < data->count; row++) {
         char *values = (char *)data->scores + (size_t)row * row_bytes;
-        iv_rows_load(&from, row, 0, data->classes, data->computed, values);
-        if (softmax && data->computed == IV_F32)
-            iv_log_softmax_row_f32((float *)(void *)values, data->classes);
+        sb_rows_load(&from, row, 0, data->classes, data->computed, values);
+        if (softmax && data->computed == SB_F32)
+            sb_log_softmax_row_f32((float *)(void *)values, data->classes);
         else if (softmax)
-            iv_log_softmax_row_f64((double *)(void *)values, data->classes);
+            sb_log_softmax_row_f64((double *)(void *)values, data->classes);
     }
-    if (!iv_call_wants(call, 1))
-        return IV_OK;
-    IV_TRY(iv_call_output(call, 1, &output));
-    iv_rows_start(&to, output, 2);
+    if (!sb_call_wants(call, 1))
+        return SB_OK;
+    SB_TRY(sb_call_output(call, 1, &output));
+    sb_rows_start(&to, output, 2);
     for (int64_t row = 0; row < data->count; row++)
-        iv_rows_store(&to, row, 0, data->classes, data->computed,
+        sb_rows_store(&to, row, 0, data->classes, data->computed,
                       (char *)data->scores + (size_t)row * row_bytes);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status load_loss(iv_call *call, loss_data *data) {
-    const iv_tensor *scores = iv_call_input(call, 0), *targets = iv_call_input(call, 1);
-    const iv_tensor *weights = iv_call_input(call, 2);
+static sb_status load_loss(sb_call *call, loss_data *data) {
+    const sb_tensor *scores = sb_call_input(call, 0), *targets = sb_call_input(call, 1);
+    const sb_tensor *weights = sb_call_input(call, 2);
     bool fits = targets->dims[0] == scores->dims[0];
     for (int d = 2; d < scores->rank; d++)
         fits = fits && targets->dims[d - 1] == scores->dims[d];
     data->classes = scores->dims[1];
-    data->count = iv_tensor_elements(targets);
+    data->count = sb_tensor_elements(targets);
     if (!fits || (weights != NULL && (weights->rank != 1 || weights->dims[0] != data->classes)))
-        return iv_call_fail(call, IV_ERROR_SHAPE,
+        return sb_call_fail(call, SB_ERROR_SHAPE,
                             "scores are N, C, d…; targets must be N, d… and weights C");
-    IV_TRY(iv_load_all(targets, IV_S64, (void **)&data->targets, call->error));
-    IV_TRY(check_targets(call, data));
+    SB_TRY(sb_load_all(targets, SB_S64, (void **)&data->targets, call->error));
+    SB_TRY(check_targets(call, data));
     if (weights != NULL)
-        IV_TRY(iv_load_all(weights, data->computed, &data->weights, call->error));
-    size_t size = iv_dtype_size(data->computed);
-    data->losses = iv_allocate_array((size_t)data->count, size);
-    data->shares = iv_allocate_array((size_t)data->count, size);
+        SB_TRY(sb_load_all(weights, data->computed, &data->weights, call->error));
+    size_t size = sb_dtype_size(data->computed);
+    data->losses = sb_allocate_array((size_t)data->count, size);
+    data->shares = sb_allocate_array((size_t)data->count, size);
     if (data->losses == NULL || data->shares == NULL)
-        return iv_fail_memory(call->error, (size_t)data->count * size);
+        return sb_fail_memory(call->error, (size_t)data->count * size);
     return load_scores(call, scores, data);
 }
 
-static iv_status eval_loss(iv_call *call) {
-    loss_data data = {.computed = iv_computing_dtype(iv_call_input(call, 0)->dtype)};
-    iv_status status = load_loss(call, &data);
-    if (status == IV_OK)
+static sb_status eval_loss(sb_call *call) {
+    loss_data data = {.computed = sb_computing_dtype(sb_call_input(call, 0)->dtype)};
+    sb_status status = load_loss(call, &data);
+    if (status == SB_OK)
         status = store_losses(call, &data);
-    iv_free(data.targets);
-    iv_free(data.scores);
-    iv_free(data.weights);
-    iv_free(data.losses);
-    iv_free(data.shares);
+    sb_free(data.targets);
+    sb_free(data.scores);
+    sb_free(data.weights);
+    sb_free(data.losses);
+    sb_free(data.shares);
     return status;
 }
 
 /* clang-format off */
 #define LOSS_OP(op_name, outputs)                                                                  \
     {.name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 3, .least_outputs = 1,       \
-     .most_outputs = outputs, .params_size = sizeof(iv_loss_params), .prepare = prepare_loss,      \
+     .most_outputs = outputs, .params_size = sizeof(sb_loss_params), .prepare = prepare_loss,      \
      .infer = infer_loss, .eval = eval_loss}
 
-const iv_op iv_ops_losses[] = {
+const sb_op sb_ops_losses[] = {
     LOSS_OP("NegativeLogLikelihoodLoss", 1),
     LOSS_OP("SoftmaxCrossEntropyLoss", 2),
     {0},

@@ -25,13 +25,13 @@ static char decimal_point(void) {
 
 /* The value that decimal `digits` (in the locale's form) has in `dtype`, as f64, which holds them
  * all exactly. */
-static double reread(iv_dtype dtype, const char *digits) {
+static double reread(sb_dtype dtype, const char *digits) {
     switch (dtype) {
-    case IV_F16:
-        return iv_f16_to_f64(iv_f16_from_f64(strtod(digits, NULL)));
-    case IV_BF16:
-        return iv_bf16_to_f64(iv_bf16_from_f64(strtod(digits, NULL)));
-    case IV_F32:
+    case SB_F16:
+        return sb_f16_to_f64(sb_f16_from_f64(strtod(digits, NULL)));
+    case SB_BF16:
+        return sb_bf16_to_f64(sb_bf16_from_f64(strtod(digits, NULL)));
+    case SB_F32:
         return (double)strtof(digits, NULL);
     default:
         return strtod(digits, NULL);
@@ -67,16 +67,16 @@ static int write_scientific(char *text, const char *digits, int count, int expon
     return length + sprintf(text + length, "e%c%02d", exponent < 0 ? '-' : '+', abs(exponent));
 }
 
-static int float_to_text(iv_dtype dtype, double value, char text[IV_NUMBER_TEXT_BYTES]) {
+static int float_to_text(sb_dtype dtype, double value, char text[SB_NUMBER_TEXT_BYTES]) {
     if (value != value)
         return sprintf(text, "NaN");
     if (value - value != 0)
         return sprintf(text, value < 0 ? "-INF" : "INF");
-    char scientific[IV_NUMBER_TEXT_BYTES], digits[IV_NUMBER_TEXT_BYTES];
+    char scientific[SB_NUMBER_TEXT_BYTES], digits[SB_NUMBER_TEXT_BYTES];
     int precision = 0;
     do {
-        snprintf(scientific, sizeof scientific, "%.*e", precision, iv_abs_f64(value));
-    } while (reread(dtype, scientific) != iv_abs_f64(value) && ++precision < 17);
+        snprintf(scientific, sizeof scientific, "%.*e", precision, sb_abs_f64(value));
+    } while (reread(dtype, scientific) != sb_abs_f64(value) && ++precision < 17);
     int count = 0, exponent = atoi(strchr(scientific, 'e') + 1);
     for (const char *at = scientific; *at != 'e'; at++) {
         if (isdigit((unsigned char)*at))
@@ -84,37 +84,37 @@ static int float_to_text(iv_dtype dtype, double value, char text[IV_NUMBER_TEXT_
     }
     while (count > 1 && digits[count - 1] == '0')
         count--;
-    int sign = iv_bits_from_f64(value) >> 63 != 0;
+    int sign = sb_bits_from_f64(value) >> 63 != 0;
     text[0] = '-';
     bool plain = value == 0 || (exponent >= -4 && exponent < 16);
     return sign + (plain ? write_plain : write_scientific)(text + sign, digits, count, exponent);
 }
 
-int iv_number_to_text(iv_dtype dtype, const void *element, char text[IV_NUMBER_TEXT_BYTES]) {
+int sb_number_to_text(sb_dtype dtype, const void *element, char text[SB_NUMBER_TEXT_BYTES]) {
     switch (dtype) {
-    case IV_BOOL:
+    case SB_BOOL:
         return sprintf(text, *(const uint8_t *)element != 0 ? "True" : "False");
-    case IV_U8:
+    case SB_U8:
         return sprintf(text, "%d", *(const uint8_t *)element);
-    case IV_U16:
+    case SB_U16:
         return sprintf(text, "%d", *(const uint16_t *)element);
-    case IV_U32:
+    case SB_U32:
         return sprintf(text, "%" PRIu32, *(const uint32_t *)element);
-    case IV_U64:
+    case SB_U64:
         return sprintf(text, "%" PRIu64, *(const uint64_t *)element);
-    case IV_S8:
+    case SB_S8:
         return sprintf(text, "%d", *(const int8_t *)element);
-    case IV_S16:
+    case SB_S16:
         return sprintf(text, "%d", *(const int16_t *)element);
-    case IV_S32:
+    case SB_S32:
         return sprintf(text, "%" PRId32, *(const int32_t *)element);
-    case IV_S64:
+    case SB_S64:
         return sprintf(text, "%" PRId64, *(const int64_t *)element);
-    case IV_F16:
-        return float_to_text(dtype, iv_f16_to_f64(*(const uint16_t *)element), text);
-    case IV_BF16:
-        return float_to_text(dtype, iv_bf16_to_f64(*(const uint16_t *)element), text);
-    case IV_F32:
+    case SB_F16:
+        return float_to_text(dtype, sb_f16_to_f64(*(const uint16_t *)element), text);
+    case SB_BF16:
+        return float_to_text(dtype, sb_bf16_to_f64(*(const uint16_t *)element), text);
+    case SB_F32:
         return float_to_text(dtype, (double)*(const float *)element, text);
     default:
         return float_to_text(dtype, *(const double *)element, text);
@@ -160,9 +160,9 @@ static bool read_special(const char *literal, double *value) {
     bool negative = *literal == '-';
     const char *name = literal + (*literal == '+' || *literal == '-');
     if (strcasecmp(name, "inf") == 0)
-        *value = negative ? -iv_infinity_f64() : iv_infinity_f64();
+        *value = negative ? -sb_infinity_f64() : sb_infinity_f64();
     else if (strcasecmp(literal, "nan") == 0)
-        *value = iv_nan_f64();
+        *value = sb_nan_f64();
     else if (strcasecmp(literal, "true") == 0)
         *value = 1;
     else if (strcasecmp(literal, "false") == 0)
@@ -172,42 +172,42 @@ static bool read_special(const char *literal, double *value) {
     return true;
 }
 
-static void store_f64(double value, iv_dtype dtype, void *element) {
+static void store_f64(double value, sb_dtype dtype, void *element) {
     switch (dtype) {
-    case IV_BOOL:
-        *(uint8_t *)element = iv_bool_from_f64(value);
+    case SB_BOOL:
+        *(uint8_t *)element = sb_bool_from_f64(value);
         break;
-    case IV_U8:
-        *(uint8_t *)element = iv_u8_from_f64(value);
+    case SB_U8:
+        *(uint8_t *)element = sb_u8_from_f64(value);
         break;
-    case IV_U16:
-        *(uint16_t *)element = iv_u16_from_f64(value);
+    case SB_U16:
+        *(uint16_t *)element = sb_u16_from_f64(value);
         break;
-    case IV_U32:
-        *(uint32_t *)element = iv_u32_from_f64(value);
+    case SB_U32:
+        *(uint32_t *)element = sb_u32_from_f64(value);
         break;
-    case IV_U64:
-        *(uint64_t *)element = iv_u64_from_f64(value);
+    case SB_U64:
+        *(uint64_t *)element = sb_u64_from_f64(value);
         break;
-    case IV_S8:
-        *(int8_t *)element = iv_i8_from_f64(value);
+    case SB_S8:
+        *(int8_t *)element = sb_i8_from_f64(value);
         break;
-    case IV_S16:
-        *(int16_t *)element = iv_i16_from_f64(value);
+    case SB_S16:
+        *(int16_t *)element = sb_i16_from_f64(value);
         break;
-    case IV_S32:
-        *(int32_t *)element = iv_i32_from_f64(value);
+    case SB_S32:
+        *(int32_t *)element = sb_i32_from_f64(value);
         break;
-    case IV_S64:
-        *(int64_t *)element = iv_i64_from_f64(value);
+    case SB_S64:
+        *(int64_t *)element = sb_i64_from_f64(value);
         break;
-    case IV_F16:
-        *(uint16_t *)element = iv_f16_from_f64(value);
+    case SB_F16:
+        *(uint16_t *)element = sb_f16_from_f64(value);
         break;
-    case IV_BF16:
-        *(uint16_t *)element = iv_bf16_from_f64(value);
+    case SB_BF16:
+        *(uint16_t *)element = sb_bf16_from_f64(value);
         break;
-    case IV_F32:
+    case SB_F32:
         *(float *)element = (float)value;
         break;
     default:
@@ -215,18 +215,18 @@ static void store_f64(double value, iv_dtype dtype, void *element) {
     }
 }
 
-static void read_decimal(const char *literal, bool whole, iv_dtype dtype, void *element) {
-    if (dtype == IV_F32)
+static void read_decimal(const char *literal, bool whole, sb_dtype dtype, void *element) {
+    if (dtype == SB_F32)
         *(float *)element = strtof(literal, NULL);
-    else if (whole && dtype == IV_S64)
+    else if (whole && dtype == SB_S64)
         *(int64_t *)element = strtoll(literal, NULL, 10);
-    else if (whole && dtype == IV_U64 && literal[0] != '-')
+    else if (whole && dtype == SB_U64 && literal[0] != '-')
         *(uint64_t *)element = strtoull(literal, NULL, 10);
     else
         store_f64(strtod(literal, NULL), dtype, element);
 }
 
-bool iv_number_from_text(iv_string text, iv_dtype dtype, void *element) {
+bool sb_number_from_text(sb_string text, sb_dtype dtype, void *element) {
     char literal[LITERAL_BYTES];
     const char *start = text.data, *end = text.data + text.bytes;
     while (start < end && isspace((unsigned char)*start))

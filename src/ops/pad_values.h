@@ -1,28 +1,28 @@
 /* Where the positions of a padded axis look. For the host and for devices. */
-#ifndef IV_OPS_PAD_VALUES_H
-#define IV_OPS_PAD_VALUES_H
+#ifndef SB_OPS_PAD_VALUES_H
+#define SB_OPS_PAD_VALUES_H
 
 #include "numerics/scalar.h"
 
-typedef enum iv_pad_mode {
-    IV_PAD_CONSTANT,
-    IV_PAD_REFLECT,
-    IV_PAD_EDGE,
-    IV_PAD_WRAP
-} iv_pad_mode;
+typedef enum sb_pad_mode {
+    SB_PAD_CONSTANT,
+    SB_PAD_REFLECT,
+    SB_PAD_EDGE,
+    SB_PAD_WRAP
+} sb_pad_mode;
 
 /** The element of an axis of `extent` elements that position `at` looks at; -1 for the constant.
  * Reflection has the period 2(extent - 1). */
-static IV_HD int64_t iv_pad_look(iv_pad_mode mode, int64_t at, int64_t extent) {
+static SB_HD int64_t sb_pad_look(sb_pad_mode mode, int64_t at, int64_t extent) {
     if (at >= 0 && at < extent)
         return at;
     switch (mode) {
-    case IV_PAD_EDGE:
+    case SB_PAD_EDGE:
         return at < 0 ? 0 : extent - 1;
-    case IV_PAD_WRAP:
+    case SB_PAD_WRAP:
         at %= extent;
         return at < 0 ? at + extent : at;
-    case IV_PAD_REFLECT: {
+    case SB_PAD_REFLECT: {
         int64_t period = 2 * (extent - 1);
         if (period == 0)
             return 0;

@@ -12,10 +12,10 @@
 #include "ops/pool.h"
 #include "ops/real.h"
 
-static iv_status infer_pool(iv_infer *infer) {
-    const iv_fact *x;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
-    return iv_pool_infer(infer, 0, x, x->dtype);
+static sb_status infer_pool(sb_infer *infer) {
+    const sb_fact *x;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &x));
+    return sb_pool_infer(infer, 0, x, x->dtype);
 }
 
 typedef struct pooling pooling;
@@ -24,10 +24,10 @@ typedef float pool_f32(const pooling *pool, const void *x, int64_t count, int64_
 typedef double pool_f64(const pooling *pool, const double *x, int64_t count, int64_t taps);
 
 struct pooling {
-    iv_pool_shape shape;
-    const iv_pool_params *params;
-    const iv_tensor *x;
-    iv_tensor *y;
+    sb_pool_shape shape;
+    const sb_pool_params *params;
+    const sb_tensor *x;
+    sb_tensor *y;
     int64_t *offsets;
     pool_f32 *in_f32;
     pool_f64 *in_f64;
@@ -36,7 +36,7 @@ struct pooling {
 static float average_f32(const pooling *pool, const void *x, int64_t count, int64_t taps) {
     float sum = 0.0f;
     for (int64_t i = 0; i < count; i++)
-        sum = sum + iv_real_load_f32(pool->x->dtype, x, pool->offsets[i]);
+        sum = sum + sb_real_load_f32(pool->x->dtype, x, pool->offsets[i]);
     return sum / (float)taps;
 }
 
@@ -50,15 +50,15 @@ static double average_f64(const pooling *pool, const double *x, int64_t count, i
 static float norm_f32(const pooling *pool, const void *x, int64_t count, int64_t taps) {
     float sum = 0.0f, p = pool->params->p;
     for (int64_t i = 0; i < count; i++) {
-        float value = iv_real_load_f32(pool->x->dtype, x, pool->offsets[i]);
+        float value = sb_real_load_f32(pool->x->dtype, x, pool->offsets[i]);
         if (p == 1.0f)
-            sum = sum + iv_abs_f32(value);
+            sum = sum + sb_abs_f32(value);
         else if (p == 2.0f)
-            sum = iv_fma_f32(value, value, sum);
+            sum = sb_fma_f32(value, value, sum);
         else
-            sum = sum + iv_pow_f32(iv_abs_f32(value), p);
+            sum = sum + sb_pow_f32(sb_abs_f32(value), p);
     }
-    return p == 1.0f ? sum : p == 2.0f ? iv_sqrt_f32(sum) : iv_pow_f32(sum, 1.0f / p);
+    return p == 1.0f ? sum : p == 2.0f ? sb_sqrt_f32(sum) : sb_pow_f32(sum, 1.0f / p);
 }
 
 static double norm_f64(const pooling *pool, const double *x, int64_t count, int64_t taps) {
@@ -66,75 +66,75 @@ static double norm_f64(const pooling *pool, const double *x, int64_t count, int6
     for (int64_t i = 0; i < count; i++) {
         double value = x[pool->offsets[i]];
         if (p == 1.0)
-            sum = sum + iv_abs_f64(value);
+            sum = sum + sb_abs_f64(value);
         else if (p == 2.0)
-            sum = iv_fma_f64(value, value, sum);
+            sum = sb_fma_f64(value, value, sum);
         else
-            sum = sum + iv_pow_f64(iv_abs_f64(value), p);
+            sum = sum + sb_pow_f64(sb_abs_f64(value), p);
     }
-    return p == 1.0 ? sum : p == 2.0 ? iv_sqrt_f64(sum) : iv_pow_f64(sum, 1.0 / p);
+    return p == 1.0 ? sum : p == 2.0 ? sb_sqrt_f64(sum) : sb_pow_f64(sum, 1.0 / p);
 }
 
 static void pool_channels(const pooling *pool, int64_t count, int64_t taps, int64_t position) {
-    const iv_pool_shape *shape = &pool->shape;
-    iv_dtype dtype = pool->x->dtype;
-    int64_t size = (int64_t)iv_dtype_size(dtype);
+    const sb_pool_shape *shape = &pool->shape;
+    sb_dtype dtype = pool->x->dtype;
+    int64_t size = (int64_t)sb_dtype_size(dtype);
     for (int64_t plane = 0; plane < shape->batch * shape->channels; plane++) {
         int64_t batch = plane / shape->channels, channel = plane % shape->channels;
         const char *x =
             pool->x->data + (batch * pool->x->strides[0] + channel * pool->x->strides[1]) * size;
         int64_t at = plane * shape->positions + position;
-        if (dtype == IV_F64)
+        if (dtype == SB_F64)
             ((double *)(void *)pool->y->data)[at] =
                 pool->in_f64(pool, (const double *)(const void *)x, count, taps);
         else
-            iv_real_store_f32(dtype, pool->y->data, at, pool->in_f32(pool, x, count, taps));
+            sb_real_store_f32(dtype, pool->y->data, at, pool->in_f32(pool, x, count, taps));
     }
 }
 
-static iv_status run_pool(iv_call *call, pool_f32 *in_f32, pool_f64 *in_f64) {
+static sb_status run_pool(sb_call *call, pool_f32 *in_f32, pool_f64 *in_f64) {
     pooling pool = {.params = call->node->params,
-                    .x = iv_call_input(call, 0),
+                    .x = sb_call_input(call, 0),
                     .in_f32 = in_f32,
                     .in_f64 = in_f64};
-    IV_TRY(iv_call_output(call, 0, &pool.y));
-    if (iv_tensor_elements(pool.y) == 0)
-        return IV_OK;
-    const iv_pool_shape *shape = &pool.shape;
-    iv_pool_shape_of(&pool.params->window, pool.x, pool.y->dims, &pool.shape);
-    pool.offsets = iv_allocate_array((size_t)shape->capacity, sizeof *pool.offsets);
+    SB_TRY(sb_call_output(call, 0, &pool.y));
+    if (sb_tensor_elements(pool.y) == 0)
+        return SB_OK;
+    const sb_pool_shape *shape = &pool.shape;
+    sb_pool_shape_of(&pool.params->window, pool.x, pool.y->dims, &pool.shape);
+    pool.offsets = sb_allocate_array((size_t)shape->capacity, sizeof *pool.offsets);
     if (pool.offsets == NULL)
-        return iv_fail_memory(call->error, (size_t)shape->capacity * sizeof *pool.offsets);
-    int64_t position[IV_WINDOW_AXES] = {0}, extents[IV_WINDOW_AXES], index = 0;
+        return sb_fail_memory(call->error, (size_t)shape->capacity * sizeof *pool.offsets);
+    int64_t position[SB_WINDOW_AXES] = {0}, extents[SB_WINDOW_AXES], index = 0;
     for (int i = 0; i < shape->axes; i++)
         extents[i] = shape->axis[i].out;
     do {
-        int64_t count = iv_pool_window(shape, pool.x->strides + 2, position, pool.offsets);
+        int64_t count = sb_pool_window(shape, pool.x->strides + 2, position, pool.offsets);
         int64_t taps =
-            pool.params->count_include_pad ? iv_pool_padded_taps(shape, position) : count;
+            pool.params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
         pool_channels(&pool, count, taps, index++);
-    } while (iv_window_next(shape->axes, position, extents));
-    iv_free(pool.offsets);
-    return IV_OK;
+    } while (sb_window_next(shape->axes, position, extents));
+    sb_free(pool.offsets);
+    return SB_OK;
 }
 
-static iv_status eval_average_pool(iv_call *call) {
+static sb_status eval_average_pool(sb_call *call) {
     return run_pool(call, average_f32, average_f64);
 }
 
-static iv_status eval_lp_pool(iv_call *call) {
+static sb_status eval_lp_pool(sb_call *call) {
     return run_pool(call, norm_f32, norm_f64);
 }
 
-const iv_op iv_ops_pool_average[] = {
+const sb_op sb_ops_pool_average[] = {
     {.name = "AveragePool",
      .domain = "",
      .least_inputs = 1,
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(iv_pool_params),
-     .prepare = iv_pool_prepare,
+     .params_size = sizeof(sb_pool_params),
+     .prepare = sb_pool_prepare,
      .infer = infer_pool,
      .eval = eval_average_pool},
     {.name = "LpPool",
@@ -143,8 +143,8 @@ const iv_op iv_ops_pool_average[] = {
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(iv_pool_params),
-     .prepare = iv_pool_prepare,
+     .params_size = sizeof(sb_pool_params),
+     .prepare = sb_pool_prepare,
      .infer = infer_pool,
      .eval = eval_lp_pool},
     {0},

@@ -16,131 +16,131 @@
 #include "ops/pool.h"
 #include "ops/real.h"
 
-static iv_status prepare_global(iv_node *node, iv_error *error) {
-    iv_pool_global_params *params = node->params;
+static sb_status prepare_global(sb_node *node, sb_error *error) {
+    sb_pool_global_params *params = node->params;
     int64_t p;
     if (node->version < 2)
-        return iv_node_float(node, "p", 2, &params->p, error);
-    IV_TRY(iv_node_int(node, "p", 2, &p, error));
+        return sb_node_float(node, "p", 2, &params->p, error);
+    SB_TRY(sb_node_int(node, "p", 2, &p, error));
     params->p = (float)p;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_global(iv_infer *infer) {
-    const iv_fact *x;
-    iv_dim dims[IV_MAX_RANK];
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &x));
+static sb_status infer_global(sb_infer *infer) {
+    const sb_fact *x;
+    sb_dim dims[SB_MAX_RANK];
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &x));
     if (x->rank == 0 || x->rank == 1)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "input 0 has rank %d; a batch and channels are expected", x->rank);
     for (int d = 0; d < x->rank; d++)
-        dims[d] = d < 2 ? x->dims[d] : iv_dim_constant(infer->scope, 1);
-    iv_fact_set_tensor(&infer->outputs[0], x->dtype, x->rank, dims);
-    return IV_OK;
+        dims[d] = d < 2 ? x->dims[d] : sb_dim_constant(infer->scope, 1);
+    sb_fact_set_tensor(&infer->outputs[0], x->dtype, x->rank, dims);
+    return SB_OK;
 }
 
 /* Reduces the `count` gapless elements of one channel to element `index` of `y`; `numbers` has room
  * for `count` elements of the dtype that is computed with. */
-typedef void reduce_channel(const iv_node *node, iv_dtype dtype, const void *x, void *numbers,
+typedef void reduce_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
                             int64_t count, void *y, int64_t index);
 
-static void widen(iv_dtype dtype, const void *x, float *numbers, int64_t count) {
+static void widen(sb_dtype dtype, const void *x, float *numbers, int64_t count) {
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = iv_real_load_f32(dtype, x, i);
+        numbers[i] = sb_real_load_f32(dtype, x, i);
 }
 
-static void average_channel(const iv_node *node, iv_dtype dtype, const void *x, void *numbers,
+static void average_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
                             int64_t count, void *y, int64_t index) {
-    if (dtype == IV_F64) {
-        ((double *)y)[index] = iv_mean_f64(x, 1, count);
+    if (dtype == SB_F64) {
+        ((double *)y)[index] = sb_mean_f64(x, 1, count);
         return;
     }
     widen(dtype, x, numbers, count);
-    iv_real_store_f32(dtype, y, index, iv_mean_f32(numbers, 1, count));
+    sb_real_store_f32(dtype, y, index, sb_mean_f32(numbers, 1, count));
 }
 
-static void max_channel(const iv_node *node, iv_dtype dtype, const void *x, void *numbers,
+static void max_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
                         int64_t count, void *y, int64_t index) {
-    size_t size = iv_dtype_size(dtype);
+    size_t size = sb_dtype_size(dtype);
     const char *elements = x, *best = x;
     char *target = (char *)y + (size_t)index * size;
     for (int64_t i = 1; i < count; i++) {
         const char *element = elements + (size_t)i * size;
-        if (iv_pool_order(dtype, element) > iv_pool_order(dtype, best))
+        if (sb_pool_order(dtype, element) > sb_pool_order(dtype, best))
             best = element;
     }
     if (count == 0)
-        iv_pool_store_least(dtype, target);
+        sb_pool_store_least(dtype, target);
     else
         memcpy(target, best, size);
 }
 
 static double norm_f64(double p, const double *x, double *numbers, int64_t count) {
     if (p == 2.0)
-        return iv_sqrt_f64(iv_sum_of_squares_f64(x, 1, count));
+        return sb_sqrt_f64(sb_sum_of_squares_f64(x, 1, count));
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = p == 1.0 ? iv_abs_f64(x[i]) : iv_pow_f64(iv_abs_f64(x[i]), p);
-    double sum = iv_sum_f64(numbers, 1, count);
-    return p == 1.0 ? sum : iv_pow_f64(sum, 1.0 / p);
+        numbers[i] = p == 1.0 ? sb_abs_f64(x[i]) : sb_pow_f64(sb_abs_f64(x[i]), p);
+    double sum = sb_sum_f64(numbers, 1, count);
+    return p == 1.0 ? sum : sb_pow_f64(sum, 1.0 / p);
 }
 
 static float norm_f32(float p, float *numbers, int64_t count) {
     if (p == 2.0f)
-        return iv_sqrt_f32(iv_sum_of_squares_f32(numbers, 1, count));
+        return sb_sqrt_f32(sb_sum_of_squares_f32(numbers, 1, count));
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = p == 1.0f ? iv_abs_f32(numbers[i]) : iv_pow_f32(iv_abs_f32(numbers[i]), p);
-    float sum = iv_sum_f32(numbers, 1, count);
-    return p == 1.0f ? sum : iv_pow_f32(sum, 1.0f / p);
+        numbers[i] = p == 1.0f ? sb_abs_f32(numbers[i]) : sb_pow_f32(sb_abs_f32(numbers[i]), p);
+    float sum = sb_sum_f32(numbers, 1, count);
+    return p == 1.0f ? sum : sb_pow_f32(sum, 1.0f / p);
 }
 
-static void norm_channel(const iv_node *node, iv_dtype dtype, const void *x, void *numbers,
+static void norm_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
                          int64_t count, void *y, int64_t index) {
-    float p = ((const iv_pool_global_params *)node->params)->p;
-    if (dtype == IV_F64) {
+    float p = ((const sb_pool_global_params *)node->params)->p;
+    if (dtype == SB_F64) {
         ((double *)y)[index] = norm_f64((double)p, x, numbers, count);
         return;
     }
     widen(dtype, x, numbers, count);
-    iv_real_store_f32(dtype, y, index, norm_f32(p, numbers, count));
+    sb_real_store_f32(dtype, y, index, norm_f32(p, numbers, count));
 }
 
-static iv_status reduce_channels(iv_call *call, reduce_channel *reduce) {
-    const iv_tensor *x = iv_call_input(call, 0);
-    iv_tensor *y;
-    IV_TRY(iv_call_output(call, 0, &y));
-    if (iv_tensor_elements(y) == 0)
-        return IV_OK;
-    int64_t size = (int64_t)iv_dtype_size(x->dtype), count = 1;
+static sb_status reduce_channels(sb_call *call, reduce_channel *reduce) {
+    const sb_tensor *x = sb_call_input(call, 0);
+    sb_tensor *y;
+    SB_TRY(sb_call_output(call, 0, &y));
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
+    int64_t size = (int64_t)sb_dtype_size(x->dtype), count = 1;
     for (int d = 2; d < x->rank; d++)
         count *= x->dims[d];
     /* Room for the elements without gaps, and for numbers of at most 8 bytes made from them. */
-    char *dense = iv_allocate_array((size_t)count, 2 * sizeof(double));
+    char *dense = sb_allocate_array((size_t)count, 2 * sizeof(double));
     if (dense == NULL)
-        return iv_fail_memory(call->error, (size_t)count * 2 * sizeof(double));
+        return sb_fail_memory(call->error, (size_t)count * 2 * sizeof(double));
     void *numbers = dense + (size_t)count * sizeof(double);
     for (int64_t plane = 0; plane < x->dims[0] * x->dims[1]; plane++) {
         int64_t offset = plane / x->dims[1] * x->strides[0] + plane % x->dims[1] * x->strides[1];
-        iv_gather_dense((size_t)size, x->rank - 2, x->dims + 2, x->strides + 2,
+        sb_gather_dense((size_t)size, x->rank - 2, x->dims + 2, x->strides + 2,
                         x->data + offset * size, dense);
         reduce(call->node, x->dtype, dense, numbers, count, y->data, plane);
     }
-    iv_free(dense);
-    return IV_OK;
+    sb_free(dense);
+    return SB_OK;
 }
 
-static iv_status eval_average(iv_call *call) {
+static sb_status eval_average(sb_call *call) {
     return reduce_channels(call, average_channel);
 }
 
-static iv_status eval_max(iv_call *call) {
+static sb_status eval_max(sb_call *call) {
     return reduce_channels(call, max_channel);
 }
 
-static iv_status eval_norm(iv_call *call) {
+static sb_status eval_norm(sb_call *call) {
     return reduce_channels(call, norm_channel);
 }
 
-const iv_op iv_ops_pool_global[] = {
+const sb_op sb_ops_pool_global[] = {
     {.name = "GlobalAveragePool",
      .domain = "",
      .least_inputs = 1,
@@ -163,7 +163,7 @@ const iv_op iv_ops_pool_global[] = {
      .most_inputs = 1,
      .least_outputs = 1,
      .most_outputs = 1,
-     .params_size = sizeof(iv_pool_global_params),
+     .params_size = sizeof(sb_pool_global_params),
      .prepare = prepare_global,
      .infer = infer_global,
      .eval = eval_norm},

@@ -1,24 +1,24 @@
 /* Pow of two floats: x^y as numerics/power.h has it, but x x where y is 2, and where y is 3 in f32
  * the product (x x) x in f64, rounded once. */
-#ifndef IV_OPS_POWER_FORMULA_H
-#define IV_OPS_POWER_FORMULA_H
+#ifndef SB_OPS_POWER_FORMULA_H
+#define SB_OPS_POWER_FORMULA_H
 
 #include "numerics/power.h"
 #include "numerics/power_f64.h"
 
-static IV_HD_HOT float iv_power_f32(float x, float y) {
+static SB_HD_HOT float sb_power_f32(float x, float y) {
     double wide = (double)x;
-    return y == 2.0f ? x * x : y == 3.0f ? (float)(wide * wide * wide) : iv_pow_f32(x, y);
+    return y == 2.0f ? x * x : y == 3.0f ? (float)(wide * wide * wide) : sb_pow_f32(x, y);
 }
 
-static IV_HD_HOT double iv_power_f64(double x, double y) {
-    return y == 2.0 ? x * x : iv_pow_f64(x, y);
+static SB_HD_HOT double sb_power_f64(double x, double y) {
+    return y == 2.0 ? x * x : sb_pow_f64(x, y);
 }
 
 /* x^y modulo 2^64 by squaring. A negative exponent gives 1 / x^-y truncated toward zero: 0 except
  * for x = 1 and x = -1; for x = 0 it is a division by zero, for which *fault is set to `kind`. An
  * exponent that came as u64 is not `is_signed`, and never negative. */
-static IV_HD_HOT int64_t iv_power_s64(int64_t x, int64_t y, int is_signed, uint32_t *fault,
+static SB_HD_HOT int64_t sb_power_s64(int64_t x, int64_t y, int is_signed, uint32_t *fault,
                                       uint32_t kind) {
     uint64_t left = (uint64_t)y, result = 1, factor = (uint64_t)x;
     if (y < 0 && is_signed) {

@@ -15,68 +15,68 @@
 #include "ops/loops.h"
 #include "ops/quantize_values.h"
 
-#define SET_QUANTIZED (IV_SET(IV_U8) | IV_SET(IV_S8) | IV_SET(IV_U16) | IV_SET(IV_S16))
-#define SET_SINGLE (IV_SET(IV_F32) | IV_SET(IV_F16) | IV_SET(IV_BF16))
+#define SET_QUANTIZED (SB_SET(SB_U8) | SB_SET(SB_S8) | SB_SET(SB_U16) | SB_SET(SB_S16))
+#define SET_SINGLE (SB_SET(SB_F32) | SB_SET(SB_F16) | SB_SET(SB_BF16))
 #define CHUNK 256
 
 typedef struct quantize_params {
     int64_t axis, block;
-    iv_dtype output; /* IV_DTYPE_NONE: what the inputs say */
+    sb_dtype output; /* SB_DTYPE_NONE: what the inputs say */
 } quantize_params;
 
-static iv_status prepare_quantize(iv_node *node, iv_error *error) {
+static sb_status prepare_quantize(sb_node *node, sb_error *error) {
     quantize_params *params = node->params;
-    IV_TRY(iv_node_int(node, "axis", 1, &params->axis, error));
-    IV_TRY(iv_node_int(node, "block_size", 0, &params->block, error));
+    SB_TRY(sb_node_int(node, "axis", 1, &params->axis, error));
+    SB_TRY(sb_node_int(node, "block_size", 0, &params->block, error));
     if (params->block < 0)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "node %s (%s): block_size is %lld; it may not be negative", node->name,
                        node->op->name, (long long)params->block);
-    return iv_node_element_type(node, "output_dtype", IV_DTYPE_NONE, &params->output, error);
+    return sb_node_element_type(node, "output_dtype", SB_DTYPE_NONE, &params->output, error);
 }
 
 /* ---- facts ---- */
 
 /* Checks that the zero point, if there is one, has the element type. */
-static iv_status check_zero_point(iv_infer *infer, uint32_t dtypes, iv_dtype *dtype) {
-    const iv_fact *zero = iv_infer_input(infer, 2);
+static sb_status check_zero_point(sb_infer *infer, uint32_t dtypes, sb_dtype *dtype) {
+    const sb_fact *zero = sb_infer_input(infer, 2);
     if (zero == NULL)
-        return IV_OK;
-    IV_TRY(iv_infer_require(infer, 2, dtypes, &zero));
-    if (*dtype != IV_DTYPE_NONE && *dtype != zero->dtype)
-        return iv_infer_fail(infer, IV_ERROR_INVALID_MODEL,
+        return SB_OK;
+    SB_TRY(sb_infer_require(infer, 2, dtypes, &zero));
+    if (*dtype != SB_DTYPE_NONE && *dtype != zero->dtype)
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
                              "the zero point has dtype %s where %s is expected",
-                             iv_dtype_name(zero->dtype), iv_dtype_name(*dtype));
+                             sb_dtype_name(zero->dtype), sb_dtype_name(*dtype));
     *dtype = zero->dtype;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_quantize(iv_infer *infer) {
-    const iv_fact *input, *scale;
-    iv_dtype dtype = ((const quantize_params *)infer->node->params)->output;
-    IV_TRY(iv_infer_require(infer, 0, SET_SINGLE | IV_SET(IV_S32), &input));
-    IV_TRY(iv_infer_require(infer, 1, SET_SINGLE | IV_SET(IV_S32), &scale));
-    IV_TRY(check_zero_point(infer, SET_QUANTIZED, &dtype));
-    iv_infer_shape_of(infer, 0, input, dtype != IV_DTYPE_NONE ? dtype : IV_U8);
-    if ((SET_QUANTIZED & IV_SET(infer->outputs[0].dtype)) == 0)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED,
+static sb_status infer_quantize(sb_infer *infer) {
+    const sb_fact *input, *scale;
+    sb_dtype dtype = ((const quantize_params *)infer->node->params)->output;
+    SB_TRY(sb_infer_require(infer, 0, SET_SINGLE | SB_SET(SB_S32), &input));
+    SB_TRY(sb_infer_require(infer, 1, SET_SINGLE | SB_SET(SB_S32), &scale));
+    SB_TRY(check_zero_point(infer, SET_QUANTIZED, &dtype));
+    sb_infer_shape_of(infer, 0, input, dtype != SB_DTYPE_NONE ? dtype : SB_U8);
+    if ((SET_QUANTIZED & SB_SET(infer->outputs[0].dtype)) == 0)
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
                              "output_dtype %s is no 8- or 16-bit integer",
-                             iv_dtype_name(infer->outputs[0].dtype));
-    return IV_OK;
+                             sb_dtype_name(infer->outputs[0].dtype));
+    return SB_OK;
 }
 
-static iv_status infer_dequantize(iv_infer *infer) {
-    const iv_fact *input, *scale;
-    iv_dtype asked = ((const quantize_params *)infer->node->params)->output;
-    IV_TRY(iv_infer_require(infer, 0, SET_QUANTIZED | IV_SET(IV_S32), &input));
-    IV_TRY(iv_infer_require(infer, 1, SET_SINGLE, &scale));
-    iv_dtype dtype = input->dtype;
-    IV_TRY(check_zero_point(infer, SET_QUANTIZED | IV_SET(IV_S32), &dtype));
-    iv_infer_shape_of(infer, 0, input, asked != IV_DTYPE_NONE ? asked : scale->dtype);
-    if ((SET_SINGLE & IV_SET(infer->outputs[0].dtype)) == 0)
-        return iv_infer_fail(infer, IV_ERROR_UNSUPPORTED, "output_dtype %s is no float",
-                             iv_dtype_name(infer->outputs[0].dtype));
-    return IV_OK;
+static sb_status infer_dequantize(sb_infer *infer) {
+    const sb_fact *input, *scale;
+    sb_dtype asked = ((const quantize_params *)infer->node->params)->output;
+    SB_TRY(sb_infer_require(infer, 0, SET_QUANTIZED | SB_SET(SB_S32), &input));
+    SB_TRY(sb_infer_require(infer, 1, SET_SINGLE, &scale));
+    sb_dtype dtype = input->dtype;
+    SB_TRY(check_zero_point(infer, SET_QUANTIZED | SB_SET(SB_S32), &dtype));
+    sb_infer_shape_of(infer, 0, input, asked != SB_DTYPE_NONE ? asked : scale->dtype);
+    if ((SET_SINGLE & SB_SET(infer->outputs[0].dtype)) == 0)
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output_dtype %s is no float",
+                             sb_dtype_name(infer->outputs[0].dtype));
+    return SB_OK;
 }
 
 /* ---- scales and zero points, spread over the input ---- */
@@ -84,13 +84,13 @@ static iv_status infer_dequantize(iv_infer *infer) {
 /* Makes *view a borrowed view of `values` (a scale or zero point) that broadcasts to the shape
  * `of`: a scalar; one value per index of `axis`; or one per block along `axis`, of which `piece` is
  * chosen. */
-static iv_status spread(const iv_call *call, const iv_tensor *of, const iv_tensor *values, int axis,
-                        int64_t piece, iv_tensor *view) {
+static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tensor *values, int axis,
+                        int64_t piece, sb_tensor *view) {
     const quantize_params *params = call->node->params;
     memcpy(view, values, sizeof *view);
-    if (iv_tensor_elements(values) == 1 && values->rank <= 1) {
+    if (sb_tensor_elements(values) == 1 && values->rank <= 1) {
         view->rank = 0;
-        return IV_OK;
+        return SB_OK;
     }
     if (params->block > 0 && values->rank == of->rank) {
         bool fits = true;
@@ -98,10 +98,10 @@ static iv_status spread(const iv_call *call, const iv_tensor *of, const iv_tenso
             int64_t blocks = of->dims[d] / params->block + (of->dims[d] % params->block != 0);
             fits = fits && values->dims[d] == (d == axis ? blocks : of->dims[d]);
         }
-        view->data += piece * view->strides[axis] * (int64_t)iv_dtype_size(view->dtype);
+        view->data += piece * view->strides[axis] * (int64_t)sb_dtype_size(view->dtype);
         view->dims[axis] = 1;
         if (fits)
-            return IV_OK;
+            return SB_OK;
     } else if (params->block == 0 && values->rank == 1 && of->rank > 0 &&
                values->dims[0] == of->dims[axis]) {
         view->rank = of->rank - axis;
@@ -109,140 +109,140 @@ static iv_status spread(const iv_call *call, const iv_tensor *of, const iv_tenso
             view->dims[d] = 1;
             view->strides[d] = 0;
         }
-        return IV_OK;
+        return SB_OK;
     }
-    char shape[IV_DIMS_TEXT_BYTES], given[IV_DIMS_TEXT_BYTES];
-    return iv_call_fail(
-        call, IV_ERROR_SHAPE,
+    char shape[SB_DIMS_TEXT_BYTES], given[SB_DIMS_TEXT_BYTES];
+    return sb_call_fail(
+        call, SB_ERROR_SHAPE,
         "scale or zero point of shape %s does not fit input %s with axis %d and block size %lld",
-        iv_dims_text(values->rank, values->dims, given), iv_dims_text(of->rank, of->dims, shape),
+        sb_dims_text(values->rank, values->dims, given), sb_dims_text(of->rank, of->dims, shape),
         axis, (long long)params->block);
 }
 
-iv_status iv_quantize_parts(iv_call *call,
-                            iv_status (*run)(iv_call *call, const iv_quantize_types *types,
-                                             const iv_tensor *const operands[4])) {
+sb_status sb_quantize_parts(sb_call *call,
+                            sb_status (*run)(sb_call *call, const sb_quantize_types *types,
+                                             const sb_tensor *const operands[4])) {
     const quantize_params *params = call->node->params;
-    const iv_quantize_types types = iv_quantize_types_of(call);
-    const iv_tensor *input = iv_call_input(call, 0), *scale = iv_call_input(call, 1);
-    const iv_tensor *zero = iv_call_input(call, 2);
-    iv_tensor *output;
-    IV_TRY(iv_call_output(call, 0, &output));
+    const sb_quantize_types types = sb_quantize_types_of(call);
+    const sb_tensor *input = sb_call_input(call, 0), *scale = sb_call_input(call, 1);
+    const sb_tensor *zero = sb_call_input(call, 2);
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
     int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
-    bool by_axis = iv_tensor_elements(scale) != 1 || scale->rank > 1;
+    bool by_axis = sb_tensor_elements(scale) != 1 || scale->rank > 1;
     if (by_axis && (axis < 0 || axis >= input->rank))
-        return iv_call_fail(call, IV_ERROR_SHAPE, "axis %lld is outside [-%d, %d)",
+        return sb_call_fail(call, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d)",
                             (long long)params->axis, input->rank, input->rank);
     bool blocked = by_axis && params->block > 0;
     int64_t extent = blocked ? input->dims[axis] : 1, step = blocked ? params->block : 1;
     for (int64_t start = 0, piece = 0; start < extent; start += step, piece++) {
-        iv_tensor part[2], spread_scale, spread_zero;
+        sb_tensor part[2], spread_scale, spread_zero;
         memcpy(&part[0], output, sizeof part[0]);
         memcpy(&part[1], input, sizeof part[1]);
-        IV_TRY(spread(call, input, scale, (int)axis, piece, &spread_scale));
+        SB_TRY(spread(call, input, scale, (int)axis, piece, &spread_scale));
         if (zero != NULL)
-            IV_TRY(spread(call, input, zero, (int)axis, piece, &spread_zero));
+            SB_TRY(spread(call, input, zero, (int)axis, piece, &spread_zero));
         for (int i = 0; i < 2 && blocked; i++) {
-            part[i].data += start * part[i].strides[axis] * (int64_t)iv_dtype_size(part[i].dtype);
+            part[i].data += start * part[i].strides[axis] * (int64_t)sb_dtype_size(part[i].dtype);
             part[i].dims[axis] = extent - start < step ? extent - start : step;
         }
-        IV_TRY(run(call, &types,
-                   (const iv_tensor *const[]){&part[0], &part[1], &spread_scale,
+        SB_TRY(run(call, &types,
+                   (const sb_tensor *const[]){&part[0], &part[1], &spread_scale,
                                               zero != NULL ? &spread_zero : NULL}));
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- rows ---- */
 
-static void store_chunk(iv_dtype dtype, char *target, int64_t step, iv_dtype from, void *values,
+static void store_chunk(sb_dtype dtype, char *target, int64_t step, sb_dtype from, void *values,
                         int64_t count) {
     char *const operands[2] = {target, values};
-    int64_t steps[2] = {step, (int64_t)iv_dtype_size(from)};
-    iv_convert_loop(dtype, from)(NULL, count, operands, steps);
+    int64_t steps[2] = {step, (int64_t)sb_dtype_size(from)};
+    sb_convert_loop(dtype, from)(NULL, count, operands, steps);
 }
 
 static void quantize_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
-    const iv_quantize_types *types = opaque;
+    const sb_quantize_types *types = opaque;
     float values[CHUNK], scales[CHUNK];
     int64_t zeros[CHUNK];
     for (int64_t start = 0; start < count; start += CHUNK) {
         int64_t size = count - start < CHUNK ? count - start : CHUNK;
-        iv_convert_row(IV_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
-        iv_convert_row(IV_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
-        iv_convert_row(IV_S64, zeros, types->output, data[3] + start * steps[3], steps[3], size);
+        sb_convert_row(SB_F32, values, types->input, data[1] + start * steps[1], steps[1], size);
+        sb_convert_row(SB_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
+        sb_convert_row(SB_S64, zeros, types->output, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
-            zeros[i] = iv_quantize_value(values[i], scales[i], zeros[i], types->least, types->most);
-        store_chunk(types->output, data[0] + start * steps[0], steps[0], IV_S64, zeros, size);
+            zeros[i] = sb_quantize_value(values[i], scales[i], zeros[i], types->least, types->most);
+        store_chunk(types->output, data[0] + start * steps[0], steps[0], SB_S64, zeros, size);
     }
 }
 
 static void dequantize_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
-    const iv_quantize_types *types = opaque;
+    const sb_quantize_types *types = opaque;
     float scales[CHUNK];
     int64_t values[CHUNK], zeros[CHUNK];
     for (int64_t start = 0; start < count; start += CHUNK) {
         int64_t size = count - start < CHUNK ? count - start : CHUNK;
-        iv_convert_row(IV_S64, values, types->input, data[1] + start * steps[1], steps[1], size);
-        iv_convert_row(IV_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
-        iv_convert_row(IV_S64, zeros, types->input, data[3] + start * steps[3], steps[3], size);
+        sb_convert_row(SB_S64, values, types->input, data[1] + start * steps[1], steps[1], size);
+        sb_convert_row(SB_F32, scales, types->scale, data[2] + start * steps[2], steps[2], size);
+        sb_convert_row(SB_S64, zeros, types->input, data[3] + start * steps[3], steps[3], size);
         for (int64_t i = 0; i < size; i++)
-            scales[i] = iv_dequantize_value(values[i], scales[i], zeros[i]);
-        store_chunk(types->output, data[0] + start * steps[0], steps[0], IV_F32, scales, size);
+            scales[i] = sb_dequantize_value(values[i], scales[i], zeros[i]);
+        store_chunk(types->output, data[0] + start * steps[0], steps[0], SB_F32, scales, size);
     }
 }
 
-static iv_quantize_types quantized_range(iv_dtype dtype) {
+static sb_quantize_types quantized_range(sb_dtype dtype) {
     switch (dtype) {
-    case IV_S8:
-        return (iv_quantize_types){.output = dtype, .least = INT8_MIN, .most = INT8_MAX};
-    case IV_U16:
-        return (iv_quantize_types){.output = dtype, .least = 0, .most = UINT16_MAX};
-    case IV_S16:
-        return (iv_quantize_types){.output = dtype, .least = INT16_MIN, .most = INT16_MAX};
+    case SB_S8:
+        return (sb_quantize_types){.output = dtype, .least = INT8_MIN, .most = INT8_MAX};
+    case SB_U16:
+        return (sb_quantize_types){.output = dtype, .least = 0, .most = UINT16_MAX};
+    case SB_S16:
+        return (sb_quantize_types){.output = dtype, .least = INT16_MIN, .most = INT16_MAX};
     default:
-        return (iv_quantize_types){.output = dtype, .least = 0, .most = UINT8_MAX};
+        return (sb_quantize_types){.output = dtype, .least = 0, .most = UINT8_MAX};
     }
 }
 
-iv_quantize_types iv_quantize_types_of(const iv_call *call) {
-    iv_quantize_types types = quantized_range(call->facts[0].dtype);
-    types.input = iv_call_input(call, 0)->dtype;
-    types.scale = iv_call_input(call, 1)->dtype;
+sb_quantize_types sb_quantize_types_of(const sb_call *call) {
+    sb_quantize_types types = quantized_range(call->facts[0].dtype);
+    types.input = sb_call_input(call, 0)->dtype;
+    types.scale = sb_call_input(call, 1)->dtype;
     return types;
 }
 
-static void run_rows(iv_walk_row *row, const iv_quantize_types *types,
-                     const iv_tensor *const given[4]) {
+static void run_rows(sb_walk_row *row, const sb_quantize_types *types,
+                     const sb_tensor *const given[4]) {
     static const int64_t nothing = 0;
-    iv_tensor absent = {.dtype = row == quantize_row ? types->output : types->input,
+    sb_tensor absent = {.dtype = row == quantize_row ? types->output : types->input,
                         .data = (char *)(uintptr_t)&nothing};
-    const iv_tensor *operands[4] = {given[0], given[1], given[2],
+    const sb_tensor *operands[4] = {given[0], given[1], given[2],
                                     given[3] != NULL ? given[3] : &absent};
-    iv_quantize_types copy = *types;
-    iv_walk walk;
-    iv_walk_start(&walk, given[0]->rank, given[0]->dims, 4, operands);
-    iv_walk_run(&walk, row, &copy);
+    sb_quantize_types copy = *types;
+    sb_walk walk;
+    sb_walk_start(&walk, given[0]->rank, given[0]->dims, 4, operands);
+    sb_walk_run(&walk, row, &copy);
 }
 
-static iv_status quantize_part(iv_call *call, const iv_quantize_types *types,
-                               const iv_tensor *const operands[4]) {
+static sb_status quantize_part(sb_call *call, const sb_quantize_types *types,
+                               const sb_tensor *const operands[4]) {
     run_rows(quantize_row, types, operands);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status dequantize_part(iv_call *call, const iv_quantize_types *types,
-                                 const iv_tensor *const operands[4]) {
+static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types,
+                                 const sb_tensor *const operands[4]) {
     run_rows(dequantize_row, types, operands);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status eval_quantize(iv_call *call) {
-    return iv_quantize_parts(call, quantize_part);
+static sb_status eval_quantize(sb_call *call) {
+    return sb_quantize_parts(call, quantize_part);
 }
 
-static iv_status eval_dequantize(iv_call *call) {
-    return iv_quantize_parts(call, dequantize_part);
+static sb_status eval_dequantize(sb_call *call) {
+    return sb_quantize_parts(call, dequantize_part);
 }
 
 /* ---- DynamicQuantizeLinear: to u8 by the range of the input, which 0 belongs to ----
@@ -257,56 +257,56 @@ typedef struct range_context {
 static void range_row(void *opaque, int64_t count, char *const *data, const int64_t *steps) {
     range_context *context = opaque;
     for (int64_t i = 0; i < count; i++) {
-        float value = IV_CONST_AT(float, data[0], steps[0], i);
-        context->least = iv_min_f32(context->least, value);
-        context->most = iv_max_f32(context->most, value);
+        float value = SB_CONST_AT(float, data[0], steps[0], i);
+        context->least = sb_min_f32(context->least, value);
+        context->most = sb_max_f32(context->most, value);
     }
 }
 
-static iv_status infer_dynamic(iv_infer *infer) {
-    const iv_fact *input;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET(IV_F32), &input));
-    iv_infer_shape_of(infer, 0, input, IV_U8);
-    iv_fact_set_tensor(&infer->outputs[1], IV_F32, 0, NULL);
-    iv_fact_set_tensor(&infer->outputs[2], IV_U8, 0, NULL);
-    return IV_OK;
+static sb_status infer_dynamic(sb_infer *infer) {
+    const sb_fact *input;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET(SB_F32), &input));
+    sb_infer_shape_of(infer, 0, input, SB_U8);
+    sb_fact_set_tensor(&infer->outputs[1], SB_F32, 0, NULL);
+    sb_fact_set_tensor(&infer->outputs[2], SB_U8, 0, NULL);
+    return SB_OK;
 }
 
-static iv_status store_scalar(iv_call *call, int index, const void *value) {
-    iv_tensor *output;
-    if (!iv_call_wants(call, index))
-        return IV_OK;
-    IV_TRY(iv_call_output(call, index, &output));
-    memcpy(output->data, value, iv_dtype_size(output->dtype));
-    return IV_OK;
+static sb_status store_scalar(sb_call *call, int index, const void *value) {
+    sb_tensor *output;
+    if (!sb_call_wants(call, index))
+        return SB_OK;
+    SB_TRY(sb_call_output(call, index, &output));
+    memcpy(output->data, value, sb_dtype_size(output->dtype));
+    return SB_OK;
 }
 
-static iv_status eval_dynamic(iv_call *call) {
-    const iv_tensor *input = iv_call_input(call, 0);
+static sb_status eval_dynamic(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
     range_context range = {0, 0};
-    iv_walk walk;
-    iv_walk_start(&walk, input->rank, input->dims, 1, &input);
-    iv_walk_run(&walk, range_row, &range);
+    sb_walk walk;
+    sb_walk_start(&walk, input->rank, input->dims, 1, &input);
+    sb_walk_run(&walk, range_row, &range);
     float scale;
     uint8_t zero;
-    iv_quantize_range(range.least, range.most, &scale, &zero);
-    IV_TRY(store_scalar(call, 1, &scale));
-    IV_TRY(store_scalar(call, 2, &zero));
-    if (!iv_call_wants(call, 0))
-        return IV_OK;
-    iv_tensor *output;
-    IV_TRY(iv_call_output(call, 0, &output));
-    iv_quantize_types types = quantized_range(IV_U8);
-    types.input = IV_F32;
-    types.scale = IV_F32;
-    iv_tensor scales = {.dtype = IV_F32, .data = (char *)&scale};
-    iv_tensor zeros = {.dtype = IV_U8, .data = (char *)&zero};
-    run_rows(quantize_row, &types, (const iv_tensor *const[]){output, input, &scales, &zeros});
-    return IV_OK;
+    sb_quantize_range(range.least, range.most, &scale, &zero);
+    SB_TRY(store_scalar(call, 1, &scale));
+    SB_TRY(store_scalar(call, 2, &zero));
+    if (!sb_call_wants(call, 0))
+        return SB_OK;
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    sb_quantize_types types = quantized_range(SB_U8);
+    types.input = SB_F32;
+    types.scale = SB_F32;
+    sb_tensor scales = {.dtype = SB_F32, .data = (char *)&scale};
+    sb_tensor zeros = {.dtype = SB_U8, .data = (char *)&zero};
+    run_rows(quantize_row, &types, (const sb_tensor *const[]){output, input, &scales, &zeros});
+    return SB_OK;
 }
 
 /* clang-format off */
-const iv_op iv_ops_quantize[] = {
+const sb_op sb_ops_quantize[] = {
     {.name = "QuantizeLinear", .domain = "", .least_inputs = 2, .most_inputs = 3,
      .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(quantize_params),
      .prepare = prepare_quantize, .infer = infer_quantize, .eval = eval_quantize},

@@ -19,43 +19,43 @@
  *
  * H, C and r * H are rounded to f16 or bf16 as soon as they are computed, so that a sequence run in
  * pieces has the bits of the whole. Past the end of a sequence Y is +0 and the state stays. */
-#ifndef IV_OPS_RECURRENT_H
-#define IV_OPS_RECURRENT_H
+#ifndef SB_OPS_RECURRENT_H
+#define SB_OPS_RECURRENT_H
 
 #include "graph/op.h"
 #include "ops/recurrent_types.h"
 
 /* The formal inputs, in order; P and C only exist for LSTM. */
 enum {
-    IV_RECURRENT_X,
-    IV_RECURRENT_W,
-    IV_RECURRENT_R,
-    IV_RECURRENT_B,
-    IV_RECURRENT_LENGTHS,
-    IV_RECURRENT_H,
-    IV_RECURRENT_C,
-    IV_RECURRENT_P
+    SB_RECURRENT_X,
+    SB_RECURRENT_W,
+    SB_RECURRENT_R,
+    SB_RECURRENT_B,
+    SB_RECURRENT_LENGTHS,
+    SB_RECURRENT_H,
+    SB_RECURRENT_C,
+    SB_RECURRENT_P
 };
 
 /* Extents, and strides in elements. */
-typedef struct iv_recurrent_extents {
+typedef struct sb_recurrent_extents {
     int64_t steps, batch, inputs, hidden;
     int64_t x_step, x_batch, x_feature;
     int64_t y_step, y_direction, y_batch; /* of the gapless output Y */
     int64_t state_direction, state_batch; /* of the gapless outputs Y_h and Y_c */
-} iv_recurrent_extents;
+} sb_recurrent_extents;
 
 /** The extents for inputs that infer accepted. */
-void iv_recurrent_extents_of(const iv_recurrent_params *params, const iv_tensor *x,
-                             const iv_tensor *r, iv_recurrent_extents *extents);
+void sb_recurrent_extents_of(const sb_recurrent_params *params, const sb_tensor *x,
+                             const sb_tensor *r, sb_recurrent_extents *extents);
 
 /** The address of row (direction, batch) of an initial state, whose elements are `*stride` apart;
  * NULL for NULL. */
-const char *iv_recurrent_state_row(const iv_recurrent_params *params, const iv_tensor *state,
+const char *sb_recurrent_state_row(const sb_recurrent_params *params, const sb_tensor *state,
                                    int direction, int64_t batch, int64_t *stride);
 
 /** The number of time steps of batch row `batch`. SHAPE when it is not in [0, steps]. */
-iv_status iv_recurrent_length(const iv_call *call, const iv_recurrent_extents *extents,
+sb_status sb_recurrent_length(const sb_call *call, const sb_recurrent_extents *extents,
                               int64_t batch, int64_t *length);
 
 #endif

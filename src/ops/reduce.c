@@ -39,7 +39,7 @@ typedef enum reduction {
     LOG_SUM_EXP
 } reduction;
 
-/* In the order of iv_ops_reduce; the operator set from which on the axes are an input. */
+/* In the order of sb_ops_reduce; the operator set from which on the axes are an input. */
 static const struct reduce_traits {
     reduction kind;
     int axes_input_since;
@@ -54,39 +54,39 @@ static const struct reduce_traits {
     /* What `map` makes of a block in place, and how it is added. */                               \
     static type part_##suffix(reduction kind, type *values, int64_t count, type highest) {         \
         if (kind == PROD)                                                                          \
-            return iv_product_##suffix(values, 1, count);                                          \
+            return sb_product_##suffix(values, 1, count);                                          \
         if (kind == L2 || kind == SUM_SQUARE)                                                      \
-            return iv_sum_of_squares_##suffix(values, 1, count);                                   \
+            return sb_sum_of_squares_##suffix(values, 1, count);                                   \
         for (int64_t i = 0; i < count && kind == L1; i++)                                          \
-            values[i] = iv_abs_##suffix(values[i]);                                                \
+            values[i] = sb_abs_##suffix(values[i]);                                                \
         for (int64_t i = 0; i < count && kind == LOG_SUM_EXP; i++)                                 \
-            values[i] = iv_exp_##suffix(values[i] - highest);                                      \
-        return iv_sum_##suffix(values, 1, count);                                                  \
+            values[i] = sb_exp_##suffix(values[i] - highest);                                      \
+        return sb_sum_##suffix(values, 1, count);                                                  \
     }                                                                                              \
-    static type extreme_##suffix(const iv_rows *rows, int64_t row, bool least, type *values) {     \
-        type best = least ? iv_infinity_##suffix() : -iv_infinity_##suffix();                      \
-        for (int64_t begin = 0; begin < rows->length; begin += IV_REDUCE_BLOCK) {                  \
+    static type extreme_##suffix(const sb_rows *rows, int64_t row, bool least, type *values) {     \
+        type best = least ? sb_infinity_##suffix() : -sb_infinity_##suffix();                      \
+        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                  \
             int64_t left = rows->length - begin;                                                   \
-            int64_t count = left < IV_REDUCE_BLOCK ? left : IV_REDUCE_BLOCK;                       \
-            iv_rows_load(rows, row, begin, count, dtype, values);                                  \
+            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                       \
+            sb_rows_load(rows, row, begin, count, dtype, values);                                  \
             for (int64_t i = 0; i < count; i++)                                                    \
                 best =                                                                             \
-                    least ? iv_min_##suffix(best, values[i]) : iv_max_##suffix(best, values[i]);   \
+                    least ? sb_min_##suffix(best, values[i]) : sb_max_##suffix(best, values[i]);   \
         }                                                                                          \
         return best;                                                                               \
     }                                                                                              \
-    static type reduce_##suffix(reduction kind, const iv_rows *rows, int64_t row, type *values) {  \
+    static type reduce_##suffix(reduction kind, const sb_rows *rows, int64_t row, type *values) {  \
         if (kind == MAX || kind == MIN)                                                            \
             return extreme_##suffix(rows, row, kind == MIN, values);                               \
         type highest = 0, total = kind == PROD ? 1 : 0;                                            \
         if (kind == LOG_SUM_EXP) {                                                                 \
             highest = extreme_##suffix(rows, row, false, values);                                  \
-            highest = iv_abs_##suffix(highest) == iv_infinity_##suffix() ? 0 : highest;            \
+            highest = sb_abs_##suffix(highest) == sb_infinity_##suffix() ? 0 : highest;            \
         }                                                                                          \
-        for (int64_t begin = 0; begin < rows->length; begin += IV_REDUCE_BLOCK) {                  \
+        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                  \
             int64_t left = rows->length - begin;                                                   \
-            int64_t count = left < IV_REDUCE_BLOCK ? left : IV_REDUCE_BLOCK;                       \
-            iv_rows_load(rows, row, begin, count, dtype, values);                                  \
+            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                       \
+            sb_rows_load(rows, row, begin, count, dtype, values);                                  \
             type part = part_##suffix(kind, values, count, highest);                               \
             total = begin == 0 ? part : kind == PROD ? total * part : total + part;                \
         }                                                                                          \
@@ -94,24 +94,24 @@ static const struct reduce_traits {
         case MEAN:                                                                                 \
             return total / (type)rows->length;                                                     \
         case L2:                                                                                   \
-            return iv_sqrt_##suffix(total);                                                        \
+            return sb_sqrt_##suffix(total);                                                        \
         case LOG_SUM:                                                                              \
-            return iv_log_##suffix(total);                                                         \
+            return sb_log_##suffix(total);                                                         \
         case LOG_SUM_EXP:                                                                          \
-            return iv_log_##suffix(total) + highest;                                               \
+            return sb_log_##suffix(total) + highest;                                               \
         default:                                                                                   \
             return total;                                                                          \
         }                                                                                          \
     }
-REAL_REDUCTION(float, f32, IV_F32)
-REAL_REDUCTION(double, f64, IV_F64)
+REAL_REDUCTION(float, f32, SB_F32)
+REAL_REDUCTION(double, f64, SB_F64)
 
 /* The least or greatest value of an integer type or bool, as the bits of an s64 or u64. */
-static uint64_t integer_bound(iv_dtype dtype, bool least) {
-    int bits = 8 * (int)iv_dtype_size(dtype);
-    if (dtype == IV_BOOL)
+static uint64_t integer_bound(sb_dtype dtype, bool least) {
+    int bits = 8 * (int)sb_dtype_size(dtype);
+    if (dtype == SB_BOOL)
         return !least;
-    if ((IV_SET(dtype) & IV_SET_UNSIGNED) != 0)
+    if ((SB_SET(dtype) & SB_SET_UNSIGNED) != 0)
         return least ? 0 : UINT64_MAX >> (64 - bits);
     return least ? ~(uint64_t)0 << (bits - 1) : UINT64_MAX >> (65 - bits);
 }
@@ -146,15 +146,15 @@ static uint64_t join_integers(reduction kind, bool is_signed, uint64_t total,
     return total;
 }
 
-static uint64_t reduce_integers(reduction kind, const iv_rows *rows, int64_t row,
+static uint64_t reduce_integers(reduction kind, const sb_rows *rows, int64_t row,
                                 uint64_t *values) {
-    iv_dtype dtype = rows->tensor->dtype;
-    bool is_signed = (IV_SET(dtype) & IV_SET_SIGNED) != 0;
+    sb_dtype dtype = rows->tensor->dtype;
+    bool is_signed = (SB_SET(dtype) & SB_SET_SIGNED) != 0;
     uint64_t total = kind == MAX || kind == MIN ? integer_bound(dtype, kind == MAX) : kind == PROD;
-    for (int64_t begin = 0; begin < rows->length; begin += IV_REDUCE_BLOCK) {
+    for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {
         int64_t left = rows->length - begin;
-        int64_t count = left < IV_REDUCE_BLOCK ? left : IV_REDUCE_BLOCK;
-        iv_rows_load(rows, row, begin, count, is_signed ? IV_S64 : IV_U64, values);
+        int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;
+        sb_rows_load(rows, row, begin, count, is_signed ? SB_S64 : SB_U64, values);
         total = join_integers(kind, is_signed, total, values, count);
     }
     if (kind != MEAN || rows->length == 0)
@@ -165,135 +165,135 @@ static uint64_t reduce_integers(reduction kind, const iv_rows *rows, int64_t row
 
 /* ---- all rows ---- */
 
-static void reduce_rows(reduction kind, const iv_rows *rows, iv_tensor *output, void *values) {
-    iv_dtype dtype = output->dtype, computed = iv_computing_dtype(dtype);
+static void reduce_rows(reduction kind, const sb_rows *rows, sb_tensor *output, void *values) {
+    sb_dtype dtype = output->dtype, computed = sb_computing_dtype(dtype);
     bool wide = kind == L2 || kind == LOG_SUM || kind == LOG_SUM_EXP;
-    if (!iv_dtype_is_float(dtype))
-        computed = wide ? IV_F64 : (IV_SET(dtype) & IV_SET_SIGNED) != 0 ? IV_S64 : IV_U64;
+    if (!sb_dtype_is_float(dtype))
+        computed = wide ? SB_F64 : (SB_SET(dtype) & SB_SET_SIGNED) != 0 ? SB_S64 : SB_U64;
     for (int64_t row = 0; row < rows->count; row++) {
         union {
             float f32;
             double f64;
             uint64_t bits;
         } result;
-        if (computed == IV_F32)
+        if (computed == SB_F32)
             result.f32 = reduce_f32(kind, rows, row, values);
-        else if (computed == IV_F64)
+        else if (computed == SB_F64)
             result.f64 = reduce_f64(kind, rows, row, values);
         else
             result.bits = reduce_integers(kind, rows, row, values);
-        iv_convert_row(dtype, output->data + row * (int64_t)iv_dtype_size(dtype), computed, &result,
+        sb_convert_row(dtype, output->data + row * (int64_t)sb_dtype_size(dtype), computed, &result,
                        0, 1);
     }
 }
 
-static iv_status eval_reduce(iv_call *call) {
-    const iv_reduce_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0);
-    reduction kind = traits[call->node->op - iv_ops_reduce].kind;
+static sb_status eval_reduce(sb_call *call) {
+    const sb_reduce_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    reduction kind = traits[call->node->op - sb_ops_reduce].kind;
     uint32_t reduced;
-    IV_TRY(iv_axes_of_call(call, &params->axes, input->rank, &reduced));
-    int64_t dims[IV_MAX_RANK];
+    SB_TRY(sb_axes_of_call(call, &params->axes, input->rank, &reduced));
+    int64_t dims[SB_MAX_RANK];
     int rank = 0;
     for (int d = 0; d < input->rank; d++) {
         bool gone = (reduced >> d & 1) != 0;
         if (!gone || params->keep)
             dims[rank++] = gone ? 1 : input->dims[d];
     }
-    iv_rows rows;
-    iv_tensor *output;
-    iv_rows_start(&rows, input, reduced);
-    if (kind == MEAN && rows.length == 0 && rows.count != 0 && !iv_dtype_is_float(input->dtype))
-        return iv_call_fail(call, IV_ERROR_INVALID_ARGUMENT,
+    sb_rows rows;
+    sb_tensor *output;
+    sb_rows_start(&rows, input, reduced);
+    if (kind == MEAN && rows.length == 0 && rows.count != 0 && !sb_dtype_is_float(input->dtype))
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
                             "the mean of no integers is undefined");
-    IV_TRY(iv_call_output_shape(call, 0, input->dtype, rank, dims, &output));
-    double *values = iv_allocate(IV_REDUCE_BLOCK * sizeof *values);
+    SB_TRY(sb_call_output_shape(call, 0, input->dtype, rank, dims, &output));
+    double *values = sb_allocate(SB_REDUCE_BLOCK * sizeof *values);
     if (values == NULL)
-        return iv_fail_memory(call->error, IV_REDUCE_BLOCK * sizeof *values);
+        return sb_fail_memory(call->error, SB_REDUCE_BLOCK * sizeof *values);
     reduce_rows(kind, &rows, output, values);
-    iv_free(values);
-    return IV_OK;
+    sb_free(values);
+    return SB_OK;
 }
 
 /* ---- facts ---- */
 
-static iv_status prepare_reduce(iv_node *node, iv_error *error) {
-    iv_reduce_params *params = node->params;
+static sb_status prepare_reduce(sb_node *node, sb_error *error) {
+    sb_reduce_params *params = node->params;
     int64_t keep;
-    IV_TRY(iv_node_int(node, "keepdims", 1, &keep, error));
+    SB_TRY(sb_node_int(node, "keepdims", 1, &keep, error));
     params->keep = keep != 0;
-    return iv_axes_prepare(node, traits[node->op - iv_ops_reduce].axes_input_since, &params->axes,
+    return sb_axes_prepare(node, traits[node->op - sb_ops_reduce].axes_input_since, &params->axes,
                            error);
 }
 
 /* A list of shape arithmetic reduced to one number stays a formula. */
-static iv_status infer_formula(iv_infer *infer) {
-    iv_dim values[IV_FACT_ELEMENTS];
+static sb_status infer_formula(sb_infer *infer) {
+    sb_dim values[SB_FACT_ELEMENTS];
     int count;
     bool known;
-    reduction kind = traits[infer->node->op - iv_ops_reduce].kind;
-    IV_TRY(iv_infer_integers(infer, 0, IV_FACT_ELEMENTS, values, &count, &known));
+    reduction kind = traits[infer->node->op - sb_ops_reduce].kind;
+    SB_TRY(sb_infer_integers(infer, 0, SB_FACT_ELEMENTS, values, &count, &known));
     if (!known || count == 0 || (kind != SUM && kind != PROD && kind != MAX && kind != MIN))
-        return IV_OK;
-    iv_dim result = values[0];
+        return SB_OK;
+    sb_dim result = values[0];
     for (int i = 1; i < count; i++) {
         if (kind == SUM)
-            result = iv_dim_add(infer->scope, result, values[i]);
+            result = sb_dim_add(infer->scope, result, values[i]);
         else if (kind == PROD)
-            result = iv_dim_multiply(infer->scope, result, values[i]);
+            result = sb_dim_multiply(infer->scope, result, values[i]);
         else if (kind == MAX)
-            result = iv_dim_maximum(infer->scope, result, values[i]);
+            result = sb_dim_maximum(infer->scope, result, values[i]);
         else
-            result = iv_dim_minimum(infer->scope, result, values[i]);
+            result = sb_dim_minimum(infer->scope, result, values[i]);
     }
-    iv_error ignored; /* a formula that overflows only means that the value stays unknown */
-    if (iv_scope_check(infer->scope, &ignored) != IV_OK || result == NULL)
-        return IV_OK;
-    return iv_infer_set_elements(infer, 0, 1, &result);
+    sb_error ignored; /* a formula that overflows only means that the value stays unknown */
+    if (sb_scope_check(infer->scope, &ignored) != SB_OK || result == NULL)
+        return SB_OK;
+    return sb_infer_set_elements(infer, 0, 1, &result);
 }
 
-static iv_status infer_reduce(iv_infer *infer) {
-    const iv_reduce_params *params = infer->node->params;
-    reduction kind = traits[infer->node->op - iv_ops_reduce].kind;
-    const iv_fact *input;
-    iv_dim dims[IV_MAX_RANK];
+static sb_status infer_reduce(sb_infer *infer) {
+    const sb_reduce_params *params = infer->node->params;
+    reduction kind = traits[infer->node->op - sb_ops_reduce].kind;
+    const sb_fact *input;
+    sb_dim dims[SB_MAX_RANK];
     uint32_t reduced;
     int named;
     bool known;
-    IV_TRY(iv_infer_require(infer, 0, kind == MAX || kind == MIN ? IV_SET_PLAIN : IV_SET_NUMBER,
+    SB_TRY(sb_infer_require(infer, 0, kind == MAX || kind == MIN ? SB_SET_PLAIN : SB_SET_NUMBER,
                             &input));
-    IV_TRY(iv_axes_of_infer(infer, &params->axes, input->rank, &reduced, &named, &known));
-    if (input->rank == IV_RANK_UNKNOWN || (!known && !params->keep && named < 0)) {
-        iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
-        return IV_OK;
+    SB_TRY(sb_axes_of_infer(infer, &params->axes, input->rank, &reduced, &named, &known));
+    if (input->rank == SB_RANK_UNKNOWN || (!known && !params->keep && named < 0)) {
+        sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);
+        return SB_OK;
     }
     int rank = 0;
     if (known) {
         for (int d = 0; d < input->rank; d++) {
             bool gone = (reduced >> d & 1) != 0;
             if (!gone || params->keep)
-                dims[rank++] = gone ? iv_dim_constant(infer->scope, 1) : input->dims[d];
+                dims[rank++] = gone ? sb_dim_constant(infer->scope, 1) : input->dims[d];
         }
     } else {
         rank = params->keep ? input->rank : input->rank - named;
         for (int d = 0; d < rank; d++)
-            dims[d] = iv_infer_fresh(infer, 0, d);
+            dims[d] = sb_infer_fresh(infer, 0, d);
     }
-    iv_fact_set_tensor(&infer->outputs[0], input->dtype, rank, dims);
+    sb_fact_set_tensor(&infer->outputs[0], input->dtype, rank, dims);
     int64_t extent;
-    if (known && reduced == 1 && input->rank == 1 && input->dtype == IV_S64 &&
-        iv_dim_is_constant(input->dims[0], &extent) && extent <= IV_FACT_ELEMENTS)
+    if (known && reduced == 1 && input->rank == 1 && input->dtype == SB_S64 &&
+        sb_dim_is_constant(input->dims[0], &extent) && extent <= SB_FACT_ELEMENTS)
         return infer_formula(infer);
-    return IV_OK;
+    return SB_OK;
 }
 
 /* clang-format off */
 #define REDUCE_OP(op_name)                                                                         \
     {.name = op_name, .domain = "", .least_inputs = 1, .most_inputs = 2, .least_outputs = 1,       \
-     .most_outputs = 1, .params_size = sizeof(iv_reduce_params), .prepare = prepare_reduce,        \
+     .most_outputs = 1, .params_size = sizeof(sb_reduce_params), .prepare = prepare_reduce,        \
      .infer = infer_reduce, .eval = eval_reduce}
 
-const iv_op iv_ops_reduce[] = {
+const sb_op sb_ops_reduce[] = {
     REDUCE_OP("ReduceSum"),
     REDUCE_OP("ReduceMean"),
     REDUCE_OP("ReduceMax"),

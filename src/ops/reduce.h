@@ -1,12 +1,12 @@
 /* The reductions' attributes, for their definition and for kernels. */
-#ifndef IV_OPS_REDUCE_H
-#define IV_OPS_REDUCE_H
+#ifndef SB_OPS_REDUCE_H
+#define SB_OPS_REDUCE_H
 
 #include "ops/axes.h"
 
-typedef struct iv_reduce_params {
+typedef struct sb_reduce_params {
     bool keep;
-    iv_axes axes;
-} iv_reduce_params;
+    sb_axes axes;
+} sb_reduce_params;
 
 #endif

@@ -10,179 +10,179 @@
 
 /* ---- RoiAlign ---- */
 
-static iv_status prepare_align(iv_node *node, iv_error *error) {
-    iv_region_params *params = node->params;
+static sb_status prepare_align(sb_node *node, sb_error *error) {
+    sb_region_params *params = node->params;
     const char *mode, *transform;
-    IV_TRY(iv_node_string(node, "mode", "avg", &mode, error));
-    IV_TRY(iv_node_string(node, "coordinate_transformation_mode",
+    SB_TRY(sb_node_string(node, "mode", "avg", &mode, error));
+    SB_TRY(sb_node_string(node, "coordinate_transformation_mode",
                           node->version < 16 ? "output_half_pixel" : "half_pixel", &transform,
                           error));
-    IV_TRY(iv_node_int(node, "output_height", 1, &params->height, error));
-    IV_TRY(iv_node_int(node, "output_width", 1, &params->width, error));
-    IV_TRY(iv_node_int(node, "sampling_ratio", 0, &params->samples, error));
-    IV_TRY(iv_node_float(node, "spatial_scale", 1.0f, &params->scale, error));
+    SB_TRY(sb_node_int(node, "output_height", 1, &params->height, error));
+    SB_TRY(sb_node_int(node, "output_width", 1, &params->width, error));
+    SB_TRY(sb_node_int(node, "sampling_ratio", 0, &params->samples, error));
+    SB_TRY(sb_node_float(node, "spatial_scale", 1.0f, &params->scale, error));
     params->maximum = strcmp(mode, "max") == 0;
     params->half_pixel = strcmp(transform, "half_pixel") == 0;
     if ((!params->maximum && strcmp(mode, "avg") != 0) ||
         (!params->half_pixel && strcmp(transform, "output_half_pixel") != 0) ||
         params->height < 1 || params->width < 1 || params->samples < 0 || params->samples > 4096)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %s: RoiAlign has mode %s, coordinate_transformation_mode %s, output %lld by "
             "%lld and sampling_ratio %lld (at most 4096)",
             node->name, mode, transform, (long long)params->height, (long long)params->width,
             (long long)params->samples);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_regions(iv_infer *infer) {
-    const iv_region_params *params = infer->node->params;
-    const iv_fact *input, *regions, *batch;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_FLOAT, &input));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET(input->dtype), &regions));
+static sb_status infer_regions(sb_infer *infer) {
+    const sb_region_params *params = infer->node->params;
+    const sb_fact *input, *regions, *batch;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &input));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET(input->dtype), &regions));
     if (infer->input_count - infer->node->capture_count > 2)
-        IV_TRY(iv_infer_require(infer, 2, IV_SET_INDEX, &batch));
-    if ((input->rank != IV_RANK_UNKNOWN && input->rank != 4) ||
-        (regions->rank != IV_RANK_UNKNOWN && regions->rank != 2))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE,
+        SB_TRY(sb_infer_require(infer, 2, SB_SET_INDEX, &batch));
+    if ((input->rank != SB_RANK_UNKNOWN && input->rank != 4) ||
+        (regions->rank != SB_RANK_UNKNOWN && regions->rank != 2))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
                              "the input has rank %d, not 4, or the regions %d, not 2", input->rank,
                              regions->rank);
-    iv_dim dims[4] = {regions->rank == 2 ? regions->dims[0] : iv_infer_fresh(infer, 0, 0),
-                      input->rank == 4 ? input->dims[1] : iv_infer_fresh(infer, 0, 1),
-                      iv_dim_constant(infer->scope, params->height),
-                      iv_dim_constant(infer->scope, params->width)};
-    iv_fact_set_tensor(&infer->outputs[0], input->dtype, 4, dims);
-    return IV_OK;
+    sb_dim dims[4] = {regions->rank == 2 ? regions->dims[0] : sb_infer_fresh(infer, 0, 0),
+                      input->rank == 4 ? input->dims[1] : sb_infer_fresh(infer, 0, 1),
+                      sb_dim_constant(infer->scope, params->height),
+                      sb_dim_constant(infer->scope, params->width)};
+    sb_fact_set_tensor(&infer->outputs[0], input->dtype, 4, dims);
+    return SB_OK;
 }
 
-static iv_region_image image_of(const iv_tensor *tensor) {
-    iv_region_image image = {.dtype = tensor->dtype, .data = tensor->data};
+static sb_region_image image_of(const sb_tensor *tensor) {
+    sb_region_image image = {.dtype = tensor->dtype, .data = tensor->data};
     memcpy(image.dims, tensor->dims, sizeof image.dims);
     memcpy(image.strides, tensor->strides, sizeof image.strides);
     return image;
 }
 
-static iv_status check_batch(const iv_call *call, int64_t region, int64_t batch, int64_t extent) {
+static sb_status check_batch(const sb_call *call, int64_t region, int64_t batch, int64_t extent) {
     if (batch < 0 || batch >= extent)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "region %lld is in batch element %lld of %lld",
+        return sb_call_fail(call, SB_ERROR_SHAPE, "region %lld is in batch element %lld of %lld",
                             (long long)region, (long long)batch, (long long)extent);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status align_regions(iv_call *call, const iv_tensor *regions, const int64_t *batches,
-                               iv_tensor *output) {
-    const iv_region_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_region_image image = image_of(input);
+static sb_status align_regions(sb_call *call, const sb_tensor *regions, const int64_t *batches,
+                               sb_tensor *output) {
+    const sb_region_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_region_image image = image_of(input);
     int64_t element = 0;
     for (int64_t r = 0; r < output->dims[0]; r++) {
-        iv_region_axis rows, columns;
-        IV_TRY(check_batch(call, r, batches[r], input->dims[0]));
-        iv_region_align(params, &image, regions->dtype, regions->data, r, &rows, &columns);
+        sb_region_axis rows, columns;
+        SB_TRY(check_batch(call, r, batches[r], input->dims[0]));
+        sb_region_align(params, &image, regions->dtype, regions->data, r, &rows, &columns);
         for (int64_t c = 0; c < output->dims[1]; c++) {
             int64_t plane = batches[r] * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
-                iv_number_store(output->dtype, output->data, element++,
+                sb_number_store(output->dtype, output->data, element++,
                                 rows.grid == 0
                                     ? 0.0
-                                    : iv_region_average(params, &image, plane, &rows, &columns,
+                                    : sb_region_average(params, &image, plane, &rows, &columns,
                                                         b / params->width, b % params->width));
         }
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status eval_align(iv_call *call) {
-    iv_tensor *regions, *output;
+static sb_status eval_align(sb_call *call) {
+    sb_tensor *regions, *output;
     int64_t *batches = NULL, count;
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 1, &regions));
-    iv_status status = iv_move_indices(call, iv_call_input(call, 2), &batches, &count);
-    if (status == IV_OK && (regions->dims[1] != 4 || count != regions->dims[0]))
-        status = iv_call_fail(
-            call, IV_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_call_contiguous(call, 1, &regions));
+    sb_status status = sb_move_indices(call, sb_call_input(call, 2), &batches, &count);
+    if (status == SB_OK && (regions->dims[1] != 4 || count != regions->dims[0]))
+        status = sb_call_fail(
+            call, SB_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
             (long long)regions->dims[0], (long long)regions->dims[1], (long long)count);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = align_regions(call, regions, batches, output);
-    iv_free(batches);
-    iv_tensor_release(regions);
+    sb_free(batches);
+    sb_tensor_release(regions);
     return status;
 }
 
 /* ---- MaxRoiPool ---- */
 
-static iv_status prepare_pool(iv_node *node, iv_error *error) {
-    iv_region_params *params = node->params;
+static sb_status prepare_pool(sb_node *node, sb_error *error) {
+    sb_region_params *params = node->params;
     int64_t count;
     const int64_t *shape;
-    IV_TRY(iv_node_float(node, "spatial_scale", 1.0f, &params->scale, error));
-    IV_TRY(iv_node_ints(node, "pooled_shape", &count, &shape, error));
+    SB_TRY(sb_node_float(node, "spatial_scale", 1.0f, &params->scale, error));
+    SB_TRY(sb_node_ints(node, "pooled_shape", &count, &shape, error));
     if (count != 2 || shape[0] < 1 || shape[1] < 1)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "node %s: MaxRoiPool needs a pooled_shape of two positive numbers",
                        node->name);
     params->height = shape[0];
     params->width = shape[1];
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status eval_pool(iv_call *call) {
-    const iv_region_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *regions, *output;
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 1, &regions));
-    iv_status status = IV_OK;
+static sb_status eval_pool(sb_call *call) {
+    const sb_region_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *regions, *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_call_contiguous(call, 1, &regions));
+    sb_status status = SB_OK;
     if (regions->dims[1] != 5)
-        status = iv_call_fail(call, IV_ERROR_SHAPE, "regions have %lld numbers, not 5",
+        status = sb_call_fail(call, SB_ERROR_SHAPE, "regions have %lld numbers, not 5",
                               (long long)regions->dims[1]);
-    iv_region_image image = image_of(input);
+    sb_region_image image = image_of(input);
     int64_t element = 0;
-    for (int64_t r = 0; r < output->dims[0] && status == IV_OK; r++) {
+    for (int64_t r = 0; r < output->dims[0] && status == SB_OK; r++) {
         int64_t box[4],
-            batch = iv_i64_from_f64(iv_number_load(regions->dtype, regions->data, r * 5));
+            batch = sb_i64_from_f64(sb_number_load(regions->dtype, regions->data, r * 5));
         status = check_batch(call, r, batch, input->dims[0]);
         for (int i = 0; i < 4; i++)
-            box[i] = iv_region_pool_index(
-                params, iv_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
-        for (int64_t c = 0; c < output->dims[1] && status == IV_OK; c++) {
+            box[i] = sb_region_pool_index(
+                params, sb_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
+        for (int64_t c = 0; c < output->dims[1] && status == SB_OK; c++) {
             int64_t plane = batch * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
-                iv_number_store(output->dtype, output->data, element++,
-                                iv_region_maximum(params, &image, plane, box, b / params->width,
+                sb_number_store(output->dtype, output->data, element++,
+                                sb_region_maximum(params, &image, plane, box, b / params->width,
                                                   b % params->width));
         }
     }
-    iv_tensor_release(regions);
+    sb_tensor_release(regions);
     return status;
 }
 
 /* ---- NonMaxSuppression ---- */
 
-static iv_status prepare_suppression(iv_node *node, iv_error *error) {
+static sb_status prepare_suppression(sb_node *node, sb_error *error) {
     int64_t centred;
-    IV_TRY(iv_node_int(node, "center_point_box", 0, &centred, error));
-    ((iv_region_params *)node->params)->centred = centred != 0;
-    return IV_OK;
+    SB_TRY(sb_node_int(node, "center_point_box", 0, &centred, error));
+    ((sb_region_params *)node->params)->centred = centred != 0;
+    return SB_OK;
 }
 
-static iv_status infer_suppression(iv_infer *infer) {
-    const iv_fact *fact;
+static sb_status infer_suppression(sb_infer *infer) {
+    const sb_fact *fact;
     for (int i = 0; i < 2; i++) {
-        IV_TRY(iv_infer_require(infer, i, IV_SET(IV_F32), &fact));
-        if (fact->rank != IV_RANK_UNKNOWN && fact->rank != 3)
-            return iv_infer_fail(infer, IV_ERROR_SHAPE, "input %d has rank %d, not 3", i,
+        SB_TRY(sb_infer_require(infer, i, SB_SET(SB_F32), &fact));
+        if (fact->rank != SB_RANK_UNKNOWN && fact->rank != 3)
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, not 3", i,
                                  fact->rank);
     }
-    if (iv_infer_input(infer, 2) != NULL)
-        IV_TRY(iv_infer_require(infer, 2, IV_SET(IV_S64), &fact));
+    if (sb_infer_input(infer, 2) != NULL)
+        SB_TRY(sb_infer_require(infer, 2, SB_SET(SB_S64), &fact));
     for (int i = 3; i < 5; i++) {
-        if (iv_infer_input(infer, i) != NULL)
-            IV_TRY(iv_infer_require(infer, i, IV_SET(IV_F32), &fact));
+        if (sb_infer_input(infer, i) != NULL)
+            SB_TRY(sb_infer_require(infer, i, SB_SET(SB_F32), &fact));
     }
-    iv_infer_open(infer, 0, IV_S64, 2);
-    infer->outputs[0].dims[1] = iv_dim_constant(infer->scope, 3);
-    return IV_OK;
+    sb_infer_open(infer, 0, SB_S64, 2);
+    infer->outputs[0].dims[1] = sb_dim_constant(infer->scope, 3);
+    return SB_OK;
 }
 
 typedef struct corners {
@@ -195,15 +195,15 @@ static corners box_corners(const float *box, bool centred) {
         return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height,
                          box[0] + half_width};
     }
-    return (corners){iv_min_f32(box[0], box[2]), iv_min_f32(box[1], box[3]),
-                     iv_max_f32(box[0], box[2]), iv_max_f32(box[1], box[3])};
+    return (corners){sb_min_f32(box[0], box[2]), sb_min_f32(box[1], box[3]),
+                     sb_max_f32(box[0], box[2]), sb_max_f32(box[1], box[3])};
 }
 
 /* Whether two boxes overlap by more than the threshold: intersection over union, each operation
  * rounded to f32. */
 static bool overlaps(corners first, corners second, float threshold) {
-    float width = iv_min_f32(first.right, second.right) - iv_max_f32(first.left, second.left);
-    float height = iv_min_f32(first.bottom, second.bottom) - iv_max_f32(first.top, second.top);
+    float width = sb_min_f32(first.right, second.right) - sb_max_f32(first.left, second.left);
+    float height = sb_min_f32(first.bottom, second.bottom) - sb_max_f32(first.top, second.top);
     if (!(width > 0.0f && height > 0.0f))
         return false;
     float both = width * height;
@@ -240,7 +240,7 @@ static int64_t choose_boxes(suppression *work) {
     int64_t candidates = 0, chosen = 0;
     for (int64_t i = 0; i < work->box_count; i++) {
         if (!work->has_least || work->scores[i] > work->least_score)
-            work->candidates[candidates++] = (scored){iv_bits_order_f32(work->scores[i]), i};
+            work->candidates[candidates++] = (scored){sb_bits_order_f32(work->scores[i]), i};
     }
     qsort(work->candidates, (size_t)candidates, sizeof *work->candidates, by_score);
     for (int64_t i = 0; i < candidates && chosen < work->most; i++) {
@@ -260,7 +260,7 @@ typedef struct triples {
     size_t count, capacity;
 } triples;
 
-static iv_status choose_all(const iv_call *call, const iv_tensor *boxes, const iv_tensor *scores,
+static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores,
                             suppression *work, triples *found) {
     int64_t batches = scores->dims[0], classes = scores->dims[1];
     for (int64_t b = 0; b < batches; b++) {
@@ -269,9 +269,9 @@ static iv_status choose_all(const iv_call *call, const iv_tensor *boxes, const i
             work->scores =
                 (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
             int64_t chosen = choose_boxes(work);
-            if (!iv_grow((void **)&found->items, &found->capacity,
+            if (!sb_grow((void **)&found->items, &found->capacity,
                          found->count + 3 * (size_t)chosen, sizeof *found->items))
-                return iv_fail_memory(call->error,
+                return sb_fail_memory(call->error,
                                       (found->count + 3 * (size_t)chosen) * sizeof *found->items);
             for (int64_t i = 0; i < chosen; i++) {
                 found->items[found->count++] = b;
@@ -280,69 +280,69 @@ static iv_status choose_all(const iv_call *call, const iv_tensor *boxes, const i
             }
         }
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static float scalar_or(const iv_call *call, int index, float otherwise) {
-    const iv_tensor *tensor = iv_call_input(call, index);
-    return tensor != NULL && iv_tensor_elements(tensor) > 0
+static float scalar_or(const sb_call *call, int index, float otherwise) {
+    const sb_tensor *tensor = sb_call_input(call, index);
+    return tensor != NULL && sb_tensor_elements(tensor) > 0
                ? *(const float *)(const void *)tensor->data
                : otherwise;
 }
 
-static iv_status suppress(iv_call *call, const iv_tensor *boxes, const iv_tensor *scores,
+static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores,
                           triples *found) {
     suppression work = {.box_count = boxes->dims[1],
                         .overlap = scalar_or(call, 3, 0.0f),
                         .least_score = scalar_or(call, 4, 0.0f),
-                        .has_least = iv_call_input(call, 4) != NULL,
-                        .centred = ((const iv_region_params *)call->node->params)->centred};
+                        .has_least = sb_call_input(call, 4) != NULL,
+                        .centred = ((const sb_region_params *)call->node->params)->centred};
     int count = 0;
     if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
         boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
-        return iv_call_fail(call, IV_ERROR_SHAPE,
+        return sb_call_fail(call, SB_ERROR_SHAPE,
                             "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
-    if (iv_call_input(call, 2) != NULL)
-        IV_TRY(iv_move_integers(call, 2, 1, &work.most, &count));
-    work.candidates = iv_allocate_array((size_t)work.box_count, sizeof *work.candidates);
-    work.chosen = iv_allocate_array((size_t)work.box_count, sizeof *work.chosen);
-    iv_status status = IV_OK;
+    if (sb_call_input(call, 2) != NULL)
+        SB_TRY(sb_move_integers(call, 2, 1, &work.most, &count));
+    work.candidates = sb_allocate_array((size_t)work.box_count, sizeof *work.candidates);
+    work.chosen = sb_allocate_array((size_t)work.box_count, sizeof *work.chosen);
+    sb_status status = SB_OK;
     if (work.candidates == NULL || work.chosen == NULL)
-        status = iv_fail_memory(call->error, (size_t)work.box_count * sizeof *work.candidates);
+        status = sb_fail_memory(call->error, (size_t)work.box_count * sizeof *work.candidates);
     else
         status = choose_all(call, boxes, scores, &work, found);
-    iv_free(work.candidates);
-    iv_free(work.chosen);
+    sb_free(work.candidates);
+    sb_free(work.chosen);
     return status;
 }
 
-static iv_status eval_suppression(iv_call *call) {
-    iv_tensor *boxes, *scores, *output;
+static sb_status eval_suppression(sb_call *call) {
+    sb_tensor *boxes, *scores, *output;
     triples found = {0};
-    IV_TRY(iv_call_contiguous(call, 0, &boxes));
-    iv_status status = iv_call_contiguous(call, 1, &scores);
-    if (status == IV_OK) {
+    SB_TRY(sb_call_contiguous(call, 0, &boxes));
+    sb_status status = sb_call_contiguous(call, 1, &scores);
+    if (status == SB_OK) {
         status = suppress(call, boxes, scores, &found);
-        iv_tensor_release(scores);
+        sb_tensor_release(scores);
     }
-    if (status == IV_OK)
-        status = iv_call_output_shape(call, 0, IV_S64, 2,
+    if (status == SB_OK)
+        status = sb_call_output_shape(call, 0, SB_S64, 2,
                                       (const int64_t[]){(int64_t)found.count / 3, 3}, &output);
-    if (status == IV_OK && found.count != 0)
+    if (status == SB_OK && found.count != 0)
         memcpy(output->data, found.items, found.count * sizeof *found.items);
-    iv_free(found.items);
-    iv_tensor_release(boxes);
+    sb_free(found.items);
+    sb_tensor_release(boxes);
     return status;
 }
 
 #define REGION_OP(op_name, least, most, prepare_function, infer_function, eval_function)           \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(iv_region_params),            \
+        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(sb_region_params),            \
         .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
     }
 
-const iv_op iv_ops_regions[] = {
+const sb_op sb_ops_regions[] = {
     REGION_OP("MaxRoiPool", 2, 2, prepare_pool, infer_regions, eval_pool),
     REGION_OP("NonMaxSuppression", 2, 5, prepare_suppression, infer_suppression, eval_suppression),
     REGION_OP("RoiAlign", 3, 3, prepare_align, infer_regions, eval_align),

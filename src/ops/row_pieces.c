@@ -27,7 +27,7 @@ static void copy_elements(int size, int64_t count, char *to, int64_t to_step, co
     }
 }
 
-static void move_elements(iv_walk_row *convert, int size, int64_t count, char *to, int64_t to_step,
+static void move_elements(sb_walk_row *convert, int size, int64_t count, char *to, int64_t to_step,
                           char *from, int64_t from_step) {
     if (convert == NULL)
         copy_elements(size, count, to, to_step, from, from_step);
@@ -35,7 +35,7 @@ static void move_elements(iv_walk_row *convert, int size, int64_t count, char *t
         convert(NULL, count, (char *const[]){to, from}, (const int64_t[]){to_step, from_step});
 }
 
-void iv_run_pieces(const iv_row_pieces *how, int64_t count, char *const *data,
+void sb_run_pieces(const sb_row_pieces *how, int64_t count, char *const *data,
                    const int64_t *steps) {
     _Alignas(64) char memory[3][PIECE * sizeof(uint64_t)];
     char *const pieces[3] = {memory[0], memory[1], memory[2]};

@@ -16,7 +16,7 @@ static void append(int *rank, int64_t *dims, int64_t *steps, int64_t dim, int64_
     steps[(*rank)++] = step;
 }
 
-void iv_rows_start(iv_rows *rows, const iv_tensor *tensor, uint32_t inner) {
+void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner) {
     rows->tensor = tensor;
     rows->count = 1;
     rows->length = 1;
@@ -24,7 +24,7 @@ void iv_rows_start(iv_rows *rows, const iv_tensor *tensor, uint32_t inner) {
     rows->inner_rank = 0;
     for (int d = 0; d < tensor->rank; d++) {
         int64_t dim = tensor->dims[d];
-        int64_t step = tensor->strides[d] * (int64_t)iv_dtype_size(tensor->dtype);
+        int64_t step = tensor->strides[d] * (int64_t)sb_dtype_size(tensor->dtype);
         if ((inner >> d & 1) != 0) {
             rows->length *= dim;
             append(&rows->inner_rank, rows->inner_dims, rows->inner_steps, dim, step);
@@ -40,7 +40,7 @@ void iv_rows_start(iv_rows *rows, const iv_tensor *tensor, uint32_t inner) {
     }
 }
 
-static char *row_start(const iv_rows *rows, int64_t row) {
+static char *row_start(const sb_rows *rows, int64_t row) {
     char *at = rows->tensor->data;
     for (int d = rows->outer_rank - 1; d >= 0; d--) {
         at += row % rows->outer_dims[d] * rows->outer_steps[d];
@@ -50,14 +50,14 @@ static char *row_start(const iv_rows *rows, int64_t row) {
 }
 
 /* Converts between the row and packed values, run by run along the innermost dimension. */
-static void transfer(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
                      char *packed, bool store) {
     if (count == 0)
         return;
     int last = rows->inner_rank - 1;
-    int64_t packed_step = (int64_t)iv_dtype_size(dtype), index[IV_MAX_RANK], rest = begin;
-    iv_walk_row *loop = store ? iv_convert_loop(rows->tensor->dtype, dtype)
-                              : iv_convert_loop(dtype, rows->tensor->dtype);
+    int64_t packed_step = (int64_t)sb_dtype_size(dtype), index[SB_MAX_RANK], rest = begin;
+    sb_walk_row *loop = store ? sb_convert_loop(rows->tensor->dtype, dtype)
+                              : sb_convert_loop(dtype, rows->tensor->dtype);
     char *at = row_start(rows, row);
     for (int d = last; d >= 0; d--) {
         index[d] = rest % rows->inner_dims[d];
@@ -85,47 +85,47 @@ static void transfer(const iv_rows *rows, int64_t row, int64_t begin, int64_t co
     }
 }
 
-void iv_rows_load(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
                   void *target) {
     transfer(rows, row, begin, count, dtype, target, false);
 }
 
-void iv_rows_store(const iv_rows *rows, int64_t row, int64_t begin, int64_t count, iv_dtype dtype,
+void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
                    const void *source) {
     transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true);
 }
 
-iv_status iv_rows_transform(const iv_rows *from, const iv_rows *to, iv_dtype computed,
+sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,
                             void (*f32)(void *context, int64_t row, float *values, int64_t count),
                             void (*f64)(void *context, int64_t row, double *values, int64_t count),
-                            void *context, iv_error *error) {
+                            void *context, sb_error *error) {
     if (from->length == 0 || from->count == 0)
-        return IV_OK;
-    void *values = iv_allocate_array((size_t)from->length, iv_dtype_size(computed));
+        return SB_OK;
+    void *values = sb_allocate_array((size_t)from->length, sb_dtype_size(computed));
     if (values == NULL)
-        return iv_fail_memory(error, (size_t)from->length * iv_dtype_size(computed));
+        return sb_fail_memory(error, (size_t)from->length * sb_dtype_size(computed));
     for (int64_t row = 0; row < from->count; row++) {
-        iv_rows_load(from, row, 0, from->length, computed, values);
-        if (computed == IV_F32)
+        sb_rows_load(from, row, 0, from->length, computed, values);
+        if (computed == SB_F32)
             f32(context, row, values, from->length);
         else
             f64(context, row, values, from->length);
-        iv_rows_store(to, row, 0, from->length, computed, values);
+        sb_rows_store(to, row, 0, from->length, computed, values);
     }
-    iv_free(values);
-    return IV_OK;
+    sb_free(values);
+    return SB_OK;
 }
 
-iv_status iv_load_all(const iv_tensor *tensor, iv_dtype dtype, void **values, iv_error *error) {
-    iv_rows rows;
-    iv_rows_start(&rows, tensor, (UINT32_C(1) << tensor->rank) - 1);
-    *values = iv_allocate_array((size_t)rows.length, iv_dtype_size(dtype));
+sb_status sb_load_all(const sb_tensor *tensor, sb_dtype dtype, void **values, sb_error *error) {
+    sb_rows rows;
+    sb_rows_start(&rows, tensor, (UINT32_C(1) << tensor->rank) - 1);
+    *values = sb_allocate_array((size_t)rows.length, sb_dtype_size(dtype));
     if (*values == NULL)
-        return iv_fail_memory(error, (size_t)rows.length * iv_dtype_size(dtype));
-    iv_rows_load(&rows, 0, 0, rows.length, dtype, *values);
-    return IV_OK;
+        return sb_fail_memory(error, (size_t)rows.length * sb_dtype_size(dtype));
+    sb_rows_load(&rows, 0, 0, rows.length, dtype, *values);
+    return SB_OK;
 }
 
-iv_dtype iv_computing_dtype(iv_dtype dtype) {
-    return dtype == IV_F16 || dtype == IV_BF16 ? IV_F32 : dtype;
+sb_dtype sb_computing_dtype(sb_dtype dtype) {
+    return dtype == SB_F16 || dtype == SB_BF16 ? SB_F32 : dtype;
 }

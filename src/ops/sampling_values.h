@@ -1,31 +1,31 @@
 /* Sampling between the elements of images: GridSample and AffineGrid. For the host and for devices.
  */
-#ifndef IV_OPS_SAMPLING_VALUES_H
-#define IV_OPS_SAMPLING_VALUES_H
+#ifndef SB_OPS_SAMPLING_VALUES_H
+#define SB_OPS_SAMPLING_VALUES_H
 
 #include <stdbool.h>
 
 #include "ops/number.h"
 
 /* As many as a tensor can have behind batch and channels. */
-#define IV_SAMPLE_AXES 10
+#define SB_SAMPLE_AXES 10
 
-typedef enum iv_sample_mode { IV_SAMPLE_NEAREST, IV_SAMPLE_LINEAR, IV_SAMPLE_CUBIC } iv_sample_mode;
+typedef enum sb_sample_mode { SB_SAMPLE_NEAREST, SB_SAMPLE_LINEAR, SB_SAMPLE_CUBIC } sb_sample_mode;
 
-typedef enum iv_sample_padding {
-    IV_SAMPLE_PAD_ZEROS,
-    IV_SAMPLE_PAD_BORDER,
-    IV_SAMPLE_PAD_REFLECTION
-} iv_sample_padding;
+typedef enum sb_sample_padding {
+    SB_SAMPLE_PAD_ZEROS,
+    SB_SAMPLE_PAD_BORDER,
+    SB_SAMPLE_PAD_REFLECTION
+} sb_sample_padding;
 
-typedef struct iv_sample_params {
-    iv_sample_mode mode;
-    iv_sample_padding padding;
+typedef struct sb_sample_params {
+    sb_sample_mode mode;
+    sb_sample_padding padding;
     bool align_corners;
-} iv_sample_params;
+} sb_sample_params;
 
 /* Mirrors x at both borders until it lies between them. */
-static IV_HD double iv_sample_reflect(double x, double low, double high) {
+static SB_HD double sb_sample_reflect(double x, double low, double high) {
     double range = high - low;
     if (x >= low && x <= high)
         return x;
@@ -39,26 +39,26 @@ static IV_HD double iv_sample_reflect(double x, double low, double high) {
 }
 
 /* Along one spatial axis: the elements that a coordinate needs (-1: a zero) and their weights. */
-typedef struct iv_sample_taps {
+typedef struct sb_sample_taps {
     int count;
     int64_t index[4];
     double weight[4];
-} iv_sample_taps;
+} sb_sample_taps;
 
-static IV_HD int64_t iv_sample_place(const iv_sample_params *params, int64_t index,
+static SB_HD int64_t sb_sample_place(const sb_sample_params *params, int64_t index,
                                      int64_t extent) {
     if (index >= 0 && index < extent)
         return index;
-    if (params->padding == IV_SAMPLE_PAD_ZEROS)
+    if (params->padding == SB_SAMPLE_PAD_ZEROS)
         return -1;
-    if (params->padding == IV_SAMPLE_PAD_BORDER)
+    if (params->padding == SB_SAMPLE_PAD_BORDER)
         return index < 0 ? 0 : extent - 1;
     double low = params->align_corners ? 0.0 : -0.5;
-    int64_t mirrored = (int64_t)iv_sample_reflect((double)index, low, (double)(extent - 1) - low);
+    int64_t mirrored = (int64_t)sb_sample_reflect((double)index, low, (double)(extent - 1) - low);
     return mirrored < 0 ? 0 : mirrored >= extent ? extent - 1 : mirrored;
 }
 
-static IV_HD double iv_sample_cubic_weight(double x) {
+static SB_HD double sb_sample_cubic_weight(double x) {
     const double a = -0.75;
     x = x < 0.0 ? -x : x;
     if (x <= 1.0)
@@ -68,60 +68,60 @@ static IV_HD double iv_sample_cubic_weight(double x) {
 
 /* From [-1, 1] to elements: -1 and 1 are the centres of the outer elements with align_corners, else
  * their outer edges. Coordinates beyond 2^30 count as 2^30, NaN as -2^30. */
-static IV_HD void iv_sample_find_taps(const iv_sample_params *params, double n, int64_t extent,
-                                      iv_sample_taps *taps) {
+static SB_HD void sb_sample_find_taps(const sb_sample_params *params, double n, int64_t extent,
+                                      sb_sample_taps *taps) {
     double length = (double)extent, low = params->align_corners ? 0.0 : -0.5,
            high = length - 1.0 - low;
     double x =
         params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
     x = x > 1073741824.0 ? 1073741824.0 : x > -1073741824.0 ? x : -1073741824.0;
-    if (params->mode == IV_SAMPLE_NEAREST)
-        x = iv_round_half_even_f64(x);
-    if ((x < low || x > high) && params->padding == IV_SAMPLE_PAD_BORDER)
+    if (params->mode == SB_SAMPLE_NEAREST)
+        x = sb_round_half_even_f64(x);
+    if ((x < low || x > high) && params->padding == SB_SAMPLE_PAD_BORDER)
         x = x < 0.0 ? 0.0 : x > length - 1.0 ? length - 1.0 : x;
-    else if (params->padding == IV_SAMPLE_PAD_REFLECTION)
-        x = iv_sample_reflect(x, low, high);
-    if (params->mode == IV_SAMPLE_NEAREST) {
+    else if (params->padding == SB_SAMPLE_PAD_REFLECTION)
+        x = sb_sample_reflect(x, low, high);
+    if (params->mode == SB_SAMPLE_NEAREST) {
         taps->count = 1;
-        taps->index[0] = iv_sample_place(params, (int64_t)x, extent);
+        taps->index[0] = sb_sample_place(params, (int64_t)x, extent);
         taps->weight[0] = 1.0;
         return;
     }
-    double base = iv_floor_f64(x), ratio = x - base;
-    bool cubic = params->mode == IV_SAMPLE_CUBIC;
+    double base = sb_floor_f64(x), ratio = x - base;
+    bool cubic = params->mode == SB_SAMPLE_CUBIC;
     taps->count = cubic ? 4 : 2;
     for (int t = 0; t < taps->count; t++) {
         int64_t offset = cubic ? t - 1 : t;
-        taps->index[t] = iv_sample_place(params, (int64_t)base + offset, extent);
-        taps->weight[t] = cubic    ? iv_sample_cubic_weight((double)offset - ratio)
+        taps->index[t] = sb_sample_place(params, (int64_t)base + offset, extent);
+        taps->weight[t] = cubic    ? sb_sample_cubic_weight((double)offset - ratio)
                           : t == 0 ? 1.0 - ratio
                                    : ratio;
     }
 }
 
 /* An image or volume: strides in elements, of the spatial axes only. */
-typedef struct iv_sample_source {
-    iv_dtype dtype;
+typedef struct sb_sample_source {
+    sb_dtype dtype;
     int axes;
     const void *data;
-    int64_t strides[IV_SAMPLE_AXES];
-} iv_sample_source;
+    int64_t strides[SB_SAMPLE_AXES];
+} sb_sample_source;
 
 /** The value at element `offset` of the source, moved along the axes as their taps say: the sum of
  * weight times (the same along the axes that follow), a chain of fma from +0 over the taps of each
  * axis. A single tap only moves. */
-static IV_HD double iv_sample_interpolate(const iv_sample_source *source,
-                                          const iv_sample_taps *taps, int64_t offset) {
-    double sums[IV_SAMPLE_AXES + 1];
-    int64_t offsets[IV_SAMPLE_AXES + 1];
-    int at[IV_SAMPLE_AXES + 1], axis = 0, last = source->axes - 1;
+static SB_HD double sb_sample_interpolate(const sb_sample_source *source,
+                                          const sb_sample_taps *taps, int64_t offset) {
+    double sums[SB_SAMPLE_AXES + 1];
+    int64_t offsets[SB_SAMPLE_AXES + 1];
+    int at[SB_SAMPLE_AXES + 1], axis = 0, last = source->axes - 1;
     offsets[0] = offset;
     sums[0] = 0.0;
     at[0] = 0;
     /* Goes down an axis for each tap, and up when an axis has no tap left. */
     for (;;) {
         double value = 0.0;
-        const iv_sample_taps *here = &taps[axis];
+        const sb_sample_taps *here = &taps[axis];
         if (at[axis] == here->count) {
             value = sums[axis];
             if (axis == 0)
@@ -136,16 +136,16 @@ static IV_HD double iv_sample_interpolate(const iv_sample_source *source,
                 at[axis] = 0;
                 continue;
             }
-            value = iv_number_load(source->dtype, source->data, next);
+            value = sb_number_load(source->dtype, source->data, next);
         }
         sums[axis] =
-            here->count == 1 ? value : iv_fma_f64(here->weight[at[axis]], value, sums[axis]);
+            here->count == 1 ? value : sb_fma_f64(here->weight[at[axis]], value, sums[axis]);
         at[axis]++;
     }
 }
 
 /* Element i of n between -1 and 1; a single one is 0. */
-static IV_HD double iv_sample_grid_coordinate(bool align, int64_t i, int64_t n) {
+static SB_HD double sb_sample_grid_coordinate(bool align, int64_t i, int64_t n) {
     if (align)
         return n == 1 ? 0.0 : 2.0 * (double)i / (double)(n - 1) - 1.0;
     return (2.0 * (double)i + 1.0) / (double)n - 1.0;

@@ -10,162 +10,162 @@
 #include "ops/list.h"
 #include "ops/moving.h"
 
-static iv_status prepare_scatter(iv_node *node, iv_error *error) {
+static sb_status prepare_scatter(sb_node *node, sb_error *error) {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};
-    iv_scatter_params *params = node->params;
+    sb_scatter_params *params = node->params;
     const char *name;
-    IV_TRY(iv_node_int(node, "axis", 0, &params->axis, error));
-    IV_TRY(iv_node_string(node, "reduction", "none", &name, error));
-    for (params->how = IV_SCATTER_SET; strcmp(name, names[params->how]) != 0; params->how++) {
-        if (params->how == IV_SCATTER_MIN)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL,
+    SB_TRY(sb_node_int(node, "axis", 0, &params->axis, error));
+    SB_TRY(sb_node_string(node, "reduction", "none", &name, error));
+    for (params->how = SB_SCATTER_SET; strcmp(name, names[params->how]) != 0; params->how++) {
+        if (params->how == SB_SCATTER_MIN)
+            return sb_fail(error, SB_ERROR_INVALID_MODEL,
                            "node %s (%s): reduction %s is not one of none, add, mul, max, min",
                            node->name, node->op->name, name);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static void apply(iv_scatter_how how, iv_dtype dtype, char *to, const char *from, int64_t count) {
-    size_t size = iv_dtype_size(dtype);
-    if (how == IV_SCATTER_SET) {
+static void apply(sb_scatter_how how, sb_dtype dtype, char *to, const char *from, int64_t count) {
+    size_t size = sb_dtype_size(dtype);
+    if (how == SB_SCATTER_SET) {
         memcpy(to, from, (size_t)count * size);
         return;
     }
     for (int64_t i = 0; i < count; i++, to += size, from += size)
-        iv_scatter_combine(how, dtype, to, from);
+        sb_scatter_combine(how, dtype, to, from);
 }
 
-static iv_status infer_scatter(iv_infer *infer) {
-    const iv_scatter_params *params = infer->node->params;
-    const iv_fact *data, *indices, *updates;
-    uint32_t allowed = params->how == IV_SCATTER_SET ? IV_SET_ANY : IV_SET_PLAIN;
-    IV_TRY(iv_infer_require(infer, 0, allowed, &data));
-    IV_TRY(iv_infer_require(infer, 1, IV_SET_INDEX, &indices));
-    IV_TRY(iv_infer_require(infer, 2, allowed, &updates));
+static sb_status infer_scatter(sb_infer *infer) {
+    const sb_scatter_params *params = infer->node->params;
+    const sb_fact *data, *indices, *updates;
+    uint32_t allowed = params->how == SB_SCATTER_SET ? SB_SET_ANY : SB_SET_PLAIN;
+    SB_TRY(sb_infer_require(infer, 0, allowed, &data));
+    SB_TRY(sb_infer_require(infer, 1, SB_SET_INDEX, &indices));
+    SB_TRY(sb_infer_require(infer, 2, allowed, &updates));
     if (updates->dtype != data->dtype)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the updates are %s, the data %s",
-                             iv_dtype_name(updates->dtype), iv_dtype_name(data->dtype));
-    iv_infer_shape_of(infer, 0, data, data->dtype);
-    return IV_OK;
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the updates are %s, the data %s",
+                             sb_dtype_name(updates->dtype), sb_dtype_name(data->dtype));
+    sb_infer_shape_of(infer, 0, data, data->dtype);
+    return SB_OK;
 }
 
 /* ---- ScatterElements ---- */
 
-iv_status iv_scatter_check_elements(const iv_call *call, const iv_tensor *data,
-                                    const iv_tensor *picks, const iv_tensor *updates, int axis) {
+sb_status sb_scatter_check_elements(const sb_call *call, const sb_tensor *data,
+                                    const sb_tensor *picks, const sb_tensor *updates, int axis) {
     bool fits = picks->rank == data->rank && updates->rank == picks->rank;
     for (int d = 0; d < data->rank && fits; d++)
         fits = updates->dims[d] == picks->dims[d] && (d == axis || picks->dims[d] <= data->dims[d]);
-    char first[IV_DIMS_TEXT_BYTES], second[IV_DIMS_TEXT_BYTES], third[IV_DIMS_TEXT_BYTES];
+    char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES], third[SB_DIMS_TEXT_BYTES];
     if (!fits)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "data %s, indices %s and updates %s do not fit",
-                            iv_dims_text(data->rank, data->dims, first),
-                            iv_dims_text(picks->rank, picks->dims, second),
-                            iv_dims_text(updates->rank, updates->dims, third));
-    return IV_OK;
+        return sb_call_fail(call, SB_ERROR_SHAPE, "data %s, indices %s and updates %s do not fit",
+                            sb_dims_text(data->rank, data->dims, first),
+                            sb_dims_text(picks->rank, picks->dims, second),
+                            sb_dims_text(updates->rank, updates->dims, third));
+    return SB_OK;
 }
 
-static iv_status scatter_elements(const iv_call *call, iv_tensor *output, int axis,
-                                  const iv_tensor *picks, const int64_t *indices,
-                                  const iv_tensor *updates) {
-    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
-    int64_t at[IV_MAX_RANK] = {0}, element = 0;
-    size_t size = iv_dtype_size(output->dtype);
-    if (iv_tensor_elements(picks) == 0)
-        return IV_OK;
+static sb_status scatter_elements(const sb_call *call, sb_tensor *output, int axis,
+                                  const sb_tensor *picks, const int64_t *indices,
+                                  const sb_tensor *updates) {
+    sb_scatter_how how = ((const sb_scatter_params *)call->node->params)->how;
+    int64_t at[SB_MAX_RANK] = {0}, element = 0;
+    size_t size = sb_dtype_size(output->dtype);
+    if (sb_tensor_elements(picks) == 0)
+        return SB_OK;
     do {
         int64_t position, offset = 0;
-        IV_TRY(iv_move_check(call, axis, indices[element], output->dims[axis], &position));
+        SB_TRY(sb_move_check(call, axis, indices[element], output->dims[axis], &position));
         for (int d = 0; d < output->rank; d++)
             offset += (d == axis ? position : at[d]) * output->strides[d];
         apply(how, output->dtype, output->data + offset * (int64_t)size,
               updates->data + (size_t)element++ * size, 1);
-    } while (iv_move_next(picks->rank, picks->dims, at));
-    return IV_OK;
+    } while (sb_move_next(picks->rank, picks->dims, at));
+    return SB_OK;
 }
 
 /* ---- ScatterND ---- */
 
-iv_status iv_scatter_check_tuples(const iv_call *call, const iv_tensor *data,
-                                  const iv_tensor *picks, const iv_tensor *updates) {
+sb_status sb_scatter_check_tuples(const sb_call *call, const sb_tensor *data,
+                                  const sb_tensor *picks, const sb_tensor *updates) {
     int depth = picks->rank < 1 ? -1 : (int)picks->dims[picks->rank - 1], outer = picks->rank - 1;
     bool fits = depth >= 0 && picks->dims[outer] <= data->rank &&
                 updates->rank == outer + data->rank - depth;
     for (int d = 0; fits && d < updates->rank; d++)
         fits = updates->dims[d] == (d < outer ? picks->dims[d] : data->dims[depth + d - outer]);
-    char first[IV_DIMS_TEXT_BYTES], second[IV_DIMS_TEXT_BYTES], third[IV_DIMS_TEXT_BYTES];
+    char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES], third[SB_DIMS_TEXT_BYTES];
     if (!fits)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "data %s, indices %s and updates %s do not fit",
-                            iv_dims_text(data->rank, data->dims, first),
-                            iv_dims_text(picks->rank, picks->dims, second),
-                            iv_dims_text(updates->rank, updates->dims, third));
-    return IV_OK;
+        return sb_call_fail(call, SB_ERROR_SHAPE, "data %s, indices %s and updates %s do not fit",
+                            sb_dims_text(data->rank, data->dims, first),
+                            sb_dims_text(picks->rank, picks->dims, second),
+                            sb_dims_text(updates->rank, updates->dims, third));
+    return SB_OK;
 }
 
-static iv_status scatter_tuples(const iv_call *call, iv_tensor *output, const iv_tensor *picks,
-                                const int64_t *indices, const iv_tensor *updates) {
-    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
+static sb_status scatter_tuples(const sb_call *call, sb_tensor *output, const sb_tensor *picks,
+                                const int64_t *indices, const sb_tensor *updates) {
+    sb_scatter_how how = ((const sb_scatter_params *)call->node->params)->how;
     int depth = (int)picks->dims[picks->rank - 1];
-    int64_t tuples = iv_move_product(picks->dims, 0, picks->rank - 1);
-    int64_t block = iv_move_product(output->dims, depth, output->rank);
-    size_t bytes = (size_t)block * iv_dtype_size(output->dtype);
+    int64_t tuples = sb_move_product(picks->dims, 0, picks->rank - 1);
+    int64_t block = sb_move_product(output->dims, depth, output->rank);
+    size_t bytes = (size_t)block * sb_dtype_size(output->dtype);
     for (int64_t t = 0; t < tuples && block != 0; t++) {
         int64_t offset = 0;
         for (int d = 0; d < depth; d++) {
             int64_t position;
-            IV_TRY(iv_move_check(call, d, *indices++, output->dims[d], &position));
+            SB_TRY(sb_move_check(call, d, *indices++, output->dims[d], &position));
             offset = offset * output->dims[d] + position;
         }
         apply(how, output->dtype, output->data + (size_t)offset * bytes,
               updates->data + (size_t)t * bytes, block);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- both ---- */
 
-static iv_status scatter(iv_call *call, bool tuples) {
-    const iv_tensor *data = iv_call_input(call, 0), *picks = iv_call_input(call, 1);
-    iv_tensor *updates, *output = NULL;
+static sb_status scatter(sb_call *call, bool tuples) {
+    const sb_tensor *data = sb_call_input(call, 0), *picks = sb_call_input(call, 1);
+    sb_tensor *updates, *output = NULL;
     int64_t *indices = NULL, count;
     int axis = 0;
     if (!tuples)
-        IV_TRY(iv_move_axis(call, ((const iv_scatter_params *)call->node->params)->axis, data->rank,
+        SB_TRY(sb_move_axis(call, ((const sb_scatter_params *)call->node->params)->axis, data->rank,
                             &axis));
-    IV_TRY(iv_call_contiguous(call, 2, &updates));
-    iv_status status = tuples ? iv_scatter_check_tuples(call, data, picks, updates)
-                              : iv_scatter_check_elements(call, data, picks, updates, axis);
-    if (status == IV_OK)
-        status = iv_move_indices(call, picks, &indices, &count);
-    if (status == IV_OK)
-        status = iv_move_output(call, 0, data->dtype, data->rank, data->dims, &output);
-    if (status == IV_OK) {
-        iv_tensor_copy_elements(output, data);
+    SB_TRY(sb_call_contiguous(call, 2, &updates));
+    sb_status status = tuples ? sb_scatter_check_tuples(call, data, picks, updates)
+                              : sb_scatter_check_elements(call, data, picks, updates, axis);
+    if (status == SB_OK)
+        status = sb_move_indices(call, picks, &indices, &count);
+    if (status == SB_OK)
+        status = sb_move_output(call, 0, data->dtype, data->rank, data->dims, &output);
+    if (status == SB_OK) {
+        sb_tensor_copy_elements(output, data);
         status = tuples ? scatter_tuples(call, output, picks, indices, updates)
                         : scatter_elements(call, output, axis, picks, indices, updates);
     }
-    status = iv_move_finish(call, 0, output, status);
-    iv_free(indices);
-    iv_tensor_release(updates);
+    status = sb_move_finish(call, 0, output, status);
+    sb_free(indices);
+    sb_tensor_release(updates);
     return status;
 }
 
-static iv_status eval_scatter_elements(iv_call *call) {
+static sb_status eval_scatter_elements(sb_call *call) {
     return scatter(call, false);
 }
 
-static iv_status eval_scatter_nd(iv_call *call) {
+static sb_status eval_scatter_nd(sb_call *call) {
     return scatter(call, true);
 }
 
 #define SCATTER_OP(op_name, eval_function)                                                         \
     {                                                                                              \
         .name = op_name, .domain = "", .least_inputs = 3, .most_inputs = 3, .least_outputs = 1,    \
-        .most_outputs = 1, .params_size = sizeof(iv_scatter_params), .prepare = prepare_scatter,   \
+        .most_outputs = 1, .params_size = sizeof(sb_scatter_params), .prepare = prepare_scatter,   \
         .infer = infer_scatter, .eval = eval_function                                              \
     }
 
-const iv_op iv_ops_scatter[] = {
+const sb_op sb_ops_scatter[] = {
     SCATTER_OP("Scatter", eval_scatter_elements),
     SCATTER_OP("ScatterElements", eval_scatter_elements),
     SCATTER_OP("ScatterND", eval_scatter_nd),

@@ -13,16 +13,16 @@ typedef struct normalizer_params {
     case_change change;
     bool sensitive;
     int64_t stop_count;
-    iv_string *stops; /* in lower case unless `sensitive`; owned */
+    sb_string *stops; /* in lower case unless `sensitive`; owned */
 } normalizer_params;
 
 /* The text with each code point in another case (Unicode's simple mappings; no locale changes
  * them). Bytes that are not UTF-8 stay. The caller frees result->data. */
-static iv_status change_case(iv_string text, case_change change, iv_string *result,
-                             iv_error *error) {
-    char *to = iv_allocate(4 * text.bytes + 1);
+static sb_status change_case(sb_string text, case_change change, sb_string *result,
+                             sb_error *error) {
+    char *to = sb_allocate(4 * text.bytes + 1);
     if (to == NULL)
-        return iv_fail_memory(error, 4 * text.bytes + 1);
+        return sb_fail_memory(error, 4 * text.bytes + 1);
     size_t used = 0;
     for (size_t at = 0; at < text.bytes;) {
         utf8proc_int32_t point;
@@ -38,117 +38,117 @@ static iv_status change_case(iv_string text, case_change change, iv_string *resu
                                        : point;
         used += (size_t)utf8proc_encode_char(point, (utf8proc_uint8_t *)to + used);
     }
-    *result = (iv_string){to, used};
-    return IV_OK;
+    *result = (sb_string){to, used};
+    return SB_OK;
 }
 
-static bool same_text(iv_string left, iv_string right) {
+static bool same_text(sb_string left, sb_string right) {
     return left.bytes == right.bytes &&
            (left.bytes == 0 || memcmp(left.data, right.data, left.bytes) == 0);
 }
 
-static iv_status prepare_normalizer(iv_node *node, iv_error *error) {
+static sb_status prepare_normalizer(sb_node *node, sb_error *error) {
     static const char *const changes[] = {"NONE", "LOWER", "UPPER"};
     normalizer_params *params = node->params;
     const char *change;
     int64_t sensitive;
-    IV_TRY(iv_node_string(node, "case_change_action", "NONE", &change, error));
-    IV_TRY(iv_node_int(node, "is_case_sensitive", 0, &sensitive, error));
+    SB_TRY(sb_node_string(node, "case_change_action", "NONE", &change, error));
+    SB_TRY(sb_node_int(node, "is_case_sensitive", 0, &sensitive, error));
     params->sensitive = sensitive != 0;
     for (params->change = CASE_NONE; strcmp(change, changes[params->change]) != 0;
          params->change++) {
         if (params->change == CASE_UPPER)
-            return iv_fail(error, IV_ERROR_INVALID_MODEL,
+            return sb_fail(error, SB_ERROR_INVALID_MODEL,
                            "node %s: case_change_action is %s, not one of NONE, LOWER, UPPER",
                            node->name, change);
     }
-    const iv_attribute *stops = iv_attributes_find(&node->attributes, "stopwords");
-    if (stops == NULL || stops->kind != IV_ATTRIBUTE_STRINGS)
-        return IV_OK;
-    params->stops = iv_allocate_array((size_t)stops->count, sizeof *params->stops);
+    const sb_attribute *stops = sb_attributes_find(&node->attributes, "stopwords");
+    if (stops == NULL || stops->kind != SB_ATTRIBUTE_STRINGS)
+        return SB_OK;
+    params->stops = sb_allocate_array((size_t)stops->count, sizeof *params->stops);
     if (params->stops == NULL)
-        return iv_fail_memory(error, (size_t)stops->count * sizeof *params->stops);
+        return sb_fail_memory(error, (size_t)stops->count * sizeof *params->stops);
     for (int64_t i = 0; i < stops->count; i++) {
-        iv_string text = {stops->strings[i], strlen(stops->strings[i])};
-        IV_TRY(change_case(text, params->sensitive ? CASE_NONE : CASE_LOWER, &params->stops[i],
+        sb_string text = {stops->strings[i], strlen(stops->strings[i])};
+        SB_TRY(change_case(text, params->sensitive ? CASE_NONE : CASE_LOWER, &params->stops[i],
                            error));
         params->stop_count++;
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 static void release_normalizer(void *memory) {
     normalizer_params *params = memory;
     for (int64_t i = 0; i < params->stop_count; i++)
-        iv_free((char *)(uintptr_t)params->stops[i].data);
-    iv_free(params->stops);
+        sb_free((char *)(uintptr_t)params->stops[i].data);
+    sb_free(params->stops);
 }
 
-static iv_status infer_normalizer(iv_infer *infer) {
-    const iv_fact *input;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET(IV_STRING), &input));
-    if (input->rank == IV_RANK_UNKNOWN) {
-        iv_fact_set_tensor(&infer->outputs[0], IV_STRING, IV_RANK_UNKNOWN, NULL);
-        return IV_OK;
+static sb_status infer_normalizer(sb_infer *infer) {
+    const sb_fact *input;
+    SB_TRY(sb_infer_require(infer, 0, SB_SET(SB_STRING), &input));
+    if (input->rank == SB_RANK_UNKNOWN) {
+        sb_fact_set_tensor(&infer->outputs[0], SB_STRING, SB_RANK_UNKNOWN, NULL);
+        return SB_OK;
     }
     if (input->rank < 1 || input->rank > 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
                              input->rank);
-    iv_infer_open(infer, 0, IV_STRING, input->rank);
+    sb_infer_open(infer, 0, SB_STRING, input->rank);
     if (input->rank == 2)
-        infer->outputs[0].dims[0] = iv_dim_constant(infer->scope, 1);
-    return IV_OK;
+        infer->outputs[0].dims[0] = sb_dim_constant(infer->scope, 1);
+    return SB_OK;
 }
 
-static iv_status is_stop(const iv_call *call, iv_string text, bool *stop) {
+static sb_status is_stop(const sb_call *call, sb_string text, bool *stop) {
     const normalizer_params *params = call->node->params;
-    iv_string folded = text;
+    sb_string folded = text;
     *stop = false;
     if (params->stop_count == 0)
-        return IV_OK;
+        return SB_OK;
     if (!params->sensitive)
-        IV_TRY(change_case(text, CASE_LOWER, &folded, call->error));
+        SB_TRY(change_case(text, CASE_LOWER, &folded, call->error));
     for (int64_t i = 0; i < params->stop_count && !*stop; i++)
         *stop = same_text(folded, params->stops[i]);
     if (!params->sensitive)
-        iv_free((char *)(uintptr_t)folded.data);
-    return IV_OK;
+        sb_free((char *)(uintptr_t)folded.data);
+    return SB_OK;
 }
 
 /* Words that are no stop words, in their order and in the wanted case; one empty text when none is
  * left. */
-static iv_status eval_normalizer(iv_call *call) {
+static sb_status eval_normalizer(sb_call *call) {
     const normalizer_params *params = call->node->params;
-    iv_tensor *input, *output;
-    IV_TRY(iv_call_contiguous(call, 0, &input));
-    int64_t elements = iv_tensor_elements(input), kept = 0;
-    iv_string *words = iv_allocate_array((size_t)elements + 1, sizeof *words);
-    iv_status status =
-        words == NULL ? iv_fail_memory(call->error, (size_t)elements * sizeof *words) : IV_OK;
-    if (status == IV_OK && input->rank == 2 && input->dims[0] != 1)
-        status = iv_call_fail(call, IV_ERROR_SHAPE,
+    sb_tensor *input, *output;
+    SB_TRY(sb_call_contiguous(call, 0, &input));
+    int64_t elements = sb_tensor_elements(input), kept = 0;
+    sb_string *words = sb_allocate_array((size_t)elements + 1, sizeof *words);
+    sb_status status =
+        words == NULL ? sb_fail_memory(call->error, (size_t)elements * sizeof *words) : SB_OK;
+    if (status == SB_OK && input->rank == 2 && input->dims[0] != 1)
+        status = sb_call_fail(call, SB_ERROR_SHAPE,
                               "the first of two dimensions has the extent %lld, not 1",
                               (long long)input->dims[0]);
-    for (int64_t i = 0; i < elements && status == IV_OK; i++) {
-        iv_string text = ((const iv_string *)(const void *)input->data)[i];
+    for (int64_t i = 0; i < elements && status == SB_OK; i++) {
+        sb_string text = ((const sb_string *)(const void *)input->data)[i];
         bool stop;
         status = is_stop(call, text, &stop);
-        if (status == IV_OK && !stop) {
+        if (status == SB_OK && !stop) {
             status = change_case(text, params->change, &words[kept], call->error);
-            kept += status == IV_OK;
+            kept += status == SB_OK;
         }
     }
-    if (status == IV_OK) {
+    if (status == SB_OK) {
         int64_t count = kept > 0 ? kept : 1, dims[2] = {1, count};
-        status = iv_tensor_from_strings(input->rank, dims + 2 - input->rank, words, &output,
+        status = sb_tensor_from_strings(input->rank, dims + 2 - input->rank, words, &output,
                                         call->error);
-        if (status == IV_OK)
-            status = iv_call_set_output(call, 0, output);
+        if (status == SB_OK)
+            status = sb_call_set_output(call, 0, output);
     }
     for (int64_t i = 0; words != NULL && i < kept; i++)
-        iv_free((char *)(uintptr_t)words[i].data);
-    iv_free(words);
-    iv_tensor_release(input);
+        sb_free((char *)(uintptr_t)words[i].data);
+    sb_free(words);
+    sb_tensor_release(input);
     return status;
 }
 
@@ -170,7 +170,7 @@ typedef struct vectorizer_params {
 } vectorizer_params;
 
 /* The numbers of n-grams in the pool must fit the lists. */
-static iv_status check_pool(const iv_node *node, iv_error *error) {
+static sb_status check_pool(const sb_node *node, sb_error *error) {
     const vectorizer_params *params = node->params;
     int64_t grams = 0;
     bool fits = params->size_count > 0;
@@ -185,82 +185,82 @@ static iv_status check_pool(const iv_node *node, iv_error *error) {
     if (!fits || grams != params->gram_count || params->gram_count == 0 || params->shortest < 1 ||
         params->longest < params->shortest || params->longest > params->size_count ||
         params->skips < 0)
-        return iv_fail(
-            error, IV_ERROR_INVALID_MODEL,
+        return sb_fail(
+            error, SB_ERROR_INVALID_MODEL,
             "node %s: TfIdfVectorizer's pool, ngram_counts, ngram_indexes and lengths do not fit",
             node->name);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status prepare_vectorizer(iv_node *node, iv_error *error) {
+static sb_status prepare_vectorizer(sb_node *node, sb_error *error) {
     vectorizer_params *params = node->params;
     const char *mode;
     int64_t weights;
-    IV_TRY(iv_node_string(node, "mode", NULL, &mode, error));
+    SB_TRY(sb_node_string(node, "mode", NULL, &mode, error));
     if (mode == NULL ||
         (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0))
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: mode must be TF, IDF or TFIDF",
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: mode must be TF, IDF or TFIDF",
                        node->name);
     params->weighted = strcmp(mode, "TF") != 0;
     params->presence = strcmp(mode, "IDF") == 0;
-    IV_TRY(iv_node_int(node, "min_gram_length", 0, &params->shortest, error));
-    IV_TRY(iv_node_int(node, "max_gram_length", 0, &params->longest, error));
-    IV_TRY(iv_node_int(node, "max_skip_count", 0, &params->skips, error));
-    IV_TRY(iv_node_ints(node, "ngram_counts", &params->size_count, &params->starts, error));
-    IV_TRY(iv_node_ints(node, "ngram_indexes", &params->gram_count, &params->columns, error));
-    IV_TRY(iv_node_floats(node, "weights", &weights, &params->weights, error));
-    IV_TRY(iv_node_ints(node, "pool_int64s", &params->pool_count, &params->numbers, error));
-    const iv_attribute *texts = iv_attributes_find(&node->attributes, "pool_strings");
-    if (texts != NULL && texts->kind == IV_ATTRIBUTE_STRINGS && params->pool_count == 0) {
+    SB_TRY(sb_node_int(node, "min_gram_length", 0, &params->shortest, error));
+    SB_TRY(sb_node_int(node, "max_gram_length", 0, &params->longest, error));
+    SB_TRY(sb_node_int(node, "max_skip_count", 0, &params->skips, error));
+    SB_TRY(sb_node_ints(node, "ngram_counts", &params->size_count, &params->starts, error));
+    SB_TRY(sb_node_ints(node, "ngram_indexes", &params->gram_count, &params->columns, error));
+    SB_TRY(sb_node_floats(node, "weights", &weights, &params->weights, error));
+    SB_TRY(sb_node_ints(node, "pool_int64s", &params->pool_count, &params->numbers, error));
+    const sb_attribute *texts = sb_attributes_find(&node->attributes, "pool_strings");
+    if (texts != NULL && texts->kind == SB_ATTRIBUTE_STRINGS && params->pool_count == 0) {
         params->pool_count = texts->count;
         params->texts = texts->strings;
         params->numbers = NULL;
     }
-    IV_TRY(check_pool(node, error));
+    SB_TRY(check_pool(node, error));
     if (params->weights != NULL && weights != params->gram_count)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: %lld weights for %lld n-grams",
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %lld weights for %lld n-grams",
                        node->name, (long long)weights, (long long)params->gram_count);
     for (int64_t i = 0; i < params->gram_count; i++)
         params->output_size = params->columns[i] >= params->output_size ? params->columns[i] + 1
                                                                         : params->output_size;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status infer_vectorizer(iv_infer *infer) {
+static sb_status infer_vectorizer(sb_infer *infer) {
     const vectorizer_params *params = infer->node->params;
-    const iv_fact *input;
-    uint32_t allowed = params->texts != NULL ? IV_SET(IV_STRING) : IV_SET_INDEX;
-    IV_TRY(iv_infer_require(infer, 0, allowed, &input));
-    if (input->rank == IV_RANK_UNKNOWN) {
-        iv_fact_set_tensor(&infer->outputs[0], IV_F32, IV_RANK_UNKNOWN, NULL);
-        return IV_OK;
+    const sb_fact *input;
+    uint32_t allowed = params->texts != NULL ? SB_SET(SB_STRING) : SB_SET_INDEX;
+    SB_TRY(sb_infer_require(infer, 0, allowed, &input));
+    if (input->rank == SB_RANK_UNKNOWN) {
+        sb_fact_set_tensor(&infer->outputs[0], SB_F32, SB_RANK_UNKNOWN, NULL);
+        return SB_OK;
     }
     if (input->rank > 2)
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 1 or 2",
                              input->rank);
-    iv_dim size = iv_dim_constant(infer->scope, params->output_size), dims[2] = {size, size};
+    sb_dim size = sb_dim_constant(infer->scope, params->output_size), dims[2] = {size, size};
     if (input->rank == 2)
         dims[0] = input->dims[0];
-    iv_fact_set_tensor(&infer->outputs[0], IV_F32, input->rank == 2 ? 2 : 1, dims);
-    return IV_OK;
+    sb_fact_set_tensor(&infer->outputs[0], SB_F32, input->rank == 2 ? 2 : 1, dims);
+    return SB_OK;
 }
 
-static bool same_item(const vectorizer_params *params, const iv_tensor *input, int64_t element,
+static bool same_item(const vectorizer_params *params, const sb_tensor *input, int64_t element,
                       int64_t item) {
     if (params->texts != NULL) {
-        iv_string text = ((const iv_string *)(const void *)input->data)[element];
+        sb_string text = ((const sb_string *)(const void *)input->data)[element];
         const char *word = params->texts[item];
         return text.bytes == strlen(word) &&
                (text.bytes == 0 || memcmp(text.data, word, text.bytes) == 0);
     }
-    int64_t number = input->dtype == IV_S32 ? ((const int32_t *)(const void *)input->data)[element]
+    int64_t number = input->dtype == SB_S32 ? ((const int32_t *)(const void *)input->data)[element]
                                             : ((const int64_t *)(const void *)input->data)[element];
     return number == params->numbers[item];
 }
 
 /* How often the n-gram (`length` items from `item` of the pool) occurs in a row, with 0 to `skips`
  * elements between neighbours. A single item has no neighbours, and is counted once. */
-static int64_t count_gram(const vectorizer_params *params, const iv_tensor *input, int64_t row,
+static int64_t count_gram(const vectorizer_params *params, const sb_tensor *input, int64_t row,
                           int64_t width, int64_t item, int64_t length) {
     int64_t found = 0;
     for (int64_t skip = 0; skip <= (length == 1 ? 0 : params->skips); skip++) {
@@ -281,7 +281,7 @@ static int64_t count_gram(const vectorizer_params *params, const iv_tensor *inpu
 
 /* TF is how often an n-gram occurs; IDF its weight if it occurs; TFIDF the product of weight and TF
  * in f32. */
-static void vectorize_row(const vectorizer_params *params, const iv_tensor *input, int64_t row,
+static void vectorize_row(const vectorizer_params *params, const sb_tensor *input, int64_t row,
                           int64_t width, float *to) {
     int64_t gram = 0;
     for (int64_t i = 0; i < params->size_count; i++) {
@@ -300,22 +300,22 @@ static void vectorize_row(const vectorizer_params *params, const iv_tensor *inpu
     }
 }
 
-static iv_status eval_vectorizer(iv_call *call) {
+static sb_status eval_vectorizer(sb_call *call) {
     const vectorizer_params *params = call->node->params;
-    iv_tensor *input, *output;
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 0, &input));
+    sb_tensor *input, *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t rows = input->rank == 2 ? input->dims[0] : 1;
     int64_t width = input->rank == 0 ? 1 : input->dims[input->rank - 1];
     float *to = (float *)(void *)output->data;
-    memset(to, 0, (size_t)iv_tensor_elements(output) * sizeof *to);
+    memset(to, 0, (size_t)sb_tensor_elements(output) * sizeof *to);
     for (int64_t row = 0; row < rows; row++)
         vectorize_row(params, input, row, width, to + row * params->output_size);
-    iv_tensor_release(input);
-    return IV_OK;
+    sb_tensor_release(input);
+    return SB_OK;
 }
 
-const iv_op iv_ops_text[] = {
+const sb_op sb_ops_text[] = {
     {.name = "StringNormalizer",
      .domain = "",
      .least_inputs = 1,

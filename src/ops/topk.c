@@ -12,48 +12,48 @@
 #include "ops/moving.h"
 #include "ops/order.h"
 
-static iv_status prepare_topk(iv_node *node, iv_error *error) {
-    iv_topk_params *params = node->params;
+static sb_status prepare_topk(sb_node *node, sb_error *error) {
+    sb_topk_params *params = node->params;
     int64_t largest;
-    IV_TRY(iv_node_int(node, "axis", -1, &params->axis, error));
-    IV_TRY(iv_node_int(node, "largest", 1, &largest, error));
-    IV_TRY(iv_node_int(node, "k", -1, &params->k, error));
+    SB_TRY(sb_node_int(node, "axis", -1, &params->axis, error));
+    SB_TRY(sb_node_int(node, "largest", 1, &largest, error));
+    SB_TRY(sb_node_int(node, "k", -1, &params->k, error));
     params->largest = largest != 0;
     params->has_k = node->input_count - node->capture_count == 1;
     if (params->has_k && params->k < 0)
-        return iv_fail(error, IV_ERROR_INVALID_MODEL, "node %s: TopK needs k", node->name);
-    return IV_OK;
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: TopK needs k", node->name);
+    return SB_OK;
 }
 
-static iv_status infer_topk(iv_infer *infer) {
-    const iv_topk_params *params = infer->node->params;
-    const iv_fact *input;
-    iv_dim k = NULL, dims[IV_MAX_RANK];
+static sb_status infer_topk(sb_infer *infer) {
+    const sb_topk_params *params = infer->node->params;
+    const sb_fact *input;
+    sb_dim k = NULL, dims[SB_MAX_RANK];
     int axis, count = 1;
     bool known = true;
-    IV_TRY(iv_infer_require(infer, 0, IV_SET_NUMBER, &input));
+    SB_TRY(sb_infer_require(infer, 0, SB_SET_NUMBER, &input));
     if (params->has_k)
-        k = iv_dim_constant(infer->scope, params->k);
+        k = sb_dim_constant(infer->scope, params->k);
     else
-        IV_TRY(iv_infer_integers(infer, 1, 1, &k, &count, &known));
-    if (input->rank == IV_RANK_UNKNOWN) {
-        iv_fact_set_tensor(&infer->outputs[0], input->dtype, IV_RANK_UNKNOWN, NULL);
+        SB_TRY(sb_infer_integers(infer, 1, 1, &k, &count, &known));
+    if (input->rank == SB_RANK_UNKNOWN) {
+        sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);
         if (infer->output_count > 1)
-            iv_fact_set_tensor(&infer->outputs[1], IV_S64, IV_RANK_UNKNOWN, NULL);
-        return IV_OK;
+            sb_fact_set_tensor(&infer->outputs[1], SB_S64, SB_RANK_UNKNOWN, NULL);
+        return SB_OK;
     }
-    IV_TRY(iv_infer_axis(infer, params->axis, input->rank, &axis));
+    SB_TRY(sb_infer_axis(infer, params->axis, input->rank, &axis));
     memcpy(dims, input->dims, sizeof dims);
-    dims[axis] = known && count == 1 ? k : iv_infer_fresh(infer, 0, axis);
+    dims[axis] = known && count == 1 ? k : sb_infer_fresh(infer, 0, axis);
     int64_t wanted, extent;
-    if (iv_dim_is_constant(dims[axis], &wanted) &&
-        (wanted < 0 || (iv_dim_is_constant(input->dims[axis], &extent) && wanted > extent)))
-        return iv_infer_fail(infer, IV_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted,
+    if (sb_dim_is_constant(dims[axis], &wanted) &&
+        (wanted < 0 || (sb_dim_is_constant(input->dims[axis], &extent) && wanted > extent)))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted,
                              axis);
-    iv_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
+    sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     if (infer->output_count > 1)
-        iv_fact_set_tensor(&infer->outputs[1], IV_S64, input->rank, dims);
-    return IV_OK;
+        sb_fact_set_tensor(&infer->outputs[1], SB_S64, input->rank, dims);
+    return SB_OK;
 }
 
 typedef struct candidate {
@@ -82,11 +82,11 @@ static void sift(candidate *heap, int64_t count, int64_t at) {
     }
 }
 
-static void select_line(const iv_tensor *input, int axis, int64_t offset, bool largest, int64_t k,
+static void select_line(const sb_tensor *input, int axis, int64_t offset, bool largest, int64_t k,
                         candidate *best) {
     for (int64_t i = 0; i < input->dims[axis]; i++) {
         int64_t key =
-            iv_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
+            sb_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
         candidate next = {largest ? key : ~key, i};
         if (i < k) {
             best[i] = next;
@@ -100,16 +100,16 @@ static void select_line(const iv_tensor *input, int axis, int64_t offset, bool l
     qsort(best, (size_t)k, sizeof *best, before);
 }
 
-static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int64_t k,
-                            iv_tensor *values, iv_tensor *indices) {
-    bool largest = ((const iv_topk_params *)call->node->params)->largest;
-    candidate *best = iv_allocate_array((size_t)k, sizeof *best);
+static sb_status topk_lines(sb_call *call, const sb_tensor *input, int axis, int64_t k,
+                            sb_tensor *values, sb_tensor *indices) {
+    bool largest = ((const sb_topk_params *)call->node->params)->largest;
+    candidate *best = sb_allocate_array((size_t)k, sizeof *best);
     if (best == NULL)
-        return iv_fail_memory(call->error, (size_t)k * sizeof *best);
-    int64_t lines[IV_MAX_RANK], at[IV_MAX_RANK] = {0};
+        return sb_fail_memory(call->error, (size_t)k * sizeof *best);
+    int64_t lines[SB_MAX_RANK], at[SB_MAX_RANK] = {0};
     memcpy(lines, values->dims, sizeof lines);
     lines[axis] = 1;
-    size_t size = iv_dtype_size(input->dtype);
+    size_t size = sb_dtype_size(input->dtype);
     do {
         int64_t from = 0, to = 0;
         for (int d = 0; d < input->rank; d++) {
@@ -119,56 +119,56 @@ static iv_status topk_lines(iv_call *call, const iv_tensor *input, int axis, int
         select_line(input, axis, from, largest, k, best);
         for (int64_t i = 0; i < k; i++, to += values->strides[axis]) {
             int64_t source = from + best[i].index * input->strides[axis];
-            iv_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size,
+            sb_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size,
                             size);
             if (indices != NULL)
                 ((int64_t *)(void *)indices->data)[to] = best[i].index;
         }
-    } while (iv_move_next(input->rank, lines, at));
-    iv_free(best);
-    return IV_OK;
+    } while (sb_move_next(input->rank, lines, at));
+    sb_free(best);
+    return SB_OK;
 }
 
-iv_status iv_topk_outputs(iv_call *call, int *axis, int64_t *k, iv_tensor **values,
-                          iv_tensor **indices) {
-    const iv_topk_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0);
-    int64_t dims[IV_MAX_RANK];
+sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **values,
+                          sb_tensor **indices) {
+    const sb_topk_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    int64_t dims[SB_MAX_RANK];
     int count = 1;
     *k = params->k;
-    IV_TRY(iv_move_axis(call, params->axis, input->rank, axis));
+    SB_TRY(sb_move_axis(call, params->axis, input->rank, axis));
     if (!params->has_k)
-        IV_TRY(iv_move_integers(call, 1, 1, k, &count));
+        SB_TRY(sb_move_integers(call, 1, 1, k, &count));
     if (count != 1 || *k < 0 || *k > input->dims[*axis])
-        return iv_call_fail(call, IV_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
+        return sb_call_fail(call, SB_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
                             (long long)*k, *axis, (long long)input->dims[*axis]);
     memcpy(dims, input->dims, sizeof dims);
     dims[*axis] = *k;
     *indices = NULL;
-    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, values));
+    SB_TRY(sb_call_output_shape(call, 0, input->dtype, input->rank, dims, values));
     return call->output_count > 1
-               ? iv_call_output_shape(call, 1, IV_S64, input->rank, dims, indices)
-               : IV_OK;
+               ? sb_call_output_shape(call, 1, SB_S64, input->rank, dims, indices)
+               : SB_OK;
 }
 
-static iv_status eval_topk(iv_call *call) {
-    iv_tensor *values, *indices;
+static sb_status eval_topk(sb_call *call) {
+    sb_tensor *values, *indices;
     int64_t k;
     int axis;
-    IV_TRY(iv_topk_outputs(call, &axis, &k, &values, &indices));
-    if (iv_tensor_elements(values) == 0)
-        return IV_OK;
-    return topk_lines(call, iv_call_input(call, 0), axis, k, values, indices);
+    SB_TRY(sb_topk_outputs(call, &axis, &k, &values, &indices));
+    if (sb_tensor_elements(values) == 0)
+        return SB_OK;
+    return topk_lines(call, sb_call_input(call, 0), axis, k, values, indices);
 }
 
-const iv_op iv_ops_topk[] = {
+const sb_op sb_ops_topk[] = {
     {.name = "TopK",
      .domain = "",
      .least_inputs = 1,
      .most_inputs = 2,
      .least_outputs = 1,
      .most_outputs = 2,
-     .params_size = sizeof(iv_topk_params),
+     .params_size = sizeof(sb_topk_params),
      .prepare = prepare_topk,
      .infer = infer_topk,
      .eval = eval_topk},

@@ -19,14 +19,14 @@ typedef struct group {
 
 /* What the pass knows about the graph. */
 typedef struct fusion {
-    iv_graph *graph;
+    sb_graph *graph;
     bool *taken;         /* per node: in a group already */
     int *group_of_value; /* per value: 1 while made inside the group being built */
     size_t *first_use;   /* per value: where its uses begin in `uses` */
     size_t *uses;        /* the nodes that read a value, ascending */
 } fusion;
 
-static bool is_contraction(const iv_node *node) {
+static bool is_contraction(const sb_node *node) {
     static const char *const names[] = {"Conv", "MatMul", "Gemm"};
     if (node->op->domain[0] != '\0')
         return false;
@@ -38,51 +38,51 @@ static bool is_contraction(const iv_node *node) {
 }
 
 /* BatchNormalization in inference is one multiply-add per element with factors per channel. */
-static bool is_elementwise(const iv_node *node) {
-    if ((node->op->flags & IV_OP_ELEMENTWISE) != 0)
+static bool is_elementwise(const sb_node *node) {
+    if ((node->op->flags & SB_OP_ELEMENTWISE) != 0)
         return true;
     int wanted = 0;
     for (int i = 0; i < node->output_count; i++)
-        wanted += node->outputs[i] != IV_NO_VALUE;
-    const iv_attribute *training = iv_attributes_find(&node->attributes, "training_mode");
-    bool infers = training == NULL || (training->kind == IV_ATTRIBUTE_INTS && training->ints[0] == 0);
+        wanted += node->outputs[i] != SB_NO_VALUE;
+    const sb_attribute *training = sb_attributes_find(&node->attributes, "training_mode");
+    bool infers = training == NULL || (training->kind == SB_ATTRIBUTE_INTS && training->ints[0] == 0);
     return strcmp(node->op->name, "BatchNormalization") == 0 && wanted == 1 && infers;
 }
 
-/* The node's only output, or IV_NO_VALUE. */
-static iv_value_id only_output(const iv_node *node) {
+/* The node's only output, or SB_NO_VALUE. */
+static sb_value_id only_output(const sb_node *node) {
     for (int i = 1; i < node->output_count; i++) {
-        if (node->outputs[i] != IV_NO_VALUE)
-            return IV_NO_VALUE;
+        if (node->outputs[i] != SB_NO_VALUE)
+            return SB_NO_VALUE;
     }
-    return node->output_count > 0 ? node->outputs[0] : IV_NO_VALUE;
+    return node->output_count > 0 ? node->outputs[0] : SB_NO_VALUE;
 }
 
-static bool is_plain(const iv_fact *fact) {
-    return fact->kind == IV_KIND_TENSOR && !fact->optional && fact->rank != IV_RANK_UNKNOWN &&
-           fact->dtype != IV_STRING;
+static bool is_plain(const sb_fact *fact) {
+    return fact->kind == SB_KIND_TENSOR && !fact->optional && fact->rank != SB_RANK_UNKNOWN &&
+           fact->dtype != SB_STRING;
 }
 
-static bool same_extents(const iv_fact *left, const iv_fact *right) {
+static bool same_extents(const sb_fact *left, const sb_fact *right) {
     if (left->rank != right->rank)
         return false;
     for (int d = 0; d < left->rank; d++) {
-        if (!iv_dim_equal(left->dims[d], right->dims[d]))
+        if (!sb_dim_equal(left->dims[d], right->dims[d]))
             return false;
     }
     return true;
 }
 
 /* Whether node `index` can join a group whose values have the shape of `shape`. */
-static bool joins(const fusion *fusion, size_t index, const iv_fact *shape) {
-    const iv_node *node = fusion->graph->nodes[index];
-    if (fusion->taken[index] || !is_elementwise(node) || only_output(node) == IV_NO_VALUE)
+static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
+    const sb_node *node = fusion->graph->nodes[index];
+    if (fusion->taken[index] || !is_elementwise(node) || only_output(node) == SB_NO_VALUE)
         return false;
-    const iv_fact *fact = &fusion->graph->values[only_output(node)].fact;
+    const sb_fact *fact = &fusion->graph->values[only_output(node)].fact;
     if (!is_plain(fact) || !same_extents(fact, shape))
         return false;
     for (int i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != IV_NO_VALUE && !is_plain(&fusion->graph->values[node->inputs[i]].fact))
+        if (node->inputs[i] != SB_NO_VALUE && !is_plain(&fusion->graph->values[node->inputs[i]].fact))
             return false;
     }
     return true;
@@ -90,7 +90,7 @@ static bool joins(const fusion *fusion, size_t index, const iv_fact *shape) {
 
 /* What the kernels of contractions apply in registers. Anything else behind one makes a web of its own, whose rows are longer: GELU
  * behind BERT's first feed-forward product took 2.3 ms more per layer as a part of the product. */
-static bool is_register_step(const iv_node *node) {
+static bool is_register_step(const sb_node *node) {
     static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(node->op->name, names[i]) == 0)
@@ -99,9 +99,9 @@ static bool is_register_step(const iv_node *node) {
     return false;
 }
 
-static bool reads_group(const fusion *fusion, const iv_node *node) {
+static bool reads_group(const fusion *fusion, const sb_node *node) {
     for (int i = 0; i < node->input_count; i++) {
-        if (node->inputs[i] != IV_NO_VALUE && fusion->group_of_value[node->inputs[i]])
+        if (node->inputs[i] != SB_NO_VALUE && fusion->group_of_value[node->inputs[i]])
             return true;
     }
     return false;
@@ -118,8 +118,8 @@ static bool contains(const group *group, size_t count, size_t node) {
 /* Whether only the last of the first `count` nodes is read outside of them. */
 static bool is_closed(const fusion *fusion, const group *group, size_t count) {
     for (size_t i = 0; i + 1 < count; i++) {
-        iv_value_id value = only_output(fusion->graph->nodes[group->nodes[i]]);
-        if (iv_is_graph_output(fusion->graph, value))
+        sb_value_id value = only_output(fusion->graph->nodes[group->nodes[i]]);
+        if (sb_is_graph_output(fusion->graph, value))
             return false;
         for (size_t u = fusion->first_use[value]; u < fusion->first_use[value + 1]; u++) {
             if (!contains(group, count, fusion->uses[u]))
@@ -131,15 +131,15 @@ static bool is_closed(const fusion *fusion, const group *group, size_t count) {
 
 /* Grows a group from node `start`, then cuts it back to the longest closed beginning. */
 static void grow(fusion *fusion, size_t start, group *group) {
-    iv_graph *graph = fusion->graph;
-    const iv_fact *shape = &graph->values[only_output(graph->nodes[start])].fact;
+    sb_graph *graph = fusion->graph;
+    const sb_fact *shape = &graph->values[only_output(graph->nodes[start])].fact;
     *group = (struct group){.count = 1, .nodes = {start}};
     fusion->group_of_value[only_output(graph->nodes[start])] = 1;
     /* The next member is always a reader of a value in the group: look only at those, in graph order. */
     for (size_t next = start + 1; group->count < GROUP_LIMIT; next++) {
         size_t found = SIZE_MAX;
         for (size_t i = 0; i < group->count; i++) {
-            iv_value_id value = only_output(graph->nodes[group->nodes[i]]);
+            sb_value_id value = only_output(graph->nodes[group->nodes[i]]);
             for (size_t u = fusion->first_use[value]; u < fusion->first_use[value + 1]; u++) {
                 if (fusion->uses[u] >= next && fusion->uses[u] < found)
                     found = fusion->uses[u];
@@ -164,58 +164,58 @@ static void grow(fusion *fusion, size_t start, group *group) {
 
 /* A body under construction: for each value of the outer graph, its number inside plus one. */
 typedef struct body {
-    iv_graph *graph;
-    iv_value_id *inside; /* per outer value; IV_NO_VALUE where not there yet */
+    sb_graph *graph;
+    sb_value_id *inside; /* per outer value; SB_NO_VALUE where not there yet */
     size_t input_count, input_capacity;
-    iv_value_id *inputs; /* outer values that become inputs */
+    sb_value_id *inputs; /* outer values that become inputs */
 } body;
 
-static iv_status enter_value(body *body, const iv_graph *graph, iv_value_id outer, bool is_input,
-                             iv_error *error) {
-    if (body->inside[outer] != IV_NO_VALUE)
-        return IV_OK;
-    iv_value_id inner;
-    IV_TRY(iv_graph_add_value(body->graph, graph->values[outer].name, &inner, error));
-    IV_TRY(iv_fact_copy(&body->graph->values[inner].fact, &graph->values[outer].fact, error));
+static sb_status enter_value(body *body, const sb_graph *graph, sb_value_id outer, bool is_input,
+                             sb_error *error) {
+    if (body->inside[outer] != SB_NO_VALUE)
+        return SB_OK;
+    sb_value_id inner;
+    SB_TRY(sb_graph_add_value(body->graph, graph->values[outer].name, &inner, error));
+    SB_TRY(sb_fact_copy(&body->graph->values[inner].fact, &graph->values[outer].fact, error));
     body->inside[outer] = inner;
     if (!is_input)
-        return IV_OK;
+        return SB_OK;
     /* Inside, a constant is an input like any other: its tensor stays with the outer graph. */
-    iv_tensor_release(body->graph->values[inner].fact.constant);
+    sb_tensor_release(body->graph->values[inner].fact.constant);
     body->graph->values[inner].fact.constant = NULL;
-    if (!iv_grow((void **)&body->inputs, &body->input_capacity, body->input_count + 1,
+    if (!sb_grow((void **)&body->inputs, &body->input_capacity, body->input_count + 1,
                  sizeof *body->inputs))
-        return iv_fail_memory(error, sizeof *body->inputs);
+        return sb_fail_memory(error, sizeof *body->inputs);
     body->inputs[body->input_count++] = outer;
-    return iv_graph_add_input(body->graph, inner, error);
+    return sb_graph_add_input(body->graph, inner, error);
 }
 
-static iv_status enter_values(body *body, const iv_graph *graph, const group *group, iv_error *error) {
+static sb_status enter_values(body *body, const sb_graph *graph, const group *group, sb_error *error) {
     for (size_t i = 0; i < group->count; i++) {
-        const iv_node *node = graph->nodes[group->nodes[i]];
+        const sb_node *node = graph->nodes[group->nodes[i]];
         for (int j = 0; j < node->input_count; j++) {
-            if (node->inputs[j] != IV_NO_VALUE)
-                IV_TRY(enter_value(body, graph, node->inputs[j], true, error));
+            if (node->inputs[j] != SB_NO_VALUE)
+                SB_TRY(enter_value(body, graph, node->inputs[j], true, error));
         }
-        IV_TRY(enter_value(body, graph, only_output(node), false, error));
+        SB_TRY(enter_value(body, graph, only_output(node), false, error));
     }
-    if (!iv_grow((void **)&body->graph->nodes, &body->graph->node_capacity, group->count,
+    if (!sb_grow((void **)&body->graph->nodes, &body->graph->node_capacity, group->count,
                  sizeof *body->graph->nodes))
-        return iv_fail_memory(error, group->count * sizeof *body->graph->nodes);
-    iv_value_id last = only_output(graph->nodes[group->nodes[group->count - 1]]);
-    return iv_graph_add_output(body->graph, body->inside[last], error);
+        return sb_fail_memory(error, group->count * sizeof *body->graph->nodes);
+    sb_value_id last = only_output(graph->nodes[group->nodes[group->count - 1]]);
+    return sb_graph_add_output(body->graph, body->inside[last], error);
 }
 
 /* Hands the nodes over; nothing can fail any more. */
-static void move_nodes(body *body, iv_graph *graph, const group *group) {
+static void move_nodes(body *body, sb_graph *graph, const group *group) {
     for (size_t i = 0; i < group->count; i++) {
-        iv_node *node = graph->nodes[group->nodes[i]];
+        sb_node *node = graph->nodes[group->nodes[i]];
         for (int j = 0; j < node->input_count; j++) {
-            if (node->inputs[j] != IV_NO_VALUE)
+            if (node->inputs[j] != SB_NO_VALUE)
                 node->inputs[j] = body->inside[node->inputs[j]];
         }
         for (int j = 0; j < node->output_count; j++) {
-            if (node->outputs[j] != IV_NO_VALUE) {
+            if (node->outputs[j] != SB_NO_VALUE) {
                 node->outputs[j] = body->inside[node->outputs[j]];
                 body->graph->values[node->outputs[j]].producer = (int)body->graph->node_count;
             }
@@ -225,7 +225,7 @@ static void move_nodes(body *body, iv_graph *graph, const group *group) {
     }
 }
 
-static void fused_name(const iv_graph *graph, const group *group, char *name, size_t bytes) {
+static void fused_name(const sb_graph *graph, const group *group, char *name, size_t bytes) {
     size_t used = 0;
     for (size_t i = 0; i < group->count && used < bytes; i++)
         used += (size_t)snprintf(name + used, bytes - used, i == 0 ? "%s" : "+%s",
@@ -233,113 +233,113 @@ static void fused_name(const iv_graph *graph, const group *group, char *name, si
 }
 
 /* Makes the new node in a scratch graph of its own, so that it can be put where the group's last node was. */
-static iv_status create_node(body *body, iv_value_id output, const char *name, iv_node **node,
-                             iv_error *error) {
-    iv_attributes attributes = {0};
-    iv_graph *graph = body->graph;
+static sb_status create_node(body *body, sb_value_id output, const char *name, sb_node **node,
+                             sb_error *error) {
+    sb_attributes attributes = {0};
+    sb_graph *graph = body->graph;
     body->graph = NULL; /* the attribute owns it from here on */
-    IV_TRY(iv_attributes_add_graph(&attributes, "body", graph, error));
-    iv_node *fresh = iv_allocate_array(1, sizeof *fresh);
+    SB_TRY(sb_attributes_add_graph(&attributes, "body", graph, error));
+    sb_node *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh != NULL) {
-        fresh->op = iv_op_find("invar", "Fused");
-        fresh->name = iv_duplicate_string(name);
-        fresh->inputs = iv_allocate_array(body->input_count, sizeof *fresh->inputs);
-        fresh->outputs = iv_allocate_array(1, sizeof *fresh->outputs);
+        fresh->op = sb_op_find("samebit", "Fused");
+        fresh->name = sb_duplicate_string(name);
+        fresh->inputs = sb_allocate_array(body->input_count, sizeof *fresh->inputs);
+        fresh->outputs = sb_allocate_array(1, sizeof *fresh->outputs);
         fresh->attributes = attributes;
     } else {
-        iv_attributes_clear(&attributes);
+        sb_attributes_clear(&attributes);
     }
     if (fresh == NULL || fresh->name == NULL || fresh->inputs == NULL || fresh->outputs == NULL) {
-        iv_node_destroy(fresh);
-        return iv_fail_memory(error, sizeof *fresh);
+        sb_node_destroy(fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     }
     memcpy(fresh->inputs, body->inputs, body->input_count * sizeof *fresh->inputs);
     fresh->input_count = (int)body->input_count;
     fresh->outputs[0] = output;
     fresh->output_count = 1;
     *node = fresh;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status fuse_group(iv_graph *graph, const group *group, iv_error *error) {
+static sb_status fuse_group(sb_graph *graph, const group *group, sb_error *error) {
     char name[1024];
     fused_name(graph, group, name, sizeof name);
     size_t last = group->nodes[group->count - 1];
-    iv_value_id output = only_output(graph->nodes[last]);
-    body body = {.inside = iv_allocate_array(graph->value_count, sizeof *body.inside)};
-    iv_status status = IV_OK;
+    sb_value_id output = only_output(graph->nodes[last]);
+    body body = {.inside = sb_allocate_array(graph->value_count, sizeof *body.inside)};
+    sb_status status = SB_OK;
     if (body.inside == NULL)
-        status = iv_fail_memory(error, graph->value_count * sizeof *body.inside);
-    for (size_t v = 0; status == IV_OK && v < graph->value_count; v++)
-        body.inside[v] = IV_NO_VALUE;
-    if (status == IV_OK)
-        status = iv_graph_create(name, &body.graph, error);
-    if (status == IV_OK)
+        status = sb_fail_memory(error, graph->value_count * sizeof *body.inside);
+    for (size_t v = 0; status == SB_OK && v < graph->value_count; v++)
+        body.inside[v] = SB_NO_VALUE;
+    if (status == SB_OK)
+        status = sb_graph_create(name, &body.graph, error);
+    if (status == SB_OK)
         status = enter_values(&body, graph, group, error);
-    iv_graph *inner = body.graph;
-    iv_node *node = NULL;
-    if (status == IV_OK)
+    sb_graph *inner = body.graph;
+    sb_node *node = NULL;
+    if (status == SB_OK)
         status = create_node(&body, output, name, &node, error);
-    if (status == IV_OK) {
+    if (status == SB_OK) {
         body.graph = inner;
         move_nodes(&body, graph, group);
         body.graph = NULL;
         graph->nodes[last] = node;
     }
-    iv_graph_destroy(body.graph);
-    iv_free(body.inside);
-    iv_free(body.inputs);
+    sb_graph_destroy(body.graph);
+    sb_free(body.inside);
+    sb_free(body.inputs);
     return status;
 }
 
 /* ---- the pass ---- */
 
-static iv_status find_uses(fusion *fusion, iv_error *error) {
-    const iv_graph *graph = fusion->graph;
+static sb_status find_uses(fusion *fusion, sb_error *error) {
+    const sb_graph *graph = fusion->graph;
     size_t total = 0;
-    fusion->first_use = iv_allocate_array(graph->value_count + 2, sizeof *fusion->first_use);
+    fusion->first_use = sb_allocate_array(graph->value_count + 2, sizeof *fusion->first_use);
     if (fusion->first_use == NULL)
-        return iv_fail_memory(error, graph->value_count * sizeof *fusion->first_use);
+        return sb_fail_memory(error, graph->value_count * sizeof *fusion->first_use);
     for (size_t n = 0; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n]->input_count; i++) {
-            if (graph->nodes[n]->inputs[i] != IV_NO_VALUE) {
+            if (graph->nodes[n]->inputs[i] != SB_NO_VALUE) {
                 fusion->first_use[graph->nodes[n]->inputs[i] + 2]++;
                 total++;
             }
         }
     }
-    fusion->uses = iv_allocate_array(total, sizeof *fusion->uses);
+    fusion->uses = sb_allocate_array(total, sizeof *fusion->uses);
     if (fusion->uses == NULL)
-        return iv_fail_memory(error, total * sizeof *fusion->uses);
+        return sb_fail_memory(error, total * sizeof *fusion->uses);
     for (size_t v = 0; v < graph->value_count; v++)
         fusion->first_use[v + 2] += fusion->first_use[v + 1];
     /* Filling moves each start up by one place, to where it belongs. */
     for (size_t n = 0; n < graph->node_count; n++) {
         for (int i = 0; i < graph->nodes[n]->input_count; i++) {
-            if (graph->nodes[n]->inputs[i] != IV_NO_VALUE)
+            if (graph->nodes[n]->inputs[i] != SB_NO_VALUE)
                 fusion->uses[fusion->first_use[graph->nodes[n]->inputs[i] + 1]++] = n;
         }
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 static bool starts_group(const fusion *fusion, size_t index, bool contractions) {
-    const iv_node *node = fusion->graph->nodes[index];
-    if (node == NULL || fusion->taken[index] || only_output(node) == IV_NO_VALUE ||
+    const sb_node *node = fusion->graph->nodes[index];
+    if (node == NULL || fusion->taken[index] || only_output(node) == SB_NO_VALUE ||
         !is_plain(&fusion->graph->values[only_output(node)].fact))
         return false;
     if (contractions)
         return is_contraction(node) &&
-               fusion->graph->values[only_output(node)].fact.dtype == IV_F32;
+               fusion->graph->values[only_output(node)].fact.dtype == SB_F32;
     return is_elementwise(node) &&
            joins(fusion, index, &fusion->graph->values[only_output(node)].fact);
 }
 
-static iv_status fuse_all(fusion *fusion, iv_error *error) {
-    iv_graph *graph = fusion->graph;
-    group *groups = iv_allocate_array(graph->node_count, sizeof *groups);
+static sb_status fuse_all(fusion *fusion, sb_error *error) {
+    sb_graph *graph = fusion->graph;
+    group *groups = sb_allocate_array(graph->node_count, sizeof *groups);
     if (groups == NULL)
-        return iv_fail_memory(error, graph->node_count * sizeof *groups);
+        return sb_fail_memory(error, graph->node_count * sizeof *groups);
     size_t count = 0;
     /* Contractions first: an element-wise node behind one costs nothing there. */
     for (int contractions = 1; contractions >= 0; contractions--) {
@@ -354,24 +354,24 @@ static iv_status fuse_all(fusion *fusion, iv_error *error) {
             count++;
         }
     }
-    iv_status status = IV_OK;
-    for (size_t g = 0; g < count && status == IV_OK; g++)
+    sb_status status = SB_OK;
+    for (size_t g = 0; g < count && status == SB_OK; g++)
         status = fuse_group(graph, &groups[g], error);
-    iv_free(groups);
+    sb_free(groups);
     return status;
 }
 
 /* Numbers the nodes anew. Values that have moved into a body keep their places, but nobody makes them here. */
-static void close_gaps(iv_graph *graph) {
+static void close_gaps(sb_graph *graph) {
     size_t kept = 0;
     for (size_t v = 0; v < graph->value_count; v++)
         graph->values[v].producer = -1;
     for (size_t n = 0; n < graph->node_count; n++) {
-        iv_node *node = graph->nodes[n];
+        sb_node *node = graph->nodes[n];
         if (node == NULL)
             continue;
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] != IV_NO_VALUE)
+            if (node->outputs[i] != SB_NO_VALUE)
                 graph->values[node->outputs[i]].producer = (int)kept;
         }
         graph->nodes[kept++] = node;
@@ -379,23 +379,23 @@ static void close_gaps(iv_graph *graph) {
     graph->node_count = kept;
 }
 
-iv_status iv_pass_fuse(iv_graph *graph, iv_scope *scope, iv_error *error) {
+sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
     fusion fusion = {.graph = graph,
-                     .taken = iv_allocate_array(graph->node_count, sizeof *fusion.taken),
+                     .taken = sb_allocate_array(graph->node_count, sizeof *fusion.taken),
                      .group_of_value =
-                         iv_allocate_array(graph->value_count, sizeof *fusion.group_of_value)};
-    iv_status status = IV_OK;
+                         sb_allocate_array(graph->value_count, sizeof *fusion.group_of_value)};
+    sb_status status = SB_OK;
     if (fusion.taken == NULL || fusion.group_of_value == NULL)
-        status = iv_fail_memory(error, graph->value_count * sizeof *fusion.group_of_value);
-    if (status == IV_OK)
+        status = sb_fail_memory(error, graph->value_count * sizeof *fusion.group_of_value);
+    if (status == SB_OK)
         status = find_uses(&fusion, error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = fuse_all(&fusion, error);
     close_gaps(graph);
-    iv_free(fusion.taken);
-    iv_free(fusion.group_of_value);
-    iv_free(fusion.first_use);
-    iv_free(fusion.uses);
+    sb_free(fusion.taken);
+    sb_free(fusion.group_of_value);
+    sb_free(fusion.first_use);
+    sb_free(fusion.uses);
     return status;
 }

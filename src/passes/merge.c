@@ -12,42 +12,42 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t count) {
     return hash;
 }
 
-static uint64_t hash_node(const iv_node *node) {
+static uint64_t hash_node(const sb_node *node) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     hash = mix(hash, &node->op, sizeof node->op);
     hash = mix(hash, node->inputs, (size_t)node->input_count * sizeof *node->inputs);
     return mix(hash, &node->attributes.count, sizeof node->attributes.count);
 }
 
-static bool mergeable(const iv_node *node) {
-    return (node->op->flags & (IV_OP_RANDOM | IV_OP_CONTROL)) == 0;
+static bool mergeable(const sb_node *node) {
+    return (node->op->flags & (SB_OP_RANDOM | SB_OP_CONTROL)) == 0;
 }
 
-static bool same_node(const iv_node *left, const iv_node *right) {
+static bool same_node(const sb_node *left, const sb_node *right) {
     return left->op == right->op && left->version == right->version &&
            left->input_count == right->input_count && left->output_count == right->output_count &&
            memcmp(left->inputs, right->inputs, (size_t)left->input_count * sizeof *left->inputs) == 0 &&
-           iv_attributes_equal(&left->attributes, &right->attributes);
+           sb_attributes_equal(&left->attributes, &right->attributes);
 }
 
 /* Makes the uses of `node`'s outputs read those of the equal node `first`. */
-static void merge_outputs(iv_graph *graph, const iv_node *node, const iv_node *first) {
+static void merge_outputs(sb_graph *graph, const sb_node *node, const sb_node *first) {
     for (int i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != IV_NO_VALUE && first->outputs[i] != IV_NO_VALUE)
-            iv_rewrite_uses(graph, node->outputs[i], first->outputs[i]);
+        if (node->outputs[i] != SB_NO_VALUE && first->outputs[i] != SB_NO_VALUE)
+            sb_rewrite_uses(graph, node->outputs[i], first->outputs[i]);
     }
 }
 
-iv_status iv_pass_merge(iv_graph *graph, iv_scope *scope, iv_error *error) {
+sb_status sb_pass_merge(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
     size_t slots = 16;
     while (slots < 2 * graph->node_count)
         slots *= 2;
-    const iv_node **table = iv_allocate_array(slots, sizeof *table);
+    const sb_node **table = sb_allocate_array(slots, sizeof *table);
     if (table == NULL)
-        return iv_fail_memory(error, slots * sizeof *table);
+        return sb_fail_memory(error, slots * sizeof *table);
     for (size_t n = 0; n < graph->node_count; n++) {
-        const iv_node *node = graph->nodes[n];
+        const sb_node *node = graph->nodes[n];
         if (!mergeable(node))
             continue;
         size_t slot = hash_node(node) & (slots - 1);
@@ -58,6 +58,6 @@ iv_status iv_pass_merge(iv_graph *graph, iv_scope *scope, iv_error *error) {
         else
             table[slot] = node;
     }
-    iv_free(table);
-    return IV_OK;
+    sb_free(table);
+    return SB_OK;
 }

@@ -2,40 +2,40 @@
 #include "base/allocation.h"
 #include "passes/passes.h"
 
-static bool any_needed(const iv_node *node, const bool *needed) {
+static bool any_needed(const sb_node *node, const bool *needed) {
     for (int i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] != IV_NO_VALUE && needed[node->outputs[i]])
+        if (node->outputs[i] != SB_NO_VALUE && needed[node->outputs[i]])
             return true;
     }
     return false;
 }
 
-iv_status iv_pass_sweep(iv_graph *graph, iv_scope *scope, iv_error *error) {
+sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
-    bool *needed = iv_allocate_array(graph->value_count, sizeof *needed);
+    bool *needed = sb_allocate_array(graph->value_count, sizeof *needed);
     if (needed == NULL)
-        return iv_fail_memory(error, graph->value_count * sizeof *needed);
+        return sb_fail_memory(error, graph->value_count * sizeof *needed);
     for (size_t o = 0; o < graph->output_count; o++)
         needed[graph->outputs[o]] = true;
     for (size_t n = graph->node_count; n-- > 0;) {
-        iv_node *node = graph->nodes[n];
+        sb_node *node = graph->nodes[n];
         if (!any_needed(node, needed)) {
-            iv_node_destroy(node);
+            sb_node_destroy(node);
             graph->nodes[n] = NULL;
             continue;
         }
         for (int i = 0; i < node->input_count; i++) {
-            if (node->inputs[i] != IV_NO_VALUE)
+            if (node->inputs[i] != SB_NO_VALUE)
                 needed[node->inputs[i]] = true;
         }
     }
     size_t kept = 0;
     for (size_t n = 0; n < graph->node_count; n++) {
-        iv_node *node = graph->nodes[n];
+        sb_node *node = graph->nodes[n];
         if (node == NULL)
             continue;
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] != IV_NO_VALUE)
+            if (node->outputs[i] != SB_NO_VALUE)
                 graph->values[node->outputs[i]].producer = (int)kept;
         }
         graph->nodes[kept++] = node;
@@ -45,10 +45,10 @@ iv_status iv_pass_sweep(iv_graph *graph, iv_scope *scope, iv_error *error) {
         needed[graph->inputs[i]] = true;
     for (size_t v = 0; v < graph->value_count; v++) {
         if (!needed[v]) {
-            iv_fact_clear(&graph->values[v].fact);
+            sb_fact_clear(&graph->values[v].fact);
             graph->values[v].producer = -1;
         }
     }
-    iv_free(needed);
-    return IV_OK;
+    sb_free(needed);
+    return SB_OK;
 }

@@ -6,7 +6,7 @@
 #include "passes/rewrite.h"
 
 /* Ops that hand their first input on, if only the output's dtype and shape are the input's. */
-static bool keeps_order(const iv_op *op) {
+static bool keeps_order(const sb_op *op) {
     static const char *const names[] = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
                                         "Expand",   "Cast",    "CastLike"};
     if (op->domain[0] != '\0')
@@ -18,13 +18,13 @@ static bool keeps_order(const iv_op *op) {
     return false;
 }
 
-static bool is_transpose(const iv_node *node) {
+static bool is_transpose(const sb_node *node) {
     return strcmp(node->op->name, "Transpose") == 0 && node->op->domain[0] == '\0';
 }
 
 /* The permutation of a Transpose over `rank` dimensions: its attribute, or the reversal. */
-static void read_permutation(const iv_node *node, int rank, int64_t *permutation) {
-    const iv_attribute *attribute = iv_attributes_find(&node->attributes, "perm");
+static void read_permutation(const sb_node *node, int rank, int64_t *permutation) {
+    const sb_attribute *attribute = sb_attributes_find(&node->attributes, "perm");
     for (int i = 0; i < rank; i++)
         permutation[i] = attribute != NULL ? attribute->ints[i] : rank - 1 - i;
 }
@@ -38,17 +38,17 @@ static bool is_order(int rank, const int64_t *permutation) {
 }
 
 /* Makes `node`, a transpose of the transpose `inner`, read what `inner` reads. */
-static iv_status join_transposes(iv_graph *graph, iv_node *node, const iv_node *inner,
-                                 iv_error *error) {
+static sb_status join_transposes(sb_graph *graph, sb_node *node, const sb_node *inner,
+                                 sb_error *error) {
     int rank = graph->values[node->inputs[0]].fact.rank;
-    int64_t first[IV_MAX_RANK], second[IV_MAX_RANK], joined[IV_MAX_RANK];
+    int64_t first[SB_MAX_RANK], second[SB_MAX_RANK], joined[SB_MAX_RANK];
     read_permutation(inner, rank, first);
     read_permutation(node, rank, second);
     for (int i = 0; i < rank; i++)
         joined[i] = first[second[i]];
-    iv_attributes attributes = {0};
-    IV_TRY(iv_attributes_add_ints(&attributes, "perm", false, rank, joined, error));
-    iv_attributes_clear(&node->attributes);
+    sb_attributes attributes = {0};
+    SB_TRY(sb_attributes_add_ints(&attributes, "perm", false, rank, joined, error));
+    sb_attributes_clear(&node->attributes);
     node->attributes = attributes;
     node->inputs[0] = inner->inputs[0];
     if (node->op->params_size != 0) {
@@ -56,41 +56,41 @@ static iv_status join_transposes(iv_graph *graph, iv_node *node, const iv_node *
             node->op->release(node->params);
         memset(node->params, 0, node->op->params_size);
     }
-    return node->op->prepare != NULL ? node->op->prepare(node, error) : IV_OK;
+    return node->op->prepare != NULL ? node->op->prepare(node, error) : SB_OK;
 }
 
-static iv_status simplify(iv_graph *graph, iv_node *node, iv_error *error) {
-    iv_value_id input = node->inputs[0], output = node->outputs[0];
-    const iv_fact *from = &graph->values[input].fact, *to = &graph->values[output].fact;
+static sb_status simplify(sb_graph *graph, sb_node *node, sb_error *error) {
+    sb_value_id input = node->inputs[0], output = node->outputs[0];
+    const sb_fact *from = &graph->values[input].fact, *to = &graph->values[output].fact;
     int producer = graph->values[input].producer;
     bool transpose = is_transpose(node);
-    if (transpose && from->rank != IV_RANK_UNKNOWN && producer >= 0 &&
+    if (transpose && from->rank != SB_RANK_UNKNOWN && producer >= 0 &&
         is_transpose(graph->nodes[producer])) {
-        IV_TRY(join_transposes(graph, node, graph->nodes[producer], error));
+        SB_TRY(join_transposes(graph, node, graph->nodes[producer], error));
         input = node->inputs[0];
         from = &graph->values[input].fact;
     }
-    bool same = from->kind == IV_KIND_TENSOR && from->rank != IV_RANK_UNKNOWN && !from->optional &&
-                iv_fact_same_shape(from, to);
+    bool same = from->kind == SB_KIND_TENSOR && from->rank != SB_RANK_UNKNOWN && !from->optional &&
+                sb_fact_same_shape(from, to);
     if (same && transpose) {
-        int64_t permutation[IV_MAX_RANK];
+        int64_t permutation[SB_MAX_RANK];
         read_permutation(node, from->rank, permutation);
         same = is_order(from->rank, permutation);
     } else if (same) {
         same = keeps_order(node->op);
     }
-    if (same && !iv_is_graph_output(graph, output))
-        iv_rewrite_uses(graph, output, input);
-    return IV_OK;
+    if (same && !sb_is_graph_output(graph, output))
+        sb_rewrite_uses(graph, output, input);
+    return SB_OK;
 }
 
-iv_status iv_pass_views(iv_graph *graph, iv_scope *scope, iv_error *error) {
+sb_status sb_pass_views(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
     for (size_t n = 0; n < graph->node_count; n++) {
-        iv_node *node = graph->nodes[n];
-        if (node->input_count > 0 && node->inputs[0] != IV_NO_VALUE && node->output_count > 0 &&
-            node->outputs[0] != IV_NO_VALUE)
-            IV_TRY(simplify(graph, node, error));
+        sb_node *node = graph->nodes[n];
+        if (node->input_count > 0 && node->inputs[0] != SB_NO_VALUE && node->output_count > 0 &&
+            node->outputs[0] != SB_NO_VALUE)
+            SB_TRY(simplify(graph, node, error));
     }
-    return IV_OK;
+    return SB_OK;
 }

@@ -1,4 +1,4 @@
-#include <invar/compare.h>
+#include <samebit/compare.h>
 
 #include <math.h>
 #include <string.h>
@@ -32,61 +32,61 @@ static element integer_element(int64_t value) {
     type name;                                                                                     \
     memcpy(&name, at, sizeof name)
 
-static element read_element(iv_dtype dtype, const char *at) {
+static element read_element(sb_dtype dtype, const char *at) {
     switch (dtype) {
-    case IV_BOOL: {
+    case SB_BOOL: {
         READ(uint8_t, value);
         return integer_element(value != 0);
     }
-    case IV_U8: {
+    case SB_U8: {
         READ(uint8_t, value);
         return integer_element(value);
     }
-    case IV_U16: {
+    case SB_U16: {
         READ(uint16_t, value);
         return integer_element(value);
     }
-    case IV_U32: {
+    case SB_U32: {
         READ(uint32_t, value);
         return integer_element(value);
     }
-    case IV_U64: {
+    case SB_U64: {
         READ(uint64_t, value);
         /* Shifted by half the range, differences stay right; only `value` needs the number itself. */
         element unsigned_element = integer_element((int64_t)(value ^ (UINT64_C(1) << 63)));
         unsigned_element.value = (double)value;
         return unsigned_element;
     }
-    case IV_S8: {
+    case SB_S8: {
         READ(int8_t, value);
         return integer_element(value);
     }
-    case IV_S16: {
+    case SB_S16: {
         READ(int16_t, value);
         return integer_element(value);
     }
-    case IV_S32: {
+    case SB_S32: {
         READ(int32_t, value);
         return integer_element(value);
     }
-    case IV_S64: {
+    case SB_S64: {
         READ(int64_t, value);
         return integer_element(value);
     }
-    case IV_F16: {
+    case SB_F16: {
         READ(uint16_t, bits);
-        return float_element(bits, 16, iv_f16_to_f32(bits));
+        return float_element(bits, 16, sb_f16_to_f32(bits));
     }
-    case IV_BF16: {
+    case SB_BF16: {
         READ(uint16_t, bits);
-        return float_element(bits, 16, iv_bf16_to_f32(bits));
+        return float_element(bits, 16, sb_bf16_to_f32(bits));
     }
-    case IV_F32: {
+    case SB_F32: {
         READ(uint32_t, bits);
         READ(float, value);
         return float_element(bits, 32, value);
     }
-    case IV_F64: {
+    case SB_F64: {
         READ(uint64_t, bits);
         READ(double, value);
         return float_element(bits, 64, value);
@@ -98,14 +98,14 @@ static element read_element(iv_dtype dtype, const char *at) {
 #undef READ
 
 typedef struct progress {
-    iv_dtype dtype;
+    sb_dtype dtype;
     double absolute, relative;
     int64_t index;
-    iv_comparison *comparison;
+    sb_comparison *comparison;
 } progress;
 
 static void note_difference(progress *progress, const element *left, const element *right) {
-    iv_comparison *comparison = progress->comparison;
+    sb_comparison *comparison = progress->comparison;
     bool comparable = !left->nan && !right->nan;
     double error = comparable ? fabs(left->value - right->value) : INFINITY;
     if (isnan(error)) /* equal infinities do not come here; opposite ones give infinity */
@@ -143,8 +143,8 @@ static void compare_text_row(void *context, int64_t count, char *const *data, co
     progress *progress = context;
     const char *left_at = data[0], *right_at = data[1];
     for (int64_t i = 0; i < count; i++, progress->index++, left_at += steps[0], right_at += steps[1]) {
-        const iv_string *left = (const iv_string *)(const void *)left_at;
-        const iv_string *right = (const iv_string *)(const void *)right_at;
+        const sb_string *left = (const sb_string *)(const void *)left_at;
+        const sb_string *right = (const sb_string *)(const void *)right_at;
         if (left->bytes == right->bytes && memcmp(left->data, right->data, left->bytes) == 0)
             continue;
         element different = {.nan = true};
@@ -152,24 +152,24 @@ static void compare_text_row(void *context, int64_t count, char *const *data, co
     }
 }
 
-iv_status iv_tensor_compare(const iv_tensor *left, const iv_tensor *right, double absolute,
-                            double relative, iv_comparison *comparison, iv_error *error) {
+sb_status sb_tensor_compare(const sb_tensor *left, const sb_tensor *right, double absolute,
+                            double relative, sb_comparison *comparison, sb_error *error) {
     bool same = left->dtype == right->dtype && left->rank == right->rank;
     for (int i = 0; same && i < left->rank; i++)
         same = left->dims[i] == right->dims[i];
     if (!same) {
-        char first[IV_DIMS_TEXT_BYTES], second[IV_DIMS_TEXT_BYTES];
-        return iv_fail(error, IV_ERROR_SHAPE, "%s%s cannot be compared with %s%s",
-                       iv_dtype_name(left->dtype), iv_dims_text(left->rank, left->dims, first),
-                       iv_dtype_name(right->dtype), iv_dims_text(right->rank, right->dims, second));
+        char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES];
+        return sb_fail(error, SB_ERROR_SHAPE, "%s%s cannot be compared with %s%s",
+                       sb_dtype_name(left->dtype), sb_dims_text(left->rank, left->dims, first),
+                       sb_dtype_name(right->dtype), sb_dims_text(right->rank, right->dims, second));
     }
-    IV_TRY(iv_tensor_check_on_host(left, "compared", error));
-    IV_TRY(iv_tensor_check_on_host(right, "compared", error));
-    *comparison = (iv_comparison){.elements = iv_tensor_elements(left), .worst = -1};
+    SB_TRY(sb_tensor_check_on_host(left, "compared", error));
+    SB_TRY(sb_tensor_check_on_host(right, "compared", error));
+    *comparison = (sb_comparison){.elements = sb_tensor_elements(left), .worst = -1};
     progress progress = {
         .dtype = left->dtype, .absolute = absolute, .relative = relative, .comparison = comparison};
-    iv_walk walk;
-    iv_walk_start_ordered(&walk, left->rank, left->dims, 2, (const iv_tensor *const[]){left, right});
-    iv_walk_run(&walk, left->dtype == IV_STRING ? compare_text_row : compare_row, &progress);
-    return IV_OK;
+    sb_walk walk;
+    sb_walk_start_ordered(&walk, left->rank, left->dims, 2, (const sb_tensor *const[]){left, right});
+    sb_walk_run(&walk, left->dtype == SB_STRING ? compare_text_row : compare_row, &progress);
+    return SB_OK;
 }

@@ -1,4 +1,4 @@
-#include <invar/digest.h>
+#include <samebit/digest.h>
 
 #include <openssl/evp.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 typedef struct digest {
     EVP_MD_CTX *context;
     bool failed;
-    iv_dtype dtype;
+    sb_dtype dtype;
     size_t size;
 } digest;
 
@@ -28,7 +28,7 @@ static void add_integer(digest *digest, int64_t value) {
 }
 
 /* The element's bits, with any NaN replaced by the dtype's positive quiet NaN. */
-static uint64_t canonical_bits(iv_dtype dtype, size_t size, const char *element) {
+static uint64_t canonical_bits(sb_dtype dtype, size_t size, const char *element) {
     uint64_t bits = 0;
     uint8_t byte;
     uint16_t half;
@@ -36,7 +36,7 @@ static uint64_t canonical_bits(iv_dtype dtype, size_t size, const char *element)
     switch (size) {
     case 1:
         memcpy(&byte, element, 1);
-        bits = dtype == IV_BOOL ? byte != 0 : byte;
+        bits = dtype == SB_BOOL ? byte != 0 : byte;
         break;
     case 2:
         memcpy(&half, element, 2);
@@ -50,13 +50,13 @@ static uint64_t canonical_bits(iv_dtype dtype, size_t size, const char *element)
         memcpy(&bits, element, 8);
         break;
     }
-    if (dtype == IV_F16 && (bits & 0x7fff) > 0x7c00)
+    if (dtype == SB_F16 && (bits & 0x7fff) > 0x7c00)
         return 0x7e00;
-    if (dtype == IV_BF16 && (bits & 0x7fff) > 0x7f80)
+    if (dtype == SB_BF16 && (bits & 0x7fff) > 0x7f80)
         return 0x7fc0;
-    if (dtype == IV_F32 && (bits & 0x7fffffff) > 0x7f800000)
+    if (dtype == SB_F32 && (bits & 0x7fffffff) > 0x7f800000)
         return 0x7fc00000;
-    if (dtype == IV_F64 && (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000))
+    if (dtype == SB_F64 && (bits & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000))
         return UINT64_C(0x7ff8000000000000);
     return bits;
 }
@@ -81,44 +81,44 @@ static void add_row(void *context, int64_t count, char *const *data, const int64
 static void add_text_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
     const char *element = data[0];
     for (int64_t i = 0; i < count; i++, element += steps[0]) {
-        const iv_string *text = (const iv_string *)(const void *)element;
+        const sb_string *text = (const sb_string *)(const void *)element;
         add_integer(context, (int64_t)text->bytes);
         add_bytes(context, text->data, text->bytes);
     }
 }
 
-static void add_tensor(digest *digest, const iv_tensor *tensor) {
+static void add_tensor(digest *digest, const sb_tensor *tensor) {
     add_integer(digest, tensor->dtype);
     add_integer(digest, tensor->rank);
     for (int i = 0; i < tensor->rank; i++)
         add_integer(digest, tensor->dims[i]);
     digest->dtype = tensor->dtype;
-    digest->size = iv_dtype_size(tensor->dtype);
-    iv_walk walk;
-    iv_walk_start_ordered(&walk, tensor->rank, tensor->dims, 1, &tensor);
-    iv_walk_run(&walk, tensor->dtype == IV_STRING ? add_text_row : add_row, digest);
+    digest->size = sb_dtype_size(tensor->dtype);
+    sb_walk walk;
+    sb_walk_start_ordered(&walk, tensor->rank, tensor->dims, 1, &tensor);
+    sb_walk_run(&walk, tensor->dtype == SB_STRING ? add_text_row : add_row, digest);
 }
 
-static void add_value(digest *digest, iv_value value) {
+static void add_value(digest *digest, sb_value value) {
     add_integer(digest, value.kind);
-    if (value.kind == IV_KIND_TENSOR) {
+    if (value.kind == SB_KIND_TENSOR) {
         add_tensor(digest, value.tensor);
-    } else if (value.kind == IV_KIND_SEQUENCE) {
+    } else if (value.kind == SB_KIND_SEQUENCE) {
         add_integer(digest, value.sequence->count);
         for (int64_t i = 0; i < value.sequence->count; i++)
             add_value(digest, value.sequence->items[i]);
     }
 }
 
-iv_status iv_digest_values(int count, const iv_value *values, char text[IV_DIGEST_TEXT_BYTES],
-                           iv_error *error) {
+sb_status sb_digest_values(int count, const sb_value *values, char text[SB_DIGEST_TEXT_BYTES],
+                           sb_error *error) {
     for (int i = 0; i < count; i++) {
-        if (values[i].kind == IV_KIND_TENSOR)
-            IV_TRY(iv_tensor_check_on_host(values[i].tensor, "digested", error));
+        if (values[i].kind == SB_KIND_TENSOR)
+            SB_TRY(sb_tensor_check_on_host(values[i].tensor, "digested", error));
     }
     digest digest = {.context = EVP_MD_CTX_new()};
     if (digest.context == NULL)
-        return iv_fail(error, IV_ERROR_OUT_OF_MEMORY, "out of memory: could not start a digest");
+        return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: could not start a digest");
     digest.failed = EVP_DigestInit_ex(digest.context, EVP_sha256(), NULL) != 1;
     for (int i = 0; i < count; i++)
         add_value(&digest, values[i]);
@@ -126,11 +126,11 @@ iv_status iv_digest_values(int count, const iv_value *values, char text[IV_DIGES
     digest.failed = digest.failed || EVP_DigestFinal_ex(digest.context, bytes, NULL) != 1;
     EVP_MD_CTX_free(digest.context);
     if (digest.failed)
-        return iv_fail(error, IV_ERROR_INTERNAL, "the SHA-256 of libcrypto failed");
+        return sb_fail(error, SB_ERROR_INTERNAL, "the SHA-256 of libcrypto failed");
     for (size_t i = 0; i < sizeof bytes; i++) {
         text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
     }
     text[64] = '\0';
-    return IV_OK;
+    return SB_OK;
 }

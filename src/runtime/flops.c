@@ -3,73 +3,73 @@
 #include <string.h>
 
 typedef struct counting {
-    const iv_node *node;
-    iv_scope *scope;
-    const iv_fact *const *inputs;
-    const iv_fact *outputs;
+    const sb_node *node;
+    sb_scope *scope;
+    const sb_fact *const *inputs;
+    const sb_fact *outputs;
 } counting;
 
-static const iv_fact *input(const counting *counting, int index) {
+static const sb_fact *input(const counting *counting, int index) {
     int formal = counting->node->input_count - counting->node->capture_count;
-    const iv_fact *fact = index < formal ? counting->inputs[index] : NULL;
-    return fact != NULL && fact->kind == IV_KIND_TENSOR && fact->rank >= 0 ? fact : NULL;
+    const sb_fact *fact = index < formal ? counting->inputs[index] : NULL;
+    return fact != NULL && fact->kind == SB_KIND_TENSOR && fact->rank >= 0 ? fact : NULL;
 }
 
 /* The first output that somebody wants, if its rank is known. */
-static const iv_fact *output(const counting *counting) {
+static const sb_fact *output(const counting *counting) {
     for (int i = 0; i < counting->node->output_count; i++) {
-        const iv_fact *fact = &counting->outputs[i];
-        if (counting->node->outputs[i] != IV_NO_VALUE)
-            return fact->kind == IV_KIND_TENSOR && fact->rank >= 0 ? fact : NULL;
+        const sb_fact *fact = &counting->outputs[i];
+        if (counting->node->outputs[i] != SB_NO_VALUE)
+            return fact->kind == SB_KIND_TENSOR && fact->rank >= 0 ? fact : NULL;
     }
     return NULL;
 }
 
 /* The product of the extents from `first` on; NULL for no fact. */
-static iv_dim extents(const counting *counting, const iv_fact *fact, int first) {
-    iv_dim product = fact != NULL ? iv_dim_constant(counting->scope, 1) : NULL;
+static sb_dim extents(const counting *counting, const sb_fact *fact, int first) {
+    sb_dim product = fact != NULL ? sb_dim_constant(counting->scope, 1) : NULL;
     for (int d = first; fact != NULL && d < fact->rank; d++)
-        product = iv_dim_multiply(counting->scope, product, fact->dims[d]);
+        product = sb_dim_multiply(counting->scope, product, fact->dims[d]);
     return product;
 }
 
-static iv_dim times(const counting *counting, int64_t factor, iv_dim dim) {
-    return iv_dim_multiply(counting->scope, iv_dim_constant(counting->scope, factor), dim);
+static sb_dim times(const counting *counting, int64_t factor, sb_dim dim) {
+    return sb_dim_multiply(counting->scope, sb_dim_constant(counting->scope, factor), dim);
 }
 
-static iv_dim plus(const counting *counting, iv_dim left, iv_dim right) {
-    return iv_dim_add(counting->scope, left, right);
+static sb_dim plus(const counting *counting, sb_dim left, sb_dim right) {
+    return sb_dim_add(counting->scope, left, right);
 }
 
-static iv_dim product(const counting *counting, iv_dim left, iv_dim right) {
-    return iv_dim_multiply(counting->scope, left, right);
+static sb_dim product(const counting *counting, sb_dim left, sb_dim right) {
+    return sb_dim_multiply(counting->scope, left, right);
 }
 
 /* ---- contractions ---- */
 
-static iv_dim matmul(const counting *counting, int64_t unused) {
-    const iv_fact *left = input(counting, 0);
+static sb_dim matmul(const counting *counting, int64_t unused) {
+    const sb_fact *left = input(counting, 0);
     if (left == NULL || left->rank == 0)
         return NULL;
-    iv_dim all = extents(counting, output(counting), 0);
+    sb_dim all = extents(counting, output(counting), 0);
     return times(counting, 2, product(counting, all, left->dims[left->rank - 1]));
 }
 
-static iv_dim gemm(const counting *counting, int64_t unused) {
-    const iv_fact *left = input(counting, 0);
+static sb_dim gemm(const counting *counting, int64_t unused) {
+    const sb_fact *left = input(counting, 0);
     int64_t transposed = 0;
     if (left == NULL || left->rank != 2 ||
-        iv_node_int(counting->node, "transA", 0, &transposed, NULL) != IV_OK)
+        sb_node_int(counting->node, "transA", 0, &transposed, NULL) != SB_OK)
         return NULL;
-    iv_dim all = extents(counting, output(counting), 0);
-    iv_dim sum = times(counting, 2, product(counting, all, left->dims[transposed != 0 ? 0 : 1]));
+    sb_dim all = extents(counting, output(counting), 0);
+    sb_dim sum = times(counting, 2, product(counting, all, left->dims[transposed != 0 ? 0 : 1]));
     return input(counting, 2) != NULL ? plus(counting, sum, all) : sum;
 }
 
 /* `weight` is the index of the input that holds the filters: [out, in per group, kernel…]. */
-static iv_dim convolution(const counting *counting, int64_t weight) {
-    iv_dim all = extents(counting, output(counting), 0);
-    iv_dim sum = times(counting, 2,
+static sb_dim convolution(const counting *counting, int64_t weight) {
+    sb_dim all = extents(counting, output(counting), 0);
+    sb_dim sum = times(counting, 2,
                        product(counting, all, extents(counting, input(counting, (int)weight), 1)));
     int bias = weight == 3 ? 8 : 2; /* QLinearConv has its filters at 3 */
     bool biased = weight != 1 || strcmp(counting->node->op->name, "ConvInteger") != 0;
@@ -77,9 +77,9 @@ static iv_dim convolution(const counting *counting, int64_t weight) {
 }
 
 /* Filters are [in, out per group, kernel…]: every input element meets those of its channel. */
-static iv_dim convolution_transpose(const counting *counting, int64_t unused) {
-    iv_dim all = extents(counting, input(counting, 0), 0);
-    iv_dim sum =
+static sb_dim convolution_transpose(const counting *counting, int64_t unused) {
+    sb_dim all = extents(counting, input(counting, 0), 0);
+    sb_dim sum =
         times(counting, 2, product(counting, all, extents(counting, input(counting, 1), 1)));
     return input(counting, 2) != NULL ? plus(counting, sum, extents(counting, output(counting), 0))
                                       : sum;
@@ -87,51 +87,51 @@ static iv_dim convolution_transpose(const counting *counting, int64_t unused) {
 
 /* RNN, GRU, LSTM: each step multiplies with W and R; `gates` says how many element-wise operations
  * follow per hidden element. */
-static iv_dim recurrent(const counting *counting, int64_t gates) {
-    const iv_fact *sequence = input(counting, 0), *recurrence = input(counting, 2);
+static sb_dim recurrent(const counting *counting, int64_t gates) {
+    const sb_fact *sequence = input(counting, 0), *recurrence = input(counting, 2);
     if (sequence == NULL || sequence->rank != 3 || recurrence == NULL || recurrence->rank != 3)
         return NULL;
-    iv_dim steps = product(counting, sequence->dims[0], sequence->dims[1]);
-    iv_dim weights =
+    sb_dim steps = product(counting, sequence->dims[0], sequence->dims[1]);
+    sb_dim weights =
         plus(counting, extents(counting, input(counting, 1), 0), extents(counting, recurrence, 0));
-    iv_dim hidden = product(counting, recurrence->dims[0], recurrence->dims[2]);
+    sb_dim hidden = product(counting, recurrence->dims[0], recurrence->dims[2]);
     return product(counting, steps,
                    plus(counting, times(counting, 2, weights), times(counting, gates, hidden)));
 }
 
 /* ---- per element ---- */
 
-static iv_dim per_output(const counting *counting, int64_t operations) {
+static sb_dim per_output(const counting *counting, int64_t operations) {
     return times(counting, operations, extents(counting, output(counting), 0));
 }
 
-static iv_dim per_input(const counting *counting, int64_t operations) {
+static sb_dim per_input(const counting *counting, int64_t operations) {
     return times(counting, operations, extents(counting, input(counting, 0), 0));
 }
 
-static iv_dim nothing(const counting *counting, int64_t unused) {
-    return iv_dim_constant(counting->scope, 0);
+static sb_dim nothing(const counting *counting, int64_t unused) {
+    return sb_dim_constant(counting->scope, 0);
 }
 
-static iv_dim window(const counting *counting, int64_t unused) {
+static sb_dim window(const counting *counting, int64_t unused) {
     int64_t count = 0;
     const int64_t *kernel = NULL;
-    if (iv_node_ints(counting->node, "kernel_shape", &count, &kernel, NULL) != IV_OK)
+    if (sb_node_ints(counting->node, "kernel_shape", &count, &kernel, NULL) != SB_OK)
         return NULL;
-    iv_dim sum = extents(counting, output(counting), 0);
+    sb_dim sum = extents(counting, output(counting), 0);
     for (int64_t i = 0; i < count; i++)
         sum = times(counting, kernel[i], sum);
     return sum;
 }
 
-static iv_dim sum_of_inputs(const counting *counting, int64_t unused) {
+static sb_dim sum_of_inputs(const counting *counting, int64_t unused) {
     int formal = counting->node->input_count - counting->node->capture_count;
     return times(counting, formal - 1, extents(counting, output(counting), 0));
 }
 
 typedef struct rule {
     const char *op;
-    iv_dim (*count)(const counting *counting, int64_t number);
+    sb_dim (*count)(const counting *counting, int64_t number);
     int64_t number;
 } rule;
 
@@ -198,8 +198,8 @@ static const rule rules[] = {
     {"Where", nothing, 0},
 };
 
-iv_status iv_node_flops(const iv_node *node, iv_scope *scope, const iv_fact *const *inputs,
-                        const iv_fact *outputs, iv_dim *flops, iv_error *error) {
+sb_status sb_node_flops(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
+                        const sb_fact *outputs, sb_dim *flops, sb_error *error) {
     counting counting = {node, scope, inputs, outputs};
     const rule *rule = NULL;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && node->op->domain[0] == '\0'; i++) {
@@ -209,12 +209,12 @@ iv_status iv_node_flops(const iv_node *node, iv_scope *scope, const iv_fact *con
     *flops = NULL;
     if (rule != NULL)
         *flops = rule->count(&counting, rule->number);
-    else if ((node->op->flags & IV_OP_ELEMENTWISE) != 0)
+    else if ((node->op->flags & SB_OP_ELEMENTWISE) != 0)
         *flops = per_output(&counting, 1);
-    else if ((node->op->flags & IV_OP_VIEW) != 0 || node->op->moved_inputs != 0)
+    else if ((node->op->flags & SB_OP_VIEW) != 0 || node->op->moved_inputs != 0)
         *flops = nothing(&counting, 0);
     /* A count beyond 2^63, or a formula beyond the scope's bounds, is an unknown count and not an
      * error of the model. */
-    iv_status status = iv_scope_check(scope, error);
-    return status == IV_ERROR_OUT_OF_MEMORY ? status : IV_OK;
+    sb_status status = sb_scope_check(scope, error);
+    return status == SB_ERROR_OUT_OF_MEMORY ? status : SB_OK;
 }

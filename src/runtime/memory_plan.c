@@ -5,7 +5,7 @@
 #include "base/allocation.h"
 #include "runtime/replay.h"
 
-/* A block of memory: the copy of a value that owns it (iv_copy_index), and the steps between which somebody can see it through
+/* A block of memory: the copy of a value that owns it (sb_copy_index), and the steps between which somebody can see it through
  * any view. */
 typedef struct block {
     size_t copy;
@@ -18,23 +18,23 @@ typedef struct block {
 
 /* Everything is by copy. */
 typedef struct lifetimes {
-    const iv_plan *plan;
-    const iv_program *program;
-    const iv_graph *graph;
+    const sb_plan *plan;
+    const sb_program *program;
+    const sb_graph *graph;
     size_t copies;
     block *blocks; /* bytes 0: nothing to place */
     size_t *roots; /* the copy whose memory a copy shares */
     size_t *homes; /* of a copy that owns memory: the one whose place it takes over, or itself */
 } lifetimes;
 
-static bool keeps_inputs(const iv_op *op) {
-    return (op->flags & (IV_OP_KEEPS | IV_OP_CONTROL)) != 0;
+static bool keeps_inputs(const sb_op *op) {
+    return (op->flags & (SB_OP_KEEPS | SB_OP_CONTROL)) != 0;
 }
 
 /* The copy of input `input` that step `step` reads. */
 static size_t read_copy(const lifetimes *all, size_t step, int input) {
-    const iv_planned_step *planned = &all->plan->steps[step];
-    return iv_copy_index(all->program, iv_input_side(planned->kernel, planned->side, input),
+    const sb_planned_step *planned = &all->plan->steps[step];
+    return sb_copy_index(all->program, sb_input_side(planned->kernel, planned->side, input),
                          all->graph->nodes[step]->inputs[input]);
 }
 
@@ -43,29 +43,29 @@ static void find_roots(lifetimes *all) {
     for (size_t c = 0; c < all->copies; c++)
         all->roots[c] = c;
     for (size_t s = 0; s < all->graph->node_count; s++) {
-        const iv_node *node = all->graph->nodes[s];
-        const iv_planned_step *planned = &all->plan->steps[s];
-        if ((node->op->flags & IV_OP_VIEW) == 0 || node->input_count == 0 ||
-            node->inputs[0] == IV_NO_VALUE)
+        const sb_node *node = all->graph->nodes[s];
+        const sb_planned_step *planned = &all->plan->steps[s];
+        if ((node->op->flags & SB_OP_VIEW) == 0 || node->input_count == 0 ||
+            node->inputs[0] == SB_NO_VALUE)
             continue;
-        for (iv_side side = IV_HOST; side < IV_SIDES; side++) {
-            if (planned->mode != IV_STEP_DYNAMIC && planned->side != side)
+        for (sb_side side = SB_HOST; side < SB_SIDES; side++) {
+            if (planned->mode != SB_STEP_DYNAMIC && planned->side != side)
                 continue;
             for (int i = 0; i < node->output_count; i++) {
-                if (node->outputs[i] != IV_NO_VALUE)
-                    all->roots[iv_copy_index(all->program, side, node->outputs[i])] =
-                        all->roots[iv_copy_index(all->program, side, node->inputs[0])];
+                if (node->outputs[i] != SB_NO_VALUE)
+                    all->roots[sb_copy_index(all->program, side, node->outputs[i])] =
+                        all->roots[sb_copy_index(all->program, side, node->inputs[0])];
             }
         }
     }
 }
 
-static size_t fact_bytes(const iv_fact *fact) {
-    int64_t dims[IV_MAX_RANK], elements;
-    if (fact->constant != NULL || !iv_fact_is_concrete(fact, dims) || fact->dtype == IV_STRING ||
-        iv_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != IV_OK)
+static size_t fact_bytes(const sb_fact *fact) {
+    int64_t dims[SB_MAX_RANK], elements;
+    if (fact->constant != NULL || !sb_fact_is_concrete(fact, dims) || fact->dtype == SB_STRING ||
+        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
         return 0;
-    return (size_t)elements * iv_dtype_size(fact->dtype);
+    return (size_t)elements * sb_dtype_size(fact->dtype);
 }
 
 /* Notes that step `step` sees a copy: the memory that its root owns, and that of the copies that views have become on the way. */
@@ -76,9 +76,9 @@ static void see(lifetimes *all, size_t copy, int64_t step, bool escapes) {
         seen->escapes = seen->escapes || escapes;
         if (all->roots[copy] == copy)
             return;
-        const iv_value_info *info = &all->graph->values[copy % all->graph->value_count];
-        iv_side side = (iv_side)(copy / all->graph->value_count);
-        copy = iv_copy_index(all->program, side, all->graph->nodes[info->producer]->inputs[0]);
+        const sb_value_info *info = &all->graph->values[copy % all->graph->value_count];
+        sb_side side = (sb_side)(copy / all->graph->value_count);
+        copy = sb_copy_index(all->program, side, all->graph->nodes[info->producer]->inputs[0]);
     }
 }
 
@@ -92,9 +92,9 @@ static void make(lifetimes *all, size_t copy, int64_t step) {
 /* When a copy that step `step` is the first to need is brought from the other side: right before it, or, for steps that a device
  * is given at once, before the first of them. */
 static int64_t brought_at(const lifetimes *all, size_t copy, int64_t step) {
-    const iv_plan *plan = all->plan;
+    const sb_plan *plan = all->plan;
     bool to_device = copy >= all->graph->value_count;
-    const iv_segment *segment = plan->segment_of != NULL && to_device && (size_t)step < all->graph->node_count
+    const sb_segment *segment = plan->segment_of != NULL && to_device && (size_t)step < all->graph->node_count
                                     ? plan->segment_of[step]
                                     : NULL;
     return segment != NULL ? (int64_t)segment->first : step;
@@ -102,8 +102,8 @@ static int64_t brought_at(const lifetimes *all, size_t copy, int64_t step) {
 
 /* Notes that step `step` reads a copy. */
 static void use(lifetimes *all, size_t copy, int64_t step, bool escapes) {
-    iv_value_id value = (iv_value_id)(copy % all->graph->value_count);
-    size_t home = iv_copy_index(all->program, all->plan->sides[value], value);
+    sb_value_id value = (sb_value_id)(copy % all->graph->value_count);
+    size_t home = sb_copy_index(all->program, all->plan->sides[value], value);
     if (copy != home && all->blocks[copy].bytes == 0) {
         make(all, copy, brought_at(all, copy, step));
         see(all, home, brought_at(all, copy, step), false);
@@ -112,43 +112,43 @@ static void use(lifetimes *all, size_t copy, int64_t step, bool escapes) {
 }
 
 /* Notes that a dynamic step reads a value on whichever side; a copy that it makes for itself has no planned place. */
-static void read_anywhere(lifetimes *all, iv_value_id value, int64_t step, bool escapes) {
-    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
-        see(all, iv_copy_index(all->program, side, value), step, escapes);
+static void read_anywhere(lifetimes *all, sb_value_id value, int64_t step, bool escapes) {
+    for (sb_side side = SB_HOST; side < SB_SIDES; side++)
+        see(all, sb_copy_index(all->program, side, value), step, escapes);
 }
 
 static void find_lifetimes(lifetimes *all) {
-    const iv_graph *graph = all->graph;
-    const iv_plan *plan = all->plan;
+    const sb_graph *graph = all->graph;
+    const sb_plan *plan = all->plan;
     for (size_t s = 0; s < graph->node_count; s++) {
-        const iv_node *node = graph->nodes[s];
+        const sb_node *node = graph->nodes[s];
         for (int i = 0; i < node->input_count; i++) {
-            if (node->inputs[i] == IV_NO_VALUE)
+            if (node->inputs[i] == SB_NO_VALUE)
                 continue;
-            if (plan->steps[s].mode == IV_STEP_STATIC)
+            if (plan->steps[s].mode == SB_STEP_STATIC)
                 use(all, read_copy(all, s, i), (int64_t)s, keeps_inputs(node->op));
             else
                 read_anywhere(all, node->inputs[i], (int64_t)s, keeps_inputs(node->op));
         }
-        bool owns = plan->steps[s].mode == IV_STEP_STATIC && !keeps_inputs(node->op);
-        bool views = (node->op->flags & IV_OP_VIEW) != 0;
+        bool owns = plan->steps[s].mode == SB_STEP_STATIC && !keeps_inputs(node->op);
+        bool views = (node->op->flags & SB_OP_VIEW) != 0;
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] != IV_NO_VALUE && owns && (!views || plan->copied[node->outputs[i]]))
-                make(all, iv_copy_index(all->program, plan->steps[s].side, node->outputs[i]), (int64_t)s);
+            if (node->outputs[i] != SB_NO_VALUE && owns && (!views || plan->copied[node->outputs[i]]))
+                make(all, sb_copy_index(all->program, plan->steps[s].side, node->outputs[i]), (int64_t)s);
         }
     }
     for (size_t o = 0; o < graph->output_count; o++) {
-        iv_side side = plan->host_outputs ? IV_HOST : plan->sides[graph->outputs[o]];
-        use(all, iv_copy_index(all->program, side, graph->outputs[o]), (int64_t)graph->node_count, true);
+        sb_side side = plan->host_outputs ? SB_HOST : plan->sides[graph->outputs[o]];
+        use(all, sb_copy_index(all->program, side, graph->outputs[o]), (int64_t)graph->node_count, true);
     }
 }
 
 /* Whether only input `input` of the step sees the memory behind it. */
 static bool seen_once(const lifetimes *all, size_t step, int input) {
-    const iv_node *node = all->graph->nodes[step];
+    const sb_node *node = all->graph->nodes[step];
     size_t root = all->roots[read_copy(all, step, input)];
     for (int i = 0; i < node->input_count; i++) {
-        if (i != input && node->inputs[i] != IV_NO_VALUE && all->roots[read_copy(all, step, i)] == root)
+        if (i != input && node->inputs[i] != SB_NO_VALUE && all->roots[read_copy(all, step, i)] == root)
             return false;
     }
     return true;
@@ -160,13 +160,13 @@ static void merge_in_place(lifetimes *all) {
     for (size_t c = 0; c < all->copies; c++)
         all->homes[c] = c;
     for (size_t s = 0; s < all->graph->node_count; s++) {
-        const iv_node *node = all->graph->nodes[s];
-        const iv_planned_step *planned = &all->plan->steps[s];
-        int input = planned->mode == IV_STEP_STATIC ? planned->in_place : -1;
-        if (input < 0 || node->inputs[input] == IV_NO_VALUE || !seen_once(all, s, input))
+        const sb_node *node = all->graph->nodes[s];
+        const sb_planned_step *planned = &all->plan->steps[s];
+        int input = planned->mode == SB_STEP_STATIC ? planned->in_place : -1;
+        if (input < 0 || node->inputs[input] == SB_NO_VALUE || !seen_once(all, s, input))
             continue;
         const block *dying = &all->blocks[all->roots[read_copy(all, s, input)]];
-        block *made = &all->blocks[iv_copy_index(all->program, planned->side, node->outputs[0])];
+        block *made = &all->blocks[sb_copy_index(all->program, planned->side, node->outputs[0])];
         if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s ||
             dying->escapes || made->escapes)
             continue;
@@ -178,20 +178,20 @@ static void merge_in_place(lifetimes *all) {
 }
 
 static size_t align(size_t bytes) {
-    return (bytes + IV_ALIGNMENT - 1) / IV_ALIGNMENT * IV_ALIGNMENT;
+    return (bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
 }
 
-iv_status iv_memory_plan_blame(const iv_plan *plan, const iv_program *program, iv_status status,
-                               iv_error *error) {
-    const iv_graph *graph = program->graph;
-    const iv_node *largest = NULL;
+sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, sb_status status,
+                               sb_error *error) {
+    const sb_graph *graph = program->graph;
+    const sb_node *largest = NULL;
     size_t most = 0;
     int output = 0;
     for (size_t s = 0; s < graph->node_count; s++) {
-        const iv_node *node = graph->nodes[s];
-        bool owns = plan->steps[s].mode == IV_STEP_STATIC && (node->op->flags & IV_OP_VIEW) == 0;
+        const sb_node *node = graph->nodes[s];
+        bool owns = plan->steps[s].mode == SB_STEP_STATIC && (node->op->flags & SB_OP_VIEW) == 0;
         for (int i = 0; i < node->output_count && owns; i++) {
-            size_t bytes = node->outputs[i] != IV_NO_VALUE ? fact_bytes(&plan->facts[node->outputs[i]]) : 0;
+            size_t bytes = node->outputs[i] != SB_NO_VALUE ? fact_bytes(&plan->facts[node->outputs[i]]) : 0;
             if (bytes > most) {
                 most = bytes;
                 largest = node;
@@ -199,27 +199,27 @@ iv_status iv_memory_plan_blame(const iv_plan *plan, const iv_program *program, i
             }
         }
     }
-    char text[IV_FACT_TEXT_BYTES];
+    char text[SB_FACT_TEXT_BYTES];
     if (largest == NULL)
         return status;
-    return iv_fail_within(error, status, "node %s (%s): output %d, %s, has %zu of the bytes that a run needs: ",
+    return sb_fail_within(error, status, "node %s (%s): output %d, %s, has %zu of the bytes that a run needs: ",
                           largest->name, largest->op->name, output,
-                          iv_fact_text(&plan->facts[largest->outputs[output]], text, sizeof text), most);
+                          sb_fact_text(&plan->facts[largest->outputs[output]], text, sizeof text), most);
 }
 
 /* No sum of sizes below overflows. */
-static iv_status check_total(const lifetimes *all, const iv_plan *plan, const iv_program *program,
-                             iv_error *error) {
+static sb_status check_total(const lifetimes *all, const sb_plan *plan, const sb_program *program,
+                             sb_error *error) {
     int64_t total = 0;
     for (size_t c = 0; c < all->copies; c++) {
         if (!__builtin_add_overflow(total, align(all->blocks[c].bytes), &total))
             continue;
-        return iv_memory_plan_blame(plan, program,
-                                    iv_fail(error, IV_ERROR_OUT_OF_MEMORY,
+        return sb_memory_plan_blame(plan, program,
+                                    sb_fail(error, SB_ERROR_OUT_OF_MEMORY,
                                             "out of memory: no machine addresses what all values take"),
                                     error);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 static int larger_first(const void *left, const void *right) {
@@ -259,7 +259,7 @@ static size_t place(block *blocks, size_t count, block **placed) {
 }
 
 /* Places the blocks of one side: `blocks` has room for them, `placed` too. */
-static size_t place_side(const lifetimes *all, iv_plan *plan, iv_side side, block *blocks, block **placed) {
+static size_t place_side(const lifetimes *all, sb_plan *plan, sb_side side, block *blocks, block **placed) {
     size_t values = all->graph->value_count, count = 0;
     for (size_t c = (size_t)side * values; c < ((size_t)side + 1) * values; c++) {
         const block *block = &all->blocks[c];
@@ -273,10 +273,10 @@ static size_t place_side(const lifetimes *all, iv_plan *plan, iv_side side, bloc
     return arena;
 }
 
-static void place_all(const lifetimes *all, iv_plan *plan, block *blocks, block **placed) {
+static void place_all(const lifetimes *all, sb_plan *plan, block *blocks, block **placed) {
     for (size_t c = 0; c < all->copies; c++)
         plan->offsets[c] = -1;
-    for (iv_side side = IV_HOST; side < IV_SIDES; side++)
+    for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         plan->arena_bytes[side] = place_side(all, plan, side, blocks, placed);
     for (size_t c = 0; c < all->copies; c++) {
         if (all->blocks[c].merged)
@@ -284,33 +284,33 @@ static void place_all(const lifetimes *all, iv_plan *plan, block *blocks, block 
     }
 }
 
-iv_status iv_memory_plan(iv_plan *plan, const iv_program *program, iv_error *error) {
-    size_t copies = IV_SIDES * program->graph->value_count;
+sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *error) {
+    size_t copies = SB_SIDES * program->graph->value_count;
     lifetimes all = {.plan = plan,
                      .program = program,
                      .graph = program->graph,
                      .copies = copies,
-                     .blocks = iv_allocate_array(copies, sizeof *all.blocks),
-                     .roots = iv_allocate_array(copies, sizeof *all.roots),
-                     .homes = iv_allocate_array(copies, sizeof *all.homes)};
-    block *blocks = iv_allocate_array(program->graph->value_count, sizeof *blocks);
-    block **placed = iv_allocate_array(program->graph->value_count, sizeof *placed);
-    iv_status status = IV_OK;
+                     .blocks = sb_allocate_array(copies, sizeof *all.blocks),
+                     .roots = sb_allocate_array(copies, sizeof *all.roots),
+                     .homes = sb_allocate_array(copies, sizeof *all.homes)};
+    block *blocks = sb_allocate_array(program->graph->value_count, sizeof *blocks);
+    block **placed = sb_allocate_array(program->graph->value_count, sizeof *placed);
+    sb_status status = SB_OK;
     if (all.blocks == NULL || all.roots == NULL || all.homes == NULL || blocks == NULL || placed == NULL) {
-        status = iv_fail_memory(error, copies * sizeof *all.blocks);
+        status = sb_fail_memory(error, copies * sizeof *all.blocks);
     } else {
         find_roots(&all);
         find_lifetimes(&all);
         status = check_total(&all, plan, program, error);
     }
-    if (status == IV_OK) {
+    if (status == SB_OK) {
         merge_in_place(&all);
         place_all(&all, plan, blocks, placed);
     }
-    iv_free(all.blocks);
-    iv_free(all.roots);
-    iv_free(all.homes);
-    iv_free(blocks);
-    iv_free(placed);
+    sb_free(all.blocks);
+    sb_free(all.roots);
+    sb_free(all.homes);
+    sb_free(blocks);
+    sb_free(placed);
     return status;
 }

@@ -1,9 +1,9 @@
-#include <invar/version.h>
+#include <samebit/version.h>
 
-const char *iv_version(void) {
-    return INVAR_VERSION;
+const char *sb_version(void) {
+    return SAMEBIT_VERSION;
 }
 
-int iv_numerics_version(void) {
+int sb_numerics_version(void) {
     return 1;
 }

@@ -5,14 +5,14 @@
 #include "base/allocation.h"
 
 static const struct {
-    iv_dtype dtype;
+    sb_dtype dtype;
     uint8_t code, bits;
 } types[] = {
-    {IV_BOOL, kDLBool, 8},  {IV_U8, kDLUInt, 8},      {IV_U16, kDLUInt, 16},
-    {IV_U32, kDLUInt, 32},  {IV_U64, kDLUInt, 64},    {IV_S8, kDLInt, 8},
-    {IV_S16, kDLInt, 16},   {IV_S32, kDLInt, 32},     {IV_S64, kDLInt, 64},
-    {IV_F16, kDLFloat, 16}, {IV_BF16, kDLBfloat, 16}, {IV_F32, kDLFloat, 32},
-    {IV_F64, kDLFloat, 64},
+    {SB_BOOL, kDLBool, 8},  {SB_U8, kDLUInt, 8},      {SB_U16, kDLUInt, 16},
+    {SB_U32, kDLUInt, 32},  {SB_U64, kDLUInt, 64},    {SB_S8, kDLInt, 8},
+    {SB_S16, kDLInt, 16},   {SB_S32, kDLInt, 32},     {SB_S64, kDLInt, 64},
+    {SB_F16, kDLFloat, 16}, {SB_BF16, kDLBfloat, 16}, {SB_F32, kDLFloat, 32},
+    {SB_F64, kDLFloat, 64},
 };
 enum { TYPES = sizeof types / sizeof *types };
 
@@ -20,34 +20,34 @@ enum { TYPES = sizeof types / sizeof *types };
 
 typedef struct exported {
     DLManagedTensorVersioned managed;
-    int64_t dims[IV_MAX_RANK], strides[IV_MAX_RANK];
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
 } exported;
 
 static void delete_exported(DLManagedTensorVersioned *self) {
-    iv_tensor_release(self->manager_ctx);
-    iv_free(self); /* the first member of what was allocated */
+    sb_tensor_release(self->manager_ctx);
+    sb_free(self); /* the first member of what was allocated */
 }
 
-static DLDevice device_of(const iv_storage *storage) {
+static DLDevice device_of(const sb_storage *storage) {
     return storage->device != NULL ? (DLDevice){kDLCUDA, storage->device_index} : (DLDevice){kDLCPU, 0};
 }
 
-iv_status iv_tensor_to_dlpack(iv_tensor *tensor, DLManagedTensorVersioned **managed,
-                              iv_error *error) {
+sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
+                              sb_error *error) {
     int type = 0;
     while (type < TYPES && types[type].dtype != tensor->dtype)
         type++;
     if (type == TYPES)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED, "DLPack has no type for %s elements",
-                       iv_dtype_name(tensor->dtype));
-    exported *fresh = iv_allocate_array(1, sizeof *fresh);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "DLPack has no type for %s elements",
+                       sb_dtype_name(tensor->dtype));
+    exported *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
-        return iv_fail_memory(error, sizeof *fresh);
+        return sb_fail_memory(error, sizeof *fresh);
     memcpy(fresh->dims, tensor->dims, sizeof fresh->dims);
     memcpy(fresh->strides, tensor->strides, sizeof fresh->strides);
     fresh->managed = (DLManagedTensorVersioned){
         .version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
-        .manager_ctx = iv_tensor_retain(tensor),
+        .manager_ctx = sb_tensor_retain(tensor),
         .deleter = delete_exported,
         .flags = DLPACK_FLAG_BITMASK_READ_ONLY,
         .dl_tensor = {.data = tensor->data,
@@ -58,88 +58,88 @@ iv_status iv_tensor_to_dlpack(iv_tensor *tensor, DLManagedTensorVersioned **mana
                       .strides = fresh->strides},
     };
     *managed = &fresh->managed;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- import ---- */
 
-static iv_status find_type(DLDataType type, iv_dtype *dtype, iv_error *error) {
+static sb_status find_type(DLDataType type, sb_dtype *dtype, sb_error *error) {
     for (int i = 0; i < TYPES && type.lanes == 1; i++) {
         if (types[i].code == type.code && types[i].bits == type.bits) {
             *dtype = types[i].dtype;
-            return IV_OK;
+            return SB_OK;
         }
     }
-    return iv_fail(
-        error, IV_ERROR_UNSUPPORTED,
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
         "DLPack type code %d with %d bits and %d lanes has no counterpart: convert the array first",
         type.code, type.bits, type.lanes);
 }
 
-iv_status iv_dlpack_wrap(const DLTensor *from, void (*release)(void *context), void *context,
-                         iv_tensor **tensor, iv_error *error) {
-    iv_dtype dtype;
-    IV_TRY(find_type(from->dtype, &dtype, error));
+sb_status sb_dlpack_wrap(const DLTensor *from, void (*release)(void *context), void *context,
+                         sb_tensor **tensor, sb_error *error) {
+    sb_dtype dtype;
+    SB_TRY(find_type(from->dtype, &dtype, error));
     uintptr_t address = (uintptr_t)from->data;
     if (from->byte_offset > UINTPTR_MAX - address)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "the DLPack tensor's byte offset %llu reaches beyond any memory",
                        (unsigned long long)from->byte_offset);
     if (from->data == NULL && from->byte_offset != 0)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT,
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "the DLPack tensor has a byte offset but no memory");
     char *data = from->data == NULL ? NULL : (char *)from->data + from->byte_offset;
-    return iv_tensor_wrap(dtype, from->ndim, from->shape, from->strides, data, release, context,
+    return sb_tensor_wrap(dtype, from->ndim, from->shape, from->strides, data, release, context,
                           tensor, error);
 }
 
-static iv_status check_on_cpu(const DLTensor *from, iv_error *error) {
+static sb_status check_on_cpu(const DLTensor *from, sb_error *error) {
     if (from->device.device_type == kDLCPU)
-        return IV_OK;
+        return SB_OK;
     if (from->device.device_type == kDLCUDA)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
-                       "the DLPack tensor is on device type 2, CUDA device %d: import it with iv_tensor_from_dlpack_on",
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "the DLPack tensor is on device type 2, CUDA device %d: import it with sb_tensor_from_dlpack_on",
                        (int)from->device.device_id);
-    return iv_fail(error, IV_ERROR_UNSUPPORTED,
+    return sb_fail(error, SB_ERROR_UNSUPPORTED,
                    "the DLPack tensor is on device type %d: copy it to the CPU (type 1) first",
                    (int)from->device.device_type);
 }
 
-void iv_dlpack_release(void *context) {
+void sb_dlpack_release(void *context) {
     DLManagedTensorVersioned *managed = context;
     if (managed->deleter != NULL)
         managed->deleter(managed);
 }
 
-void iv_dlpack_release_legacy(void *context) {
+void sb_dlpack_release_legacy(void *context) {
     DLManagedTensor *managed = context;
     if (managed->deleter != NULL)
         managed->deleter(managed);
 }
 
-iv_status iv_dlpack_check(const DLManagedTensorVersioned *managed, iv_error *error) {
+sb_status sb_dlpack_check(const DLManagedTensorVersioned *managed, sb_error *error) {
     if (managed == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
     /* Of another major version, nothing but the deleter may be touched. */
     if (managed->version.major != DLPACK_MAJOR_VERSION)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the DLPack tensor is of version %u.%u, not of %d: ask its maker for "
                        "max_version=(1, 0)",
                        managed->version.major, managed->version.minor, DLPACK_MAJOR_VERSION);
-    return IV_OK;
+    return SB_OK;
 }
 
-iv_status iv_tensor_from_dlpack(DLManagedTensorVersioned *managed, iv_tensor **tensor,
-                                iv_error *error) {
-    IV_TRY(iv_dlpack_check(managed, error));
-    IV_TRY(check_on_cpu(&managed->dl_tensor, error));
-    return iv_dlpack_wrap(&managed->dl_tensor, iv_dlpack_release, managed, tensor, error);
+sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor,
+                                sb_error *error) {
+    SB_TRY(sb_dlpack_check(managed, error));
+    SB_TRY(check_on_cpu(&managed->dl_tensor, error));
+    return sb_dlpack_wrap(&managed->dl_tensor, sb_dlpack_release, managed, tensor, error);
 }
 
-iv_status iv_tensor_from_dlpack_legacy(DLManagedTensor *managed, iv_tensor **tensor,
-                                       iv_error *error) {
+sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed, sb_tensor **tensor,
+                                       sb_error *error) {
     if (managed == NULL)
-        return iv_fail(error, IV_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
-    IV_TRY(check_on_cpu(&managed->dl_tensor, error));
-    return iv_dlpack_wrap(&managed->dl_tensor, iv_dlpack_release_legacy, managed, tensor, error);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
+    SB_TRY(check_on_cpu(&managed->dl_tensor, error));
+    return sb_dlpack_wrap(&managed->dl_tensor, sb_dlpack_release_legacy, managed, tensor, error);
 }

@@ -5,7 +5,7 @@
 #include "tensor/walk.h"
 
 typedef struct comparison {
-    iv_dtype dtype;
+    sb_dtype dtype;
     bool equal;
 } comparison;
 
@@ -29,7 +29,7 @@ static uint64_t load(const char *element, size_t size) {
 }
 
 static bool same_text(const char *left, const char *right) {
-    iv_string a, b;
+    sb_string a, b;
     memcpy(&a, left, sizeof a);
     memcpy(&b, right, sizeof b);
     return a.bytes == b.bytes && (a.bytes == 0 || memcmp(a.data, b.data, a.bytes) == 0);
@@ -37,15 +37,15 @@ static bool same_text(const char *left, const char *right) {
 
 /* The bits without the sign, beyond which a floating-point number of the dtype is a NaN; all ones
  * for the rest. */
-static uint64_t infinity_bits(iv_dtype dtype) {
+static uint64_t infinity_bits(sb_dtype dtype) {
     switch (dtype) {
-    case IV_F16:
+    case SB_F16:
         return 0x7c00;
-    case IV_BF16:
+    case SB_BF16:
         return 0x7f80;
-    case IV_F32:
+    case SB_F32:
         return 0x7f800000;
-    case IV_F64:
+    case SB_F64:
         return UINT64_C(0x7ff0000000000000);
     default:
         return UINT64_MAX;
@@ -54,16 +54,16 @@ static uint64_t infinity_bits(iv_dtype dtype) {
 
 static void compare_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
     comparison *now = context;
-    size_t size = iv_dtype_size(now->dtype);
+    size_t size = sb_dtype_size(now->dtype);
     const char *left = data[0], *right = data[1];
     bool dense = steps[0] == (int64_t)size && steps[1] == (int64_t)size;
     if (!now->equal ||
-        (dense && now->dtype != IV_STRING && memcmp(left, right, (size_t)count * size) == 0))
+        (dense && now->dtype != SB_STRING && memcmp(left, right, (size_t)count * size) == 0))
         return;
     uint64_t infinity = infinity_bits(now->dtype);
-    uint64_t magnitude = iv_dtype_is_float(now->dtype) ? (UINT64_C(1) << (8 * size - 1)) - 1 : 0;
+    uint64_t magnitude = sb_dtype_is_float(now->dtype) ? (UINT64_C(1) << (8 * size - 1)) - 1 : 0;
     for (int64_t i = 0; i < count && now->equal; i++, left += steps[0], right += steps[1]) {
-        if (now->dtype == IV_STRING) {
+        if (now->dtype == SB_STRING) {
             now->equal = same_text(left, right);
             continue;
         }
@@ -72,13 +72,13 @@ static void compare_row(void *context, int64_t count, char *const *data, const i
     }
 }
 
-bool iv_tensor_equal(const iv_tensor *left, const iv_tensor *right) {
+bool sb_tensor_equal(const sb_tensor *left, const sb_tensor *right) {
     if (left->dtype != right->dtype || left->rank != right->rank ||
         memcmp(left->dims, right->dims, (size_t)left->rank * sizeof *left->dims) != 0)
         return false;
     comparison now = {left->dtype, true};
-    iv_walk walk;
-    iv_walk_start(&walk, left->rank, left->dims, 2, (const iv_tensor *const[]){left, right});
-    iv_walk_run(&walk, compare_row, &now);
+    sb_walk walk;
+    sb_walk_start(&walk, left->rank, left->dims, 2, (const sb_tensor *const[]){left, right});
+    sb_walk_run(&walk, compare_row, &now);
     return now.equal;
 }

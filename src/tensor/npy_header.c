@@ -7,13 +7,13 @@
 
 /* The descriptor's letter and size for each dtype that has one of its own. */
 static const struct {
-    iv_dtype dtype;
+    sb_dtype dtype;
     char kind;
     int bytes;
 } kinds[] = {
-    {IV_BOOL, 'b', 1}, {IV_U8, 'u', 1},  {IV_U16, 'u', 2}, {IV_U32, 'u', 4}, {IV_U64, 'u', 8},
-    {IV_S8, 'i', 1},   {IV_S16, 'i', 2}, {IV_S32, 'i', 4}, {IV_S64, 'i', 8}, {IV_F16, 'f', 2},
-    {IV_BF16, 'V', 2}, {IV_F32, 'f', 4}, {IV_F64, 'f', 8},
+    {SB_BOOL, 'b', 1}, {SB_U8, 'u', 1},  {SB_U16, 'u', 2}, {SB_U32, 'u', 4}, {SB_U64, 'u', 8},
+    {SB_S8, 'i', 1},   {SB_S16, 'i', 2}, {SB_S32, 'i', 4}, {SB_S64, 'i', 8}, {SB_F16, 'f', 2},
+    {SB_BF16, 'V', 2}, {SB_F32, 'f', 4}, {SB_F64, 'f', 8},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -26,22 +26,22 @@ static char native_order(void) {
     return first == 1 ? '<' : '>';
 }
 
-uint64_t iv_npy_element_bytes(const iv_npy_header *header) {
-    return header->dtype == IV_STRING ? 4 * (uint64_t)header->characters
-                                      : iv_dtype_size(header->dtype);
+uint64_t sb_npy_element_bytes(const sb_npy_header *header) {
+    return header->dtype == SB_STRING ? 4 * (uint64_t)header->characters
+                                      : sb_dtype_size(header->dtype);
 }
 
-iv_status iv_npy_check_magic(const unsigned char *bytes, size_t *prefix, iv_error *error) {
+sb_status sb_npy_check_magic(const unsigned char *bytes, size_t *prefix, sb_error *error) {
     if (memcmp(bytes, magic, sizeof magic) != 0)
-        return iv_fail(error, IV_ERROR_INVALID_FILE,
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
                        "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
     int major = bytes[6], minor = bytes[7];
     if (major < 1 || major > 3 || minor != 0)
-        return iv_fail(error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "byte 6: .npy format version %d.%d is not one of 1.0, 2.0 and 3.0", major,
                        minor);
     *prefix = major == 1 ? 10 : 12;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- parsing ---- */
@@ -50,11 +50,11 @@ iv_status iv_npy_check_magic(const unsigned char *bytes, size_t *prefix, iv_erro
 typedef struct parser {
     const char *text;
     size_t bytes, at, offset;
-    iv_error *error;
+    sb_error *error;
 } parser;
 
-static iv_status fail_at(const parser *in, size_t at, const char *what) {
-    return iv_fail(in->error, IV_ERROR_INVALID_FILE, "byte %zu: %s", in->offset + at, what);
+static sb_status fail_at(const parser *in, size_t at, const char *what) {
+    return sb_fail(in->error, SB_ERROR_INVALID_FILE, "byte %zu: %s", in->offset + at, what);
 }
 
 static void skip_spaces(parser *in) {
@@ -80,7 +80,7 @@ static bool accept_word(parser *in, const char *word) {
 }
 
 /* A string without escapes, copied with a NUL. */
-static iv_status parse_string(parser *in, char *into, size_t room) {
+static sb_status parse_string(parser *in, char *into, size_t room) {
     skip_spaces(in);
     size_t start = in->at;
     char quote = accept(in, '\'') ? '\'' : accept(in, '"') ? '"' : '\0';
@@ -96,10 +96,10 @@ static iv_status parse_string(parser *in, char *into, size_t room) {
     memcpy(into, first, length);
     into[length] = '\0';
     in->at += length + 1;
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status parse_number(parser *in, int64_t *number) {
+static sb_status parse_number(parser *in, int64_t *number) {
     skip_spaces(in);
     size_t start = in->at;
     *number = 0;
@@ -110,13 +110,13 @@ static iv_status parse_number(parser *in, int64_t *number) {
         in->at++;
     }
     return in->at > start
-               ? IV_OK
+               ? SB_OK
                : fail_at(in, start, "the header of the array wants a number of at least 0 here");
 }
 
 /* A tuple: "()", "(3,)", "(3, 4)", "(3, 4,)". "(3)" is a number in Python, and numpy never writes
  * it. */
-static iv_status parse_shape(parser *in, iv_npy_header *header) {
+static sb_status parse_shape(parser *in, sb_npy_header *header) {
     size_t start = in->at;
     if (!accept(in, '('))
         return fail_at(in, start, "the shape of the array does not begin with (");
@@ -125,47 +125,47 @@ static iv_status parse_shape(parser *in, iv_npy_header *header) {
         start = in->at;
         if (!comma)
             return fail_at(in, start, "the shape of the array wants a comma or ) here");
-        if (header->rank == IV_MAX_RANK)
-            return iv_fail(in->error, IV_ERROR_UNSUPPORTED,
+        if (header->rank == SB_MAX_RANK)
+            return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
                            "byte %zu: the array has more than %d dimensions", in->offset + start,
-                           IV_MAX_RANK);
-        IV_TRY(parse_number(in, &header->dims[header->rank++]));
+                           SB_MAX_RANK);
+        SB_TRY(parse_number(in, &header->dims[header->rank++]));
         comma = accept(in, ',');
         if (header->rank == 1 && !comma)
             return fail_at(in, in->at, "the shape of the array wants a comma here");
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status parse_descriptor(parser *in, iv_npy_header *header) {
+static sb_status parse_descriptor(parser *in, sb_npy_header *header) {
     char text[32];
     skip_spaces(in);
     size_t start = in->at;
     if (accept(in, '['))
-        return iv_fail(in->error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
                        "byte %zu: the array has structures as elements: save its fields as arrays "
                        "of their own",
                        in->offset + start);
-    IV_TRY(parse_string(in, text, sizeof text));
+    SB_TRY(parse_string(in, text, sizeof text));
     char order = text[0];
     if (strchr("<>|", order) == NULL || order == '\0' || text[1] == '\0')
         return fail_at(in, start, "the descriptor of the array has no byte order and letter");
     char kind = text[1];
     if (kind == 'O')
-        return iv_fail(
-            in->error, IV_ERROR_UNSUPPORTED,
+        return sb_fail(
+            in->error, SB_ERROR_UNSUPPORTED,
             "byte %zu: the array has pickled Python objects as elements, which are not read "
             "because they can run code: convert it with astype() before saving",
             in->offset + start);
     parser digits = {text, strlen(text), 2, in->offset + start, in->error};
     int64_t number;
-    IV_TRY(parse_number(&digits, &number));
+    SB_TRY(parse_number(&digits, &number));
     if (digits.at != digits.bytes)
         number = -1; /* dates and the like: no type of ours */
     header->swapped = order != '|' && order != native_order();
-    header->dtype = IV_DTYPE_NONE;
+    header->dtype = SB_DTYPE_NONE;
     if (kind == 'U' && number >= 0 && number <= INT64_MAX / 4) {
-        header->dtype = IV_STRING;
+        header->dtype = SB_STRING;
         header->characters = number;
     }
     for (int i = 0; i < KINDS; i++) {
@@ -173,33 +173,33 @@ static iv_status parse_descriptor(parser *in, iv_npy_header *header) {
             header->dtype = kinds[i].dtype;
     }
     /* '>V2' would be a byte-swapped bf16, which nothing writes. */
-    bool lacks_order = order == '|' && kind != 'V' && iv_npy_element_bytes(header) > 1;
-    if (header->dtype == IV_BF16 && header->swapped)
-        header->dtype = IV_DTYPE_NONE;
-    if (header->dtype != IV_DTYPE_NONE && lacks_order)
+    bool lacks_order = order == '|' && kind != 'V' && sb_npy_element_bytes(header) > 1;
+    if (header->dtype == SB_BF16 && header->swapped)
+        header->dtype = SB_DTYPE_NONE;
+    if (header->dtype != SB_DTYPE_NONE && lacks_order)
         return fail_at(in, start, "the descriptor of the array lacks the byte order");
-    if (header->dtype == IV_DTYPE_NONE)
-        return iv_fail(
-            in->error, IV_ERROR_UNSUPPORTED,
+    if (header->dtype == SB_DTYPE_NONE)
+        return sb_fail(
+            in->error, SB_ERROR_UNSUPPORTED,
             "byte %zu: arrays of dtype '%s' are not read: convert it with astype() to bool, an "
             "integer, float16, float32, float64 or str before saving",
             in->offset + start, text);
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status parse_order(parser *in, iv_npy_header *header) {
+static sb_status parse_order(parser *in, sb_npy_header *header) {
     header->fortran_order = accept_word(in, "True");
     if (header->fortran_order || accept_word(in, "False"))
-        return IV_OK;
+        return SB_OK;
     return fail_at(in, in->at, "fortran_order is neither True nor False");
 }
 
-static iv_status parse_entry(parser *in, bool seen[3], iv_npy_header *header) {
+static sb_status parse_entry(parser *in, bool seen[3], sb_npy_header *header) {
     static const char *const keys[3] = {"descr", "fortran_order", "shape"};
     char key[16];
     skip_spaces(in);
     size_t start = in->at;
-    IV_TRY(parse_string(in, key, sizeof key));
+    SB_TRY(parse_string(in, key, sizeof key));
     int which = 0;
     while (which < 3 && strcmp(key, keys[which]) != 0)
         which++;
@@ -215,17 +215,17 @@ static iv_status parse_entry(parser *in, bool seen[3], iv_npy_header *header) {
                         : parse_shape(in, header);
 }
 
-iv_status iv_npy_parse_header(const char *text, size_t bytes, size_t offset, iv_npy_header *header,
-                              iv_error *error) {
+sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_npy_header *header,
+                              sb_error *error) {
     parser in = {text, bytes, 0, offset, error};
     bool seen[3] = {false};
-    *header = (iv_npy_header){.dtype = IV_DTYPE_NONE};
+    *header = (sb_npy_header){.dtype = SB_DTYPE_NONE};
     if (!accept(&in, '{'))
         return fail_at(&in, in.at, "the header of the array does not begin with {");
     for (bool comma = true; !accept(&in, '}'); comma = accept(&in, ',')) {
         if (!comma)
             return fail_at(&in, in.at, "the header of the array wants a comma or } here");
-        IV_TRY(parse_entry(&in, seen, header));
+        SB_TRY(parse_entry(&in, seen, header));
     }
     if (!seen[0] || !seen[1] || !seen[2])
         return fail_at(&in, in.at, "the header of the array lacks descr, fortran_order or shape");
@@ -233,13 +233,13 @@ iv_status iv_npy_parse_header(const char *text, size_t bytes, size_t offset, iv_
     if (in.bytes - in.at != 1 || in.text[in.at] != '\n')
         return fail_at(&in, in.at,
                        "the header of the array does not end in spaces and a line feed");
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- writing ---- */
 
-static void format_descriptor(const iv_npy_header *header, char *text, size_t room) {
-    if (header->dtype == IV_STRING) {
+static void format_descriptor(const sb_npy_header *header, char *text, size_t room) {
+    if (header->dtype == SB_STRING) {
         snprintf(text, room, "%cU%lld", native_order(), (long long)header->characters);
         return;
     }
@@ -250,11 +250,11 @@ static void format_descriptor(const iv_npy_header *header, char *text, size_t ro
     }
 }
 
-iv_status iv_npy_format_header(const iv_npy_header *header, void **bytes, size_t *size,
-                               iv_error *error) {
+sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size,
+                               sb_error *error) {
     /* 12 extents of at most 19 digits: the text has less than 400 bytes, so version 1 is always
      * enough. */
-    char descriptor[32], shape[24 * IV_MAX_RANK + 3] = "", text[512];
+    char descriptor[32], shape[24 * SB_MAX_RANK + 3] = "", text[512];
     format_descriptor(header, descriptor, sizeof descriptor);
     size_t used = 0;
     for (int i = 0; i < header->rank; i++)
@@ -264,9 +264,9 @@ iv_status iv_npy_format_header(const iv_npy_header *header, void **bytes, size_t
         snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
                  descriptor, shape, header->rank == 1 ? "," : "");
     size_t total = (10 + (size_t)length + 1 + 63) / 64 * 64;
-    unsigned char *block = iv_allocate(total);
+    unsigned char *block = sb_allocate(total);
     if (block == NULL)
-        return iv_fail_memory(error, total);
+        return sb_fail_memory(error, total);
     memset(block, ' ', total);
     memcpy(block, magic, sizeof magic);
     block[6] = 1;
@@ -277,5 +277,5 @@ iv_status iv_npy_format_header(const iv_npy_header *header, void **bytes, size_t
     block[total - 1] = '\n';
     *bytes = block;
     *size = total;
-    return IV_OK;
+    return SB_OK;
 }

@@ -2,34 +2,34 @@
  *
  * Read: stored and deflated members whose names end in ".npy". Written: stored, in the order given,
  * with a fixed date, so that equal tensors give equal files. */
-#ifndef IV_TENSOR_NPZ_H
-#define IV_TENSOR_NPZ_H
+#ifndef SB_TENSOR_NPZ_H
+#define SB_TENSOR_NPZ_H
 
 #include "tensor/tensor.h"
 
 /** An open archive. One thread at a time. */
-typedef struct iv_npz iv_npz;
+typedef struct sb_npz sb_npz;
 
 /** Opens an archive. Errors: IO; INVALID_FILE; UNSUPPORTED (members that are no .npy files,
  * encryption, other compression); OUT_OF_MEMORY. */
-iv_status iv_npz_open(const char *path, iv_npz **npz, iv_error *error);
+sb_status sb_npz_open(const char *path, sb_npz **npz, sb_error *error);
 /** Opens an archive in memory, which must outlive it. */
-iv_status iv_npz_open_memory(const void *bytes, size_t size, iv_npz **npz, iv_error *error);
+sb_status sb_npz_open_memory(const void *bytes, size_t size, sb_npz **npz, sb_error *error);
 /** NULL is allowed. */
-void iv_npz_close(iv_npz *npz);
+void sb_npz_close(sb_npz *npz);
 
-int iv_npz_count(const iv_npz *npz);
+int sb_npz_count(const sb_npz *npz);
 /** The name of array `index` without ".npy"; valid until the archive is closed. */
-const char *iv_npz_name(const iv_npz *npz, int index);
+const char *sb_npz_name(const sb_npz *npz, int index);
 /** The index of the array of that name, or -1. */
-int iv_npz_find(const iv_npz *npz, const char *name);
+int sb_npz_find(const sb_npz *npz, const char *name);
 /** Reads array `index`. Nothing larger than deflate can have packed into the member is allocated.
  */
-iv_status iv_npz_read(iv_npz *npz, int index, iv_tensor **tensor, iv_error *error);
+sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *error);
 
 /** Writes `count` tensors as the archive `path`, whole or not at all. Errors: INVALID_ARGUMENT for
- * names that are empty or occur twice, and as iv_npy_image_create; IO; OUT_OF_MEMORY. */
-iv_status iv_npz_write(const char *path, int count, const char *const *names,
-                       iv_tensor *const *tensors, iv_error *error);
+ * names that are empty or occur twice, and as sb_npy_image_create; IO; OUT_OF_MEMORY. */
+sb_status sb_npz_write(const char *path, int count, const char *const *names,
+                       sb_tensor *const *tensors, sb_error *error);
 
 #endif

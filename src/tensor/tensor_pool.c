@@ -24,79 +24,79 @@
 #endif
 
 /* Lives until it is closed and its last tensor is gone. */
-struct iv_tensor_pool {
+struct sb_tensor_pool {
     pthread_mutex_t lock; /* of all that follows */
-    iv_tensor *waiting;
+    sb_tensor *waiting;
     int waiting_count;
     int64_t used_count; /* tensors that have this as their home and do not wait */
     bool closed;
 };
 
-static _Thread_local iv_tensor_pool *current_pool;
+static _Thread_local sb_tensor_pool *current_pool;
 
-iv_tensor_pool *iv_tensor_pool_create(void) {
-    iv_tensor_pool *pool = iv_allocate_array(1, sizeof *pool);
+sb_tensor_pool *sb_tensor_pool_create(void) {
+    sb_tensor_pool *pool = sb_allocate_array(1, sizeof *pool);
     if (pool != NULL)
         pthread_mutex_init(&pool->lock, NULL);
     return pool;
 }
 
 /* Unlocks, and frees a pool that nobody needs any more. */
-static void unlock(iv_tensor_pool *pool) {
+static void unlock(sb_tensor_pool *pool) {
     bool needed = !pool->closed || pool->used_count > 0;
     pthread_mutex_unlock(&pool->lock);
     if (needed)
         return;
     pthread_mutex_destroy(&pool->lock);
-    iv_free(pool);
+    sb_free(pool);
 }
 
 /* The tensor that waits in front, which there is. */
-static iv_tensor *take_first(iv_tensor_pool *pool) {
-    iv_tensor *tensor = pool->waiting;
+static sb_tensor *take_first(sb_tensor_pool *pool) {
+    sb_tensor *tensor = pool->waiting;
     ALLOW(tensor);
     pool->waiting = tensor->next;
     pool->waiting_count--;
     return tensor;
 }
 
-void iv_tensor_pool_close(iv_tensor_pool *pool) {
+void sb_tensor_pool_close(sb_tensor_pool *pool) {
     if (pool == NULL)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->closed = true;
     while (pool->waiting != NULL)
-        iv_free(take_first(pool));
+        sb_free(take_first(pool));
     unlock(pool);
 }
 
-iv_tensor_pool *iv_tensor_pool_enter(iv_tensor_pool *pool) {
-    iv_tensor_pool *before = current_pool;
+sb_tensor_pool *sb_tensor_pool_enter(sb_tensor_pool *pool) {
+    sb_tensor_pool *before = current_pool;
     current_pool = pool;
     return before;
 }
 
-iv_tensor *iv_tensor_pool_take(iv_tensor_pool **home) {
-    iv_tensor_pool *pool = *home = current_pool;
+sb_tensor *sb_tensor_pool_take(sb_tensor_pool **home) {
+    sb_tensor_pool *pool = *home = current_pool;
     if (pool == NULL)
-        return iv_allocate(sizeof(iv_tensor));
+        return sb_allocate(sizeof(sb_tensor));
     pthread_mutex_lock(&pool->lock);
-    iv_tensor *tensor = pool->waiting != NULL ? take_first(pool) : iv_allocate(sizeof *tensor);
+    sb_tensor *tensor = pool->waiting != NULL ? take_first(pool) : sb_allocate(sizeof *tensor);
     pool->used_count += tensor != NULL;
     pthread_mutex_unlock(&pool->lock);
     return tensor;
 }
 
-void iv_tensor_pool_give(iv_tensor *tensor) {
-    iv_tensor_pool *pool = tensor->home;
+void sb_tensor_pool_give(sb_tensor *tensor) {
+    sb_tensor_pool *pool = tensor->home;
     if (pool == NULL) {
-        iv_free(tensor);
+        sb_free(tensor);
         return;
     }
     pthread_mutex_lock(&pool->lock);
     pool->used_count--;
     if (pool->closed || pool->waiting_count == MOST_WAITING) {
-        iv_free(tensor);
+        sb_free(tensor);
     } else {
         tensor->next = pool->waiting;
         pool->waiting = tensor;

@@ -1,26 +1,26 @@
 /* Tensors that wait to be used again, so that a session that goes on allocates none. A tensor here
  * is its description: its storage goes when the tensor is let go of. */
-#ifndef IV_TENSOR_TENSOR_POOL_H
-#define IV_TENSOR_TENSOR_POOL_H
+#ifndef SB_TENSOR_TENSOR_POOL_H
+#define SB_TENSOR_TENSOR_POOL_H
 
 #include "tensor/tensor.h"
 
-typedef struct iv_tensor_pool iv_tensor_pool;
+typedef struct sb_tensor_pool sb_tensor_pool;
 
 /** An empty pool; NULL when memory runs out. */
-iv_tensor_pool *iv_tensor_pool_create(void);
+sb_tensor_pool *sb_tensor_pool_create(void);
 /** Ends the pool: frees what waits. Tensors of the pool live on, and are freed when they are let go
  * of, by any thread. NULL is allowed. */
-void iv_tensor_pool_close(iv_tensor_pool *pool);
+void sb_tensor_pool_close(sb_tensor_pool *pool);
 /** From now on this thread makes its tensors of what waits in `pool` (NULL: of fresh memory), to
  * which they come back once somebody has dropped their last reference. Returns the pool before, to
  * be entered again. */
-iv_tensor_pool *iv_tensor_pool_enter(iv_tensor_pool *pool);
+sb_tensor_pool *sb_tensor_pool_enter(sb_tensor_pool *pool);
 
 /** Room for a tensor: from the thread's pool, or fresh; NULL when memory runs out. *home is what
  * the tensor's home becomes. */
-iv_tensor *iv_tensor_pool_take(iv_tensor_pool **home);
+sb_tensor *sb_tensor_pool_take(sb_tensor_pool **home);
 /** Gives the room of a tensor without references or storage back to its home, or frees it. */
-void iv_tensor_pool_give(iv_tensor *tensor);
+void sb_tensor_pool_give(sb_tensor *tensor);
 
 #endif

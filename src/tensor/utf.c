@@ -8,13 +8,13 @@ static size_t utf8_bytes(uint32_t point) {
     return point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
 }
 
-size_t iv_utf32_length(const uint32_t *points, size_t count) {
+size_t sb_utf32_length(const uint32_t *points, size_t count) {
     while (count > 0 && points[count - 1] == 0)
         count--;
     return count;
 }
 
-bool iv_utf32_measure(const uint32_t *points, size_t count, size_t *bytes, size_t *bad) {
+bool sb_utf32_measure(const uint32_t *points, size_t count, size_t *bytes, size_t *bad) {
     *bytes = 0;
     for (size_t i = 0; i < count; i++) {
         if (!is_character(points[i])) {
@@ -26,7 +26,7 @@ bool iv_utf32_measure(const uint32_t *points, size_t count, size_t *bytes, size_
     return true;
 }
 
-char *iv_utf32_to_utf8(const uint32_t *points, size_t count, char *text) {
+char *sb_utf32_to_utf8(const uint32_t *points, size_t count, char *text) {
     static const unsigned char lead[5] = {0, 0, 0xc0, 0xe0, 0xf0};
     for (size_t i = 0; i < count; i++) {
         uint32_t point = points[i];
@@ -55,7 +55,7 @@ static size_t decode(const unsigned char *text, size_t left, uint32_t *point) {
     return is_character(value) && utf8_bytes(value) == bytes ? bytes : 0;
 }
 
-bool iv_utf8_measure(const char *text, size_t bytes, size_t *characters) {
+bool sb_utf8_measure(const char *text, size_t bytes, size_t *characters) {
     *characters = 0;
     for (size_t at = 0; at < bytes; ++*characters) {
         uint32_t point;
@@ -67,7 +67,7 @@ bool iv_utf8_measure(const char *text, size_t bytes, size_t *characters) {
     return true;
 }
 
-void iv_utf8_to_utf32(const char *text, size_t bytes, uint32_t *points) {
+void sb_utf8_to_utf32(const char *text, size_t bytes, uint32_t *points) {
     for (size_t at = 0; at < bytes;)
         at += decode((const unsigned char *)text + at, bytes - at, points++);
 }

@@ -1,14 +1,14 @@
 #include "tensor/walk.h"
 
 /* Stride 0 stands for an extent that is repeated, and for an extent of 1, whose stride is meaningless. */
-static int64_t broadcast_step(const iv_tensor *tensor, int rank, int dimension) {
+static int64_t broadcast_step(const sb_tensor *tensor, int rank, int dimension) {
     int from = dimension - (rank - tensor->rank);
     if (from < 0 || tensor->dims[from] == 1)
         return 0;
-    return tensor->strides[from] * (int64_t)iv_dtype_size(tensor->dtype);
+    return tensor->strides[from] * (int64_t)sb_dtype_size(tensor->dtype);
 }
 
-static void swap_dimensions(iv_walk *walk, int first, int second) {
+static void swap_dimensions(sb_walk *walk, int first, int second) {
     int64_t dim = walk->dims[first];
     walk->dims[first] = walk->dims[second];
     walk->dims[second] = dim;
@@ -25,7 +25,7 @@ static int64_t magnitude(int64_t value) {
 
 /* Whether dimension `outer` should lie inside `inner`: decided by the first operand whose steps differ, and that one is
  * usually the output, so that writes are sequential. */
-static bool out_of_order(const iv_walk *walk, int outer, int inner) {
+static bool out_of_order(const sb_walk *walk, int outer, int inner) {
     for (int i = 0; i < walk->operands; i++) {
         int64_t outside = magnitude(walk->steps[i][outer]), inside = magnitude(walk->steps[i][inner]);
         if (outside == 0 || inside == 0 || outside == inside)
@@ -35,14 +35,14 @@ static bool out_of_order(const iv_walk *walk, int outer, int inner) {
     return false;
 }
 
-static void order(iv_walk *walk) {
+static void order(sb_walk *walk) {
     for (int i = 1; i < walk->rank; i++) {
         for (int j = i; j > 0 && out_of_order(walk, j - 1, j); j--)
             swap_dimensions(walk, j - 1, j);
     }
 }
 
-static bool mergeable(const iv_walk *walk, int outer, int inner) {
+static bool mergeable(const sb_walk *walk, int outer, int inner) {
     for (int i = 0; i < walk->operands; i++) {
         if (walk->steps[i][outer] != walk->steps[i][inner] * walk->dims[inner])
             return false;
@@ -50,7 +50,7 @@ static bool mergeable(const iv_walk *walk, int outer, int inner) {
     return true;
 }
 
-static void merge(iv_walk *walk) {
+static void merge(sb_walk *walk) {
     int kept = 0;
     for (int d = 1; d < walk->rank; d++) {
         if (mergeable(walk, kept, d)) {
@@ -65,8 +65,8 @@ static void merge(iv_walk *walk) {
     walk->rank = kept + 1;
 }
 
-static void start(iv_walk *walk, int rank, const int64_t *dims, int operands,
-                  const iv_tensor *const *tensors, bool keep_order) {
+static void start(sb_walk *walk, int rank, const int64_t *dims, int operands,
+                  const sb_tensor *const *tensors, bool keep_order) {
     walk->rank = 0;
     walk->operands = operands;
     walk->elements = 1;
@@ -85,7 +85,7 @@ static void start(iv_walk *walk, int rank, const int64_t *dims, int operands,
         walk->rank = 1;
         walk->dims[0] = 1;
         for (int i = 0; i < operands; i++)
-            walk->steps[i][0] = (int64_t)iv_dtype_size(tensors[i]->dtype);
+            walk->steps[i][0] = (int64_t)sb_dtype_size(tensors[i]->dtype);
         return;
     }
     if (!keep_order)
@@ -93,27 +93,27 @@ static void start(iv_walk *walk, int rank, const int64_t *dims, int operands,
     merge(walk);
 }
 
-void iv_walk_start(iv_walk *walk, int rank, const int64_t *dims, int operands,
-                   const iv_tensor *const *tensors) {
+void sb_walk_start(sb_walk *walk, int rank, const int64_t *dims, int operands,
+                   const sb_tensor *const *tensors) {
     start(walk, rank, dims, operands, tensors, false);
 }
 
-void iv_walk_start_ordered(iv_walk *walk, int rank, const int64_t *dims, int operands,
-                           const iv_tensor *const *tensors) {
+void sb_walk_start_ordered(sb_walk *walk, int rank, const int64_t *dims, int operands,
+                           const sb_tensor *const *tensors) {
     start(walk, rank, dims, operands, tensors, true);
 }
 
-void iv_walk_run(const iv_walk *walk, iv_walk_row *row, void *context) {
-    iv_walk_run_range(walk, 0, walk->elements, row, context);
+void sb_walk_run(const sb_walk *walk, sb_walk_row *row, void *context) {
+    sb_walk_run_range(walk, 0, walk->elements, row, context);
 }
 
-void iv_walk_run_range(const iv_walk *walk, int64_t begin, int64_t end, iv_walk_row *row,
+void sb_walk_run_range(const sb_walk *walk, int64_t begin, int64_t end, sb_walk_row *row,
                        void *context) {
     if (begin >= end)
         return;
     int last = walk->rank - 1;
-    int64_t index[IV_MAX_RANK], steps[IV_WALK_OPERANDS];
-    char *data[IV_WALK_OPERANDS];
+    int64_t index[SB_MAX_RANK], steps[SB_WALK_OPERANDS];
+    char *data[SB_WALK_OPERANDS];
     for (int i = 0; i < walk->operands; i++) {
         data[i] = walk->data[i];
         steps[i] = walk->steps[i][last];

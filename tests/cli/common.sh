@@ -1,7 +1,7 @@
 # What the scripts share. Each is called with: the command, the tool, the source folder, a folder to work in, the example program,
 # and the standard's test cases.
 set -u
-invar=$1 tool=$2 source=$3 work=$4 example=$5 standard=$6
+samebit=$1 tool=$2 source=$3 work=$4 example=$5 standard=$6
 digits=$source/examples/digits
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
 failures=0

@@ -3,11 +3,11 @@
 runs 0 "$tool" model endless 0 endless.onnx
 runs 0 "$tool" array 0 1 3 x.npy
 
-runs 3 "$invar" run endless.onnx --input x=x.npy --iteration-limit 1000
+runs 3 "$samebit" run endless.onnx --input x=x.npy --iteration-limit 1000
 says err "limit reached: node forever (Loop): iteration 1000"
 silent out
-refused "--iteration-limit takes a number from 1" "$invar" run endless.onnx --iteration-limit 0
-refused "--iteration-limit takes a number from 1" "$invar" run endless.onnx --iteration-limit many
+refused "--iteration-limit takes a number from 1" "$samebit" run endless.onnx --iteration-limit 0
+refused "--iteration-limit takes a number from 1" "$samebit" run endless.onnx --iteration-limit many
 
 # interrupted COMMAND…: SIGINT in the midst of it gives status 130, a message and no output. A script's background jobs ignore
 # SIGINT until they ask for it, so one that comes too early is lost, and is sent again; timeout hands it on.
@@ -31,23 +31,23 @@ interrupted() {
     silent out
     says err "interrupted"
 }
-interrupted "$invar" run endless.onnx --input x=x.npy --digest
-interrupted "$invar" bench endless.onnx
+interrupted "$samebit" run endless.onnx --input x=x.npy --digest
+interrupted "$samebit" bench endless.onnx
 
 runs 0 "$tool" model large 40 large.onnx
 for options in "" "--memory-limit 100M" "--memory-limit 1000000" "--no-passes --reference-evaluation"; do
     # shellcheck disable=SC2086 # options are words
-    runs 3 "$invar" run large.onnx --input x=x.npy $options
+    runs 3 "$samebit" run large.onnx --input x=x.npy $options
     says err "out of memory: node"
     says err "f32[3298534883328,4]"
     silent out
 done
 runs 0 "$tool" model large 10 small.onnx
-runs 0 "$invar" run small.onnx --input x=x.npy --memory-limit 1M
-runs 3 "$invar" run small.onnx --input x=x.npy --memory-limit 100K
+runs 0 "$samebit" run small.onnx --input x=x.npy --memory-limit 1M
+runs 3 "$samebit" run small.onnx --input x=x.npy --memory-limit 100K
 says err "limit of 102400 bytes"
 for bytes in 0 -1 2.5G M 1MB 16777216T 99999999999999999999999999999999999999; do
     refused "--memory-limit takes a number of bytes, such as 500M or 2G, not $bytes" \
-        "$invar" run small.onnx --memory-limit $bytes
+        "$samebit" run small.onnx --memory-limit $bytes
 done
 finish

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "base/allocation.h"
 #include "base/file.h"
@@ -58,7 +58,7 @@ static void open_shape(Onnx__ValueInfoProto *value) {
 }
 
 /* Makes axis `axis` of the inputs in `members` the symbol "batch". NULL when that is no model. */
-static iv_model *load_batched(const void *bytes, size_t size, size_t axis, uint64_t members) {
+static sb_model *load_batched(const void *bytes, size_t size, size_t axis, uint64_t members) {
     Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, bytes);
     if (proto == NULL)
         return NULL;
@@ -78,8 +78,8 @@ static iv_model *load_batched(const void *bytes, size_t size, size_t axis, uint6
     uint8_t *changed = malloc(packed);
     onnx__model_proto__pack(proto, changed);
     onnx__model_proto__free_unpacked(proto, NULL);
-    iv_model *model = NULL;
-    if (iv_model_load_memory(changed, packed, NULL, &model, NULL) != IV_OK)
+    sb_model *model = NULL;
+    if (sb_model_load_memory(changed, packed, NULL, &model, NULL) != SB_OK)
         model = NULL;
     free(changed);
     return model;
@@ -88,16 +88,16 @@ static iv_model *load_batched(const void *bytes, size_t size, size_t axis, uint6
 /* ---- batches ---- */
 
 /* One row of a tensor, as a view. */
-static iv_tensor *row_of(iv_tensor *tensor, int axis, int64_t row) {
-    iv_tensor *view;
-    return iv_tensor_slice(tensor, axis, row, 1, 1, &view, NULL) == IV_OK ? view : NULL;
+static sb_tensor *row_of(sb_tensor *tensor, int axis, int64_t row) {
+    sb_tensor *view;
+    return sb_tensor_slice(tensor, axis, row, 1, 1, &view, NULL) == SB_OK ? view : NULL;
 }
 
 /* Another row of the same kind: the elements of a recorded one in another order, floats a thousand
  * times as large, so that even what they hardly touch differs by more than rounding. */
-static void scramble(iv_tensor *row, random_source *source) {
-    size_t size = iv_dtype_size(row->dtype);
-    int64_t count = iv_tensor_elements(row);
+static void scramble(sb_tensor *row, random_source *source) {
+    size_t size = sb_dtype_size(row->dtype);
+    int64_t count = sb_tensor_elements(row);
     for (int64_t i = count - 1; i > 0; i--) {
         int64_t j = random_between(source, 0, i);
         char *left = row->data + (size_t)i * size, *right = row->data + (size_t)j * size, kept[16];
@@ -105,67 +105,67 @@ static void scramble(iv_tensor *row, random_source *source) {
         memcpy(left, right, size);
         memcpy(right, kept, size);
     }
-    for (int64_t i = 0; row->dtype == IV_F32 && i < count; i++)
+    for (int64_t i = 0; row->dtype == SB_F32 && i < count; i++)
         ((float *)(void *)row->data)[i] *= 1000;
 }
 
 /* `rows` rows along `axis`, the recorded row 0 at `position` and made-up ones around it. NULL on
  * failure. */
-static iv_tensor *make_batch(iv_tensor *recorded, int axis, int64_t rows, int64_t position,
+static sb_tensor *make_batch(sb_tensor *recorded, int axis, int64_t rows, int64_t position,
                              random_source *source) {
-    int64_t dims[IV_MAX_RANK];
-    iv_tensor *batch;
+    int64_t dims[SB_MAX_RANK];
+    sb_tensor *batch;
     memcpy(dims, recorded->dims, sizeof dims);
     dims[axis] = rows;
-    if (iv_tensor_create(recorded->dtype, recorded->rank, dims, &batch, NULL) != IV_OK)
+    if (sb_tensor_create(recorded->dtype, recorded->rank, dims, &batch, NULL) != SB_OK)
         return NULL;
     for (int64_t r = 0; r < rows; r++) {
-        iv_tensor *from = row_of(recorded, axis, r == position ? 0 : r % recorded->dims[axis]);
-        iv_tensor *to = row_of(batch, axis, r), *made;
+        sb_tensor *from = row_of(recorded, axis, r == position ? 0 : r % recorded->dims[axis]);
+        sb_tensor *to = row_of(batch, axis, r), *made;
         dims[axis] = 1;
-        if (iv_tensor_create(recorded->dtype, recorded->rank, dims, &made, NULL) != IV_OK)
+        if (sb_tensor_create(recorded->dtype, recorded->rank, dims, &made, NULL) != SB_OK)
             abort();
-        iv_tensor_copy_elements(made, from);
+        sb_tensor_copy_elements(made, from);
         if (r != position)
             scramble(made, source);
-        iv_tensor_copy_elements(to, made);
-        iv_tensor_release(made);
-        iv_tensor_release(from);
-        iv_tensor_release(to);
+        sb_tensor_copy_elements(to, made);
+        sb_tensor_release(made);
+        sb_tensor_release(from);
+        sb_tensor_release(to);
     }
     return batch;
 }
 
 typedef struct subject {
     const char *path;
-    iv_model *model;
-    iv_session *session;
+    sb_model *model;
+    sb_session *session;
     int input_count, output_count, axis;
     uint64_t members;
-    iv_value recorded[MOST_VALUES];
+    sb_value recorded[MOST_VALUES];
 } subject;
 
 static bool run_batch(const subject *subject, int64_t rows, int64_t position, uint64_t seed,
-                      iv_value *outputs) {
+                      sb_value *outputs) {
     random_source source = {seed};
-    iv_value inputs[MOST_VALUES];
+    sb_value inputs[MOST_VALUES];
     for (int i = 0; i < subject->input_count; i++)
         inputs[i] = (subject->members >> i & 1) != 0
-                        ? iv_value_of_tensor(make_batch(subject->recorded[i].tensor, subject->axis,
+                        ? sb_value_of_tensor(make_batch(subject->recorded[i].tensor, subject->axis,
                                                         rows, position, &source))
-                        : iv_value_retain(subject->recorded[i]);
-    iv_status status = iv_session_run(subject->session, inputs, outputs, NULL);
+                        : sb_value_retain(subject->recorded[i]);
+    sb_status status = sb_session_run(subject->session, inputs, outputs, NULL);
     for (int i = 0; i < subject->input_count; i++)
-        iv_value_release(&inputs[i]);
-    return status == IV_OK;
+        sb_value_release(&inputs[i]);
+    return status == SB_OK;
 }
 
 /* ---- outputs ---- */
 
 /* The axis along which the outputs of one row and of ROWS differ, or -1. */
-static int batch_axis(const iv_tensor *alone, const iv_tensor *all) {
+static int batch_axis(const sb_tensor *alone, const sb_tensor *all) {
     int axis = -1;
-    if (alone->rank != all->rank || alone->dtype != all->dtype || all->dtype == IV_STRING)
+    if (alone->rank != all->rank || alone->dtype != all->dtype || all->dtype == SB_STRING)
         return -1;
     for (int d = 0; d < all->rank; d++) {
         if (alone->dims[d] == all->dims[d])
@@ -178,56 +178,56 @@ static int batch_axis(const iv_tensor *alone, const iv_tensor *all) {
 }
 
 /* Whether two tensors are the same numbers but for rounding. */
-static bool is_close(const iv_tensor *left, const iv_tensor *right) {
-    iv_comparison comparison;
-    if (iv_tensor_compare(left, right, 0, ROUNDING, &comparison, NULL) != IV_OK)
+static bool is_close(const sb_tensor *left, const sb_tensor *right) {
+    sb_comparison comparison;
+    if (sb_tensor_compare(left, right, 0, ROUNDING, &comparison, NULL) != SB_OK)
         return false;
-    bool inexact = left->dtype == IV_F32 || left->dtype == IV_F64 || left->dtype == IV_F16 ||
-                   left->dtype == IV_BF16;
+    bool inexact = left->dtype == SB_F32 || left->dtype == SB_F64 || left->dtype == SB_F16 ||
+                   left->dtype == SB_BF16;
     /* Near zero a difference counts by itself: cancellation leaves rounding only. */
     if (inexact && comparison.outside != 0)
-        return iv_tensor_compare(left, right, 1e-6, ROUNDING, &comparison, NULL) == IV_OK &&
+        return sb_tensor_compare(left, right, 1e-6, ROUNDING, &comparison, NULL) == SB_OK &&
                comparison.outside == 0;
     return inexact ? true : comparison.different == 0;
 }
 
 /* Compares the row at `position` of two batches with the row alone. */
-static void check_output(const subject *subject, int output, int64_t position, iv_value alone,
-                         iv_value all, iv_value other) {
-    if (alone.kind != IV_KIND_TENSOR || all.kind != IV_KIND_TENSOR || other.kind != IV_KIND_TENSOR)
+static void check_output(const subject *subject, int output, int64_t position, sb_value alone,
+                         sb_value all, sb_value other) {
+    if (alone.kind != SB_KIND_TENSOR || all.kind != SB_KIND_TENSOR || other.kind != SB_KIND_TENSOR)
         return;
     int axis = batch_axis(alone.tensor, all.tensor);
     if (axis < 0 || batch_axis(alone.tensor, other.tensor) != axis)
         return;
-    iv_tensor *row = row_of(all.tensor, axis, position),
+    sb_tensor *row = row_of(all.tensor, axis, position),
               *same = row_of(other.tensor, axis, position);
     if (is_close(row, alone.tensor) && is_close(same, alone.tensor)) {
         outputs_checked++;
-        if (!iv_tensor_equal(row, alone.tensor) || !iv_tensor_equal(same, alone.tensor)) {
+        if (!sb_tensor_equal(row, alone.tensor) || !sb_tensor_equal(same, alone.tensor)) {
             violations++;
             printf("%s: output %d, batch along axis %d of the inputs: row %lld of %d differs from "
                    "the row alone\n",
                    subject->path, output, subject->axis, (long long)position, ROWS);
         }
     }
-    iv_tensor_release(row);
-    iv_tensor_release(same);
+    sb_tensor_release(row);
+    sb_tensor_release(same);
 }
 
 static void try_axis(const subject *subject) {
     for (int64_t position = 0; position < ROWS; position += 2) {
-        iv_value alone[MOST_VALUES] = {{IV_KIND_NONE, {NULL}}},
-                 all[MOST_VALUES] = {{IV_KIND_NONE, {NULL}}},
-                 other[MOST_VALUES] = {{IV_KIND_NONE, {NULL}}};
+        sb_value alone[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}},
+                 all[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}},
+                 other[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}};
         if (run_batch(subject, 1, 0, 1, alone) && run_batch(subject, ROWS, position, 2, all) &&
             run_batch(subject, ROWS, position, 3, other)) {
             for (int i = 0; i < subject->output_count; i++)
                 check_output(subject, i, position, alone[i], all[i], other[i]);
         }
         for (int i = 0; i < subject->output_count; i++) {
-            iv_value_release(&alone[i]);
-            iv_value_release(&all[i]);
-            iv_value_release(&other[i]);
+            sb_value_release(&alone[i]);
+            sb_value_release(&all[i]);
+            sb_value_release(&other[i]);
         }
     }
 }
@@ -236,7 +236,7 @@ static void try_axis(const subject *subject) {
 
 static void release_recorded(subject *subject) {
     for (int i = 0; i < subject->input_count; i++)
-        iv_value_release(&subject->recorded[i]);
+        sb_value_release(&subject->recorded[i]);
 }
 
 /* Reads the recorded inputs. False when one has no file, or the batch's extent is not as declared.
@@ -246,12 +246,12 @@ static bool read_recorded(subject *subject) {
         char path[1200];
         snprintf(path, sizeof path, "%.*s/test_data_set_0/input_%d.pb",
                  (int)(strrchr(subject->path, '/') - subject->path), subject->path, i);
-        if (iv_onnx_value_load(path, iv_model_input(subject->model, i), &subject->recorded[i],
-                               NULL) != IV_OK)
+        if (sb_onnx_value_load(path, sb_model_input(subject->model, i), &subject->recorded[i],
+                               NULL) != SB_OK)
             return false;
-        iv_value value = subject->recorded[i];
+        sb_value value = subject->recorded[i];
         if ((subject->members >> i & 1) != 0 &&
-            (value.kind != IV_KIND_TENSOR || value.tensor->dtype == IV_STRING ||
+            (value.kind != SB_KIND_TENSOR || value.tensor->dtype == SB_STRING ||
              subject->axis >= value.tensor->rank || value.tensor->dims[subject->axis] < 1))
             return false;
     }
@@ -264,25 +264,25 @@ static void try_members(const char *path, const void *bytes, size_t size, int ax
     subject.model = load_batched(bytes, size, (size_t)axis, members);
     if (subject.model == NULL)
         return;
-    subject.input_count = iv_model_input_count(subject.model);
-    subject.output_count = iv_model_output_count(subject.model);
+    subject.input_count = sb_model_input_count(subject.model);
+    subject.output_count = sb_model_output_count(subject.model);
     if (subject.input_count <= MOST_VALUES && subject.output_count <= MOST_VALUES &&
         read_recorded(&subject)) {
         /* One thread: starting more would be nearly all of the time. test_batch_rows has more. */
-        iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+        sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
         options.threads = 1;
-        if (iv_session_create(subject.model, &options, &subject.session, NULL) == IV_OK)
+        if (sb_session_create(subject.model, &options, &subject.session, NULL) == SB_OK)
             try_axis(&subject);
-        iv_session_destroy(subject.session);
+        sb_session_destroy(subject.session);
     }
     release_recorded(&subject);
-    iv_model_release(subject.model);
+    sb_model_release(subject.model);
 }
 
 static void try_model(const char *path) {
     void *bytes;
     size_t size;
-    if (iv_file_read(path, SIZE_MAX, &bytes, &size, NULL) != IV_OK)
+    if (sb_file_read(path, SIZE_MAX, &bytes, &size, NULL) != SB_OK)
         return;
     Onnx__ModelProto *proto = onnx__model_proto__unpack(NULL, size, bytes);
     int before = outputs_checked;
@@ -299,7 +299,7 @@ static void try_model(const char *path) {
     }
     if (proto != NULL)
         onnx__model_proto__free_unpacked(proto, NULL);
-    iv_free(bytes);
+    sb_free(bytes);
     models++;
     batched += outputs_checked > before;
 }

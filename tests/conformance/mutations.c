@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "base/allocation.h"
 #include "support/random.h"
@@ -325,107 +325,107 @@ static bytes make_version(bytes sound, int number) {
 /* ---- inputs ---- */
 
 /* Numbers that all dtypes have and most operators can work on; shapes and indices stay small. */
-static iv_status random_tensor(random_source *source, const iv_value_description *description,
-                               iv_value *value, iv_error *error) {
-    int64_t dims[IV_MAX_RANK];
+static sb_status random_tensor(random_source *source, const sb_value_description *description,
+                               sb_value *value, sb_error *error) {
+    int64_t dims[SB_MAX_RANK];
     int rank = description->rank < 0 ? 2 : description->rank;
     for (int d = 0; d < rank; d++)
         dims[d] = description->rank < 0 || description->dims[d] < 0 ? 3 : description->dims[d];
-    iv_tensor *tensor;
-    iv_status status = iv_tensor_create(description->dtype, rank, dims, &tensor, error);
-    if (status != IV_OK)
+    sb_tensor *tensor;
+    sb_status status = sb_tensor_create(description->dtype, rank, dims, &tensor, error);
+    if (status != SB_OK)
         return status;
-    *value = iv_value_of_tensor(tensor);
-    if (description->dtype == IV_STRING)
-        return IV_OK;
-    size_t size = iv_dtype_size(description->dtype);
-    uint8_t *data = iv_tensor_mutable_data(tensor);
-    for (int64_t i = 0; i < iv_tensor_elements(tensor); i++) {
+    *value = sb_value_of_tensor(tensor);
+    if (description->dtype == SB_STRING)
+        return SB_OK;
+    size_t size = sb_dtype_size(description->dtype);
+    uint8_t *data = sb_tensor_mutable_data(tensor);
+    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
         float number = (float)random_between(source, -2, 5);
-        if (description->dtype == IV_F32)
+        if (description->dtype == SB_F32)
             memcpy(data + (size_t)i * size, &number, sizeof number);
         else
             data[(size_t)i * size] = (uint8_t)random_between(source, 0, 3);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* The recorded input where it is of the kind that the version takes, else one of small numbers. */
-static iv_status find_input(const char *path, const iv_value_description *description, int index,
-                            random_source *source, iv_value *value, iv_error *error) {
+static sb_status find_input(const char *path, const sb_value_description *description, int index,
+                            random_source *source, sb_value *value, sb_error *error) {
     char file[1200];
     const char *end = strrchr(path, '/');
     snprintf(file, sizeof file, "%.*s/test_data_set_0/input_%d.pb", (int)(end - path), path, index);
     if (random_between(source, 0, 3) != 0 &&
-        iv_onnx_value_load(file, description, value, error) == IV_OK)
-        return IV_OK;
-    if (description->kind == IV_KIND_SEQUENCE)
-        return iv_value_of_sequence(description->dtype, 0, NULL, value, error);
-    if (description->kind != IV_KIND_TENSOR)
-        return IV_OK;
+        sb_onnx_value_load(file, description, value, error) == SB_OK)
+        return SB_OK;
+    if (description->kind == SB_KIND_SEQUENCE)
+        return sb_value_of_sequence(description->dtype, 0, NULL, value, error);
+    if (description->kind != SB_KIND_TENSOR)
+        return SB_OK;
     return random_tensor(source, description, value, error);
 }
 
 /* ---- one version ---- */
 
-static bool check_report(iv_status status, const iv_error *error) {
-    if (status == IV_ERROR_INTERNAL)
+static bool check_report(sb_status status, const sb_error *error) {
+    if (status == SB_ERROR_INTERNAL)
         fault("a defect", error->message);
     else if (error->status != status || error->message[0] == '\0')
-        fault("a failure without a report", iv_status_name(status));
-    return status == IV_OK;
+        fault("a failure without a report", sb_status_name(status));
+    return status == SB_OK;
 }
 
-static iv_status run_model(const char *path, iv_model *model, int number, iv_error *error) {
-    int inputs = iv_model_input_count(model), outputs = iv_model_output_count(model);
-    iv_value *values = calloc((size_t)(inputs + outputs) + 1, sizeof *values);
+static sb_status run_model(const char *path, sb_model *model, int number, sb_error *error) {
+    int inputs = sb_model_input_count(model), outputs = sb_model_output_count(model);
+    sb_value *values = calloc((size_t)(inputs + outputs) + 1, sizeof *values);
     random_source source = {(uint64_t)number};
-    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
-    iv_session *session = NULL;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_session *session = NULL;
     options.threads = 1;
     options.iteration_limit = ITERATIONS;
     options.memory_limit = RUN_BYTES;
-    iv_status status = IV_OK;
+    sb_status status = SB_OK;
     /* A version may ask for inputs that fit no memory: that is its failure, too. */
-    iv_memory_budget *budget = iv_memory_budget_create(RUN_BYTES);
-    iv_memory_budget_enter(budget);
-    for (int i = 0; i < inputs && status == IV_OK; i++)
-        status = find_input(path, iv_model_input(model, i), i, &source, &values[i], error);
-    iv_memory_budget_enter(NULL);
-    iv_memory_budget_release(budget);
-    if (status == IV_OK)
-        status = iv_session_create(model, &options, &session, error);
-    if (status == IV_OK)
-        status = iv_session_run(session, values, values + inputs, error);
-    iv_session_destroy(session);
+    sb_memory_budget *budget = sb_memory_budget_create(RUN_BYTES);
+    sb_memory_budget_enter(budget);
+    for (int i = 0; i < inputs && status == SB_OK; i++)
+        status = find_input(path, sb_model_input(model, i), i, &source, &values[i], error);
+    sb_memory_budget_enter(NULL);
+    sb_memory_budget_release(budget);
+    if (status == SB_OK)
+        status = sb_session_create(model, &options, &session, error);
+    if (status == SB_OK)
+        status = sb_session_run(session, values, values + inputs, error);
+    sb_session_destroy(session);
     for (int i = 0; i < inputs + outputs; i++)
-        iv_value_release(&values[i]);
+        sb_value_release(&values[i]);
     free(values);
     return status;
 }
 
 static void try_version(const char *path, bytes sound, int number) {
     bytes version = make_version(sound, number);
-    int64_t before = iv_allocation_count().live_blocks;
-    iv_model_options options = IV_MODEL_OPTIONS_DEFAULT;
-    iv_model *model = NULL;
-    iv_error error = {IV_OK, ""};
+    int64_t before = sb_allocation_count().live_blocks;
+    sb_model_options options = SB_MODEL_OPTIONS_DEFAULT;
+    sb_model *model = NULL;
+    sb_error error = {SB_OK, ""};
     options.passes = number % 3 != 0;
     options.reference_only = number % 5 == 0;
     options.memory_limit = LOAD_BYTES;
-    iv_status status = iv_model_load_memory(version.data, version.size, &options, &model, &error);
+    sb_status status = sb_model_load_memory(version.data, version.size, &options, &model, &error);
     free(version.data);
-    if (status != IV_OK) {
+    if (status != SB_OK) {
         check_report(status, &error);
         atomic_fetch_add(&shared->refused, 1);
     } else {
         status = run_model(path, model, number, &error);
-        if (status != IV_OK)
+        if (status != SB_OK)
             check_report(status, &error);
-        atomic_fetch_add(status == IV_OK ? &shared->ran : &shared->failed, 1);
+        atomic_fetch_add(status == SB_OK ? &shared->ran : &shared->failed, 1);
     }
-    iv_model_release(model);
-    if (iv_allocation_count().live_blocks != before)
+    sb_model_release(model);
+    if (sb_allocation_count().live_blocks != before)
         fault("a leak", "");
 }
 

@@ -46,12 +46,12 @@ typedef enum distribution {
     DISTRIBUTIONS
 } distribution;
 
-static uint16_t from_f32(iv_dtype dtype, float value) {
-    return dtype == IV_BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
+static uint16_t from_f32(sb_dtype dtype, float value) {
+    return dtype == SB_BF16 ? sb_bf16_from_f32(value) : sb_f16_from_f32(value);
 }
 
-static uint16_t with_exponent(iv_dtype dtype, int low, int high) {
-    int fraction_bits = dtype == IV_BF16 ? 7 : 10, largest = dtype == IV_BF16 ? 254 : 30;
+static uint16_t with_exponent(sb_dtype dtype, int low, int high) {
+    int fraction_bits = dtype == SB_BF16 ? 7 : 10, largest = dtype == SB_BF16 ? 254 : 30;
     low = low < 0 ? 0 : low;
     high = high > largest ? largest : high;
     int fraction = (int)(random_bits() >> 8) & ((1 << fraction_bits) - 1);
@@ -59,8 +59,8 @@ static uint16_t with_exponent(iv_dtype dtype, int low, int high) {
     return (uint16_t)(bits | (int)(random_bits() & 0x8000));
 }
 
-static uint16_t element(iv_dtype dtype, distribution kind, int64_t k, bool left) {
-    bool brain = dtype == IV_BF16;
+static uint16_t element(sb_dtype dtype, distribution kind, int64_t k, bool left) {
+    bool brain = dtype == SB_BF16;
     float normal = 0.0f;
     switch (kind) {
     case NORMAL:
@@ -108,29 +108,29 @@ static float initial_value(void) {
     case 1:
         return 0.0f;
     case 2: /* subnormal */
-        return iv_bits_to_f32((random_bits() & 0x807fffffu));
+        return sb_bits_to_f32((random_bits() & 0x807fffffu));
     case 3: /* anything */
-        return iv_bits_to_f32(random_bits());
+        return sb_bits_to_f32(random_bits());
     case 4: /* huge */
-        return iv_bits_to_f32(0x7f000000u | (random_bits() & 0x807fffffu));
+        return sb_bits_to_f32(0x7f000000u | (random_bits() & 0x807fffffu));
     default: /* 2^-3 to 2^4 */
-        return iv_bits_to_f32((random_bits() & 0x807fffffu) | (uint32_t)random_between(124, 131)
+        return sb_bits_to_f32((random_bits() & 0x807fffffu) | (uint32_t)random_between(124, 131)
                                                                   << 23);
     }
 }
 
 static uint32_t canonical(float value) {
-    return value != value ? 0x7fc00000u : iv_bits_from_f32(value);
+    return value != value ? 0x7fc00000u : sb_bits_from_f32(value);
 }
 
 static void *allocate(size_t bytes) {
-    void *block = iv_allocate(bytes);
+    void *block = sb_allocate(bytes);
     assert_non_null(block);
     memset(block, 0xa5, bytes);
     return block;
 }
 
-static uint16_t *matrix(iv_dtype dtype, distribution kind, int64_t rows, int64_t columns,
+static uint16_t *matrix(sb_dtype dtype, distribution kind, int64_t rows, int64_t columns,
                         bool k_runs_down) {
     uint16_t *elements = allocate((size_t)(rows * columns) * 2 + 2);
     for (int64_t i = 0; i < rows; i++) {
@@ -141,46 +141,46 @@ static uint16_t *matrix(iv_dtype dtype, distribution kind, int64_t rows, int64_t
 }
 
 /* The reference of a whole product of row-major matrices. */
-static float *reference(iv_dtype dtype, int64_t m, int64_t n, int64_t k, const uint16_t *a,
+static float *reference(sb_dtype dtype, int64_t m, int64_t n, int64_t k, const uint16_t *a,
                         const uint16_t *b, const float *initial) {
     float *c = allocate((size_t)(m * n) * sizeof *c);
-    iv_chain16_format format =
-        dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+    sb_chain16_format format =
+        dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++)
             c[i * n + j] =
-                iv_chain16(a + i * k, 1, b + j, n, k, initial ? initial[i * n + j] : 0.0f, format);
+                sb_chain16(a + i * k, 1, b + j, n, k, initial ? initial[i * n + j] : 0.0f, format);
     }
     return c;
 }
 
 static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride,
                         int64_t column_stride) {
-    size_t bytes = iv_chain16_packed_bytes(k, n);
+    size_t bytes = sb_chain16_packed_bytes(k, n);
     assert_true(bytes > 0);
     uint16_t *result = allocate(bytes);
     /* Panel by panel, as threads would share it. */
-    for (int64_t first = 0; first < n; first += IV_CHAIN16_PANEL) {
-        int64_t end = first + IV_CHAIN16_PANEL < n ? first + IV_CHAIN16_PANEL : n;
-        iv_chain16_pack_b(k, n, b, k_stride, column_stride, first, end, result);
+    for (int64_t first = 0; first < n; first += SB_CHAIN16_PANEL) {
+        int64_t end = first + SB_CHAIN16_PANEL < n ? first + SB_CHAIN16_PANEL : n;
+        sb_chain16_pack_b(k, n, b, k_stride, column_stride, first, end, result);
     }
     return result;
 }
 
-static void run(iv_isa isa, const iv_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+static void run(sb_isa isa, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
                 int64_t n1) {
-    size_t bytes = iv_chain16_scratch_bytes(args);
+    size_t bytes = sb_chain16_scratch_bytes(args);
     assert_true(bytes > 0);
     void *scratch = allocate(bytes);
-    iv_chain16_run(iv_chain16_kernels_of(isa), args, m0, m1, n0, n1, scratch);
-    iv_free(scratch);
+    sb_chain16_run(sb_chain16_kernels_of(isa), args, m0, m1, n0, n1, scratch);
+    sb_free(scratch);
 }
 
-static int available(iv_isa *isas) {
+static int available(sb_isa *isas) {
     int count = 0;
-    for (int isa = IV_ISA_SCALAR; isa <= IV_ISA_AVX512; isa++) {
-        iv_isa resolved;
-        if (iv_isa_resolve((iv_isa)isa, &resolved, NULL) == IV_OK)
+    for (int isa = SB_ISA_SCALAR; isa <= SB_ISA_AVX512; isa++) {
+        sb_isa resolved;
+        if (sb_isa_resolve((sb_isa)isa, &resolved, NULL) == SB_OK)
             isas[count++] = resolved;
     }
     return count;
@@ -192,12 +192,12 @@ static void assert_same(const float *expected, const float *got, int64_t m, int6
         if (canonical(expected[i]) != canonical(got[i]))
             fail_msg("%s: element (%lld, %lld) is %a (%08x), should be %a (%08x)", what,
                      (long long)(i / n), (long long)(i % n), (double)got[i],
-                     iv_bits_from_f32(got[i]), (double)expected[i], iv_bits_from_f32(expected[i]));
+                     sb_bits_from_f32(got[i]), (double)expected[i], sb_bits_from_f32(expected[i]));
     }
 }
 
 /* One product on every instruction set, with and without initial sums. */
-static void check_product(iv_dtype dtype, distribution left, distribution right, int64_t m,
+static void check_product(sb_dtype dtype, distribution left, distribution right, int64_t m,
                           int64_t n, int64_t k) {
     uint16_t *a = matrix(dtype, left, m, k, false), *b = matrix(dtype, right, k, n, true);
     float *initial = allocate((size_t)(m * n) * sizeof *initial);
@@ -205,16 +205,16 @@ static void check_product(iv_dtype dtype, distribution left, distribution right,
     for (int64_t i = 0; i < m * n; i++)
         initial[i] = initial_value();
     uint16_t *b_packed = packed(k, n, b, n, 1);
-    iv_isa isas[4];
+    sb_isa isas[4];
     int count = available(isas);
     for (int continued = 0; continued < 2; continued++) {
         float *expected = reference(dtype, m, n, k, a, b, continued ? initial : NULL);
         for (int i = 0; i < count; i++) {
             char what[128];
-            snprintf(what, sizeof what, "%s %s %d x %d, %lld x %lld x %lld%s", iv_isa_name(isas[i]),
-                     iv_dtype_name(dtype), left, right, (long long)m, (long long)n, (long long)k,
+            snprintf(what, sizeof what, "%s %s %d x %d, %lld x %lld x %lld%s", sb_isa_name(isas[i]),
+                     sb_dtype_name(dtype), left, right, (long long)m, (long long)n, (long long)k,
                      continued ? " continued" : "");
-            iv_chain16_args args = {.dtype = dtype,
+            sb_chain16_args args = {.dtype = dtype,
                                     .m = m,
                                     .n = n,
                                     .k = k,
@@ -226,27 +226,27 @@ static void check_product(iv_dtype dtype, distribution left, distribution right,
                                     .initial_row_stride = n,
                                     .initial_column_stride = 1,
                                     .c = c,
-                                    .c_dtype = IV_F32,
+                                    .c_dtype = SB_F32,
                                     .c_row_stride = n,
                                     .c_column_stride = 1};
             memset(c, 0xff, (size_t)(m * n) * sizeof *c);
             run(isas[i], &args, 0, m, 0, n);
             assert_same(expected, c, m, n, what);
         }
-        iv_free(expected);
+        sb_free(expected);
     }
-    iv_free(b_packed);
-    iv_free(c);
-    iv_free(initial);
-    iv_free(b);
-    iv_free(a);
+    sb_free(b_packed);
+    sb_free(c);
+    sb_free(initial);
+    sb_free(b);
+    sb_free(a);
 }
 
 static void every_distribution(void **state) {
     for (int format = 0; format < 2; format++) {
         for (int left = 0; left < DISTRIBUTIONS; left++) {
             for (int right = 0; right < DISTRIBUTIONS; right++)
-                check_product(format ? IV_F16 : IV_BF16, (distribution)left, (distribution)right, 9,
+                check_product(format ? SB_F16 : SB_BF16, (distribution)left, (distribution)right, 9,
                               random_between(1, 130), random_between(1, 100));
         }
     }
@@ -257,18 +257,18 @@ static void every_shape(void **state) {
     static const int ns[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 129};
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
         for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
-            check_product((i + j) % 2 ? IV_F16 : IV_BF16, j % 3 ? NORMAL : MODERATE, NORMAL,
+            check_product((i + j) % 2 ? SB_F16 : SB_BF16, j % 3 ? NORMAL : MODERATE, NORMAL,
                           random_between(0, 7), ns[j], ks[i]);
     }
     /* More rows than one block takes. */
-    check_product(IV_BF16, NORMAL, NORMAL, 300, 70, 33);
+    check_product(SB_BF16, NORMAL, NORMAL, 300, 70, 33);
 }
 
 /* Sixteen products at their largest and an accumulator that carries their sum past 2^31 units. */
 static void largest_sums(void **state) {
     for (int format = 0; format < 2; format++) {
         for (int sign = 0; sign < 2; sign++) {
-            iv_dtype dtype = format ? IV_F16 : IV_BF16;
+            sb_dtype dtype = format ? SB_F16 : SB_BF16;
             uint16_t a[16], b[16 * 64], largest = 0x3fff; /* the last below 2, in both formats */
             float initial[64], c[64];
             for (int i = 0; i < 16; i++)
@@ -279,10 +279,10 @@ static void largest_sums(void **state) {
                 initial[j] = (sign ? -1.0f : 1.0f) * 0.0625f * (float)(j - 8);
             float *expected = reference(dtype, 1, 64, 16, a, b, initial);
             uint16_t *b_packed = packed(16, 64, b, 64, 1);
-            iv_isa isas[4];
+            sb_isa isas[4];
             int count = available(isas);
             for (int i = 0; i < count; i++) {
-                iv_chain16_args args = {.dtype = dtype,
+                sb_chain16_args args = {.dtype = dtype,
                                         .m = 1,
                                         .n = 64,
                                         .k = 16,
@@ -294,14 +294,14 @@ static void largest_sums(void **state) {
                                         .initial_row_stride = 64,
                                         .initial_column_stride = 1,
                                         .c = c,
-                                        .c_dtype = IV_F32,
+                                        .c_dtype = SB_F32,
                                         .c_row_stride = 64,
                                         .c_column_stride = 1};
                 run(isas[i], &args, 0, 1, 0, 64);
-                assert_same(expected, c, 1, 64, iv_isa_name(isas[i]));
+                assert_same(expected, c, 1, 64, sb_isa_name(isas[i]));
             }
-            iv_free(b_packed);
-            iv_free(expected);
+            sb_free(b_packed);
+            sb_free(expected);
         }
     }
 }
@@ -328,8 +328,8 @@ static void add_bias(void *context, float *row, int64_t m, int64_t n, int64_t co
 static void views_and_cuts(void **state) {
     enum { M = 37, N = 150, K = 45 };
     for (int trial = 0; trial < 36; trial++) {
-        iv_dtype dtype = trial % 2 ? IV_F16 : IV_BF16;
-        iv_dtype c_dtype = trial % 3 == 0 ? IV_F32 : trial % 3 == 1 ? IV_BF16 : IV_F16;
+        sb_dtype dtype = trial % 2 ? SB_F16 : SB_BF16;
+        sb_dtype c_dtype = trial % 3 == 0 ? SB_F32 : trial % 3 == 1 ? SB_BF16 : SB_F16;
         bool transposed = trial & 1, gathered = trial & 4;
         int64_t row_strides[] = {N, 1, 2 * N + 3}, column_strides[] = {1, M, 2};
         int layout = trial / 3 % 3;
@@ -351,16 +351,16 @@ static void views_and_cuts(void **state) {
         for (int j = 0; j < N; j++)
             shift[j] = (float)(j % 7) - 3.0f;
         operand context = {a, K, 0.25f};
-        const iv_epilogue epilogue = {
+        const sb_epilogue epilogue = {
             2,
-            {{.kind = IV_EPILOGUE_CALL, .call = add_bias, .context = &context},
-             {.kind = IV_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
+            {{.kind = SB_EPILOGUE_CALL, .call = add_bias, .context = &context},
+             {.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
         uint32_t *c = allocate(M * (2 * N + 3) * sizeof *c);
-        iv_isa isas[4];
+        sb_isa isas[4];
         int count = available(isas);
         /* The last turn is the definition's own. */
         for (int i = 0; i <= count; i++) {
-            iv_chain16_args args = {.dtype = dtype,
+            sb_chain16_args args = {.dtype = dtype,
                                     .m = M,
                                     .n = N,
                                     .k = K,
@@ -383,8 +383,8 @@ static void views_and_cuts(void **state) {
             memset(c, 0xff, M * (2 * N + 3) * sizeof *c);
             int row_cut = random_between(0, M), column_cut = random_between(0, N);
             if (i == count) {
-                iv_chain16_reference(&args, 0, row_cut, 0, N);
-                iv_chain16_reference(&args, row_cut, M, 0, N);
+                sb_chain16_reference(&args, 0, row_cut, 0, N);
+                sb_chain16_reference(&args, row_cut, M, 0, N);
             } else {
                 run(isas[i], &args, 0, row_cut, 0, column_cut);
                 run(isas[i], &args, row_cut, M, 0, column_cut);
@@ -396,47 +396,47 @@ static void views_and_cuts(void **state) {
                     float sum = expected[row * N + j] + (context.bias * (float)row + (float)j);
                     sum = sum + shift[j];
                     int64_t at = row * args.c_row_stride + j * args.c_column_stride;
-                    if (c_dtype == IV_F32)
-                        assert_int_equal(c[at], iv_bits_from_f32(sum));
+                    if (c_dtype == SB_F32)
+                        assert_int_equal(c[at], sb_bits_from_f32(sum));
                     else
                         assert_int_equal(((uint16_t *)c)[at], from_f32(c_dtype, sum));
                 }
             }
         }
-        iv_free(c);
-        iv_free(b_packed);
-        iv_free(b_view);
-        iv_free(a_view);
-        iv_free(expected);
-        iv_free(b);
-        iv_free(a);
+        sb_free(c);
+        sb_free(b_packed);
+        sb_free(b_view);
+        sb_free(a_view);
+        sb_free(expected);
+        sb_free(b);
+        sb_free(a);
     }
 }
 
 static void sizes_that_do_not_fit(void **state) {
-    assert_int_equal(iv_chain16_packed_bytes(INT64_MAX, 4), 0);
-    assert_int_equal(iv_chain16_packed_bytes(4, INT64_MAX), 0);
-    assert_int_equal(iv_chain16_packed_bytes((int64_t)1 << 40, (int64_t)1 << 40), 0);
-    assert_true(iv_chain16_packed_bytes(0, 0) > 0);
-    assert_true(iv_chain16_packed_bytes(17, 65) >= 32 * 128 * 2);
-    iv_chain16_args args = {.m = 4, .n = 4, .k = INT64_MAX};
-    assert_int_equal(iv_chain16_scratch_bytes(&args), 0);
+    assert_int_equal(sb_chain16_packed_bytes(INT64_MAX, 4), 0);
+    assert_int_equal(sb_chain16_packed_bytes(4, INT64_MAX), 0);
+    assert_int_equal(sb_chain16_packed_bytes((int64_t)1 << 40, (int64_t)1 << 40), 0);
+    assert_true(sb_chain16_packed_bytes(0, 0) > 0);
+    assert_true(sb_chain16_packed_bytes(17, 65) >= 32 * 128 * 2);
+    sb_chain16_args args = {.m = 4, .n = 4, .k = INT64_MAX};
+    assert_int_equal(sb_chain16_scratch_bytes(&args), 0);
     args.packed_b = (const uint16_t *)(const void *)&args;
-    assert_int_equal(iv_chain16_scratch_bytes(&args), 0);
+    assert_int_equal(sb_chain16_scratch_bytes(&args), 0);
     args.k = 0;
-    assert_true(iv_chain16_scratch_bytes(&args) > 0);
+    assert_true(sb_chain16_scratch_bytes(&args) > 0);
 }
 
 static void splits_cover(void **state) {
     for (int trial = 0; trial < 500; trial++) {
         int64_t m = random_between(0, 400), n = random_between(0, 2000);
         int threads = random_between(1, 16);
-        iv_gemm_split split = iv_chain16_split(m, n, threads);
+        sb_gemm_split split = sb_chain16_split(m, n, threads);
         int64_t area = 0;
-        assert_true(split.n_parts <= 1 || split.n_step % IV_CHAIN16_PANEL == 0);
+        assert_true(split.n_parts <= 1 || split.n_step % SB_CHAIN16_PANEL == 0);
         for (int64_t i = 0; i < split.m_parts * split.n_parts; i++) {
             int64_t m0, m1, n0, n1;
-            iv_gemm_split_rectangle(&split, i, &m0, &m1, &n0, &n1);
+            sb_gemm_split_rectangle(&split, i, &m0, &m1, &n0, &n1);
             assert_true(0 <= m0 && m0 < m1 && m1 <= m && 0 <= n0 && n0 < n1 && n1 <= n);
             area += (m1 - m0) * (n1 - n0);
         }

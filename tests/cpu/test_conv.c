@@ -4,10 +4,10 @@
 #include "float_cases.h"
 
 typedef struct problem {
-    iv_conv_shape shape;
-    int64_t w_output_stride, w_input_stride, w_kernel_strides[IV_CONV_RANK];
+    sb_conv_shape shape;
+    int64_t w_output_stride, w_input_stride, w_kernel_strides[SB_CONV_RANK];
     float *x, *w, *initial, *operands;
-    iv_epilogue epilogue;
+    sb_epilogue epilogue;
     int64_t m, y_size;
     char name[200];
 } problem;
@@ -39,7 +39,7 @@ static int64_t random_layout(random_source *source, int64_t batch, int64_t chann
 
 /* Outputs that the usual formula gives, for random pads (which may be more than the kernel's
  * reach). */
-static void random_window(random_source *source, iv_conv_shape *shape, int d, int64_t largest) {
+static void random_window(random_source *source, sb_conv_shape *shape, int d, int64_t largest) {
     shape->kernel[d] = random_between(source, 1, 3);
     shape->stride[d] = random_between(source, 1, 3);
     shape->dilation[d] = random_between(source, 0, 3) == 0 ? 2 : 1;
@@ -56,8 +56,8 @@ static void random_window(random_source *source, iv_conv_shape *shape, int d, in
     }
 }
 
-static iv_conv_shape random_shape(random_source *source) {
-    iv_conv_shape shape = {
+static sb_conv_shape random_shape(random_source *source) {
+    sb_conv_shape shape = {
         .rank = (int)random_between(source, 1, 3),
         .batch = random_between(source, 0, 3),
         .groups = random_between(source, 0, 2) != 0 ? 1 : random_between(source, 2, 9)};
@@ -80,7 +80,7 @@ static iv_conv_shape random_shape(random_source *source) {
     return shape;
 }
 
-static problem make_problem(random_source *source, iv_conv_shape shape) {
+static problem make_problem(random_source *source, sb_conv_shape shape) {
     problem p = {.shape = shape, .m = shape.batch};
     distribution kind = (distribution)random_between(source, 0, DISTRIBUTIONS - 1);
     const int64_t channels = shape.input_channels / shape.groups;
@@ -111,59 +111,59 @@ static problem make_problem(random_source *source, iv_conv_shape shape) {
 }
 
 static void free_problem(problem *p) {
-    iv_free(p->x);
-    iv_free(p->w);
-    iv_free(p->initial);
-    iv_free(p->operands);
+    sb_free(p->x);
+    sb_free(p->w);
+    sb_free(p->initial);
+    sb_free(p->operands);
 }
 
 static float *copy_of(const float *values, int64_t count) {
-    float *copy = iv_allocate((size_t)count * sizeof(float));
+    float *copy = sb_allocate((size_t)count * sizeof(float));
     assert_non_null(copy);
     memcpy(copy, values, (size_t)count * sizeof(float));
     return copy;
 }
 
-static void run_in_rectangles(random_source *source, const iv_conv_plan *plan, const problem *p,
+static void run_in_rectangles(random_source *source, const sb_conv_plan *plan, const problem *p,
                               const float *packed, float *y, void *scratch) {
     for (int64_t m0 = 0, m1; m0 < plan->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, plan->m);
         for (int64_t n0 = 0, n1; n0 < plan->n; n0 = n1) {
             n1 = random_between(source, n0 + 1, plan->n);
-            iv_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
+            sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
         }
     }
 }
 
-static void run_by_split(const iv_conv_plan *plan, const problem *p, const float *packed, float *y,
+static void run_by_split(const sb_conv_plan *plan, const problem *p, const float *packed, float *y,
                          int threads, void *scratch) {
-    iv_gemm_split split = iv_conv_f32_split(plan, threads);
+    sb_gemm_split split = sb_conv_f32_split(plan, threads);
     for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {
         int64_t m0, m1, n0, n1;
-        iv_gemm_split_rectangle(&split, part, &m0, &m1, &n0, &n1);
-        iv_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
+        sb_gemm_split_rectangle(&split, part, &m0, &m1, &n0, &n1);
+        sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
     }
 }
 
-static int methods_seen[IV_CONV_DEPTHWISE_STRIP + 1];
+static int methods_seen[SB_CONV_DEPTHWISE_STRIP + 1];
 
-static void check_kernels(random_source *source, const iv_gemm_kernels *kernels, const problem *p,
+static void check_kernels(random_source *source, const sb_gemm_kernels *kernels, const problem *p,
                           const float *expected) {
-    iv_conv_plan plan;
-    iv_error error;
-    if (iv_conv_f32_plan(kernels, &p->shape, &plan, &error) != IV_OK)
+    sb_conv_plan plan;
+    sb_error error;
+    if (sb_conv_f32_plan(kernels, &p->shape, &plan, &error) != SB_OK)
         fail_msg("%s: %s", p->name, error.message);
     methods_seen[plan.method]++;
     assert_int_equal(plan.m, p->m);
-    float *packed = iv_allocate(plan.packed_bytes);
-    void *scratch = iv_allocate(plan.scratch_bytes);
+    float *packed = sb_allocate(plan.packed_bytes);
+    void *scratch = sb_allocate(plan.scratch_bytes);
     assert_true(packed != NULL && scratch != NULL);
-    iv_conv_f32_pack(&plan, p->w, p->w_output_stride, p->w_input_stride, p->w_kernel_strides,
+    sb_conv_f32_pack(&plan, p->w, p->w_output_stride, p->w_input_stride, p->w_kernel_strides,
                      packed);
     for (int way = 0; way < 3; way++) {
         float *y = copy_of(p->initial, p->y_size);
         if (way == 0)
-            iv_conv_f32_run(&plan, p->x, packed, y, &p->epilogue, 0, plan.m, 0, plan.n, scratch);
+            sb_conv_f32_run(&plan, p->x, packed, y, &p->epilogue, 0, plan.m, 0, plan.n, scratch);
         else if (way == 1)
             run_in_rectangles(source, &plan, p, packed, y, scratch);
         else
@@ -172,23 +172,23 @@ static void check_kernels(random_source *source, const iv_gemm_kernels *kernels,
         snprintf(what, sizeof what, "%s, method %d, way %d, %s", kernels->name, (int)plan.method,
                  way, p->name);
         assert_same_floats(what, expected, y, p->y_size);
-        iv_free(y);
+        sb_free(y);
     }
-    iv_free(packed);
-    iv_free(scratch);
+    sb_free(packed);
+    sb_free(scratch);
 }
 
-static void check(random_source *source, iv_conv_shape shape) {
+static void check(random_source *source, sb_conv_shape shape) {
     problem p = make_problem(source, shape);
     float *expected = copy_of(p.initial, p.y_size);
-    iv_conv_f32_reference(&p.shape, p.x, p.w, p.w_output_stride, p.w_input_stride,
+    sb_conv_f32_reference(&p.shape, p.x, p.w, p.w_output_stride, p.w_input_stride,
                           p.w_kernel_strides, expected, &p.epilogue, 0, p.m, 0,
                           shape.output_channels);
-    const iv_gemm_kernels *kernels[3];
+    const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
     for (int i = 0; i < count; i++)
         check_kernels(source, kernels[i], &p, expected);
-    iv_free(expected);
+    sb_free(expected);
     free_problem(&p);
 }
 
@@ -197,14 +197,14 @@ static void test_random_shapes(void **state) {
     random_source source = {.state = 21};
     for (int i = 0; i < 1000; i++)
         check(&source, random_shape(&source));
-    for (int method = 0; method <= IV_CONV_DEPTHWISE_STRIP; method++)
+    for (int method = 0; method <= SB_CONV_DEPTHWISE_STRIP; method++)
         assert_true(methods_seen[method] > 20);
 }
 
 /* Sizes at which strips, blocks of pixels and parts of k have several pieces. */
 static void test_larger_shapes(void **state) {
     (void)state;
-    static const iv_conv_shape shapes[] = {
+    static const sb_conv_shape shapes[] = {
         {.rank = 2,
          .batch = 1,
          .groups = 1,
@@ -289,7 +289,7 @@ static void test_larger_shapes(void **state) {
 
 static void test_refusals(void **state) {
     (void)state;
-    const iv_conv_shape good = {.rank = 1,
+    const sb_conv_shape good = {.rank = 1,
                                 .batch = 1,
                                 .groups = 1,
                                 .input_channels = 1,
@@ -301,32 +301,32 @@ static void test_refusals(void **state) {
                                 .dilation = {1},
                                 .x_channel_stride = 1,
                                 .y_channel_stride = 1};
-    const iv_gemm_kernels *kernels = iv_gemm_f32_kernels(IV_ISA_SCALAR);
-    iv_conv_plan plan;
-    iv_error error;
-    assert_int_equal(iv_conv_f32_plan(kernels, &good, &plan, &error), IV_OK);
-    iv_conv_shape bad = good;
+    const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(SB_ISA_SCALAR);
+    sb_conv_plan plan;
+    sb_error error;
+    assert_int_equal(sb_conv_f32_plan(kernels, &good, &plan, &error), SB_OK);
+    sb_conv_shape bad = good;
     bad.stride[0] = 0;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_INVALID_ARGUMENT);
     bad = good;
     bad.groups = 2;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_INVALID_ARGUMENT);
     bad = good;
-    bad.rank = IV_CONV_RANK + 1;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_UNSUPPORTED);
+    bad.rank = SB_CONV_RANK + 1;
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_UNSUPPORTED);
     bad = good;
     bad.dilation[0] = INT64_MAX;
     bad.kernel[0] = 3;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_UNSUPPORTED);
     bad = good;
     bad.batch = INT64_MAX;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_UNSUPPORTED);
     bad = good;
     bad.pad[0] = INT64_MIN;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_UNSUPPORTED);
     bad = good;
     bad.input_channels = bad.output_channels = INT64_MAX / 2;
-    assert_int_equal(iv_conv_f32_plan(kernels, &bad, &plan, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_conv_f32_plan(kernels, &bad, &plan, &error), SB_ERROR_UNSUPPORTED);
 }
 
 int main(void) {

@@ -3,9 +3,9 @@
 #include "float_cases.h"
 
 typedef struct problem {
-    iv_gemm_args args;
+    sb_gemm_args args;
     float *a, *b, *initial, *operands;
-    iv_epilogue epilogue;
+    sb_epilogue epilogue;
     int64_t c_size; /* floats that C spans, gaps and a margin included */
     char name[160];
 } problem;
@@ -45,39 +45,39 @@ static problem random_problem(random_source *source, int64_t m, int64_t n, int64
 }
 
 static void free_problem(problem *p) {
-    iv_free(p->a);
-    iv_free(p->b);
-    iv_free(p->initial);
-    iv_free(p->operands);
+    sb_free(p->a);
+    sb_free(p->b);
+    sb_free(p->initial);
+    sb_free(p->operands);
 }
 
 static float *copy_of(const float *values, int64_t count) {
-    float *copy = iv_allocate((size_t)count * sizeof(float));
+    float *copy = sb_allocate((size_t)count * sizeof(float));
     assert_non_null(copy);
     memcpy(copy, values, (size_t)count * sizeof(float));
     return copy;
 }
 
 /* All of C by random rectangles: cut at random rows, each band at random columns. */
-static void run_in_rectangles(random_source *source, const iv_gemm_kernels *kernels,
-                              const iv_gemm_args *args, void *scratch) {
+static void run_in_rectangles(random_source *source, const sb_gemm_kernels *kernels,
+                              const sb_gemm_args *args, void *scratch) {
     for (int64_t m0 = 0, m1; m0 < args->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, args->m);
         for (int64_t n0 = 0, n1; n0 < args->n; n0 = n1) {
             n1 = random_between(source, n0 + 1, args->n);
-            iv_gemm_f32_run(kernels, args, m0, m1, n0, n1, scratch);
+            sb_gemm_f32_run(kernels, args, m0, m1, n0, n1, scratch);
         }
     }
 }
 
-static void check_kernels(random_source *source, const iv_gemm_kernels *kernels, const problem *p,
+static void check_kernels(random_source *source, const sb_gemm_kernels *kernels, const problem *p,
                           const float *expected) {
-    float *packed = iv_allocate(iv_gemm_f32_packed_bytes(kernels, p->args.k, p->args.n));
+    float *packed = sb_allocate(sb_gemm_f32_packed_bytes(kernels, p->args.k, p->args.n));
     assert_non_null(packed);
-    iv_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride,
+    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride,
                        p->args.b_column_stride, packed);
     for (int way = 0; way < 4; way++) {
-        iv_gemm_args args = p->args;
+        sb_gemm_args args = p->args;
         if (way & 1) {
             args.packed_b = packed;
             args.b = NULL;
@@ -85,34 +85,34 @@ static void check_kernels(random_source *source, const iv_gemm_kernels *kernels,
         float *c = copy_of(p->initial, p->c_size);
         args.c = c;
         args.epilogue = &p->epilogue;
-        void *scratch = iv_allocate(iv_gemm_f32_scratch_bytes(kernels, &args));
+        void *scratch = sb_allocate(sb_gemm_f32_scratch_bytes(kernels, &args));
         assert_non_null(scratch);
         if (way & 2)
             run_in_rectangles(source, kernels, &args, scratch);
         else
-            iv_gemm_f32_run(kernels, &args, 0, args.m, 0, args.n, scratch);
+            sb_gemm_f32_run(kernels, &args, 0, args.m, 0, args.n, scratch);
         char what[256];
         snprintf(what, sizeof what, "%s, %s, %s, %s", kernels->name, way & 1 ? "packed" : "raw",
                  way & 2 ? "in rectangles" : "whole", p->name);
         assert_same_floats(what, expected, c, p->c_size);
-        iv_free(scratch);
-        iv_free(c);
+        sb_free(scratch);
+        sb_free(c);
     }
-    iv_free(packed);
+    sb_free(packed);
 }
 
 static void check(random_source *source, int64_t m, int64_t n, int64_t k) {
     problem p = random_problem(source, m, n, k);
     float *expected = copy_of(p.initial, p.c_size);
-    iv_gemm_args args = p.args;
+    sb_gemm_args args = p.args;
     args.c = expected;
     args.epilogue = &p.epilogue;
-    iv_gemm_f32_reference(&args, 0, m, 0, n);
-    const iv_gemm_kernels *kernels[3];
+    sb_gemm_f32_reference(&args, 0, m, 0, n);
+    const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
     for (int i = 0; i < count; i++)
         check_kernels(source, kernels[i], &p, expected);
-    iv_free(expected);
+    sb_free(expected);
     free_problem(&p);
 }
 
@@ -148,10 +148,10 @@ static void test_steps(void **state) {
     float row[COLUMNS], result[COLUMNS], expected[COLUMNS];
     for (int i = 0; i < COLUMNS; i++)
         row[i] = values[i % COUNT];
-    const iv_gemm_kernels *kernels[3];
+    const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
     float factor = 2.0f;
-    for (int kind = 0; kind <= IV_EPILOGUE_CALL; kind++)
+    for (int kind = 0; kind <= SB_EPILOGUE_CALL; kind++)
         for (int i = 0; i < COUNT; i++)
             for (int j = 0; j < COUNT; j++) {
                 float vector[COLUMNS], shift[COLUMNS];
@@ -159,8 +159,8 @@ static void test_steps(void **state) {
                     vector[c] = values[i];
                     shift[c] = values[j];
                 }
-                iv_epilogue epilogue = {.count = 1,
-                                        .steps = {{.kind = (iv_epilogue_kind)kind,
+                sb_epilogue epilogue = {.count = 1,
+                                        .steps = {{.kind = (sb_epilogue_kind)kind,
                                                    .vector = vector,
                                                    .shift = shift,
                                                    .column_stride = 1,
@@ -169,7 +169,7 @@ static void test_steps(void **state) {
                                                    .call = scale_by_position,
                                                    .context = &factor}}};
                 for (int c = 0; c < COLUMNS; c++)
-                    expected[c] = iv_epilogue_reference(&epilogue, row[c], 0, c);
+                    expected[c] = sb_epilogue_reference(&epilogue, row[c], 0, c);
                 for (int k = 0; k < count; k++) {
                     memcpy(result, row, sizeof row);
                     kernels[k]->finish_row(epilogue.steps, 1, result, 0, 0, COLUMNS);
@@ -181,18 +181,18 @@ static void test_steps(void **state) {
 static void test_split_covers(void **state) {
     (void)state;
     random_source source = {.state = 13};
-    const iv_gemm_kernels *kernels[3];
+    const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
     for (int i = 0; i < 300; i++) {
         int64_t m = random_between(&source, 0, 300), n = random_between(&source, 0, 300);
-        iv_gemm_split split =
-            iv_gemm_f32_split(kernels[i % count], m, n, random_between(&source, 0, 100000),
+        sb_gemm_split split =
+            sb_gemm_f32_split(kernels[i % count], m, n, random_between(&source, 0, 100000),
                               (int)random_between(&source, 1, 9));
-        unsigned char *seen = iv_allocate_array((size_t)(m * n + 1), 1);
+        unsigned char *seen = sb_allocate_array((size_t)(m * n + 1), 1);
         assert_non_null(seen);
         for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {
             int64_t m0, m1, n0, n1;
-            iv_gemm_split_rectangle(&split, part, &m0, &m1, &n0, &n1);
+            sb_gemm_split_rectangle(&split, part, &m0, &m1, &n0, &n1);
             assert_true(0 <= m0 && m1 <= m && 0 <= n0 && n1 <= n);
             for (int64_t r = m0; r < m1; r++)
                 for (int64_t c = n0; c < n1; c++)
@@ -200,18 +200,18 @@ static void test_split_covers(void **state) {
         }
         for (int64_t e = 0; e < m * n; e++)
             assert_int_equal(seen[e], 1);
-        iv_free(seen);
+        sb_free(seen);
     }
 }
 
 static void test_sizes_overflow(void **state) {
     (void)state;
-    const iv_gemm_kernels *kernels = iv_gemm_f32_kernels(IV_ISA_SCALAR);
-    assert_int_equal(iv_gemm_f32_packed_bytes(kernels, INT64_MAX / 8, 1 << 10), 0);
-    assert_int_equal(iv_gemm_f32_packed_bytes(kernels, INT64_MAX, 1), 0);
-    assert_true(iv_gemm_f32_packed_bytes(kernels, 0, 0) > 0);
-    iv_gemm_args args = {.m = 1, .n = 1, .k = INT64_MAX, .c_column_stride = 1};
-    assert_int_equal(iv_gemm_f32_scratch_bytes(kernels, &args), 0);
+    const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(SB_ISA_SCALAR);
+    assert_int_equal(sb_gemm_f32_packed_bytes(kernels, INT64_MAX / 8, 1 << 10), 0);
+    assert_int_equal(sb_gemm_f32_packed_bytes(kernels, INT64_MAX, 1), 0);
+    assert_true(sb_gemm_f32_packed_bytes(kernels, 0, 0) > 0);
+    sb_gemm_args args = {.m = 1, .n = 1, .k = INT64_MAX, .c_column_stride = 1};
+    assert_int_equal(sb_gemm_f32_scratch_bytes(kernels, &args), 0);
 }
 
 int main(void) {

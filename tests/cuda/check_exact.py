@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """16-bit products on the tensor cores, and conversions of all 2^32 floats, against the CPU.
 
-    python check_exact.py --library libinvar.so [--products N]
+    python check_exact.py --library libsamebit.so [--products N]
 
 Products have random sizes, odd ones too, and data of many kinds: ordinary, of all exponents, with
 infinities, NaN, zeros of both signs and subnormals. Exit 1 when a bit differs (every NaN equals
@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
-import invar_ctypes  # noqa: E402
+import samebit_ctypes  # noqa: E402
 
 TYPES = {"f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
@@ -117,7 +117,7 @@ def main():
     parser.add_argument("--library", required=True)
     parser.add_argument("--products", type=int, default=300)
     arguments = parser.parse_args()
-    library = invar_ctypes.Library(arguments.library)
+    library = samebit_ctypes.Library(arguments.library)
     device = library.open_device(0)
     with tempfile.TemporaryDirectory() as folder:
         different = check_products(library, device, pathlib.Path(folder), arguments.products)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """linear_logp on a GPU: its bits against the CPU's, and that no row knows of its batch.
 
-    python check_logp.py --library libinvar.so [--seconds S] [--seed N] [--device cpu]
+    python check_logp.py --library libsamebit.so [--seconds S] [--seed N] [--device cpu]
 
 bits: random extents, dtypes, temperatures, ignored rows, log-probabilities and both gradients, byte by byte, for S seconds.
 model: a vocabulary of 151,936 and 4096 rows on the device; some of its rows alone on the CPU, and all of them again
@@ -20,9 +20,9 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import invar_gemm  # noqa: E402
+import samebit_gemm  # noqa: E402
 
-from invar.torch import linear_logp  # noqa: E402
+from samebit.torch import linear_logp  # noqa: E402
 
 INTEGERS = {2: torch.int16, 4: torch.int32}
 
@@ -161,7 +161,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
-    invar_gemm.load(arguments.library)
+    samebit_gemm.load(arguments.library)
     extents = (4096, 4096, 151936, 16) if arguments.device != "cpu" else (150, 48, 3001, 5)
     fine = check_bits(arguments.device, arguments.seed, arguments.seconds)
     return 0 if fine and check_model(arguments.device, *extents) else 1

@@ -18,33 +18,33 @@
 
 typedef struct setting {
     const fake_cuda_control *fake;
-    iv_cuda_device *device;
-    iv_cuda_queue queue;
-    iv_cuda_staging *staging;
-    iv_cuda_pinned *fault;
+    sb_cuda_device *device;
+    sb_cuda_queue queue;
+    sb_cuda_staging *staging;
+    sb_cuda_pinned *fault;
     random_source random;
 } setting;
 
 static inline setting set_up(void) {
     setting setting = {.random = {42}};
-    const iv_cuda_driver *driver = NULL;
+    const sb_cuda_driver *driver = NULL;
     if (is_fake()) {
         setting.fake = fresh_fake();
         define_host_kernels(setting.fake);
     }
-    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device, error));
-    MUST(iv_cuda_stream_create(setting.device, &setting.queue.stream, error));
-    MUST(iv_cuda_staging_create(setting.device, 1 << 16, &setting.staging, error));
-    MUST(iv_cuda_pinned_create(setting.device, 64, &setting.fault, error));
+    MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(sb_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device, error));
+    MUST(sb_cuda_stream_create(setting.device, &setting.queue.stream, error));
+    MUST(sb_cuda_staging_create(setting.device, 1 << 16, &setting.staging, error));
+    MUST(sb_cuda_pinned_create(setting.device, 64, &setting.fault, error));
     return setting;
 }
 
 static inline void tear_down(setting *setting) {
-    iv_cuda_pinned_destroy(setting->fault);
-    iv_cuda_staging_destroy(setting->staging);
-    iv_cuda_stream_destroy(setting->queue.stream);
-    iv_cuda_device_release(setting->device);
+    sb_cuda_pinned_destroy(setting->fault);
+    sb_cuda_staging_destroy(setting->staging);
+    sb_cuda_stream_destroy(setting->queue.stream);
+    sb_cuda_device_release(setting->device);
     if (setting->fake != NULL)
         check_nothing_lives(setting->fake);
 }
@@ -52,45 +52,45 @@ static inline void tear_down(setting *setting) {
 /* ---- tensors ---- */
 
 static inline void release_device_memory(void *memory) {
-    iv_cuda_memory_release(memory);
+    sb_cuda_memory_release(memory);
 }
 
 /* The tensor's whole storage on the device, and the same view of it. */
-static inline iv_tensor *to_device(const setting *setting, const iv_tensor *host) {
-    iv_cuda_memory *memory = NULL;
-    iv_tensor *tensor = NULL;
+static inline sb_tensor *to_device(const setting *setting, const sb_tensor *host) {
+    sb_cuda_memory *memory = NULL;
+    sb_tensor *tensor = NULL;
     size_t before = (size_t)(host->data - (char *)host->storage->data);
-    MUST(iv_cuda_memory_create(setting->device, host->storage->bytes, &memory, error));
-    MUST(iv_cuda_upload(setting->staging, &setting->queue, memory->address, host->storage->data,
+    MUST(sb_cuda_memory_create(setting->device, host->storage->bytes, &memory, error));
+    MUST(sb_cuda_upload(setting->staging, &setting->queue, memory->address, host->storage->data,
                         host->storage->bytes, error));
-    MUST(iv_tensor_wrap(host->dtype, host->rank, host->dims, host->strides,
+    MUST(sb_tensor_wrap(host->dtype, host->rank, host->dims, host->strides,
                         (void *)(uintptr_t)(memory->address + before), release_device_memory,
                         memory, &tensor, error));
     return tensor;
 }
 
 /* A contiguous tensor of the device's, on the host. */
-static inline iv_tensor *to_host(const setting *setting, const iv_tensor *device) {
-    iv_tensor *tensor = NULL, *packed = NULL;
-    iv_cuda_range range = iv_cuda_tensor_range(device, false);
+static inline sb_tensor *to_host(const setting *setting, const sb_tensor *device) {
+    sb_tensor *tensor = NULL, *packed = NULL;
+    sb_cuda_range range = sb_cuda_tensor_range(device, false);
     char *data = malloc(range.bytes + 1);
     assert_non_null(data);
-    MUST(iv_cuda_download(setting->staging, &setting->queue, data, range.address, range.bytes, error));
-    MUST(iv_tensor_wrap(device->dtype, device->rank, device->dims, device->strides,
+    MUST(sb_cuda_download(setting->staging, &setting->queue, data, range.address, range.bytes, error));
+    MUST(sb_tensor_wrap(device->dtype, device->rank, device->dims, device->strides,
                         data + ((uintptr_t)device->data - range.address), NULL, NULL, &tensor, error));
-    MUST(iv_tensor_create(device->dtype, device->rank, device->dims, &packed, error));
-    iv_tensor_copy_elements(packed, tensor);
-    iv_tensor_release(tensor);
+    MUST(sb_tensor_create(device->dtype, device->rank, device->dims, &packed, error));
+    sb_tensor_copy_elements(packed, tensor);
+    sb_tensor_release(tensor);
     free(data);
     return packed;
 }
 
 /* Awkward values: few different ones, every magnitude, infinities, NaN, zeros of both signs,
  * subnormals. */
-static inline void fill_awkward(random_source *random, iv_dtype dtype, void *data, size_t count) {
+static inline void fill_awkward(random_source *random, sb_dtype dtype, void *data, size_t count) {
     static const float special[] = {0.0f,  -0.0f,  1.0f,  -1.0f, 2.0f,   3.0f, 0.5f,    -2.5f,
                                     1e-30f, 7.0f, 100.0f, -0.75f, 65504.0f, 255.5f, -128.5f, 1e-40f};
-    size_t size = iv_dtype_size(dtype);
+    size_t size = sb_dtype_size(dtype);
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = random_bits(random);
         float narrow = special[bits >> 32 & 15];
@@ -98,18 +98,18 @@ static inline void fill_awkward(random_source *random, iv_dtype dtype, void *dat
         bool plain = (bits >> 40 & 3) != 0;
         char *at = (char *)data + i * size;
         switch (dtype) {
-        case IV_BOOL:
+        case SB_BOOL:
             *at = (char)(bits & 1);
             break;
-        case IV_F64:
+        case SB_F64:
             memcpy(at, plain ? (const void *)&wide : &bits, size);
             break;
-        case IV_F32:
+        case SB_F32:
             memcpy(at, plain ? (const void *)&narrow : &bits, size);
             break;
-        case IV_F16:
-        case IV_BF16: {
-            uint16_t half = dtype == IV_F16 ? iv_f16_from_f32(narrow) : iv_bf16_from_f32(narrow);
+        case SB_F16:
+        case SB_BF16: {
+            uint16_t half = dtype == SB_F16 ? sb_f16_from_f32(narrow) : sb_bf16_from_f32(narrow);
             memcpy(at, plain ? (const void *)&half : &bits, size);
             break;
         }
@@ -124,10 +124,10 @@ static inline void fill_awkward(random_source *random, iv_dtype dtype, void *dat
 typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, LAYOUTS } layout;
 
 /* A tensor with awkward values whose strides are those of `layout`. */
-static inline iv_tensor *make_tensor(random_source *random, iv_dtype dtype, int rank,
+static inline sb_tensor *make_tensor(random_source *random, sb_dtype dtype, int rank,
                                      const int64_t *dims, layout layout) {
-    int64_t strides[IV_MAX_RANK], stride = layout == APART ? 3 : 1, count = stride + 1, first = 0;
-    iv_tensor *base = NULL, *tensor = NULL;
+    int64_t strides[SB_MAX_RANK], stride = layout == APART ? 3 : 1, count = stride + 1, first = 0;
+    sb_tensor *base = NULL, *tensor = NULL;
     for (int i = 0; i < rank; i++) {
         int d = layout == TRANSPOSED ? i : rank - 1 - i;
         strides[d] = stride;
@@ -138,74 +138,74 @@ static inline iv_tensor *make_tensor(random_source *random, iv_dtype dtype, int 
         first += dims[d] > 0 ? (dims[d] - 1) * strides[d] : 0;
         strides[d] = -strides[d];
     }
-    MUST(iv_tensor_create(dtype, 1, &count, &base, error));
+    MUST(sb_tensor_create(dtype, 1, &count, &base, error));
     fill_awkward(random, dtype, base->data, (size_t)count);
     if (layout == SHIFTED)
         first = 1;
-    MUST(iv_tensor_over(base->storage, base->data + first * (int64_t)iv_dtype_size(dtype), dtype,
+    MUST(sb_tensor_over(base->storage, base->data + first * (int64_t)sb_dtype_size(dtype), dtype,
                         rank, dims, strides, &tensor, error));
-    iv_tensor_release(base);
+    sb_tensor_release(base);
     return tensor;
 }
 
 /* ---- the definition ---- */
 
-static inline void make_fact(const builder *b, iv_fact *fact, iv_tensor *tensor, bool with_value) {
-    MUST(iv_fact_of_tensor(fact, b->scope, tensor, with_value, error));
+static inline void make_fact(const builder *b, sb_fact *fact, sb_tensor *tensor, bool with_value) {
+    MUST(sb_fact_of_tensor(fact, b->scope, tensor, with_value, error));
 }
 
 /* Evaluates one node on the host by its op's own definition; inputs NULL where omitted. */
-static inline iv_status evaluate_node(const builder *b, const iv_node *node,
-                                      iv_tensor *const *inputs, iv_tensor **outputs,
-                                      iv_error *error) {
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
-    const iv_fact *pointers[IV_WALK_OPERANDS];
-    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
+static inline sb_status evaluate_node(const builder *b, const sb_node *node,
+                                      sb_tensor *const *inputs, sb_tensor **outputs,
+                                      sb_error *error) {
+    sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
+    const sb_fact *pointers[SB_WALK_OPERANDS];
+    sb_value in[SB_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
     for (int i = 0; i < node->input_count; i++) {
         pointers[i] = inputs[i] != NULL ? &facts[i] : NULL;
         if (inputs[i] != NULL) {
             make_fact(b, &facts[i], inputs[i], true);
-            in[i] = iv_value_of_tensor(inputs[i]);
+            in[i] = sb_value_of_tensor(inputs[i]);
         }
     }
-    iv_status status = iv_node_infer(node, b->scope, pointers, results, error);
-    if (status == IV_OK) {
-        iv_call call = {.node = node,
+    sb_status status = sb_node_infer(node, b->scope, pointers, results, error);
+    if (status == SB_OK) {
+        sb_call call = {.node = node,
                         .input_count = node->input_count,
                         .inputs = in,
                         .output_count = node->output_count,
                         .facts = results,
                         .outputs = out,
                         .error = error};
-        status = iv_call_run(&call, node->op->eval);
+        status = sb_call_run(&call, node->op->eval);
     }
     for (int i = 0; i < node->output_count; i++) {
-        outputs[i] = status == IV_OK ? out[i].tensor : NULL;
-        iv_fact_clear(&results[i]);
+        outputs[i] = status == SB_OK ? out[i].tensor : NULL;
+        sb_fact_clear(&results[i]);
     }
     for (int i = 0; i < node->input_count; i++)
-        iv_fact_clear(&facts[i]);
+        sb_fact_clear(&facts[i]);
     return status;
 }
 
 /* The value of each of the graph's values, node by node; `values` are the caller's to release. */
-static inline void evaluate_graph(const builder *b, iv_tensor *const *inputs, iv_tensor **values) {
-    const iv_graph *graph = b->graph;
+static inline void evaluate_graph(const builder *b, sb_tensor *const *inputs, sb_tensor **values) {
+    const sb_graph *graph = b->graph;
     for (size_t v = 0; v < graph->value_count; v++) {
-        iv_tensor *constant = graph->values[v].fact.constant;
-        values[v] = constant != NULL ? iv_tensor_retain(constant) : NULL;
+        sb_tensor *constant = graph->values[v].fact.constant;
+        values[v] = constant != NULL ? sb_tensor_retain(constant) : NULL;
     }
     for (size_t i = 0; i < graph->input_count; i++)
-        values[graph->inputs[i]] = iv_tensor_retain(inputs[i]);
+        values[graph->inputs[i]] = sb_tensor_retain(inputs[i]);
     for (size_t n = 0; n < graph->node_count; n++) {
-        const iv_node *node = graph->nodes[n];
-        iv_tensor *in[IV_WALK_OPERANDS], *out[5] = {NULL};
+        const sb_node *node = graph->nodes[n];
+        sb_tensor *in[SB_WALK_OPERANDS], *out[5] = {NULL};
         for (int i = 0; i < node->input_count; i++)
-            in[i] = node->inputs[i] != IV_NO_VALUE ? values[node->inputs[i]] : NULL;
+            in[i] = node->inputs[i] != SB_NO_VALUE ? values[node->inputs[i]] : NULL;
         MUST(evaluate_node(b, node, in, out, error));
         for (int i = 0; i < node->output_count; i++) {
-            if (node->outputs[i] != IV_NO_VALUE) {
-                iv_tensor_release(values[node->outputs[i]]);
+            if (node->outputs[i] != SB_NO_VALUE) {
+                sb_tensor_release(values[node->outputs[i]]);
                 values[node->outputs[i]] = out[i];
             }
         }
@@ -215,83 +215,83 @@ static inline void evaluate_graph(const builder *b, iv_tensor *const *inputs, iv
 /* ---- the device ---- */
 
 typedef struct device_frame {
-    iv_frame frame;
+    sb_frame frame;
     const setting *setting;
-    iv_tensor *scratch[32];
+    sb_tensor *scratch[32];
     int scratch_count;
 } device_frame;
 
-static inline iv_status allocate_on_device(device_frame *frame, size_t bytes, iv_tensor **tensor,
-                                           iv_error *error) {
-    iv_cuda_memory *memory = NULL;
+static inline sb_status allocate_on_device(device_frame *frame, size_t bytes, sb_tensor **tensor,
+                                           sb_error *error) {
+    sb_cuda_memory *memory = NULL;
     int64_t size = (int64_t)bytes;
-    IV_TRY(iv_cuda_memory_create(frame->setting->device, bytes, &memory, error));
-    return iv_tensor_wrap(IV_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address,
+    SB_TRY(sb_cuda_memory_create(frame->setting->device, bytes, &memory, error));
+    return sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address,
                           release_device_memory, memory, tensor, error);
 }
 
-static inline iv_status frame_allocate(iv_frame *frame, const iv_call *call, int index, size_t bytes,
-                                       iv_storage **storage, char **data) {
-    iv_tensor *tensor = NULL;
-    IV_TRY(allocate_on_device((device_frame *)frame, bytes, &tensor, call->error));
-    *storage = iv_storage_retain(tensor->storage);
+static inline sb_status frame_allocate(sb_frame *frame, const sb_call *call, int index, size_t bytes,
+                                       sb_storage **storage, char **data) {
+    sb_tensor *tensor = NULL;
+    SB_TRY(allocate_on_device((device_frame *)frame, bytes, &tensor, call->error));
+    *storage = sb_storage_retain(tensor->storage);
     *data = tensor->data;
-    iv_tensor_release(tensor);
-    return IV_OK;
+    sb_tensor_release(tensor);
+    return SB_OK;
 }
 
-static inline iv_status frame_scratch(iv_frame *frame, const iv_call *call, size_t bytes,
+static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size_t bytes,
                                       void **memory) {
     device_frame *own = (device_frame *)frame;
     assert_true(own->scratch_count < 32);
-    iv_tensor **tensor = &own->scratch[own->scratch_count++];
-    IV_TRY(allocate_on_device(own, bytes, tensor, call->error));
+    sb_tensor **tensor = &own->scratch[own->scratch_count++];
+    SB_TRY(allocate_on_device(own, bytes, tensor, call->error));
     *memory = (*tensor)->data;
-    return IV_OK;
+    return SB_OK;
 }
 
-static inline iv_status frame_copy(iv_frame *frame, const iv_call *call, iv_tensor *to,
-                                   const iv_tensor *from) {
-    const iv_cuda_kernel *kernel;
-    IV_TRY(iv_cuda_find_copy(call->target->queue->stream->device, to->dtype, &kernel, call->error));
-    return iv_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from,
+static inline sb_status frame_copy(sb_frame *frame, const sb_call *call, sb_tensor *to,
+                                   const sb_tensor *from) {
+    const sb_cuda_kernel *kernel;
+    SB_TRY(sb_cuda_find_copy(call->target->queue->stream->device, to->dtype, &kernel, call->error));
+    return sb_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from,
                                call->error);
 }
 
 /* The device's kernel for a node whose inputs are these; `constants` says which are known
  * beforehand, a bit each. NULL: none, and `why` says why. */
-static inline const iv_kernel *find_device_kernel(const builder *b, const iv_node *node,
-                                                  iv_tensor *const *inputs, uint64_t constants,
+static inline const sb_kernel *find_device_kernel(const builder *b, const sb_node *node,
+                                                  sb_tensor *const *inputs, uint64_t constants,
                                                   void **state, char *why) {
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
-    const iv_fact *pointers[IV_WALK_OPERANDS];
-    const iv_kernel *kernel = NULL;
+    sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
+    const sb_fact *pointers[SB_WALK_OPERANDS];
+    const sb_kernel *kernel = NULL;
     for (int i = 0; i < node->input_count; i++) {
         pointers[i] = inputs[i] != NULL ? &facts[i] : NULL;
         if (inputs[i] != NULL)
             make_fact(b, &facts[i], inputs[i], (constants >> i & 1) != 0);
     }
-    MUST(iv_node_infer(node, b->scope, pointers, results, error));
-    iv_kernel_query query = {.node = node, .inputs = pointers, .outputs = results};
-    MUST(iv_cuda_find_op(&query, &kernel, why, error));
+    MUST(sb_node_infer(node, b->scope, pointers, results, error));
+    sb_kernel_query query = {.node = node, .inputs = pointers, .outputs = results};
+    MUST(sb_cuda_find_op(&query, &kernel, why, error));
     *state = NULL;
     if (kernel != NULL && kernel->prepare != NULL)
         MUST(kernel->prepare(&query, state, error));
     for (int i = 0; i < node->output_count; i++)
-        iv_fact_clear(&results[i]);
+        sb_fact_clear(&results[i]);
     for (int i = 0; i < node->input_count; i++)
-        iv_fact_clear(&facts[i]);
+        sb_fact_clear(&facts[i]);
     return kernel;
 }
 
 /* Runs one node on the device; outputs are contiguous tensors on the host, NULL where not wanted.
  * *fault is what the kernels noted. */
-static inline void run_node(const setting *setting, const builder *b, const iv_node *node,
-                            iv_tensor *const *inputs, uint64_t constants, iv_tensor **outputs,
+static inline void run_node(const setting *setting, const builder *b, const sb_node *node,
+                            sb_tensor *const *inputs, uint64_t constants, sb_tensor **outputs,
                             uint32_t *fault) {
-    char why[IV_WHY_BYTES] = "";
+    char why[SB_WHY_BYTES] = "";
     void *state;
-    const iv_kernel *kernel = find_device_kernel(b, node, inputs, constants, &state, why);
+    const sb_kernel *kernel = find_device_kernel(b, node, inputs, constants, &state, why);
     if (kernel == NULL)
         fail_msg("%s: %s", node->op->name, why);
     device_frame frame = {.frame = {.allocate = frame_allocate,
@@ -299,23 +299,23 @@ static inline void run_node(const setting *setting, const builder *b, const iv_n
                                     .copy = frame_copy},
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
-    iv_cuda_target target = {&setting->queue, 0, (CUdeviceptr)(uintptr_t)setting->fault->data};
-    iv_fact facts[IV_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
-    const iv_fact *pointers[IV_WALK_OPERANDS];
-    iv_value in[IV_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
+    sb_cuda_target target = {&setting->queue, 0, (CUdeviceptr)(uintptr_t)setting->fault->data};
+    sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
+    const sb_fact *pointers[SB_WALK_OPERANDS];
+    sb_value in[SB_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
     for (int i = 0; i < node->input_count; i++) {
         pointers[i] = inputs[i] != NULL ? &facts[i] : NULL;
         if (inputs[i] == NULL)
             continue;
         bool on_host = (kernel->host_inputs >> i & 1) != 0;
         make_fact(b, &facts[i], inputs[i], on_host);
-        in[i] = iv_value_of_tensor(on_host ? iv_tensor_retain(inputs[i]) : to_device(setting, inputs[i]));
+        in[i] = sb_value_of_tensor(on_host ? sb_tensor_retain(inputs[i]) : to_device(setting, inputs[i]));
     }
-    MUST(iv_node_infer(node, b->scope, pointers, results, error));
-    MUST(iv_cuda_enter(setting->device, error));
+    MUST(sb_node_infer(node, b->scope, pointers, results, error));
+    MUST(sb_cuda_enter(setting->device, error));
     {
-        iv_error error_ = {IV_OK, ""};
-        iv_call call = {.node = node,
+        sb_error error_ = {SB_OK, ""};
+        sb_call call = {.node = node,
                         .input_count = node->input_count,
                         .inputs = in,
                         .output_count = node->output_count,
@@ -325,23 +325,23 @@ static inline void run_node(const setting *setting, const builder *b, const iv_n
                         .state = state,
                         .target = &target,
                         .error = &error_};
-        if (iv_call_run(&call, kernel->launch) != IV_OK)
+        if (sb_call_run(&call, kernel->launch) != SB_OK)
             fail_msg("%s", error_.message);
     }
-    MUST(iv_cuda_leave(setting->device, IV_OK, error));
+    MUST(sb_cuda_leave(setting->device, SB_OK, error));
     for (int i = 0; i < node->output_count; i++) {
-        outputs[i] = out[i].kind != IV_KIND_NONE ? to_host(setting, out[i].tensor) : NULL;
-        iv_value_release(&out[i]);
-        iv_fact_clear(&results[i]);
+        outputs[i] = out[i].kind != SB_KIND_NONE ? to_host(setting, out[i].tensor) : NULL;
+        sb_value_release(&out[i]);
+        sb_fact_clear(&results[i]);
     }
-    MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
+    MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
     memcpy(fault, setting->fault->data, sizeof *fault);
     for (int i = 0; i < node->input_count; i++) {
-        iv_value_release(&in[i]);
-        iv_fact_clear(&facts[i]);
+        sb_value_release(&in[i]);
+        sb_fact_clear(&facts[i]);
     }
     for (int i = 0; i < frame.scratch_count; i++)
-        iv_tensor_release(frame.scratch[i]);
+        sb_tensor_release(frame.scratch[i]);
     if (kernel->release != NULL)
         kernel->release(state);
 }

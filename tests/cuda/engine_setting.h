@@ -2,7 +2,7 @@
 #ifndef ENGINE_SETTING_H
 #define ENGINE_SETTING_H
 
-#include <invar/gemm.h>
+#include <samebit/gemm.h>
 
 #include "cuda/device_open.h"
 #include "cuda/staging.h"
@@ -13,43 +13,43 @@
 
 typedef struct setting {
     const fake_cuda_control *fake;
-    struct iv_device device; /* without a lane: engines do not need it */
-    iv_cuda_queue queue;
-    iv_cuda_staging *staging;
-    iv_engine *gpu, *cpu;
+    struct sb_device device; /* without a lane: engines do not need it */
+    sb_cuda_queue queue;
+    sb_cuda_staging *staging;
+    sb_engine *gpu, *cpu;
     random_source random;
 } setting;
 
-static inline setting set_up_chain(iv_chain chain) {
+static inline setting set_up_chain(sb_chain chain) {
     setting setting = {.random = {42}};
-    const iv_cuda_driver *driver = NULL;
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    const sb_cuda_driver *driver = NULL;
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     if (is_fake()) {
         setting.fake = fresh_fake();
         define_host_kernels(setting.fake);
     }
-    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
-    MUST(iv_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
-    MUST(iv_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
+    MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(sb_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
+    MUST(sb_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
+    MUST(sb_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
     options.threads = 1;
     options.chain = chain;
-    MUST(iv_engine_create(&options, &setting.cpu, error));
+    MUST(sb_engine_create(&options, &setting.cpu, error));
     options.device = &setting.device;
-    MUST(iv_engine_create(&options, &setting.gpu, error));
+    MUST(sb_engine_create(&options, &setting.gpu, error));
     return setting;
 }
 
 static inline setting set_up(void) {
-    return set_up_chain(IV_CHAIN_HOPPER);
+    return set_up_chain(SB_CHAIN_HOPPER);
 }
 
 static inline void tear_down(setting *setting) {
-    iv_engine_destroy(setting->gpu);
-    iv_engine_destroy(setting->cpu);
-    iv_cuda_staging_destroy(setting->staging);
-    iv_cuda_stream_destroy(setting->queue.stream);
-    iv_cuda_device_release(setting->device.cuda);
+    sb_engine_destroy(setting->gpu);
+    sb_engine_destroy(setting->cpu);
+    sb_cuda_staging_destroy(setting->staging);
+    sb_cuda_stream_destroy(setting->queue.stream);
+    sb_cuda_device_release(setting->device.cuda);
     if (setting->fake != NULL)
         check_nothing_lives(setting->fake);
 }

@@ -390,9 +390,9 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
         int version;
         void (*code)(void);
     } functions[] = {
-#define IV_CUDA_CALL(name, version, arguments) {#name, version, (void (*)(void))name},
+#define SB_CUDA_CALL(name, version, arguments) {#name, version, (void (*)(void))name},
 #include "cuda/driver_calls.h"
-#undef IV_CUDA_CALL
+#undef SB_CUDA_CALL
     };
     pthread_mutex_lock(&fake.lock);
     set_up();
@@ -418,11 +418,11 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 CUresult cuGetErrorName(CUresult number, const char **name) {
     START("%d", number);
     *name = NULL;
-#define IV_CUDA_CONSTANT(constant, value)                                                          \
+#define SB_CUDA_CONSTANT(constant, value)                                                          \
     if (*name == NULL && strncmp(#constant, "CUDA_", 5) == 0 && number == (value))                 \
         *name = #constant;
 #include "cuda/driver_constants.h"
-#undef IV_CUDA_CONSTANT
+#undef SB_CUDA_CONSTANT
     return finish(*name != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }
 

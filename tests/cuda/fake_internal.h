@@ -9,9 +9,9 @@
 #include "fake_cuda.h"
 
 /* The functions, under the names that cuGetProcAddress knows. */
-#define IV_CUDA_CALL(name, version, arguments) CUresult name arguments;
+#define SB_CUDA_CALL(name, version, arguments) CUresult name arguments;
 #include "cuda/driver_calls.h"
-#undef IV_CUDA_CALL
+#undef SB_CUDA_CALL
 
 typedef enum object_kind {
     MEMORY,

@@ -9,7 +9,7 @@ import random
 
 import torch
 
-import invar_gemm
+import samebit_gemm
 
 MATRICES = 5
 
@@ -39,11 +39,11 @@ def prepare(engine, matrices, steps):
         operands = (engine, a[:rows], b, c[:rows])
         options = {"scale": step["scale"],
                    "residual": None if residual is None else matrices[residual][:rows]}
-        forced = invar_gemm.product(*operands, schedule=step["schedule"], **options)
-        chosen = invar_gemm.product(*operands, **options)
+        forced = samebit_gemm.product(*operands, schedule=step["schedule"], **options)
+        chosen = samebit_gemm.product(*operands, **options)
 
         def launch(stream, forced=forced, chosen=chosen):
-            if invar_gemm.refused(forced.run, stream):
+            if samebit_gemm.refused(forced.run, stream):
                 chosen.run(stream)
 
         launches.append(launch)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include <invar/gemm.h>
+#include <samebit/gemm.h>
 
 #include "cuda/device_open.h"
 #include "cuda/gemm/gemm.h"
@@ -38,44 +38,44 @@ typedef enum values { TAME, WIDE, SPECIAL, VALUES } values;
 
 /* A matrix with the memory around it, the same on both sides. */
 typedef struct pair {
-    iv_matrix host, device;
+    sb_matrix host, device;
     size_t bytes;
     char *storage;
-    iv_cuda_memory *memory;
+    sb_cuda_memory *memory;
 } pair;
 
 /* A float of 16 or 32 bits. */
-static void put_value(random_source *random, iv_dtype dtype, values values, char *to) {
+static void put_value(random_source *random, sb_dtype dtype, values values, char *to) {
     uint64_t bits = random_bits(random);
     float value = (float)(int32_t)bits * 0x1p-31f;
     if (values == WIDE)
-        value *= iv_power_of_two_f32((int32_t)(bits >> 32) % 30 - (int32_t)(bits >> 40) % 15);
-    uint32_t word = iv_bits_from_f32(value);
+        value *= sb_power_of_two_f32((int32_t)(bits >> 32) % 30 - (int32_t)(bits >> 40) % 15);
+    uint32_t word = sb_bits_from_f32(value);
     if (values == SPECIAL && (bits >> 48) % 64 == 0)
         word = (uint32_t)random_bits(random);
-    uint16_t half = dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+    uint16_t half = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
     if (values == SPECIAL && (bits >> 48) % 64 == 0) {
         static const uint16_t special[] = {0x8000, 0x7f80, 0xff80, 0x7c00, 0xfc00, 0x7fff, 0x0001, 0x8001, 0x7bff, 0xff7f};
         half = (bits >> 54) % 2 != 0 ? special[(bits >> 55) % 10] : (uint16_t)word;
     }
-    if (dtype == IV_F32)
+    if (dtype == SB_F32)
         memcpy(to, &word, sizeof word);
     else
         memcpy(to, &half, sizeof half);
 }
 
 static void fill(setting *setting, pair *pair, values values) {
-    size_t size = iv_dtype_size(pair->host.dtype);
+    size_t size = sb_dtype_size(pair->host.dtype);
     for (size_t i = 0; i < pair->bytes / size; i++)
         put_value(&setting->random, pair->host.dtype, values, pair->storage + i * size);
-    MUST(iv_cuda_upload(setting->staging, &setting->queue, pair->memory->address, pair->storage, pair->bytes, error));
+    MUST(sb_cuda_upload(setting->staging, &setting->queue, pair->memory->address, pair->storage, pair->bytes, error));
 }
 
 static int64_t round_up(int64_t value, int64_t multiple) {
     return (value + multiple - 1) / multiple * multiple;
 }
 
-static pair make_pair(setting *setting, iv_dtype dtype, int64_t rows, int64_t columns, int64_t batches, layout layout,
+static pair make_pair(setting *setting, sb_dtype dtype, int64_t rows, int64_t columns, int64_t batches, layout layout,
                       values values) {
     bool by_columns = layout == COLUMNS || layout == WIDE_COLUMNS || layout == EVEN_COLUMNS;
     int64_t lines = by_columns ? columns : rows, length = by_columns ? rows : columns, inner = layout == APART ? 3 : 1;
@@ -96,7 +96,7 @@ static pair make_pair(setting *setting, iv_dtype dtype, int64_t rows, int64_t co
     int64_t last = layout == REPEATED ? length : batch * (batches - 1) + outer * (lines - 1) + inner * (length - 1) + 1;
     /* Often there is nothing behind the last element, so that a sanitizer sees what is read there. */
     int64_t span = first + (last > 0 && rows > 0 && columns > 0 ? last : 1) + random_between(&setting->random, 0, 1) * 9;
-    iv_matrix matrix = {
+    sb_matrix matrix = {
         .dtype = dtype,
         .rows = rows,
         .columns = columns,
@@ -116,26 +116,26 @@ static pair make_pair(setting *setting, iv_dtype dtype, int64_t rows, int64_t co
         matrix.column_stride = INT64_MIN / 5;
     if (batches == 1)
         matrix.batch_stride = INT64_MAX / 3;
-    pair made = {.host = matrix, .device = matrix, .bytes = (size_t)span * iv_dtype_size(dtype)};
+    pair made = {.host = matrix, .device = matrix, .bytes = (size_t)span * sb_dtype_size(dtype)};
     made.storage = malloc(made.bytes);
     assert_non_null(made.storage);
-    MUST(iv_cuda_memory_create(setting->device.cuda, made.bytes, &made.memory, error));
-    made.host.data = made.storage + (size_t)first * iv_dtype_size(dtype);
-    made.device.data = (void *)(uintptr_t)(made.memory->address + (size_t)first * iv_dtype_size(dtype));
+    MUST(sb_cuda_memory_create(setting->device.cuda, made.bytes, &made.memory, error));
+    made.host.data = made.storage + (size_t)first * sb_dtype_size(dtype);
+    made.device.data = (void *)(uintptr_t)(made.memory->address + (size_t)first * sb_dtype_size(dtype));
     fill(setting, &made, values);
     return made;
 }
 
 static void release_pair(pair *pair) {
     free(pair->storage);
-    iv_cuda_memory_release(pair->memory);
+    sb_cuda_memory_release(pair->memory);
 }
 
 /* Whether the whole memory of a matrix is the same on both sides: what lies between its elements too. */
 static bool same_bytes(const setting *setting, const pair *pair, size_t *where) {
     char *found = malloc(pair->bytes);
     assert_non_null(found);
-    MUST(iv_cuda_download(setting->staging, &setting->queue, found, pair->memory->address, pair->bytes, error));
+    MUST(sb_cuda_download(setting->staging, &setting->queue, found, pair->memory->address, pair->bytes, error));
     for (*where = 0; *where < pair->bytes && found[*where] == pair->storage[*where];)
         ++*where;
     free(found);
@@ -145,26 +145,26 @@ static bool same_bytes(const setting *setting, const pair *pair, size_t *where) 
 /* ---- products on both sides ---- */
 
 typedef struct product {
-    iv_dtype dtype, c_dtype, bias_dtype, residual_dtype; /* IV_DTYPE_NONE: no bias, no residual */
+    sb_dtype dtype, c_dtype, bias_dtype, residual_dtype; /* SB_DTYPE_NONE: no bias, no residual */
     int64_t m, n, k, batches;
     layout a, b, c, bias, residual;
     values values;
     float scale;
-    iv_activation activation;
-    iv_gate gate;
+    sb_activation activation;
+    sb_gate gate;
     bool accumulate, in_place; /* the residual is C */
     int samples;
     const int64_t *lengths; /* with samples: the row map */
     const char *schedule;
 } product;
 
-static const product plain = {.dtype = IV_BF16, .c_dtype = IV_F32, .batches = 1, .scale = 1.0f};
+static const product plain = {.dtype = SB_BF16, .c_dtype = SB_F32, .batches = 1, .scale = 1.0f};
 
 static void describe_product(const product *p, char *text, size_t bytes) {
     snprintf(text, bytes,
              "%s -> %s, %lldx%lldx%lld, %lld batches, layouts %d %d %d %d %d, values %d, bias %d, residual %d, activation %d, "
              "gate %d, accumulate %d, in place %d, %d samples, schedule %s",
-             iv_dtype_name(p->dtype), iv_dtype_name(p->c_dtype), (long long)p->m, (long long)p->n, (long long)p->k,
+             sb_dtype_name(p->dtype), sb_dtype_name(p->c_dtype), (long long)p->m, (long long)p->n, (long long)p->k,
              (long long)p->batches, p->a, p->b, p->c, p->bias, p->residual, p->values, p->bias_dtype, p->residual_dtype,
              p->activation, p->gate, p->accumulate, p->in_place, p->samples, p->schedule != NULL ? p->schedule : "chosen");
 }
@@ -174,13 +174,13 @@ typedef struct operands {
 } operands;
 
 static operands make_operands(setting *setting, const product *p) {
-    int64_t columns = p->gate != IV_GATE_NONE ? 2 * p->n : p->n;
+    int64_t columns = p->gate != SB_GATE_NONE ? 2 * p->n : p->n;
     return (operands){
         make_pair(setting, p->dtype, p->m, p->k, p->batches, p->a, p->values),
         make_pair(setting, p->dtype, p->k, columns, p->batches, p->b, p->values),
         make_pair(setting, p->c_dtype, p->m, p->n, p->batches, p->c, p->values),
-        make_pair(setting, p->bias_dtype != IV_DTYPE_NONE ? p->bias_dtype : IV_F32, 1, columns, p->batches, p->bias, TAME),
-        make_pair(setting, p->residual_dtype != IV_DTYPE_NONE ? p->residual_dtype : IV_F32, p->m, p->n, p->batches, p->residual,
+        make_pair(setting, p->bias_dtype != SB_DTYPE_NONE ? p->bias_dtype : SB_F32, 1, columns, p->batches, p->bias, TAME),
+        make_pair(setting, p->residual_dtype != SB_DTYPE_NONE ? p->residual_dtype : SB_F32, p->m, p->n, p->batches, p->residual,
                   p->values),
     };
 }
@@ -193,16 +193,16 @@ static void release_operands(operands *all) {
     release_pair(&all->residual);
 }
 
-static iv_gemm describe_gemm(const product *p, const operands *all, bool on_device) {
-    iv_gemm gemm = IV_GEMM_DEFAULT;
+static sb_gemm describe_gemm(const product *p, const operands *all, bool on_device) {
+    sb_gemm gemm = SB_GEMM_DEFAULT;
     gemm.a = on_device ? all->a.device : all->a.host;
     gemm.b = on_device ? all->b.device : all->b.host;
     gemm.c = on_device ? all->c.device : all->c.host;
     gemm.batches = p->batches;
     gemm.scale = p->scale;
-    if (p->bias_dtype != IV_DTYPE_NONE)
+    if (p->bias_dtype != SB_DTYPE_NONE)
         gemm.bias = on_device ? all->bias.device : all->bias.host;
-    if (p->residual_dtype != IV_DTYPE_NONE)
+    if (p->residual_dtype != SB_DTYPE_NONE)
         gemm.residual = p->in_place ? gemm.c : on_device ? all->residual.device : all->residual.host;
     gemm.activation = p->activation;
     gemm.gate = p->gate;
@@ -211,34 +211,34 @@ static iv_gemm describe_gemm(const product *p, const operands *all, bool on_devi
 }
 
 static void run_on(setting *setting, const product *p, const operands *all, bool on_device) {
-    iv_engine *engine = on_device ? setting->gpu : setting->cpu;
-    iv_gemm gemm = describe_gemm(p, all, on_device);
-    iv_row_map *map = NULL;
+    sb_engine *engine = on_device ? setting->gpu : setting->cpu;
+    sb_gemm gemm = describe_gemm(p, all, on_device);
+    sb_row_map *map = NULL;
     if (p->lengths != NULL)
-        MUST(iv_row_map_create(engine, p->samples, p->lengths, &map, error));
+        MUST(sb_row_map_create(engine, p->samples, p->lengths, &map, error));
     gemm.rows = map;
     gemm.schedule = on_device ? p->schedule : NULL;
-    MUST(iv_gemm_run(engine, on_device ? setting->queue.stream->handle : NULL, &gemm, error));
+    MUST(sb_gemm_run(engine, on_device ? setting->queue.stream->handle : NULL, &gemm, error));
     if (on_device)
-        MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
-    iv_row_map_release(map);
+        MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
+    sb_row_map_release(map);
 }
 
 /* Whether the device's schedule takes the product. */
 static bool takes(setting *setting, const product *p, const operands *all, const char *schedule) {
-    iv_gemm gemm = describe_gemm(p, all, true);
-    iv_row_map *map = NULL;
+    sb_gemm gemm = describe_gemm(p, all, true);
+    sb_row_map *map = NULL;
     const char *chosen;
-    iv_error error = {IV_OK, ""};
+    sb_error error = {SB_OK, ""};
     if (p->lengths != NULL)
-        MUST(iv_row_map_create(setting->gpu, p->samples, p->lengths, &map, error));
+        MUST(sb_row_map_create(setting->gpu, p->samples, p->lengths, &map, error));
     gemm.rows = map;
     gemm.schedule = schedule;
-    iv_status status = iv_gemm_choose(setting->gpu, &gemm, &chosen, &error);
-    iv_row_map_release(map);
-    if (status != IV_OK && status != IV_ERROR_UNSUPPORTED)
+    sb_status status = sb_gemm_choose(setting->gpu, &gemm, &chosen, &error);
+    sb_row_map_release(map);
+    if (status != SB_OK && status != SB_ERROR_UNSUPPORTED)
         fail_msg("%s", error.message);
-    return status == IV_OK;
+    return status == SB_OK;
 }
 
 /* A product by every schedule that takes it, against the CPU's. */
@@ -252,12 +252,12 @@ static void check_product(setting *setting, const product *given) {
     assert_non_null(before);
     memcpy(before, all.c.storage, all.c.bytes);
     run_on(setting, &p, &all, false);
-    for (int i = 0; i < iv_gemm_schedule_count(setting->gpu); i++) {
-        p.schedule = iv_gemm_schedule_name(setting->gpu, i);
+    for (int i = 0; i < sb_gemm_schedule_count(setting->gpu); i++) {
+        p.schedule = sb_gemm_schedule_name(setting->gpu, i);
         if (!takes(setting, &p, &all, p.schedule))
             continue;
         taken++;
-        MUST(iv_cuda_upload(setting->staging, &setting->queue, all.c.memory->address, before, all.c.bytes, error));
+        MUST(sb_cuda_upload(setting->staging, &setting->queue, all.c.memory->address, before, all.c.bytes, error));
         run_on(setting, &p, &all, true);
         if (!same_bytes(setting, &all.c, &where)) {
             describe_product(&p, text, sizeof text);

@@ -7,7 +7,7 @@
 #include "fake_cuda.h"
 
 /* All modules of src/cuda/kernels, with whatever kernels the host has. */
-extern const iv_cuda_images host_images;
+extern const sb_cuda_images host_images;
 
 /** Tells the fake about all kernels of src/cuda/kernels. */
 void define_host_kernels(const fake_cuda_control *fake);

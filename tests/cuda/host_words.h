@@ -25,7 +25,7 @@ void host_run_grid(void (*body)(const void *parameters), const void *parameters,
 /** Adds to what define_host_kernels tells a fake. */
 void host_define_kernel(const char *name, size_t parameter_bytes, fake_kernel *run);
 
-#define IV_CUDA_KERNEL(kernel, type, parameters)                                                   \
+#define SB_CUDA_KERNEL(kernel, type, parameters)                                                   \
     static void kernel##_body(const type *parameters);                                             \
     static void kernel##_thread(const void *given) {                                               \
         kernel##_body(given);                                                                      \
@@ -37,9 +37,9 @@ void host_define_kernel(const char *name, size_t parameter_bytes, fake_kernel *r
         host_define_kernel(#kernel, sizeof(type), kernel##_run);                                   \
     }                                                                                              \
     static void kernel##_body(const type *parameters)
-#define IV_CUDA_FUNCTION static inline
-#define IV_CUDA_SHARED static
-#define IV_CUDA_BARRIER() host_barrier()
-#define IV_CUDA_KEEP_LOOP
+#define SB_CUDA_FUNCTION static inline
+#define SB_CUDA_SHARED static
+#define SB_CUDA_BARRIER() host_barrier()
+#define SB_CUDA_KEEP_LOOP
 
 #endif

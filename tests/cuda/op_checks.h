@@ -7,68 +7,68 @@
 typedef struct op_case {
     const char *op;
     int version, outputs, count;
-    iv_tensor *inputs[IV_WALK_OPERANDS]; /* NULL: omitted */
+    sb_tensor *inputs[SB_WALK_OPERANDS]; /* NULL: omitted */
     uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
-    iv_attributes attributes;
+    sb_attributes attributes;
 } op_case;
 
 static inline op_case op_of(const char *op, int version) {
     return (op_case){.op = op, .version = version, .outputs = 1};
 }
 
-static inline void add_input(op_case *test, iv_tensor *tensor) {
+static inline void add_input(op_case *test, sb_tensor *tensor) {
     test->inputs[test->count++] = tensor;
 }
 
 /* A list of integers that is known beforehand, as shapes and axes are in most models. */
 static inline void add_list(op_case *test, int count, const int64_t *values) {
-    iv_tensor *tensor;
+    sb_tensor *tensor;
     int64_t extent = count;
-    MUST(iv_tensor_from_data(IV_S64, 1, &extent, values, &tensor, error));
+    MUST(sb_tensor_from_data(SB_S64, 1, &extent, values, &tensor, error));
     test->constants |= UINT64_C(1) << test->count;
     add_input(test, tensor);
 }
 
 static inline void add_floats(op_case *test, int count, const float *values) {
-    iv_tensor *tensor;
+    sb_tensor *tensor;
     int64_t extent = count;
-    MUST(iv_tensor_from_data(IV_F32, 1, &extent, values, &tensor, error));
+    MUST(sb_tensor_from_data(SB_F32, 1, &extent, values, &tensor, error));
     test->constants |= UINT64_C(1) << test->count;
     add_input(test, tensor);
 }
 
 static inline void set_ints(op_case *test, const char *name, int count, const int64_t *values) {
-    MUST(iv_attributes_add_ints(&test->attributes, name, false, count, values, error));
+    MUST(sb_attributes_add_ints(&test->attributes, name, false, count, values, error));
 }
 
 static inline void set_int(op_case *test, const char *name, int64_t value) {
-    MUST(iv_attributes_add_ints(&test->attributes, name, true, 1, &value, error));
+    MUST(sb_attributes_add_ints(&test->attributes, name, true, 1, &value, error));
 }
 
 static inline void set_float(op_case *test, const char *name, float value) {
-    MUST(iv_attributes_add_floats(&test->attributes, name, true, 1, &value, error));
+    MUST(sb_attributes_add_floats(&test->attributes, name, true, 1, &value, error));
 }
 
 static inline void set_text(op_case *test, const char *name, const char *value) {
-    iv_string text = {value, strlen(value)};
-    MUST(iv_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
+    sb_string text = {value, strlen(value)};
+    MUST(sb_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
 }
 
-static inline iv_tensor *any_tensor(setting *setting, iv_dtype dtype, int rank,
+static inline sb_tensor *any_tensor(setting *setting, sb_dtype dtype, int rank,
                                     const int64_t *dims) {
     return make_tensor(&setting->random, dtype, rank, dims,
                        (enum layout)random_between(&setting->random, 0, LAYOUTS - 1));
 }
 
 /* Indices of `extent` elements, counted from either end; strided. With `astray` one is outside. */
-static inline iv_tensor *any_indices(setting *setting, iv_dtype dtype, int rank,
+static inline sb_tensor *any_indices(setting *setting, sb_dtype dtype, int rank,
                                      const int64_t *dims, int64_t extent, bool astray) {
-    iv_tensor *tensor = any_tensor(setting, dtype, rank, dims);
-    size_t count = tensor->storage->bytes / iv_dtype_size(dtype);
+    sb_tensor *tensor = any_tensor(setting, dtype, rank, dims);
+    size_t count = tensor->storage->bytes / sb_dtype_size(dtype);
     for (size_t i = 0; i < count; i++) {
         int64_t index = extent == 0 ? 0 : random_between(&setting->random, -extent, extent - 1);
         index = astray ? extent : index;
-        if (dtype == IV_S32)
+        if (dtype == SB_S32)
             ((int32_t *)tensor->storage->data)[i] = (int32_t)index;
         else
             ((int64_t *)tensor->storage->data)[i] = index;
@@ -80,35 +80,35 @@ static inline iv_tensor *any_indices(setting *setting, iv_dtype dtype, int rank,
  * find the data at fault or not. Clears the case. */
 static inline void check_op(const setting *setting, op_case *test, const char *what) {
     builder b = builder_create();
-    iv_value_id ids[IV_WALK_OPERANDS], results[4];
-    iv_tensor *expected[4] = {NULL}, *found[4] = {NULL};
-    iv_error error = {IV_OK, ""};
+    sb_value_id ids[SB_WALK_OPERANDS], results[4];
+    sb_tensor *expected[4] = {NULL}, *found[4] = {NULL};
+    sb_error error = {SB_OK, ""};
     uint32_t fault;
     for (int i = 0; i < test->count; i++) {
-        const iv_tensor *input = test->inputs[i];
+        const sb_tensor *input = test->inputs[i];
         ids[i] =
-            input != NULL ? builder_input(&b, input->dtype, input->rank, input->dims) : IV_NO_VALUE;
+            input != NULL ? builder_input(&b, input->dtype, input->rank, input->dims) : SB_NO_VALUE;
     }
     for (int i = 0; i < test->outputs; i++)
         results[i] = builder_value(&b);
-    if (iv_graph_add_node(b.graph, iv_op_find("", test->op), test->version, "node", test->count,
-                          ids, 0, test->outputs, results, &test->attributes, NULL, &error) != IV_OK)
+    if (sb_graph_add_node(b.graph, sb_op_find("", test->op), test->version, "node", test->count,
+                          ids, 0, test->outputs, results, &test->attributes, NULL, &error) != SB_OK)
         fail_msg("%s", error.message);
-    const iv_node *node = b.graph->nodes[b.graph->node_count - 1];
-    iv_status status = evaluate_node(&b, node, test->inputs, expected, &error);
+    const sb_node *node = b.graph->nodes[b.graph->node_count - 1];
+    sb_status status = evaluate_node(&b, node, test->inputs, expected, &error);
     run_node(setting, &b, node, test->inputs, test->constants, found, &fault);
-    if ((status == IV_OK) != (fault == 0))
+    if ((status == SB_OK) != (fault == 0))
         fail_msg("%s, %s: fault %u, but by its definition: %s", test->op, what, fault,
-                 status == IV_OK ? "none" : error.message);
+                 status == SB_OK ? "none" : error.message);
     for (int i = 0; i < test->outputs; i++) {
-        if (status == IV_OK && !iv_tensor_equal(expected[i], found[i]))
+        if (status == SB_OK && !sb_tensor_equal(expected[i], found[i]))
             fail_msg("%s of %s, %s: output %d has other bits", test->op,
-                     iv_dtype_name(expected[i]->dtype), what, i);
-        iv_tensor_release(expected[i]);
-        iv_tensor_release(found[i]);
+                     sb_dtype_name(expected[i]->dtype), what, i);
+        sb_tensor_release(expected[i]);
+        sb_tensor_release(found[i]);
     }
     for (int i = 0; i < test->count; i++)
-        iv_tensor_release(test->inputs[i]);
+        sb_tensor_release(test->inputs[i]);
     builder_destroy(&b);
     *test = (op_case){0};
 }

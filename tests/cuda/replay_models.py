@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Networks on a GPU: every run has the bits of a run without graphs, and some are held to the CPU.
 
-    python replay_models.py --library libinvar.so --models FOLDER [--runs N] [--only NAME]
+    python replay_models.py --library libsamebit.so --models FOLDER [--runs N] [--only NAME]
 
 For ResNet-50, BERT-base, an LSTM, a network with nodes forced to the CPU in its middle, and a small
 decoder whose past keys and values are inputs and outputs: N runs (1,000 by default) in each graph
@@ -17,7 +17,7 @@ import numpy
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 sys.path.insert(0, str(ROOT / "bench" / "models"))
-import invar_ctypes  # noqa: E402
+import samebit_ctypes  # noqa: E402
 import make_models  # noqa: E402
 
 HIDDEN, HEADS, HEAD, LAYERS, VOCABULARY = 128, 4, 32, 2, 512
@@ -210,7 +210,7 @@ def main():
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     arguments.models.mkdir(parents=True, exist_ok=True)
-    checker = Checker(invar_ctypes.Library(arguments.library), arguments.models, arguments.runs)
+    checker = Checker(samebit_ctypes.Library(arguments.library), arguments.models, arguments.runs)
     for name, check in (
         ("decoder", lambda: checker.decode(100)),
         ("lstm512", lambda: checker.network("lstm512", checker.runs)),

@@ -7,27 +7,27 @@
 /* Two inputs of [n, 8]; branches, a reduction, a softmax, views, moved elements, a constant; outputs of [n, 8], [n, 1] and [8, n]. */
 #define NETWORK_INPUTS 2
 #define NETWORK_OUTPUTS 3
-static inline iv_model *network(bool passes) {
+static inline sb_model *network(bool passes) {
     static const int64_t dims[] = {-1, 8};
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, dims), y = builder_input(&b, IV_F32, 2, dims);
-    iv_value_id weight = builder_constant(&b, random_tensor(IV_F32, 1, (int64_t[]){8}, 77));
-    iv_value_id left = builder_unary(&b, "Tanh", builder_binary(&b, "Mul", x, weight));
-    iv_value_id right = builder_unary(&b, "Relu", builder_binary(&b, "Sub", y, weight));
-    iv_value_id both = concat(&b, left, right, 1); /* n 16 */
-    iv_value_id shares = attribute_node(&b, "Softmax", 1, &both, "axis", true, 1, (int64_t[]){1});
-    iv_value_id sums = builder_node(&b, "ReduceSum", 2, (iv_value_id[]){shares, integers(&b, 1, (int64_t[]){1})}, NULL);
-    iv_value_id scaled = builder_binary(&b, "Add", builder_binary(&b, "Mul", left, sums), right);
-    iv_value_id turned = transpose(&b, builder_binary(&b, "Max", scaled, left), 2, (int64_t[]){1, 0});
+    sb_value_id x = builder_input(&b, SB_F32, 2, dims), y = builder_input(&b, SB_F32, 2, dims);
+    sb_value_id weight = builder_constant(&b, random_tensor(SB_F32, 1, (int64_t[]){8}, 77));
+    sb_value_id left = builder_unary(&b, "Tanh", builder_binary(&b, "Mul", x, weight));
+    sb_value_id right = builder_unary(&b, "Relu", builder_binary(&b, "Sub", y, weight));
+    sb_value_id both = concat(&b, left, right, 1); /* n 16 */
+    sb_value_id shares = attribute_node(&b, "Softmax", 1, &both, "axis", true, 1, (int64_t[]){1});
+    sb_value_id sums = builder_node(&b, "ReduceSum", 2, (sb_value_id[]){shares, integers(&b, 1, (int64_t[]){1})}, NULL);
+    sb_value_id scaled = builder_binary(&b, "Add", builder_binary(&b, "Mul", left, sums), right);
+    sb_value_id turned = transpose(&b, builder_binary(&b, "Max", scaled, left), 2, (int64_t[]){1, 0});
     mark_output(&b, scaled);
     mark_output(&b, sums);
     mark_output(&b, turned);
     return model_of(&b, passes);
 }
 
-static inline void network_inputs(iv_tensor **inputs, int64_t rows, uint64_t seed) {
+static inline void network_inputs(sb_tensor **inputs, int64_t rows, uint64_t seed) {
     for (uint64_t i = 0; i < NETWORK_INPUTS; i++)
-        inputs[i] = random_tensor(IV_F32, 2, (int64_t[]){rows, 8}, 1000 * seed + i);
+        inputs[i] = random_tensor(SB_F32, 2, (int64_t[]){rows, 8}, 1000 * seed + i);
 }
 
 /* Nodes of the network to keep on the CPU: none, one in the middle, two. */
@@ -38,21 +38,21 @@ enum { FORCED = sizeof forced / sizeof forced[0] };
  * [1, 2, 1, 4], and the keys and values with the new ones behind. */
 #define DECODER_INPUTS 3
 #define DECODER_OUTPUTS 3
-static inline iv_model *decoder(bool passes) {
+static inline sb_model *decoder(bool passes) {
     static const int64_t one[] = {1, 2, 1, 4}, past[] = {1, 2, -1, 4};
     builder b = builder_create();
-    iv_value_id token = builder_input(&b, IV_F32, 4, one), past_keys = builder_input(&b, IV_F32, 4, past),
-                past_values = builder_input(&b, IV_F32, 4, past);
-    iv_value_id weight = builder_constant(&b, random_tensor(IV_F32, 1, (int64_t[]){4}, 78));
-    iv_value_id keys = concat(&b, past_keys, builder_binary(&b, "Mul", token, weight), 2);
-    iv_value_id values = concat(&b, past_values, builder_binary(&b, "Add", token, weight), 2);
-    iv_value_id products = builder_binary(&b, "Mul", token, keys);
-    iv_value_id scores =
-        builder_node(&b, "ReduceSum", 2, (iv_value_id[]){products, integers(&b, 1, (int64_t[]){3})}, NULL);
-    iv_value_id shares = attribute_node(&b, "Softmax", 1, &scores, "axis", true, 1, (int64_t[]){2});
-    iv_value_id weighted = builder_binary(&b, "Mul", values, shares);
-    iv_value_id mixed =
-        builder_node(&b, "ReduceSum", 2, (iv_value_id[]){weighted, integers(&b, 1, (int64_t[]){2})}, NULL);
+    sb_value_id token = builder_input(&b, SB_F32, 4, one), past_keys = builder_input(&b, SB_F32, 4, past),
+                past_values = builder_input(&b, SB_F32, 4, past);
+    sb_value_id weight = builder_constant(&b, random_tensor(SB_F32, 1, (int64_t[]){4}, 78));
+    sb_value_id keys = concat(&b, past_keys, builder_binary(&b, "Mul", token, weight), 2);
+    sb_value_id values = concat(&b, past_values, builder_binary(&b, "Add", token, weight), 2);
+    sb_value_id products = builder_binary(&b, "Mul", token, keys);
+    sb_value_id scores =
+        builder_node(&b, "ReduceSum", 2, (sb_value_id[]){products, integers(&b, 1, (int64_t[]){3})}, NULL);
+    sb_value_id shares = attribute_node(&b, "Softmax", 1, &scores, "axis", true, 1, (int64_t[]){2});
+    sb_value_id weighted = builder_binary(&b, "Mul", values, shares);
+    sb_value_id mixed =
+        builder_node(&b, "ReduceSum", 2, (sb_value_id[]){weighted, integers(&b, 1, (int64_t[]){2})}, NULL);
     mark_output(&b, builder_binary(&b, "Add", mixed, token));
     mark_output(&b, keys);
     mark_output(&b, values);
@@ -62,13 +62,13 @@ static inline iv_model *decoder(bool passes) {
 /* A state and an input of [4, 8] make the next state, and an output of [4, 8]. */
 #define RECURRENCE_INPUTS 2
 #define RECURRENCE_OUTPUTS 2
-static inline iv_model *recurrence(bool passes) {
+static inline sb_model *recurrence(bool passes) {
     static const int64_t dims[] = {4, 8};
     builder b = builder_create();
-    iv_value_id state = builder_input(&b, IV_F32, 2, dims), x = builder_input(&b, IV_F32, 2, dims);
-    iv_value_id weight = builder_constant(&b, random_tensor(IV_F32, 1, (int64_t[]){8}, 79));
-    iv_value_id mixed = builder_binary(&b, "Add", builder_binary(&b, "Mul", state, weight), x);
-    iv_value_id next = builder_unary(&b, "Tanh", mixed);
+    sb_value_id state = builder_input(&b, SB_F32, 2, dims), x = builder_input(&b, SB_F32, 2, dims);
+    sb_value_id weight = builder_constant(&b, random_tensor(SB_F32, 1, (int64_t[]){8}, 79));
+    sb_value_id mixed = builder_binary(&b, "Add", builder_binary(&b, "Mul", state, weight), x);
+    sb_value_id next = builder_unary(&b, "Tanh", mixed);
     mark_output(&b, next);
     mark_output(&b, attribute_node(&b, "Softmax", 1, &next, "axis", true, 1, (int64_t[]){1}));
     return model_of(&b, passes);

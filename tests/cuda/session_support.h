@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "host_kernels.h"
 #include "runtime/model.h"
@@ -16,23 +16,23 @@
 
 #define MUST(call)                                                                                 \
     do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
+        sb_error error_ = {SB_OK, ""}, *error = &error_;                                           \
+        if ((call) != SB_OK)                                                                       \
             fail_msg("line %d: %s", __LINE__, error_.message);                                     \
     } while (0)
 
 /* ---- models ---- */
 
-static inline void mark_output(builder *b, iv_value_id value) {
-    MUST(iv_graph_add_output(b->graph, value, error));
+static inline void mark_output(builder *b, sb_value_id value) {
+    MUST(sb_graph_add_output(b->graph, value, error));
 }
 
 /* A model of the builder's graph, which it takes over, as if it had come from a file. */
-static inline iv_model *model_of(builder *b, bool passes) {
+static inline sb_model *model_of(builder *b, bool passes) {
     builder_finish(b);
     if (passes)
-        MUST(iv_passes_run(b->graph, b->scope, error));
-    iv_model *model = iv_allocate_array(1, sizeof *model);
+        MUST(sb_passes_run(b->graph, b->scope, error));
+    sb_model *model = sb_allocate_array(1, sizeof *model);
     assert_non_null(model);
     model->references = 1;
     model->scope = b->scope;
@@ -40,63 +40,63 @@ static inline iv_model *model_of(builder *b, bool passes) {
     model->input_count = (int)b->graph->input_count;
     model->output_count = (int)b->graph->output_count;
     size_t count = b->graph->input_count + b->graph->output_count;
-    model->descriptions = iv_allocate_array(count, sizeof *model->descriptions);
+    model->descriptions = sb_allocate_array(count, sizeof *model->descriptions);
     assert_non_null(model->descriptions);
-    MUST(iv_program_create(model->graph, IV_ISA_SCALAR, false, &model->program, error));
+    MUST(sb_program_create(model->graph, SB_ISA_SCALAR, false, &model->program, error));
     return model;
 }
 
-static inline iv_value_id attribute_node(builder *b, const char *op, int count,
-                                         const iv_value_id *inputs, const char *name, bool scalar,
+static inline sb_value_id attribute_node(builder *b, const char *op, int count,
+                                         const sb_value_id *inputs, const char *name, bool scalar,
                                          size_t values, const int64_t *integers) {
-    iv_attributes attributes = {0};
-    MUST(iv_attributes_add_ints(&attributes, name, scalar, values, integers, error));
+    sb_attributes attributes = {0};
+    MUST(sb_attributes_add_ints(&attributes, name, scalar, values, integers, error));
     return builder_node(b, op, count, inputs, &attributes);
 }
 
-static inline iv_value_id concat(builder *b, iv_value_id left, iv_value_id right, int64_t axis) {
-    return attribute_node(b, "Concat", 2, (iv_value_id[]){left, right}, "axis", true, 1, &axis);
+static inline sb_value_id concat(builder *b, sb_value_id left, sb_value_id right, int64_t axis) {
+    return attribute_node(b, "Concat", 2, (sb_value_id[]){left, right}, "axis", true, 1, &axis);
 }
 
-static inline iv_value_id transpose(builder *b, iv_value_id input, int rank,
+static inline sb_value_id transpose(builder *b, sb_value_id input, int rank,
                                     const int64_t *permutation) {
     return attribute_node(b, "Transpose", 1, &input, "perm", false, (size_t)rank, permutation);
 }
 
-static inline iv_value_id integers(builder *b, int count, const int64_t *values) {
-    iv_tensor *tensor;
-    MUST(iv_tensor_from_data(IV_S64, 1, (int64_t[]){count}, values, &tensor, error));
+static inline sb_value_id integers(builder *b, int count, const int64_t *values) {
+    sb_tensor *tensor;
+    MUST(sb_tensor_from_data(SB_S64, 1, (int64_t[]){count}, values, &tensor, error));
     return builder_constant(b, tensor);
 }
 
-static inline iv_value_id reshape(builder *b, iv_value_id input, int rank, const int64_t *dims) {
+static inline sb_value_id reshape(builder *b, sb_value_id input, int rank, const int64_t *dims) {
     return builder_binary(b, "Reshape", input, integers(b, rank, dims));
 }
 
 /* The name of the node that makes a value. */
-static inline const char *maker(const builder *b, iv_value_id value) {
+static inline const char *maker(const builder *b, sb_value_id value) {
     return b->graph->nodes[b->graph->values[value].producer]->name;
 }
 
 /* ---- tensors ---- */
 
 /* Numbers around 0 for floating-point dtypes, small integers for the rest. */
-static inline iv_tensor *random_tensor(iv_dtype dtype, int rank, const int64_t *dims,
+static inline sb_tensor *random_tensor(sb_dtype dtype, int rank, const int64_t *dims,
                                        uint64_t seed) {
     random_source source = {seed};
-    iv_tensor *tensor;
-    MUST(iv_tensor_create(dtype, rank, dims, &tensor, error));
-    char *data = iv_tensor_mutable_data(tensor);
-    size_t size = iv_dtype_size(dtype);
-    for (int64_t i = 0; i < iv_tensor_elements(tensor); i++, data += size) {
+    sb_tensor *tensor;
+    MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));
+    char *data = sb_tensor_mutable_data(tensor);
+    size_t size = sb_dtype_size(dtype);
+    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++, data += size) {
         int64_t integer = random_between(&source, 0, 100);
         float single = (float)random_between(&source, -4000, 4000) / 1024;
         double number = (double)single;
-        if (dtype == IV_F32)
+        if (dtype == SB_F32)
             memcpy(data, &single, size);
-        else if (dtype == IV_F64)
+        else if (dtype == SB_F64)
             memcpy(data, &number, size);
-        else if (dtype == IV_BOOL)
+        else if (dtype == SB_BOOL)
             *data = (char)(integer & 1);
         else
             memcpy(data, &integer, size);
@@ -104,28 +104,28 @@ static inline iv_tensor *random_tensor(iv_dtype dtype, int rank, const int64_t *
     return tensor;
 }
 
-static inline iv_tensor *to_host(iv_device *device, iv_tensor *tensor) {
-    iv_tensor *host;
-    MUST(iv_tensor_to_host(device, tensor, &host, error));
+static inline sb_tensor *to_host(sb_device *device, sb_tensor *tensor) {
+    sb_tensor *host;
+    MUST(sb_tensor_to_host(device, tensor, &host, error));
     return host;
 }
 
-static inline iv_tensor *to_device(iv_device *device, iv_tensor *tensor) {
-    iv_tensor *copy;
-    MUST(iv_tensor_to_device(device, tensor, &copy, error));
+static inline sb_tensor *to_device(sb_device *device, sb_tensor *tensor) {
+    sb_tensor *copy;
+    MUST(sb_tensor_to_device(device, tensor, &copy, error));
     return copy;
 }
 
 /* Equal bits, wherever they lie. */
-static inline void check_same(iv_device *device, iv_tensor *actual, iv_tensor *expected) {
-    iv_tensor *left = to_host(device, actual), *right = to_host(device, expected);
-    char first[IV_DIMS_TEXT_BYTES], second[IV_DIMS_TEXT_BYTES];
-    if (!iv_tensor_equal(left, right))
-        fail_msg("%s%s differs from %s%s", iv_dtype_name(left->dtype),
-                 iv_dims_text(left->rank, left->dims, first), iv_dtype_name(right->dtype),
-                 iv_dims_text(right->rank, right->dims, second));
-    iv_tensor_release(left);
-    iv_tensor_release(right);
+static inline void check_same(sb_device *device, sb_tensor *actual, sb_tensor *expected) {
+    sb_tensor *left = to_host(device, actual), *right = to_host(device, expected);
+    char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES];
+    if (!sb_tensor_equal(left, right))
+        fail_msg("%s%s differs from %s%s", sb_dtype_name(left->dtype),
+                 sb_dims_text(left->rank, left->dims, first), sb_dtype_name(right->dtype),
+                 sb_dims_text(right->rank, right->dims, second));
+    sb_tensor_release(left);
+    sb_tensor_release(right);
 }
 
 /* ---- devices and sessions ---- */
@@ -137,47 +137,47 @@ static inline const fake_cuda_control *fake_with_kernels(void) {
     return fake;
 }
 
-static inline iv_device *open_device(void) {
-    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
-    iv_device *device;
+static inline sb_device *open_device(void) {
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
+    sb_device *device;
     options.cuda_driver = FAKE_CUDA;
-    MUST(iv_device_open(&options, 0, &device, error));
+    MUST(sb_device_open(&options, 0, &device, error));
     return device;
 }
 
-static inline iv_device_counters counters_of(iv_device *device) {
-    iv_device_counters counters;
-    iv_device_count(device, &counters);
+static inline sb_device_counters counters_of(sb_device *device) {
+    sb_device_counters counters;
+    sb_device_count(device, &counters);
     return counters;
 }
 
-static inline iv_session_options options_on(iv_device *device) {
-    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+static inline sb_session_options options_on(sb_device *device) {
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     options.threads = 1;
     options.device = device;
     return options;
 }
 
-static inline iv_session *session_with(iv_model *model, const iv_session_options *options) {
-    iv_session *session;
-    MUST(iv_session_create(model, options, &session, error));
+static inline sb_session *session_with(sb_model *model, const sb_session_options *options) {
+    sb_session *session;
+    MUST(sb_session_create(model, options, &session, error));
     return session;
 }
 
-static inline iv_session *cpu_session(iv_model *model) {
-    iv_session_options options = options_on(NULL);
+static inline sb_session *cpu_session(sb_model *model) {
+    sb_session_options options = options_on(NULL);
     return session_with(model, &options);
 }
 
-static inline void run_session(iv_session *session, iv_tensor *const *inputs, iv_tensor **outputs) {
-    iv_error error = {IV_OK, ""};
-    if (iv_session_run_tensors(session, inputs, outputs, &error) != IV_OK)
+static inline void run_session(sb_session *session, sb_tensor *const *inputs, sb_tensor **outputs) {
+    sb_error error = {SB_OK, ""};
+    if (sb_session_run_tensors(session, inputs, outputs, &error) != SB_OK)
         fail_msg("%s", error.message);
 }
 
-static inline void release_all(iv_tensor **tensors, int count) {
+static inline void release_all(sb_tensor **tensors, int count) {
     for (int i = 0; i < count; i++) {
-        iv_tensor_release(tensors[i]);
+        sb_tensor_release(tensors[i]);
         tensors[i] = NULL;
     }
 }
@@ -186,9 +186,9 @@ static inline void release_all(iv_tensor **tensors, int count) {
 
 /* Runs on the device and on the CPU, with inputs that lie on the host for the latter, and compares
  * the bits. */
-static inline void run_both(iv_session *session, iv_session *cpu, iv_device *device,
-                            int input_count, iv_tensor *const *inputs, int output_count) {
-    iv_tensor *outputs[MOST_VALUES], *expected[MOST_VALUES], *on_host[MOST_VALUES];
+static inline void run_both(sb_session *session, sb_session *cpu, sb_device *device,
+                            int input_count, sb_tensor *const *inputs, int output_count) {
+    sb_tensor *outputs[MOST_VALUES], *expected[MOST_VALUES], *on_host[MOST_VALUES];
     for (int i = 0; i < input_count; i++)
         on_host[i] = to_host(device, inputs[i]);
     run_session(cpu, on_host, expected);
@@ -200,9 +200,9 @@ static inline void run_both(iv_session *session, iv_session *cpu, iv_device *dev
     release_all(on_host, input_count);
 }
 
-static inline iv_graph_report report_of(iv_session *session) {
-    iv_graph_report report;
-    iv_session_graphs(session, &report);
+static inline sb_graph_report report_of(sb_session *session) {
+    sb_graph_report report;
+    sb_session_graphs(session, &report);
     return report;
 }
 
@@ -212,18 +212,18 @@ static inline iv_graph_report report_of(iv_session *session) {
 typedef struct setting {
     const fake_cuda_control *fake;
     int64_t blocks;
-    iv_device *device;
-    iv_model *model; /* NULL where the test has none or several … */
-    iv_session *cpu; /* … of which this is a session on the CPU */
+    sb_device *device;
+    sb_model *model; /* NULL where the test has none or several … */
+    sb_session *cpu; /* … of which this is a session on the CPU */
 } setting;
 
 static inline setting start_device(void) {
-    setting s = {.fake = fake_with_kernels(), .blocks = iv_allocation_count().live_blocks};
+    setting s = {.fake = fake_with_kernels(), .blocks = sb_allocation_count().live_blocks};
     s.device = open_device();
     return s;
 }
 
-static inline setting start(iv_model *(*make)(bool passes), bool passes) {
+static inline setting start(sb_model *(*make)(bool passes), bool passes) {
     setting s = start_device();
     s.model = make(passes);
     s.cpu = cpu_session(s.model);
@@ -232,15 +232,15 @@ static inline setting start(iv_model *(*make)(bool passes), bool passes) {
 
 /* The end: everything is given back, to the driver too. */
 static inline void finish(setting *s) {
-    iv_session_destroy(s->cpu);
-    iv_model_release(s->model);
-    iv_device_release(s->device);
+    sb_session_destroy(s->cpu);
+    sb_model_release(s->model);
+    sb_device_release(s->device);
     check_nothing_lives(s->fake);
-    assert_int_equal(iv_allocation_count().live_blocks, s->blocks);
+    assert_int_equal(sb_allocation_count().live_blocks, s->blocks);
 }
 
-static inline iv_session *open_session(const setting *s, iv_graph_mode mode, bool device_outputs, const char *force_cpu) {
-    iv_session_options options = options_on(s->device);
+static inline sb_session *open_session(const setting *s, sb_graph_mode mode, bool device_outputs, const char *force_cpu) {
+    sb_session_options options = options_on(s->device);
     options.graphs = mode;
     options.device_outputs = device_outputs;
     options.force_cpu = force_cpu;

@@ -33,7 +33,7 @@ static const pool_shape pools[] = {
     {4, {0, 2, 4, 4}, {2, 2}, {2, 2}, {1, 1}, {0}, false, NULL},
 };
 
-static op_case pool_case(setting *setting, const char *op, int version, iv_dtype dtype,
+static op_case pool_case(setting *setting, const char *op, int version, sb_dtype dtype,
                          const pool_shape *shape, bool awkward) {
     op_case test = op_of(op, version);
     int axes = shape->rank - 2;
@@ -50,7 +50,7 @@ static op_case pool_case(setting *setting, const char *op, int version, iv_dtype
 }
 
 static void test_pools(void **unused) {
-    static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F32, IV_F64, IV_S8, IV_U8};
+    static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F32, SB_F64, SB_S8, SB_U8};
     setting setting = set_up();
     for (size_t s = 0; s < sizeof pools / sizeof pools[0]; s++) {
         for (int t = 0; t < 6; t++) {
@@ -60,7 +60,7 @@ static void test_pools(void **unused) {
                 set_int(&test, "storage_order", second);
                 test.outputs = 1 + variant % 2;
                 check_op(&setting, &test, "pool");
-                if (!iv_dtype_is_float(dtypes[t]))
+                if (!sb_dtype_is_float(dtypes[t]))
                     continue;
                 test = pool_case(&setting, "AveragePool", 19, dtypes[t], &pools[s], awkward);
                 set_int(&test, "count_include_pad", second);
@@ -102,10 +102,10 @@ static void test_unpool(void **unused) {
     static const int64_t dims[] = {2, 3, 4, 3}, kernel[] = {2, 2}, larger[] = {2, 3, 10, 7};
     setting setting = set_up();
     for (int variant = 0; variant < 8; variant++) {
-        iv_dtype dtype = (iv_dtype[]){IV_F32, IV_S8, IV_F16, IV_F64}[variant % 4];
+        sb_dtype dtype = (sb_dtype[]){SB_F32, SB_S8, SB_F16, SB_F64}[variant % 4];
         op_case test = op_of("MaxUnpool", 11);
         add_input(&test, any_tensor(&setting, dtype, 4, dims));
-        iv_tensor *indices = any_tensor(&setting, IV_S64, 4, dims);
+        sb_tensor *indices = any_tensor(&setting, SB_S64, 4, dims);
         size_t count = indices->storage->bytes / sizeof(int64_t);
         for (size_t i = 0; i < count; i++)
             ((int64_t *)indices->storage->data)[i] =
@@ -137,10 +137,10 @@ static const axis_shape axes[] = {
 static void test_best(void **unused) {
     setting setting = set_up();
     for (int s = 0; s < AXES; s++) {
-        for (int t = IV_U8; t < IV_STRING; t++) {
+        for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {
                 op_case test = op_of(variant % 2 == 0 ? "ArgMax" : "ArgMin", 13);
-                add_input(&test, any_tensor(&setting, (iv_dtype)t, axes[s].rank, axes[s].dims));
+                add_input(&test, any_tensor(&setting, (sb_dtype)t, axes[s].rank, axes[s].dims));
                 set_int(&test, "axis", axes[s].axis);
                 set_int(&test, "keepdims", variant / 2);
                 set_int(&test, "select_last_index", variant / 2);
@@ -154,11 +154,11 @@ static void test_best(void **unused) {
 static void test_cumulative(void **unused) {
     setting setting = set_up();
     for (int s = 0; s < AXES; s++) {
-        for (int t = IV_U8; t < IV_STRING; t++) {
+        for (int t = SB_U8; t < SB_STRING; t++) {
             for (int variant = 0; variant < 4; variant++) {
                 bool sum = (variant + t) % 2 == 0;
                 op_case test = op_of(sum ? "CumSum" : "CumProd", sum ? 14 : 26);
-                add_input(&test, number_tensor(&setting, (iv_dtype)t, axes[s].rank, axes[s].dims,
+                add_input(&test, number_tensor(&setting, (sb_dtype)t, axes[s].rank, axes[s].dims,
                                                variant == 3));
                 add_list(&test, 1, &axes[s].axis);
                 set_int(&test, "exclusive", variant % 2);
@@ -174,7 +174,7 @@ static void test_topk(void **unused) {
     setting setting = set_up();
     for (int s = 0; s < AXES; s++) {
         int64_t extent = axes[s].dims[axes[s].axis < 0 ? axes[s].rank - 1 : axes[s].axis];
-        for (int t = IV_U8; t < IV_STRING; t++) {
+        for (int t = SB_U8; t < SB_STRING; t++) {
             /* Sorting long rows takes its time on the host. */
             if (extent > 1000 && t % 4 != 0)
                 continue;
@@ -186,7 +186,7 @@ static void test_topk(void **unused) {
                 if (extent == 9000 && variant / 2 != 1)
                     continue;
                 op_case test = op_of("TopK", 11);
-                add_input(&test, any_tensor(&setting, (iv_dtype)t, axes[s].rank, axes[s].dims));
+                add_input(&test, any_tensor(&setting, (sb_dtype)t, axes[s].rank, axes[s].dims));
                 add_list(&test, 1, &k);
                 set_int(&test, "axis", axes[s].axis);
                 set_int(&test, "largest", variant % 2);
@@ -210,7 +210,7 @@ static void test_losses(void **unused) {
     setting setting = set_up();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 24; variant++) {
-            iv_dtype dtype = float_types[variant % 4];
+            sb_dtype dtype = float_types[variant % 4];
             bool softmax = variant % 3 != 0, weighted = variant % 5 == 0;
             int64_t targets[4] = {shapes[s].dims[0]};
             for (int d = 2; d < shapes[s].rank; d++)
@@ -219,9 +219,9 @@ static void test_losses(void **unused) {
                 op_of(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", 13);
             add_input(&test,
                       number_tensor(&setting, dtype, shapes[s].rank, shapes[s].dims, variant == 7));
-            iv_tensor *classes = any_indices(&setting, variant % 2 == 0 ? IV_S32 : IV_S64,
+            sb_tensor *classes = any_indices(&setting, variant % 2 == 0 ? SB_S32 : SB_S64,
                                              shapes[s].rank - 1, targets, 1, false);
-            size_t bytes = iv_dtype_size(classes->dtype);
+            size_t bytes = sb_dtype_size(classes->dtype);
             for (size_t i = 0; i < classes->storage->bytes / bytes; i++) {
                 int64_t class = random_between(&setting.random, 0, shapes[s].dims[1] - 1);
                 if (variant == 23 && i > 2)

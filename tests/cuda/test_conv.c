@@ -18,8 +18,8 @@ typedef struct convolution {
     bool without_bias;
 } convolution;
 
-static iv_value_id add_conv(const setting *setting, builder *b, iv_dtype dtype,
-                            const convolution *conv, layout layout, iv_tensor **tensors) {
+static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype,
+                            const convolution *conv, layout layout, sb_tensor **tensors) {
     random_source *random = (random_source *)&setting->random;
     int64_t x[2 + AXES] = {conv->batch, conv->channels};
     int64_t w[2 + AXES] = {conv->outputs, conv->channels / conv->group};
@@ -32,31 +32,31 @@ static iv_value_id add_conv(const setting *setting, builder *b, iv_dtype dtype,
         pads[i] = conv->begin[i];
         pads[conv->axes + i] = conv->end[i];
     }
-    iv_value_id inputs[3];
-    iv_attributes attributes = {0};
+    sb_value_id inputs[3];
+    sb_attributes attributes = {0};
     inputs[0] = add_input(b, random, dtype, 2 + conv->axes, x, layout, tensors);
     inputs[1] = add_input(b, random, dtype, 2 + conv->axes, w,
                           (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
     if (!conv->without_bias)
         inputs[2] = add_input(b, random, dtype, 1, &conv->outputs, layout, tensors);
     add_int(&attributes, "group", conv->group);
-    MUST(iv_attributes_add_ints(&attributes, "strides", false, conv->axes, strides, error));
-    MUST(iv_attributes_add_ints(&attributes, "dilations", false, conv->axes, dilations, error));
+    MUST(sb_attributes_add_ints(&attributes, "strides", false, conv->axes, strides, error));
+    MUST(sb_attributes_add_ints(&attributes, "dilations", false, conv->axes, dilations, error));
     if (conv->auto_pad != NULL) {
-        iv_string text = {conv->auto_pad, strlen(conv->auto_pad)};
-        MUST(iv_attributes_add_strings(&attributes, "auto_pad", true, 1, &text, error));
+        sb_string text = {conv->auto_pad, strlen(conv->auto_pad)};
+        MUST(sb_attributes_add_strings(&attributes, "auto_pad", true, 1, &text, error));
     } else
-        MUST(iv_attributes_add_ints(&attributes, "pads", false, 2 * conv->axes, pads, error));
+        MUST(sb_attributes_add_ints(&attributes, "pads", false, 2 * conv->axes, pads, error));
     return builder_node(b, "Conv", conv->without_bias ? 2 : 3, inputs, &attributes);
 }
 
-static void check_conv(setting *setting, iv_dtype dtype, const convolution *conv, layout layout,
+static void check_conv(setting *setting, sb_dtype dtype, const convolution *conv, layout layout,
                        int first, int last, const char *what) {
     builder b = builder_create();
-    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
-    iv_value_id result = add_conv(setting, &b, dtype, conv, layout, tensors);
+    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_value_id result = add_conv(setting, &b, dtype, conv, layout, tensors);
     check_contraction(setting, &b, result, tensors, first, last, what);
-    release_all(tensors, IV_WALK_OPERANDS);
+    release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&b);
 }
 
@@ -113,9 +113,9 @@ static void test_shapes(void **unused) {
     for (int i = 0; i < SHAPES; i++) {
         char what[32];
         snprintf(what, sizeof what, "convolution %d", i);
-        check_conv(&setting, IV_F32, &shapes[i], PACKED, -1, iv_cuda_tile_count() - 1, what);
+        check_conv(&setting, SB_F32, &shapes[i], PACKED, -1, sb_cuda_tile_count() - 1, what);
         for (int layout = 1; layout < LAYOUTS; layout++)
-            check_conv(&setting, IV_F32, &shapes[i], (enum layout)layout, -1, -1, what);
+            check_conv(&setting, SB_F32, &shapes[i], (enum layout)layout, -1, -1, what);
     }
     tear_down(&setting);
 }
@@ -123,36 +123,36 @@ static void test_shapes(void **unused) {
 /* More than one tile along both axes, for every shape of tiles. */
 static void test_tiles(void **unused) {
     setting setting = set_up();
-    for (int tile = 0; tile < iv_cuda_tile_count(); tile++) {
-        const iv_cuda_tile *shape = iv_cuda_tile_at(tile);
+    for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
+        const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
         convolution conv = {2,      1,      16,     shape->m + 5, 1,      {8, shape->n / 8 + 3},
                             {2, 2}, {1, 1}, {1, 1}, {1, 0},       {0, 1}, NULL,
                             false};
-        check_conv(&setting, IV_F32, &conv, PACKED, tile, tile, shape->name);
+        check_conv(&setting, SB_F32, &conv, PACKED, tile, tile, shape->name);
         conv.batch = 3;
         conv.channels = 9;
-        check_conv(&setting, IV_F32, &conv, PACKED, tile, tile, shape->name);
+        check_conv(&setting, SB_F32, &conv, PACKED, tile, tile, shape->name);
     }
     tear_down(&setting);
 }
 
 static void test_dtypes(void **unused) {
-    static const iv_dtype dtypes[] = {IV_F16, IV_BF16, IV_F64};
+    static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F64};
     setting setting = set_up();
     for (int i = 0; i < 3 * SHAPES; i++)
         check_conv(&setting, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1,
-                   iv_dtype_name(dtypes[i % 3]));
+                   sb_dtype_name(dtypes[i % 3]));
     tear_down(&setting);
 }
 
-static iv_value_id add_statistics(setting *setting, builder *b, int64_t channels, iv_value_id value,
-                                  iv_tensor **tensors) {
-    iv_value_id inputs[5] = {value};
+static sb_value_id add_statistics(setting *setting, builder *b, int64_t channels, sb_value_id value,
+                                  sb_tensor **tensors) {
+    sb_value_id inputs[5] = {value};
     for (int i = 1; i < 5; i++) {
-        inputs[i] = add_input(b, &setting->random, IV_F32, 1, &channels, PACKED, tensors);
+        inputs[i] = add_input(b, &setting->random, SB_F32, 1, &channels, PACKED, tensors);
         void *data = tensors[b->graph->input_count - 1]->data;
         for (int64_t j = 0; j < channels; j++)
-            iv_real_store_f32(IV_F32, data, j,
+            sb_real_store_f32(SB_F32, data, j,
                               (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64);
     }
     return builder_node(b, "BatchNormalization", 5, inputs, NULL);
@@ -164,27 +164,27 @@ static void test_tails(void **unused) {
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
-        iv_value_id value = add_conv(&setting, &b, IV_F32, conv, PACKED, tensors);
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+        sb_value_id value = add_conv(&setting, &b, SB_F32, conv, PACKED, tensors);
         if (round % 2 == 0)
             value = add_statistics(&setting, &b, conv->outputs, value, tensors);
         builder_finish(&b);
-        const iv_fact *fact = &b.graph->values[value].fact;
-        int64_t dims[IV_MAX_RANK];
-        assert_true(iv_fact_is_concrete(fact, dims));
+        const sb_fact *fact = &b.graph->values[value].fact;
+        int64_t dims[SB_MAX_RANK];
+        assert_true(sb_fact_is_concrete(fact, dims));
         value = builder_binary(&b, "Add", value,
-                               add_input(&b, &setting.random, IV_F32, fact->rank, dims,
+                               add_input(&b, &setting.random, SB_F32, fact->rank, dims,
                                          (enum layout)(round % LAYOUTS), tensors));
         value = round % 3 != 0 ? builder_unary(&b, "Relu", value)
                                : builder_node(&b, "Clip", 3,
-                                              (iv_value_id[]){value, add_scalar(&b, IV_F32, 0),
-                                                              add_scalar(&b, IV_F32, 6)},
+                                              (sb_value_id[]){value, add_scalar(&b, SB_F32, 0),
+                                                              add_scalar(&b, SB_F32, 6)},
                                               NULL);
         char what[32];
         snprintf(what, sizeof what, "tail %d", round);
         check_contraction(&setting, &b, value, tensors, -1,
-                          round % 8 == 0 ? iv_cuda_tile_count() - 1 : -1, what);
-        release_all(tensors, IV_WALK_OPERANDS);
+                          round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1, what);
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);

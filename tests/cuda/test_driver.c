@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include <invar/device.h>
+#include <samebit/device.h>
 
 #include "support/failing.h"
 #include "with_fake.h"
@@ -27,14 +27,14 @@ static char *another_name(void) {
     return name;
 }
 
-static iv_status open_as(const char *name, iv_driver_state *state, int *version, iv_error *error) {
-    const iv_cuda_driver *driver = NULL;
-    return iv_cuda_driver_open(name, &driver, state, version, error);
+static sb_status open_as(const char *name, sb_driver_state *state, int *version, sb_error *error) {
+    const sb_cuda_driver *driver = NULL;
+    return sb_cuda_driver_open(name, &driver, state, version, error);
 }
 
 static void test_opening(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    const iv_cuda_driver *first = open_fake(), *second = open_fake();
+    const sb_cuda_driver *first = open_fake(), *second = open_fake();
     assert_ptr_equal(first, second);
     assert_int_equal(first->version, 13000);
     assert_int_equal(first->device_count, 1);
@@ -42,28 +42,28 @@ static void test_opening(void **unused) {
 }
 
 static void test_no_driver(void **unused) {
-    iv_driver_state state;
-    iv_error error;
+    sb_driver_state state;
+    sb_error error;
     int version = -1;
     assert_int_equal(open_as("/no/such/libcuda.so.1", &state, &version, &error),
-                     IV_ERROR_UNSUPPORTED);
-    assert_int_equal(state, IV_DRIVER_MISSING);
+                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(state, SB_DRIVER_MISSING);
     assert_int_equal(version, 0);
     assert_says(error, "no CUDA driver");
     assert_says(error, "/no/such/libcuda.so.1");
-    assert_says(error, "INVAR_CUDA_DRIVER");
-    char longer[IV_CUDA_LIBRARY_BYTES + 10];
+    assert_says(error, "SAMEBIT_CUDA_DRIVER");
+    char longer[SB_CUDA_LIBRARY_BYTES + 10];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    assert_int_equal(open_as(longer, &state, NULL, &error), IV_ERROR_UNSUPPORTED);
-    assert_int_equal(state, IV_DRIVER_MISSING);
+    assert_int_equal(open_as(longer, &state, NULL, &error), SB_ERROR_UNSUPPORTED);
+    assert_int_equal(state, SB_DRIVER_MISSING);
 }
 
 static void test_no_cuda_in_library(void **unused) {
-    iv_driver_state state;
-    iv_error error;
-    assert_int_equal(open_as("libm.so.6", &state, NULL, &error), IV_ERROR_DEVICE);
-    assert_int_equal(state, IV_DRIVER_FAILED);
+    sb_driver_state state;
+    sb_error error;
+    assert_int_equal(open_as("libm.so.6", &state, NULL, &error), SB_ERROR_DEVICE);
+    assert_int_equal(state, SB_DRIVER_FAILED);
     assert_says(error, "libm.so.6 is not a CUDA driver");
 }
 
@@ -71,19 +71,19 @@ static void test_too_old(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     fake->set_version(11080);
     char *name = another_name();
-    iv_driver_state state;
-    iv_error error;
+    sb_driver_state state;
+    sb_error error;
     int version = 0;
-    assert_int_equal(open_as(name, &state, &version, &error), IV_ERROR_UNSUPPORTED);
-    assert_int_equal(state, IV_DRIVER_TOO_OLD);
+    assert_int_equal(open_as(name, &state, &version, &error), SB_ERROR_UNSUPPORTED);
+    assert_int_equal(state, SB_DRIVER_TOO_OLD);
     assert_int_equal(version, 11080);
     assert_says(error, "too old");
     assert_says(error, "for CUDA 11.8");
     assert_says(error, "needs 12.3");
     /* Nothing is remembered: after an update the same name works. */
     fake->set_version(12030);
-    assert_int_equal(open_as(name, &state, &version, &error), IV_OK);
-    assert_int_equal(state, IV_DRIVER_READY);
+    assert_int_equal(open_as(name, &state, &version, &error), SB_OK);
+    assert_int_equal(state, SB_DRIVER_READY);
     assert_int_equal(version, 12030);
     free(name);
 }
@@ -92,10 +92,10 @@ static void test_no_device(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     fake->set_devices(0, NULL);
     char *name = another_name();
-    iv_driver_state state;
-    iv_error error;
-    assert_int_equal(open_as(name, &state, NULL, &error), IV_ERROR_DEVICE);
-    assert_int_equal(state, IV_DRIVER_NO_DEVICE);
+    sb_driver_state state;
+    sb_error error;
+    assert_int_equal(open_as(name, &state, NULL, &error), SB_ERROR_DEVICE);
+    assert_int_equal(state, SB_DRIVER_NO_DEVICE);
     assert_says(error, "no CUDA device");
     assert_says(error, "CUDA_ERROR_NO_DEVICE");
     assert_says(error, "CUDA_VISIBLE_DEVICES");
@@ -120,34 +120,34 @@ static void test_broken(void **unused) {
     char *name = another_name();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fake->plan_failure(cases[i].call, 0, cases[i].result);
-        iv_driver_state state;
-        iv_error error;
-        assert_int_equal(open_as(name, &state, NULL, &error), IV_ERROR_DEVICE);
-        assert_int_equal(state, IV_DRIVER_FAILED);
+        sb_driver_state state;
+        sb_error error;
+        assert_int_equal(open_as(name, &state, NULL, &error), SB_ERROR_DEVICE);
+        assert_int_equal(state, SB_DRIVER_FAILED);
         assert_says(error, cases[i].says);
         assert_says(error, name);
     }
     fake->hide("cuGraphLaunch");
-    iv_error error;
-    assert_int_equal(open_as(name, NULL, NULL, &error), IV_ERROR_DEVICE);
+    sb_error error;
+    assert_int_equal(open_as(name, NULL, NULL, &error), SB_ERROR_DEVICE);
     assert_says(error, "has no function cuGraphLaunch");
     free(name);
 }
 
 static void test_sticky(void **unused) {
-    assert_true(iv_cuda_is_sticky(CUDA_ERROR_ILLEGAL_ADDRESS));
-    assert_true(iv_cuda_is_sticky(CUDA_ERROR_LAUNCH_FAILED));
-    assert_false(iv_cuda_is_sticky(CUDA_ERROR_OUT_OF_MEMORY));
-    assert_false(iv_cuda_is_sticky(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
-    assert_false(iv_cuda_is_sticky(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
+    assert_true(sb_cuda_is_sticky(CUDA_ERROR_ILLEGAL_ADDRESS));
+    assert_true(sb_cuda_is_sticky(CUDA_ERROR_LAUNCH_FAILED));
+    assert_false(sb_cuda_is_sticky(CUDA_ERROR_OUT_OF_MEMORY));
+    assert_false(sb_cuda_is_sticky(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES));
+    assert_false(sb_cuda_is_sticky(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
     fresh_fake();
-    iv_error error;
-    assert_int_equal(iv_cuda_fail(open_fake(), CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc", &error),
-                     IV_ERROR_OUT_OF_MEMORY);
+    sb_error error;
+    assert_int_equal(sb_cuda_fail(open_fake(), CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc", &error),
+                     SB_ERROR_OUT_OF_MEMORY);
     assert_says(error, "cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY (2: fake error 2)");
     assert_int_equal(
-        iv_cuda_fail(open_fake(), CUDA_ERROR_ILLEGAL_ADDRESS, "cuStreamSynchronize", NULL),
-        IV_ERROR_DEVICE);
+        sb_cuda_fail(open_fake(), CUDA_ERROR_ILLEGAL_ADDRESS, "cuStreamSynchronize", NULL),
+        SB_ERROR_DEVICE);
 }
 
 /* ---- the list of devices ---- */
@@ -158,12 +158,12 @@ static const fake_device three[] = {
     {"Fake H200", 90, 132, 140000000000},
 };
 
-static iv_device_list *list_as(const char *name) {
-    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
+static sb_device_list *list_as(const char *name) {
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
     options.cuda_driver = name;
-    iv_device_list *list = NULL;
-    iv_error error = {IV_OK, ""};
-    if (iv_device_list_create(&options, &list, &error) != IV_OK)
+    sb_device_list *list = NULL;
+    sb_error error = {SB_OK, ""};
+    if (sb_device_list_create(&options, &list, &error) != SB_OK)
         fail_msg("%s", error.message);
     return list;
 }
@@ -172,15 +172,15 @@ static void test_list(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     fake->set_devices(3, three);
     char *name = another_name();
-    iv_device_list *list = list_as(name);
-    const iv_driver_description *driver = iv_device_list_driver(list);
-    assert_int_equal(driver->state, IV_DRIVER_READY);
+    sb_device_list *list = list_as(name);
+    const sb_driver_description *driver = sb_device_list_driver(list);
+    assert_int_equal(driver->state, SB_DRIVER_READY);
     assert_int_equal(driver->version, 13000);
     assert_string_equal(driver->library, name);
     assert_string_equal(driver->why, "");
-    assert_int_equal(iv_device_list_count(list), 3);
+    assert_int_equal(sb_device_list_count(list), 3);
     for (int i = 0; i < 3; i++) {
-        const iv_device_description *device = iv_device_list_at(list, i);
+        const sb_device_description *device = sb_device_list_at(list, i);
         assert_int_equal(device->index, i);
         assert_string_equal(device->name, three[i].name);
         assert_int_equal(10 * device->compute_major + device->compute_minor, three[i].compute);
@@ -189,44 +189,44 @@ static void test_list(void **unused) {
         assert_int_equal(device->memory_free_bytes, three[i].bytes);
     }
     if (has_all_architectures()) {
-        assert_string_equal(iv_device_list_at(list, 0)->kernels, "sm_80");
-        assert_null(iv_device_list_at(list, 1)->kernels);
-        assert_non_null(strstr(iv_device_list_at(list, 1)->why, "need compute capability 8.0"));
-    } else if (iv_cuda_embedded_images.count == 0) {
-        assert_null(iv_device_list_at(list, 0)->kernels);
-        assert_non_null(strstr(iv_device_list_at(list, 0)->why, "without nvcc"));
+        assert_string_equal(sb_device_list_at(list, 0)->kernels, "sm_80");
+        assert_null(sb_device_list_at(list, 1)->kernels);
+        assert_non_null(strstr(sb_device_list_at(list, 1)->why, "need compute capability 8.0"));
+    } else if (sb_cuda_embedded_images.count == 0) {
+        assert_null(sb_device_list_at(list, 0)->kernels);
+        assert_non_null(strstr(sb_device_list_at(list, 0)->why, "without nvcc"));
     }
     check_nothing_lives(fake);
-    iv_device_list_release(list);
+    sb_device_list_release(list);
     free(name);
 }
 
 static void test_list_without_driver(void **unused) {
-    iv_device_list *list = list_as("/no/such/driver");
-    assert_int_equal(iv_device_list_count(list), 0);
-    assert_int_equal(iv_device_list_driver(list)->state, IV_DRIVER_MISSING);
-    assert_non_null(strstr(iv_device_list_driver(list)->why, "/no/such/driver"));
-    iv_device_list_release(list);
-    iv_device_options options = {sizeof options + 1, NULL};
-    iv_error error;
-    assert_int_equal(iv_device_list_create(&options, &list, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_says(error, "IV_DEVICE_OPTIONS_DEFAULT");
+    sb_device_list *list = list_as("/no/such/driver");
+    assert_int_equal(sb_device_list_count(list), 0);
+    assert_int_equal(sb_device_list_driver(list)->state, SB_DRIVER_MISSING);
+    assert_non_null(strstr(sb_device_list_driver(list)->why, "/no/such/driver"));
+    sb_device_list_release(list);
+    sb_device_options options = {sizeof options + 1, NULL};
+    sb_error error;
+    assert_int_equal(sb_device_list_create(&options, &list, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "SB_DEVICE_OPTIONS_DEFAULT");
 }
 
 /* The environment names the driver when the options do not. */
 static void test_environment(void **unused) {
     fresh_fake();
-    iv_device_list *list = NULL;
-    iv_error error;
-    setenv("INVAR_CUDA_DRIVER", FAKE_CUDA, 1);
-    assert_int_equal(iv_device_list_create(NULL, &list, &error), IV_OK);
-    assert_string_equal(iv_device_list_driver(list)->library, FAKE_CUDA);
-    iv_device_list_release(list);
-    setenv("INVAR_CUDA_DRIVER", "", 1);
-    assert_int_equal(iv_device_list_create(NULL, &list, &error), IV_OK);
-    assert_string_equal(iv_device_list_driver(list)->library, "libcuda.so.1");
-    iv_device_list_release(list);
-    unsetenv("INVAR_CUDA_DRIVER");
+    sb_device_list *list = NULL;
+    sb_error error;
+    setenv("SAMEBIT_CUDA_DRIVER", FAKE_CUDA, 1);
+    assert_int_equal(sb_device_list_create(NULL, &list, &error), SB_OK);
+    assert_string_equal(sb_device_list_driver(list)->library, FAKE_CUDA);
+    sb_device_list_release(list);
+    setenv("SAMEBIT_CUDA_DRIVER", "", 1);
+    assert_int_equal(sb_device_list_create(NULL, &list, &error), SB_OK);
+    assert_string_equal(sb_device_list_driver(list)->library, "libcuda.so.1");
+    sb_device_list_release(list);
+    unsetenv("SAMEBIT_CUDA_DRIVER");
 }
 
 /* Whatever call fails, the list is made, says what failed, and leaves nothing behind. */
@@ -236,14 +236,14 @@ static void test_list_with_failing_calls(void **unused) {
     fake->reset();
     for (int skip = 0;; skip++) {
         fake->plan_failure(NULL, skip, CUDA_ERROR_UNKNOWN);
-        iv_device_list *list = list_as(FAKE_CUDA);
+        sb_device_list *list = list_as(FAKE_CUDA);
         bool happened = fake->failure_happened();
         fake->plan_failure(NULL, -1, 0);
-        const iv_device_description *device = iv_device_list_at(list, 0);
+        const sb_device_description *device = sb_device_list_at(list, 0);
         /* Only what gives back the context may fail unnoticed. */
         if (happened && device->memory_free_bytes < 0)
             assert_non_null(strstr(device->why, "CUDA_ERROR_UNKNOWN"));
-        iv_device_list_release(list);
+        sb_device_list_release(list);
         check_nothing_lives(fake);
         if (!happened) {
             assert_true(skip > 6);
@@ -253,12 +253,12 @@ static void test_list_with_failing_calls(void **unused) {
     }
 }
 
-static iv_status list_once(void *context) {
-    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
+static sb_status list_once(void *context) {
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
     options.cuda_driver = FAKE_CUDA;
-    iv_device_list *list = NULL;
-    iv_status status = iv_device_list_create(&options, &list, NULL);
-    iv_device_list_release(list);
+    sb_device_list *list = NULL;
+    sb_status status = sb_device_list_create(&options, &list, NULL);
+    sb_device_list_release(list);
     return status;
 }
 
@@ -271,8 +271,8 @@ static void test_list_without_memory(void **unused) {
 /* ---- the choice of an image ---- */
 
 static const char *chosen(int compute, int version) {
-    char why[IV_CUDA_WHY_BYTES] = "";
-    const iv_cuda_image *image = iv_cuda_choose_image(&test_images, "test", compute, version, why);
+    char why[SB_CUDA_WHY_BYTES] = "";
+    const sb_cuda_image *image = sb_cuda_choose_image(&test_images, "test", compute, version, why);
     if (image == NULL)
         assert_string_not_equal(why, "");
     return image != NULL ? image->architecture : "none";
@@ -288,17 +288,17 @@ static void test_choice(void **unused) {
     assert_string_equal(chosen(75, 13000), "none");
     /* An older driver loads neither the machine code nor the PTX of a newer toolkit. */
     assert_string_equal(chosen(90, 12080), "none");
-    static const iv_cuda_images older = {12080, 3, test_image_table};
-    char why[IV_CUDA_WHY_BYTES];
-    assert_string_equal(iv_cuda_choose_image(&older, "test", 90, 12030, why)->architecture,
+    static const sb_cuda_images older = {12080, 3, test_image_table};
+    char why[SB_CUDA_WHY_BYTES];
+    assert_string_equal(sb_cuda_choose_image(&older, "test", 90, 12030, why)->architecture,
                         "sm_90a");
-    assert_null(iv_cuda_choose_image(&older, "test", 100, 12030, why));
+    assert_null(sb_cuda_choose_image(&older, "test", 100, 12030, why));
     assert_non_null(strstr(why, "compiled by CUDA 12.8"));
     assert_non_null(strstr(why, "for CUDA 12.3"));
-    static const iv_cuda_images none = {0, 0, NULL};
-    assert_null(iv_cuda_choose_image(&none, NULL, 90, 13000, why));
+    static const sb_cuda_images none = {0, 0, NULL};
+    assert_null(sb_cuda_choose_image(&none, NULL, 90, 13000, why));
     assert_non_null(strstr(why, "without nvcc"));
-    assert_null(iv_cuda_choose_image(&test_images, "other", 90, 13000, why));
+    assert_null(sb_cuda_choose_image(&test_images, "other", 90, 13000, why));
     assert_non_null(strstr(why, "module other"));
 }
 

@@ -14,17 +14,17 @@ typedef struct operand {
     layout layout;
 } operand;
 
-static void check_matmul(setting *setting, iv_dtype dtype, const operand *a, const operand *b,
+static void check_matmul(setting *setting, sb_dtype dtype, const operand *a, const operand *b,
                          int first, int last, const char *what) {
     builder built = builder_create();
-    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
-    iv_value_id left =
+    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+    sb_value_id left =
         add_input(&built, &setting->random, dtype, a->rank, a->dims, a->layout, tensors);
-    iv_value_id right =
+    sb_value_id right =
         add_input(&built, &setting->random, dtype, b->rank, b->dims, b->layout, tensors);
     check_contraction(setting, &built, builder_binary(&built, "MatMul", left, right), tensors,
                       first, last, what);
-    release_all(tensors, IV_WALK_OPERANDS);
+    release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&built);
 }
 
@@ -33,14 +33,14 @@ static void check_matmul(setting *setting, iv_dtype dtype, const operand *a, con
 static void test_tiles(void **unused) {
     static const int64_t depths[] = {0, 1, 7, 16, 64, 83, 200};
     setting setting = set_up();
-    for (int tile = 0; tile < iv_cuda_tile_count(); tile++) {
-        const iv_cuda_tile *shape = iv_cuda_tile_at(tile);
+    for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
+        const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
         for (int round = 0; round < 10; round++) {
             int64_t k = depths[round % 7], m = shape->m + round % 3, n = shape->n + 3 + round % 2;
             layout left = (enum layout)(round % LAYOUTS);
             layout right = (enum layout)((round + round / LAYOUTS) % LAYOUTS);
             operand a = {2, {m, k}, left}, b = {2, {k, n}, right};
-            check_matmul(&setting, IV_F32, &a, &b, tile, tile, shape->name);
+            check_matmul(&setting, SB_F32, &a, &b, tile, tile, shape->name);
         }
     }
     tear_down(&setting);
@@ -53,7 +53,7 @@ static void test_vectors(void **unused) {
         layout left = round % 2 == 0 ? PACKED : TRANSPOSED;
         layout right = round / 2 == 0 ? PACKED : TRANSPOSED;
         operand a = {2, {136, 68}, left}, b = {2, {68, 140}, right};
-        check_matmul(&setting, IV_F32, &a, &b, -1, iv_cuda_tile_count() - 1, "fours");
+        check_matmul(&setting, SB_F32, &a, &b, -1, sb_cuda_tile_count() - 1, "fours");
     }
     tear_down(&setting);
 }
@@ -88,43 +88,43 @@ static void test_batches(void **unused) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char what[32];
         snprintf(what, sizeof what, "batches %d", (int)i);
-        check_matmul(&setting, IV_F32, &cases[i].a, &cases[i].b, -1, iv_cuda_tile_count() - 1,
+        check_matmul(&setting, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1,
                      what);
     }
     tear_down(&setting);
 }
 
-static void check_gemm(setting *setting, iv_dtype dtype, int round, int first, int last) {
+static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, int last) {
     static const operand addends[] = {
         {0, {0}, PACKED},          {1, {37}, PACKED},     {1, {1}, PACKED},
         {2, {21, 1}, PACKED},      {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED},
         {2, {21, 37}, TRANSPOSED},
     };
     builder b = builder_create();
-    iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+    sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
     bool turned_a = (round & 1) != 0, turned_b = (round & 2) != 0;
     int64_t a_dims[] = {turned_a ? 19 : 21, turned_a ? 21 : 19};
     int64_t b_dims[] = {turned_b ? 37 : 19, turned_b ? 19 : 37};
     const operand *c = &addends[round % 7];
-    iv_value_id inputs[3];
+    sb_value_id inputs[3];
     inputs[0] =
         add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
     inputs[1] = add_input(&b, &setting->random, dtype, 2, b_dims, PACKED, tensors);
     if (round % 5 != 0)
         inputs[2] = add_input(&b, &setting->random, dtype, c->rank, c->dims, c->layout, tensors);
-    iv_attributes attributes = {0};
-    bool whole = iv_dtype_is_integer(dtype);
+    sb_attributes attributes = {0};
+    bool whole = sb_dtype_is_integer(dtype);
     add_floats(&attributes, "alpha", round % 3 == 0 ? 1 : round % 3 == 1 ? whole ? -3 : 0.3f : 0);
     add_floats(&attributes, "beta", round % 4 == 0 ? 1 : round % 4 == 1 ? whole ? 7 : -1.7f : 0);
     add_int(&attributes, "transA", turned_a);
     add_int(&attributes, "transB", turned_b);
-    iv_value_id result = builder_node(&b, "Gemm", round % 5 != 0 ? 3 : 2, inputs, &attributes);
+    sb_value_id result = builder_node(&b, "Gemm", round % 5 != 0 ? 3 : 2, inputs, &attributes);
     check_contraction(setting, &b, result, tensors, first, last, "gemm");
-    release_all(tensors, IV_WALK_OPERANDS);
+    release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&b);
 }
 
-static const iv_dtype others[] = {IV_F16, IV_BF16, IV_F64, IV_S32, IV_S64, IV_U32, IV_U64};
+static const sb_dtype others[] = {SB_F16, SB_BF16, SB_F64, SB_S32, SB_S64, SB_U32, SB_U64};
 #define OTHERS ((int)(sizeof others / sizeof others[0]))
 
 static void test_dtypes(void **unused) {
@@ -132,7 +132,7 @@ static void test_dtypes(void **unused) {
     for (int dtype = 0; dtype < OTHERS; dtype++) {
         for (int i = 0; i < CASES; i++)
             check_matmul(&setting, others[dtype], &cases[i].a, &cases[i].b, -1, -1,
-                         iv_dtype_name(others[dtype]));
+                         sb_dtype_name(others[dtype]));
         for (int round = 0; round < 21; round++)
             check_gemm(&setting, others[dtype], round, -1, -1);
     }
@@ -145,17 +145,17 @@ static void test_negative_zeros(void **unused) {
     setting setting = set_up();
     for (int64_t k = 1; k < 90; k += 11) {
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int64_t left_dims[] = {9, k}, right_dims[] = {k, 35};
-        iv_value_id left = add_input(&b, &setting.random, IV_F32, 2, left_dims, PACKED, tensors);
-        iv_value_id right = add_input(&b, &setting.random, IV_F32, 2, right_dims, PACKED, tensors);
+        sb_value_id left = add_input(&b, &setting.random, SB_F32, 2, left_dims, PACKED, tensors);
+        sb_value_id right = add_input(&b, &setting.random, SB_F32, 2, right_dims, PACKED, tensors);
         for (int64_t i = 0; i < 9 * k; i++)
             ((float *)(void *)tensors[0]->data)[i] = 1e-30f;
         for (int64_t i = 0; i < k * 35; i++)
             ((float *)(void *)tensors[1]->data)[i] = -1e-30f;
         check_contraction(&setting, &b, builder_binary(&b, "MatMul", left, right), tensors, -1,
-                          iv_cuda_tile_count() - 1, "negative zeros");
-        release_all(tensors, IV_WALK_OPERANDS);
+                          sb_cuda_tile_count() - 1, "negative zeros");
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
@@ -164,33 +164,33 @@ static void test_negative_zeros(void **unused) {
 static void test_gemm(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 40; round++)
-        check_gemm(&setting, IV_F32, round, -1, round % 8 == 0 ? iv_cuda_tile_count() - 1 : -1);
+        check_gemm(&setting, SB_F32, round, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1);
     tear_down(&setting);
 }
 
 /* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
-static iv_value_id add_tail(builder *b, random_source *random, iv_value_id value, int rank,
-                            const int64_t *dims, int round, iv_tensor **tensors) {
+static sb_value_id add_tail(builder *b, random_source *random, sb_value_id value, int rank,
+                            const int64_t *dims, int round, sb_tensor **tensors) {
     int64_t narrow[5];
     int64_t last = dims[rank - 1];
     for (int d = 0; d < rank; d++)
         narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
     value =
-        builder_binary(b, "Add", value, add_input(b, random, IV_F32, 1, &last, PACKED, tensors));
+        builder_binary(b, "Add", value, add_input(b, random, SB_F32, 1, &last, PACKED, tensors));
     if (round % 2 == 0)
         value = builder_binary(
             b, "Add",
-            add_input(b, random, IV_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
+            add_input(b, random, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
             value);
     if (round % 3 == 0)
         value = builder_unary(b, "Relu", value);
     value = builder_binary(
         b, "Mul", value,
-        add_input(b, random, IV_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
+        add_input(b, random, SB_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
     if (round % 4 == 1)
         value = builder_node(
             b, "Clip", 3,
-            (iv_value_id[]){value, add_scalar(b, IV_F32, -1.5f), add_scalar(b, IV_F32, 6)}, NULL);
+            (sb_value_id[]){value, add_scalar(b, SB_F32, -1.5f), add_scalar(b, SB_F32, 6)}, NULL);
     return value;
 }
 
@@ -210,18 +210,18 @@ static void test_tails(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 48; round++) {
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int which = round % 6;
-        iv_value_id left = add_input(&b, &setting.random, IV_F32, products[which].a.rank,
+        sb_value_id left = add_input(&b, &setting.random, SB_F32, products[which].a.rank,
                                      products[which].a.dims, PACKED, tensors);
-        iv_value_id right = add_input(&b, &setting.random, IV_F32, products[which].b.rank,
+        sb_value_id right = add_input(&b, &setting.random, SB_F32, products[which].b.rank,
                                       products[which].b.dims, PACKED, tensors);
-        iv_value_id value = builder_binary(&b, "MatMul", left, right);
+        sb_value_id value = builder_binary(&b, "MatMul", left, right);
         value = add_tail(&b, &setting.random, value, products[which].rank, products[which].dims,
                          round + round / 6, tensors);
         check_contraction(&setting, &b, value, tensors, -1,
-                          round < 6 ? iv_cuda_tile_count() - 1 : -1, "tail");
-        release_all(tensors, IV_WALK_OPERANDS);
+                          round < 6 ? sb_cuda_tile_count() - 1 : -1, "tail");
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
@@ -232,11 +232,11 @@ static void test_choice(void **unused) {
     for (int64_t batches = 0; batches < INT64_C(1) << 40; batches = batches * 1000 + 1) {
         for (int64_t m = 1; m < INT64_C(1) << 40; m *= 37) {
             for (int64_t n = 1; n < INT64_C(1) << 40; n *= 53)
-                assert_non_null(iv_cuda_tile_choose(batches, m, n, 132));
+                assert_non_null(sb_cuda_tile_choose(batches, m, n, 132));
         }
     }
-    assert_true(iv_cuda_tile_choose(1, 1, 768, 132)->m <= 8);
-    assert_true(iv_cuda_tile_choose(1, 4096, 4096, 132)->m >= 128);
+    assert_true(sb_cuda_tile_choose(1, 1, 768, 132)->m <= 8);
+    assert_true(sb_cuda_tile_choose(1, 4096, 4096, 132)->m >= 128);
 }
 
 int main(int argc, char **argv) {

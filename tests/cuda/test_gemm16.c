@@ -11,8 +11,8 @@ static void test_extents(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 200; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round % 3 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round % 3 != 0 ? p.dtype : SB_F32;
         p.m = lines[random_between(&setting.random, 0, 9)];
         p.n = lines[random_between(&setting.random, 0, 9)];
         p.k = depths[random_between(&setting.random, 0, 9)];
@@ -32,7 +32,7 @@ static void test_many_tiles(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 32; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.m = extents[round / 4][0];
         p.n = extents[round / 4][1];
         p.k = extents[round / 4][2];
@@ -40,7 +40,7 @@ static void test_many_tiles(void **unused) {
         p.b = round / 2 % 2 != 0 ? WIDE_ROWS : WIDE_COLUMNS;
         p.c = round % 3 == 0 ? COLUMNS : ROWS;
         p.values = WIDE;
-        p.gate = round >= 20 ? (iv_gate)(round % 3) : IV_GATE_NONE;
+        p.gate = round >= 20 ? (sb_gate)(round % 3) : SB_GATE_NONE;
         check_product(&setting, &p);
     }
     tear_down(&setting);
@@ -50,7 +50,7 @@ static void test_batches(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 60; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = p.dtype;
         p.m = random_between(&setting.random, 1, 20);
         p.n = random_between(&setting.random, 1, 20);
@@ -59,7 +59,7 @@ static void test_batches(void **unused) {
         p.a = round % 5 == 0 ? REPEATED : (layout)(round % LAYOUTS);
         p.b = round % 5 == 1 ? REPEATED : (layout)(round / LAYOUTS % LAYOUTS);
         p.c = (layout)(round / 3 % LAYOUTS);
-        p.residual_dtype = round % 4 == 0 ? IV_F32 : IV_DTYPE_NONE;
+        p.residual_dtype = round % 4 == 0 ? SB_F32 : SB_DTYPE_NONE;
         p.residual = round % 8 == 0 ? REPEATED : (layout)(round / 4 % LAYOUTS);
         p.values = (values)(round % VALUES);
         check_product(&setting, &p);
@@ -73,8 +73,8 @@ static void test_epilogues(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 240; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 3 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 3 != 0 ? p.dtype : SB_F32;
         p.m = random_between(&setting.random, 1, 70);
         p.n = random_between(&setting.random, 1, 70);
         p.k = random_between(&setting.random, 0, 40);
@@ -84,11 +84,11 @@ static void test_epilogues(void **unused) {
         p.c = (layout)(round / 3 % LAYOUTS);
         p.values = (values)(round / 5 % VALUES);
         p.scale = scales[round / 7 % 4];
-        p.activation = (iv_activation)(round % (IV_ACTIVATION_GELU_TANH + 1));
-        p.gate = (iv_gate)(round / 5 % 3);
-        p.bias_dtype = round % 4 == 0 ? IV_DTYPE_NONE : round % 4 == 1 ? p.dtype : IV_F32;
+        p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
+        p.gate = (sb_gate)(round / 5 % 3);
+        p.bias_dtype = round % 4 == 0 ? SB_DTYPE_NONE : round % 4 == 1 ? p.dtype : SB_F32;
         p.bias = round % 3 == 0 ? APART : round % 3 == 1 ? REVERSED : ROWS;
-        p.residual_dtype = round / 4 % 3 == 0 ? IV_DTYPE_NONE : round / 4 % 3 == 1 ? p.dtype : IV_F32;
+        p.residual_dtype = round / 4 % 3 == 0 ? SB_DTYPE_NONE : round / 4 % 3 == 1 ? p.dtype : SB_F32;
         p.residual = (layout)(round / 2 % LAYOUTS);
         p.in_place = p.residual_dtype == p.c_dtype && round % 5 < 3;
         check_product(&setting, &p);
@@ -102,7 +102,7 @@ static void test_row_maps(void **unused) {
     for (int round = 0; round < 120; round++) {
         int64_t lengths[8];
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.samples = (int)random_between(&setting.random, round % 10 == 0 ? 0 : 1, 8);
         p.lengths = lengths;
         for (int i = 0; i < p.samples; i++) {
@@ -132,7 +132,7 @@ static void test_accumulate(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 12; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.m = 33;
         p.n = 21;
         p.k = 16 * random_between(&setting.random, 2, 8) + round;
@@ -143,14 +143,14 @@ static void test_accumulate(void **unused) {
         run_on(&setting, &p, &all, false);
         int64_t cut = 16 * random_between(&setting.random, 1, p.k / 16 - 1);
         for (int piece = 0; piece < 2; piece++) {
-            iv_gemm gemm = describe_gemm(&p, &all, true);
+            sb_gemm gemm = describe_gemm(&p, &all, true);
             gemm.accumulate = piece != 0;
             gemm.a.columns = gemm.b.rows = piece == 0 ? cut : p.k - cut;
             if (piece != 0) {
                 gemm.a.data = (uint16_t *)gemm.a.data + cut * gemm.a.column_stride;
                 gemm.b.data = (uint16_t *)gemm.b.data + cut * gemm.b.row_stride;
             }
-            MUST(iv_gemm_run(setting.gpu, setting.queue.stream->handle, &gemm, error));
+            MUST(sb_gemm_run(setting.gpu, setting.queue.stream->handle, &gemm, error));
         }
         size_t where;
         assert_true(same_bytes(&setting, &all.c, &where));
@@ -175,9 +175,9 @@ static void test_empty(void **unused) {
             check_product(&setting, &p);
             if (p.accumulate)
                 continue;
-            p.gate = IV_GATE_STACKED;
-            p.activation = IV_ACTIVATION_SILU;
-            p.bias_dtype = IV_F32;
+            p.gate = SB_GATE_STACKED;
+            p.activation = SB_ACTIVATION_SILU;
+            p.bias_dtype = SB_F32;
             check_product(&setting, &p);
         }
     }
@@ -189,7 +189,7 @@ static void test_definition(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 8; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.m = 20;
         p.n = 35;
         p.k = 83;
@@ -203,9 +203,9 @@ static void test_definition(void **unused) {
             const uint16_t *a = (const uint16_t *)all.a.host.data + row * all.a.host.row_stride;
             const uint16_t *b = (const uint16_t *)all.b.host.data + column * all.b.host.column_stride;
             float *c = (float *)all.c.host.data + row * all.c.host.row_stride + column * all.c.host.column_stride;
-            *c = p.dtype == IV_F16
-                     ? iv_chain16_f16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f)
-                     : iv_chain16_bf16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f);
+            *c = p.dtype == SB_F16
+                     ? sb_chain16_f16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f)
+                     : sb_chain16_bf16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f);
         }
         size_t where;
         assert_true(same_bytes(&setting, &all.c, &where));
@@ -221,31 +221,31 @@ static void test_schedules(void **unused) {
     product p = plain;
     p.m = p.n = p.k = 5;
     operands all = make_operands(&setting, &p);
-    iv_gemm gemm = describe_gemm(&p, &all, true);
+    sb_gemm gemm = describe_gemm(&p, &all, true);
     const char *chosen = NULL, *name = NULL;
-    int count = iv_gemm_schedule_count(setting.gpu);
+    int count = sb_gemm_schedule_count(setting.gpu);
     assert_true(count >= 2);
-    assert_null(iv_gemm_schedule_name(setting.gpu, -1));
-    assert_null(iv_gemm_schedule_name(setting.gpu, count));
-    MUST(iv_gemm_choose(setting.gpu, &gemm, &chosen, error));
+    assert_null(sb_gemm_schedule_name(setting.gpu, -1));
+    assert_null(sb_gemm_schedule_name(setting.gpu, count));
+    MUST(sb_gemm_choose(setting.gpu, &gemm, &chosen, error));
     bool is_known = false;
     for (int i = 0; i < count; i++) {
-        iv_error error = {IV_OK, ""};
-        gemm.schedule = iv_gemm_schedule_name(setting.gpu, i);
-        is_known = is_known || strcmp(iv_gemm_schedule_name(setting.gpu, i), chosen) == 0;
-        iv_status status = iv_gemm_choose(setting.gpu, &gemm, &name, &error);
-        if (status == IV_OK) {
+        sb_error error = {SB_OK, ""};
+        gemm.schedule = sb_gemm_schedule_name(setting.gpu, i);
+        is_known = is_known || strcmp(sb_gemm_schedule_name(setting.gpu, i), chosen) == 0;
+        sb_status status = sb_gemm_choose(setting.gpu, &gemm, &name, &error);
+        if (status == SB_OK) {
             assert_string_equal(name, gemm.schedule);
             continue;
         }
-        assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+        assert_int_equal(status, SB_ERROR_UNSUPPORTED);
         assert_says(error, gemm.schedule);
-        assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_UNSUPPORTED);
+        assert_int_equal(sb_gemm_run(setting.gpu, NULL, &gemm, &error), SB_ERROR_UNSUPPORTED);
     }
     assert_true(is_known);
     gemm.schedule = "quick";
-    iv_error error = {IV_OK, ""};
-    assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_gemm_run(setting.gpu, NULL, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "quick");
     release_operands(&all);
     tear_down(&setting);
@@ -254,43 +254,43 @@ static void test_schedules(void **unused) {
 /* Streams that take turns, the legacy one among them, and no allocation once a stream is known. */
 static void test_streams(void **unused) {
     setting setting = set_up();
-    iv_cuda_stream *streams[3] = {setting.queue.stream};
+    sb_cuda_stream *streams[3] = {setting.queue.stream};
     product p = plain;
     p.m = p.n = p.k = 21;
-    MUST(iv_cuda_stream_create(setting.device.cuda, &streams[1], error));
-    MUST(iv_cuda_stream_wrap(setting.device.cuda, NULL, &streams[2], error));
+    MUST(sb_cuda_stream_create(setting.device.cuda, &streams[1], error));
+    MUST(sb_cuda_stream_wrap(setting.device.cuda, NULL, &streams[2], error));
     operands all = make_operands(&setting, &p);
-    iv_gemm gemm = describe_gemm(&p, &all, true);
+    sb_gemm gemm = describe_gemm(&p, &all, true);
     for (int i = 0; i < 6; i++) {
         size_t where;
         CUstream stream = streams[i % 3]->handle;
         fill(&setting, &all.a, TAME);
         fill(&setting, &all.c, TAME);
-        MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
-        MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
-        iv_allocation_counters before = iv_allocation_count();
-        iv_cuda_counters device_before = iv_cuda_device_counters(setting.device.cuda);
+        MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
+        MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
+        sb_allocation_counters before = sb_allocation_count();
+        sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.cuda);
         for (int again = 0; again < 3; again++)
-            MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
-        iv_allocation_counters after = iv_allocation_count();
-        iv_cuda_counters device_after = iv_cuda_device_counters(setting.device.cuda);
+            MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
+        sb_allocation_counters after = sb_allocation_count();
+        sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.cuda);
         assert_int_equal(after.allocations, before.allocations);
         assert_int_equal(device_after.device_allocations, device_before.device_allocations);
         assert_int_equal(device_after.kernels, device_before.kernels + 3);
-        MUST(iv_cuda_stream_synchronize(streams[i % 3], error));
+        MUST(sb_cuda_stream_synchronize(streams[i % 3], error));
         run_on(&setting, &p, &all, false);
         assert_true(same_bytes(&setting, &all.c, &where));
     }
     release_operands(&all);
-    iv_cuda_stream_destroy(streams[1]);
-    iv_cuda_stream_destroy(streams[2]);
+    sb_cuda_stream_destroy(streams[1]);
+    sb_cuda_stream_destroy(streams[2]);
     tear_down(&setting);
 }
 
 #define DRIVER(setting, call, ...)                                                                 \
     do {                                                                                           \
-        iv_error error_ = {IV_OK, ""};                                                             \
-        if (IV_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != IV_OK)               \
+        sb_error error_ = {SB_OK, ""};                                                             \
+        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)               \
             fail_msg("%s", error_.message);                                                        \
     } while (0)
 
@@ -303,16 +303,16 @@ static void test_capture(void **unused) {
     p.k = 50;
     p.values = WIDE;
     operands all = make_operands(&setting, &p);
-    iv_gemm gemm = describe_gemm(&p, &all, true);
+    sb_gemm gemm = describe_gemm(&p, &all, true);
     CUstream stream = setting.queue.stream->handle;
     CUgraph graph = NULL;
     CUgraphExec ready = NULL;
-    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
-    MUST(iv_cuda_enter(setting.device.cuda, error));
+    MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(sb_cuda_enter(setting.device.cuda, error));
     DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
-    MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+    MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
     gemm.accumulate = true;
-    MUST(iv_gemm_run(setting.gpu, stream, &gemm, error));
+    MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
     DRIVER(&setting, cuStreamEndCapture, stream, &graph);
     DRIVER(&setting, cuGraphInstantiateWithFlags, &ready, graph, 0);
     for (int replay = 0; replay < 3; replay++) {
@@ -327,7 +327,7 @@ static void test_capture(void **unused) {
     }
     DRIVER(&setting, cuGraphExecDestroy, ready);
     DRIVER(&setting, cuGraphDestroy, graph);
-    MUST(iv_cuda_leave(setting.device.cuda, IV_OK, error));
+    MUST(sb_cuda_leave(setting.device.cuda, SB_OK, error));
     release_operands(&all);
     tear_down(&setting);
 }
@@ -340,41 +340,41 @@ static void test_without_machine_code(void **unused) {
         skip();
     const fake_cuda_control *fake = fresh_fake();
     define_host_kernels(fake);
-    iv_cuda_image *table = calloc((size_t)host_images.count, sizeof *table);
+    sb_cuda_image *table = calloc((size_t)host_images.count, sizeof *table);
     assert_non_null(table);
     for (int i = 0; i < host_images.count; i++) {
         table[i] = host_images.images[i];
         table[i].architecture = "compute_90";
-        table[i].kind = IV_CUDA_PTX;
+        table[i].kind = SB_CUDA_PTX;
     }
-    iv_cuda_images images = {host_images.toolkit, host_images.count, table};
-    struct iv_device device = {.cuda = NULL};
-    iv_engine *engine;
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    sb_cuda_images images = {host_images.toolkit, host_images.count, table};
+    struct sb_device device = {.cuda = NULL};
+    sb_engine *engine;
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
-    MUST(iv_cuda_device_open(open_fake(), 0, &images, &device.cuda, error));
-    MUST(iv_engine_create(&options, &engine, error));
-    iv_cuda_memory *memory;
-    MUST(iv_cuda_memory_create(device.cuda, 4096, &memory, error));
+    MUST(sb_cuda_device_open(open_fake(), 0, &images, &device.cuda, error));
+    MUST(sb_engine_create(&options, &engine, error));
+    sb_cuda_memory *memory;
+    MUST(sb_cuda_memory_create(device.cuda, 4096, &memory, error));
     char *data = (char *)(uintptr_t)memory->address;
-    iv_gemm gemm = IV_GEMM_DEFAULT;
-    gemm.a = (iv_matrix){IV_BF16, data, 8, 16, 16, 1, 0};
-    gemm.b = (iv_matrix){IV_BF16, data + 1024, 16, 8, 1, 16, 0};
-    gemm.c = (iv_matrix){IV_BF16, data + 2048, 8, 8, 8, 1, 0};
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    gemm.a = (sb_matrix){SB_BF16, data, 8, 16, 16, 1, 0};
+    gemm.b = (sb_matrix){SB_BF16, data + 1024, 16, 8, 1, 16, 0};
+    gemm.c = (sb_matrix){SB_BF16, data + 2048, 8, 8, 8, 1, 0};
     const char *chosen = NULL;
-    MUST(iv_gemm_choose(engine, &gemm, &chosen, error));
+    MUST(sb_gemm_choose(engine, &gemm, &chosen, error));
     assert_int_equal(strncmp(chosen, "general", 7), 0);
-    for (int i = 0; iv_gemm_schedule_name(engine, i) != NULL; i++) {
-        iv_error error = {IV_OK, ""};
-        gemm.schedule = iv_gemm_schedule_name(engine, i);
+    for (int i = 0; sb_gemm_schedule_name(engine, i) != NULL; i++) {
+        sb_error error = {SB_OK, ""};
+        gemm.schedule = sb_gemm_schedule_name(engine, i);
         bool is_general = strncmp(gemm.schedule, "general", 7) == 0;
-        assert_int_equal(iv_gemm_choose(engine, &gemm, &chosen, &error), is_general ? IV_OK : IV_ERROR_UNSUPPORTED);
+        assert_int_equal(sb_gemm_choose(engine, &gemm, &chosen, &error), is_general ? SB_OK : SB_ERROR_UNSUPPORTED);
         if (!is_general)
             assert_non_null(strstr(error.message, "sm_90a"));
     }
-    iv_cuda_memory_release(memory);
-    iv_engine_destroy(engine);
-    iv_cuda_device_release(device.cuda);
+    sb_cuda_memory_release(memory);
+    sb_engine_destroy(engine);
+    sb_cuda_device_release(device.cuda);
     free(table);
     check_nothing_lives(fake);
 }
@@ -384,50 +384,50 @@ static void test_without_machine_code(void **unused) {
 /* What a fresh engine does from beginning to end. */
 typedef struct failing {
     const fake_cuda_control *fake;
-    const iv_cuda_driver *driver;
+    const sb_cuda_driver *driver;
 } failing;
 
-static iv_status attempt(void *context) {
+static sb_status attempt(void *context) {
     const failing *over = context;
     static const int64_t lengths[] = {3, 20};
-    struct iv_device device = {.cuda = NULL};
-    iv_cuda_memory *memory = NULL;
-    iv_engine *engine = NULL;
-    iv_row_map *map = NULL;
-    iv_error error = {IV_OK, ""};
-    iv_gemm gemm = IV_GEMM_DEFAULT;
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    struct sb_device device = {.cuda = NULL};
+    sb_cuda_memory *memory = NULL;
+    sb_engine *engine = NULL;
+    sb_row_map *map = NULL;
+    sb_error error = {SB_OK, ""};
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
     define_host_kernels(over->fake);
-    iv_status status = iv_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
-    if (status == IV_OK)
-        status = iv_cuda_memory_create(device.cuda, 4096, &memory, &error);
-    if (status == IV_OK)
-        status = iv_engine_create(&options, &engine, &error);
-    if (status == IV_OK)
-        status = iv_row_map_create(engine, 2, lengths, &map, &error);
-    if (status == IV_OK) {
+    sb_status status = sb_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    if (status == SB_OK)
+        status = sb_cuda_memory_create(device.cuda, 4096, &memory, &error);
+    if (status == SB_OK)
+        status = sb_engine_create(&options, &engine, &error);
+    if (status == SB_OK)
+        status = sb_row_map_create(engine, 2, lengths, &map, &error);
+    if (status == SB_OK) {
         char *data = (char *)(uintptr_t)memory->address;
-        gemm.a = (iv_matrix){IV_F16, data, 3, 23, 23, 1, 0};
-        gemm.b = (iv_matrix){IV_F16, data + 1024, 23, 5, 5, 1, 0};
-        gemm.c = (iv_matrix){IV_F32, data + 2048, 3, 5, 5, 1, 0};
+        gemm.a = (sb_matrix){SB_F16, data, 3, 23, 23, 1, 0};
+        gemm.b = (sb_matrix){SB_F16, data + 1024, 23, 5, 5, 1, 0};
+        gemm.c = (sb_matrix){SB_F32, data + 2048, 3, 5, 5, 1, 0};
         gemm.rows = map;
-        status = iv_gemm_run(engine, NULL, &gemm, &error);
+        status = sb_gemm_run(engine, NULL, &gemm, &error);
         /* And one with tensor maps for all three. */
-        gemm.a = (iv_matrix){IV_F16, data, 3, 16, 16, 1, 0};
-        gemm.b = (iv_matrix){IV_F16, data + 1024, 16, 8, 1, 16, 0};
-        gemm.c = (iv_matrix){IV_F16, data + 2048, 3, 8, 8, 1, 0};
+        gemm.a = (sb_matrix){SB_F16, data, 3, 16, 16, 1, 0};
+        gemm.b = (sb_matrix){SB_F16, data + 1024, 16, 8, 1, 16, 0};
+        gemm.c = (sb_matrix){SB_F16, data + 2048, 3, 8, 8, 1, 0};
         gemm.rows = NULL;
         gemm.schedule = "tile-128x64";
-        if (status == IV_OK)
-            status = iv_gemm_run(engine, NULL, &gemm, &error);
+        if (status == SB_OK)
+            status = sb_gemm_run(engine, NULL, &gemm, &error);
     }
-    if (status != IV_OK)
+    if (status != SB_OK)
         assert_true(error.message[0] != '\0');
-    iv_row_map_release(map);
-    iv_engine_destroy(engine);
-    iv_cuda_memory_release(memory);
-    iv_cuda_device_release(device.cuda);
+    sb_row_map_release(map);
+    sb_engine_destroy(engine);
+    sb_cuda_memory_release(memory);
+    sb_cuda_device_release(device.cuda);
     return status;
 }
 
@@ -445,16 +445,16 @@ static void test_out_of_memory(void **unused) {
         skip();
     failing over = {fresh_fake(), open_fake()};
     for (int allowed = 0;; allowed++) {
-        int64_t blocks = iv_allocation_count().live_blocks;
-        iv_allocation_fail_after(allowed, false);
-        iv_status status = attempt(&over);
-        iv_allocation_fail_after(-1, false);
-        assert_int_equal(iv_allocation_count().live_blocks, blocks);
+        int64_t blocks = sb_allocation_count().live_blocks;
+        sb_allocation_fail_after(allowed, false);
+        sb_status status = attempt(&over);
+        sb_allocation_fail_after(-1, false);
+        assert_int_equal(sb_allocation_count().live_blocks, blocks);
         check_nothing_lives(over.fake);
         over.fake->reset();
-        if (status == IV_OK)
+        if (status == SB_OK)
             break;
-        assert_int_equal(status, IV_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(status, SB_ERROR_OUT_OF_MEMORY);
         assert_true(allowed < 1000);
     }
 }

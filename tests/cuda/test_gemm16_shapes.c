@@ -21,8 +21,8 @@ static void test_few_rows(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 28; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
         p.m = rows[round % 7];
         p.n = 8 * random_between(&setting.random, 1, 18);
         p.k = steps[round % 4];
@@ -30,7 +30,7 @@ static void test_few_rows(void **unused) {
         p.b = round % 3 == 0 ? WIDE_ROWS : COLUMNS;
         p.c = round % 3 == 1 ? WIDE_ROWS : ROWS;
         p.values = (values)(round % VALUES);
-        p.accumulate = p.c_dtype == IV_F32 && round % 3 == 0;
+        p.accumulate = p.c_dtype == SB_F32 && round % 3 == 0;
         check_taken(&setting, &p, round % 3 == 0 ? "turned-64x16" : round % 2 != 0 ? "tile-64x16" : "tile-64x112");
     }
     tear_down(&setting);
@@ -46,8 +46,8 @@ static void test_whole_rings(void **unused) {
     for (int round = 0; round < 45; round++) {
         const char *schedule = schedules[round % 9];
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
         p.m = few[round / 9];
         p.n = few[(round / 9 + round) % 5];
         p.k = is_fake() ? 64 * (4 + round % 5) : 64 * (64 + round % 7);
@@ -62,20 +62,20 @@ static void test_gates(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 32; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
         p.m = random_between(&setting.random, 1, 150);
         p.n = 8 * random_between(&setting.random, 1, 22);
         p.k = round % 3 == 0 ? 64 * random_between(&setting.random, 1, 3) : 8 * random_between(&setting.random, 1, 20);
         p.batches = round % 4 == 0 ? 2 : 1;
-        p.gate = round % 2 == 0 ? IV_GATE_STACKED : IV_GATE_INTERLEAVED;
+        p.gate = round % 2 == 0 ? SB_GATE_STACKED : SB_GATE_INTERLEAVED;
         p.b = COLUMNS;
         p.c = round % 5 == 0 ? WIDE_COLUMNS : ROWS;
         p.values = (values)(round % VALUES);
         p.scale = round % 3 == 1 ? -0.3f : 1.0f;
-        p.activation = (iv_activation)(round % (IV_ACTIVATION_GELU_TANH + 1));
-        p.bias_dtype = round % 3 == 0 ? IV_DTYPE_NONE : IV_F32;
-        p.residual_dtype = round % 4 == 1 ? p.dtype : IV_DTYPE_NONE;
+        p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
+        p.bias_dtype = round % 3 == 0 ? SB_DTYPE_NONE : SB_F32;
+        p.residual_dtype = round % 4 == 1 ? p.dtype : SB_DTYPE_NONE;
         check_taken(&setting, &p, round % 3 == 0 && p.batches == 1 ? "tile-64x32" : "tile-128x256");
     }
     tear_down(&setting);
@@ -87,8 +87,8 @@ static void test_samples(void **unused) {
     for (int round = 0; round < 24; round++) {
         int64_t lengths[6];
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
         p.samples = 6;
         p.lengths = lengths;
         for (int i = 0; i < 6; i++)
@@ -100,7 +100,7 @@ static void test_samples(void **unused) {
         p.a = round % 3 == 0 ? WIDE_COLUMNS : COLUMNS;
         p.b = round % 3 == 1 ? WIDE_ROWS : ROWS;
         p.values = (values)(round % VALUES);
-        p.accumulate = p.c_dtype == IV_F32 && round % 3 == 0;
+        p.accumulate = p.c_dtype == SB_F32 && round % 3 == 0;
         check_taken(&setting, &p, round % 2 == 0 ? "mapped-128x256" : "mapped-128x128");
     }
     tear_down(&setting);
@@ -111,7 +111,7 @@ static void test_quick_tiles(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 2; round++) {
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = p.dtype;
         p.m = is_fake() ? 136 : 2100;
         p.n = is_fake() ? 200 : 1768;
@@ -129,21 +129,21 @@ static void test_refusals(void **unused) {
         const char *schedule, *says;
         int64_t m, n, k;
         layout a, b;
-        iv_gate gate;
+        sb_gate gate;
         bool is_mapped;
     } cases[] = {
-        {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, IV_GATE_NONE, false},
-        {"tile-64x32", "along k", 8, 64, 64, ROWS, ROWS, IV_GATE_NONE, false},
-        {"turned-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, false},
-        {"turned-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, IV_GATE_INTERLEAVED, false},
-        {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, IV_GATE_STACKED, false},
-        {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, IV_GATE_STACKED, false},
-        {"tile-128x64", "multiple of 8", 8, 20, 64, ROWS, COLUMNS, IV_GATE_STACKED, false},
-        {"tile-128x64", "row map", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, true},
-        {"tile-128x64", "16 bytes", 8, 8, 9, ROWS, COLUMNS, IV_GATE_NONE, false},
-        {"mapped-128x128", "row map", 64, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, false},
-        {"mapped-128x128", "multiples of 64", 72, 64, 64, COLUMNS, ROWS, IV_GATE_NONE, true},
-        {"mapped-128x128", "across k", 64, 64, 64, ROWS, ROWS, IV_GATE_NONE, true},
+        {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, SB_GATE_NONE, false},
+        {"tile-64x32", "along k", 8, 64, 64, ROWS, ROWS, SB_GATE_NONE, false},
+        {"turned-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
+        {"turned-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
+        {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
+        {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, SB_GATE_STACKED, false},
+        {"tile-128x64", "multiple of 8", 8, 20, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
+        {"tile-128x64", "row map", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, true},
+        {"tile-128x64", "16 bytes", 8, 8, 9, ROWS, COLUMNS, SB_GATE_NONE, false},
+        {"mapped-128x128", "row map", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
+        {"mapped-128x128", "multiples of 64", 72, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, true},
+        {"mapped-128x128", "across k", 64, 64, 64, ROWS, ROWS, SB_GATE_NONE, true},
     };
     setting setting = set_up();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -155,17 +155,17 @@ static void test_refusals(void **unused) {
         p.b = cases[i].b;
         p.gate = cases[i].gate;
         operands all = make_operands(&setting, &p);
-        iv_gemm gemm = describe_gemm(&p, &all, true);
-        iv_row_map *map = NULL;
-        iv_error error = {IV_OK, ""};
+        sb_gemm gemm = describe_gemm(&p, &all, true);
+        sb_row_map *map = NULL;
+        sb_error error = {SB_OK, ""};
         if (cases[i].is_mapped)
-            MUST(iv_row_map_create(setting.gpu, 1, length, &map, error));
+            MUST(sb_row_map_create(setting.gpu, 1, length, &map, error));
         gemm.rows = map;
         gemm.schedule = cases[i].schedule;
-        assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_UNSUPPORTED);
+        assert_int_equal(sb_gemm_run(setting.gpu, NULL, &gemm, &error), SB_ERROR_UNSUPPORTED);
         assert_says(error, cases[i].schedule);
         assert_says(error, cases[i].says);
-        iv_row_map_release(map);
+        sb_row_map_release(map);
         release_operands(&all);
     }
     tear_down(&setting);
@@ -173,16 +173,16 @@ static void test_refusals(void **unused) {
 
 /* By Ampere's chain, which only the general schedules know: with everything that they take. */
 static void test_amperes_chain(void **unused) {
-    setting setting = set_up_chain(IV_CHAIN_AMPERE);
-    assert_int_equal(iv_gemm_schedule_count(setting.gpu), 2);
-    assert_string_equal(iv_gemm_schedule_name(setting.gpu, 0), "general");
-    assert_string_equal(iv_gemm_schedule_name(setting.gpu, 1), "general-small");
-    assert_null(iv_gemm_schedule_name(setting.gpu, 2));
+    setting setting = set_up_chain(SB_CHAIN_AMPERE);
+    assert_int_equal(sb_gemm_schedule_count(setting.gpu), 2);
+    assert_string_equal(sb_gemm_schedule_name(setting.gpu, 0), "general");
+    assert_string_equal(sb_gemm_schedule_name(setting.gpu, 1), "general-small");
+    assert_null(sb_gemm_schedule_name(setting.gpu, 2));
     for (int round = 0; round < 40; round++) {
         int64_t lengths[3];
         product p = plain;
-        p.dtype = round % 2 != 0 ? IV_F16 : IV_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : IV_F32;
+        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
+        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
         p.m = random_between(&setting.random, 1, 90);
         p.n = random_between(&setting.random, 1, 90);
         for (int i = 0; i < 3; i++)
@@ -194,21 +194,21 @@ static void test_amperes_chain(void **unused) {
         p.b = (layout)(round / 3 % LAYOUTS);
         p.c = round % 7 == 0 ? ODD_ROWS : ROWS;
         p.values = (values)(round % VALUES);
-        p.accumulate = p.c_dtype == IV_F32 && round % 4 == 0;
+        p.accumulate = p.c_dtype == SB_F32 && round % 4 == 0;
         if (!p.accumulate) {
-            p.gate = (iv_gate)(round % 3);
-            p.activation = (iv_activation)(round % (IV_ACTIVATION_GELU_TANH + 1));
-            p.bias_dtype = round % 4 == 1 ? IV_F32 : IV_DTYPE_NONE;
+            p.gate = (sb_gate)(round % 3);
+            p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
+            p.bias_dtype = round % 4 == 1 ? SB_F32 : SB_DTYPE_NONE;
         }
         check_product(&setting, &p);
     }
     product p = plain;
     p.m = p.n = p.k = 64;
     operands all = make_operands(&setting, &p);
-    iv_gemm gemm = describe_gemm(&p, &all, true);
-    iv_error error = {IV_OK, ""};
+    sb_gemm gemm = describe_gemm(&p, &all, true);
+    sb_error error = {SB_OK, ""};
     gemm.schedule = "tile-128x256";
-    assert_int_equal(iv_gemm_run(setting.gpu, NULL, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_gemm_run(setting.gpu, NULL, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "general-small");
     release_operands(&all);
     tear_down(&setting);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include <invar/gemm.h>
+#include <samebit/gemm.h>
 
 #include "cuda/device_open.h"
 #include "cuda/memory.h"
@@ -21,11 +21,11 @@ enum { EXTENT = 4, BYTES = EXTENT * EXTENT * sizeof(float) };
 /* Two devices, an engine on each, and memory of every kind. */
 typedef struct setting {
     const fake_cuda_control *fake;
-    struct iv_device devices[2];
-    iv_engine *engines[2];
-    iv_cuda_memory *memory[2];
-    iv_cuda_memory *operands[4]; /* on device 0 */
-    iv_cuda_pinned *pinned;
+    struct sb_device devices[2];
+    sb_engine *engines[2];
+    sb_cuda_memory *memory[2];
+    sb_cuda_memory *operands[4]; /* on device 0 */
+    sb_cuda_pinned *pinned;
 } setting;
 
 static void set_up(setting *s) {
@@ -33,61 +33,61 @@ static void set_up(setting *s) {
     *s = (setting){.fake = fresh_fake()};
     s->fake->set_devices(2, devices);
     define_host_kernels(s->fake);
-    const iv_cuda_driver *driver = NULL;
-    MUST(iv_cuda_driver_open(FAKE_CUDA, &driver, NULL, NULL, error));
+    const sb_cuda_driver *driver = NULL;
+    MUST(sb_cuda_driver_open(FAKE_CUDA, &driver, NULL, NULL, error));
     /* The driver was opened when it had one device. */
-    static iv_cuda_driver both;
+    static sb_cuda_driver both;
     both = *driver;
     both.device_count = 2;
     for (int i = 0; i < 2; i++) {
-        MUST(iv_cuda_device_open(&both, i, &host_images, &s->devices[i].cuda, error));
-        MUST(iv_cuda_memory_create(s->devices[i].cuda, BYTES, &s->memory[i], error));
-        iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+        MUST(sb_cuda_device_open(&both, i, &host_images, &s->devices[i].cuda, error));
+        MUST(sb_cuda_memory_create(s->devices[i].cuda, BYTES, &s->memory[i], error));
+        sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
         options.device = &s->devices[i];
-        MUST(iv_engine_create(&options, &s->engines[i], error));
+        MUST(sb_engine_create(&options, &s->engines[i], error));
     }
     for (int i = 0; i < 4; i++)
-        MUST(iv_cuda_memory_create(s->devices[0].cuda, BYTES, &s->operands[i], error));
-    MUST(iv_cuda_pinned_create(s->devices[0].cuda, BYTES, &s->pinned, error));
+        MUST(sb_cuda_memory_create(s->devices[0].cuda, BYTES, &s->operands[i], error));
+    MUST(sb_cuda_pinned_create(s->devices[0].cuda, BYTES, &s->pinned, error));
 }
 
 static void tear_down(setting *s) {
-    iv_cuda_pinned_destroy(s->pinned);
+    sb_cuda_pinned_destroy(s->pinned);
     for (int i = 0; i < 4; i++)
-        iv_cuda_memory_release(s->operands[i]);
+        sb_cuda_memory_release(s->operands[i]);
     for (int i = 0; i < 2; i++) {
-        iv_cuda_memory_release(s->memory[i]);
-        iv_engine_destroy(s->engines[i]);
-        iv_cuda_device_release(s->devices[i].cuda);
+        sb_cuda_memory_release(s->memory[i]);
+        sb_engine_destroy(s->engines[i]);
+        sb_cuda_device_release(s->devices[i].cuda);
     }
     check_nothing_lives(s->fake);
 }
 
-static void *address_of(const iv_cuda_memory *memory) {
+static void *address_of(const sb_cuda_memory *memory) {
     return (void *)(uintptr_t)memory->address;
 }
 
-static iv_matrix matrix_at(iv_dtype dtype, void *data) {
-    return (iv_matrix){dtype, data, EXTENT, EXTENT, EXTENT, 1, 0};
+static sb_matrix matrix_at(sb_dtype dtype, void *data) {
+    return (sb_matrix){dtype, data, EXTENT, EXTENT, EXTENT, 1, 0};
 }
 
 /* A product with every operand, all on device 0. */
-static iv_gemm good(const setting *s) {
-    iv_gemm gemm = IV_GEMM_DEFAULT;
-    gemm.a = matrix_at(IV_BF16, address_of(s->operands[0]));
-    gemm.b = matrix_at(IV_BF16, address_of(s->operands[1]));
-    gemm.c = matrix_at(IV_F32, address_of(s->memory[0]));
-    gemm.bias = matrix_at(IV_F32, address_of(s->operands[2]));
+static sb_gemm good(const setting *s) {
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    gemm.a = matrix_at(SB_BF16, address_of(s->operands[0]));
+    gemm.b = matrix_at(SB_BF16, address_of(s->operands[1]));
+    gemm.c = matrix_at(SB_F32, address_of(s->memory[0]));
+    gemm.bias = matrix_at(SB_F32, address_of(s->operands[2]));
     gemm.bias.rows = 1;
-    gemm.residual = matrix_at(IV_F32, address_of(s->operands[3]));
+    gemm.residual = matrix_at(SB_F32, address_of(s->operands[3]));
     return gemm;
 }
 
 /* Refused by device 0, in words, and without a kernel. */
-static void refused(const setting *s, const iv_gemm *gemm, const char *operand, const char *what) {
-    iv_error error = {IV_OK, ""};
+static void refused(const setting *s, const sb_gemm *gemm, const char *operand, const char *what) {
+    sb_error error = {SB_OK, ""};
     int launches = s->fake->calls("cuLaunchKernelEx");
-    assert_int_equal(iv_gemm_run(s->engines[0], NULL, gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_gemm_run(s->engines[0], NULL, gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_int_equal(strncmp(error.message, operand, strlen(operand)), 0);
     assert_says(error, what);
     assert_says(error, "device 0, First");
@@ -104,9 +104,9 @@ static void test_places(void **unused) {
     static const char *const names[] = {"a (", "b (", "c (", "bias (", "residual ("};
     for (int place = 0; place < 3; place++) {
         for (int operand = 0; operand < 5; operand++) {
-            iv_gemm gemm = good(&s);
-            iv_matrix *const operands[] = {&gemm.a, &gemm.b, &gemm.c, &gemm.bias, &gemm.residual};
-            MUST(iv_gemm_run(s.engines[0], NULL, &gemm, error));
+            sb_gemm gemm = good(&s);
+            sb_matrix *const operands[] = {&gemm.a, &gemm.b, &gemm.c, &gemm.bias, &gemm.residual};
+            MUST(sb_gemm_run(s.engines[0], NULL, &gemm, error));
             operands[operand]->data = places[place];
             refused(&s, &gemm, names[operand], words[place]);
         }
@@ -118,19 +118,19 @@ static void test_places(void **unused) {
 static void test_questions(void **unused) {
     setting s;
     set_up(&s);
-    iv_gemm gemm = good(&s);
+    sb_gemm gemm = good(&s);
     int before = s.fake->calls("cuPointerGetAttributes");
-    MUST(iv_gemm_run(s.engines[0], NULL, &gemm, error));
+    MUST(sb_gemm_run(s.engines[0], NULL, &gemm, error));
     assert_int_equal(s.fake->calls("cuPointerGetAttributes"), before + 5);
     gemm.bias.data = gemm.residual.data = NULL;
-    MUST(iv_gemm_run(s.engines[0], NULL, &gemm, error));
+    MUST(sb_gemm_run(s.engines[0], NULL, &gemm, error));
     assert_int_equal(s.fake->calls("cuPointerGetAttributes"), before + 8);
     gemm.a.columns = gemm.b.rows = 0; /* no elements: their addresses are nothing */
     gemm.a.data = gemm.b.data = &s;
-    MUST(iv_gemm_run(s.engines[0], NULL, &gemm, error));
+    MUST(sb_gemm_run(s.engines[0], NULL, &gemm, error));
     assert_int_equal(s.fake->calls("cuPointerGetAttributes"), before + 9);
     const char *schedule = NULL;
-    MUST(iv_gemm_choose(s.engines[0], &gemm, &schedule, error));
+    MUST(sb_gemm_choose(s.engines[0], &gemm, &schedule, error));
     assert_non_null(schedule);
     tear_down(&s);
 }
@@ -139,11 +139,11 @@ static void test_questions(void **unused) {
 static void test_other_device(void **unused) {
     setting s;
     set_up(&s);
-    iv_gemm gemm = IV_GEMM_DEFAULT;
-    gemm.a = (iv_matrix){.dtype = IV_F16, .rows = 1, .columns = 0};
-    gemm.b = (iv_matrix){.dtype = IV_F16, .rows = 0, .columns = 1};
-    gemm.c = (iv_matrix){IV_F32, address_of(s.memory[1]), 1, 1, 1, 1, 1};
-    MUST(iv_gemm_run(s.engines[1], NULL, &gemm, error));
+    sb_gemm gemm = SB_GEMM_DEFAULT;
+    gemm.a = (sb_matrix){.dtype = SB_F16, .rows = 1, .columns = 0};
+    gemm.b = (sb_matrix){.dtype = SB_F16, .rows = 0, .columns = 1};
+    gemm.c = (sb_matrix){SB_F32, address_of(s.memory[1]), 1, 1, 1, 1, 1};
+    MUST(sb_gemm_run(s.engines[1], NULL, &gemm, error));
     refused(&s, &gemm, "c (", "it lies on device 1");
     tear_down(&s);
 }
@@ -153,19 +153,19 @@ static void test_row_maps(void **unused) {
     setting s;
     set_up(&s);
     static const int64_t lengths[] = {3, 1};
-    iv_row_map *map = NULL;
-    iv_error error = {IV_OK, ""};
-    MUST(iv_row_map_create(s.engines[0], 2, lengths, &map, error));
+    sb_row_map *map = NULL;
+    sb_error error = {SB_OK, ""};
+    MUST(sb_row_map_create(s.engines[0], 2, lengths, &map, error));
     assert_memory_equal(address_of(map->on_device), map->groups, 2 * sizeof *map->groups);
-    iv_gemm gemm = good(&s);
+    sb_gemm gemm = good(&s);
     gemm.rows = map;
-    MUST(iv_gemm_run(s.engines[0], NULL, &gemm, error));
-    assert_int_equal(iv_gemm_run(s.engines[1], NULL, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    MUST(sb_gemm_run(s.engines[0], NULL, &gemm, error));
+    assert_int_equal(sb_gemm_run(s.engines[1], NULL, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "another engine");
     /* It may outlive its engine. */
-    iv_engine_destroy(s.engines[0]);
+    sb_engine_destroy(s.engines[0]);
     s.engines[0] = NULL;
-    iv_row_map_release(map);
+    sb_row_map_release(map);
     tear_down(&s);
 }
 

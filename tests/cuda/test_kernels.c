@@ -22,42 +22,42 @@
 
 typedef struct setting {
     const fake_cuda_control *fake;
-    iv_cuda_device *device;
-    iv_cuda_queue queue;
-    iv_cuda_staging *staging;
+    sb_cuda_device *device;
+    sb_cuda_queue queue;
+    sb_cuda_staging *staging;
     random_source random;
 } setting;
 
-static setting set_up(const iv_cuda_images *images) {
+static setting set_up(const sb_cuda_images *images) {
     setting setting = {.random = {42}};
-    const iv_cuda_driver *driver = NULL;
+    const sb_cuda_driver *driver = NULL;
     if (is_fake()) {
         setting.fake = fresh_fake();
         define_host_kernels(setting.fake);
     }
-    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake() ? images : NULL, &setting.device, error));
-    MUST(iv_cuda_stream_create(setting.device, &setting.queue.stream, error));
-    MUST(iv_cuda_staging_create(setting.device, 1 << 16, &setting.staging, error));
+    MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(sb_cuda_device_open(driver, 0, is_fake() ? images : NULL, &setting.device, error));
+    MUST(sb_cuda_stream_create(setting.device, &setting.queue.stream, error));
+    MUST(sb_cuda_staging_create(setting.device, 1 << 16, &setting.staging, error));
     return setting;
 }
 
 static void tear_down(setting *setting) {
-    iv_cuda_staging_destroy(setting->staging);
-    iv_cuda_stream_destroy(setting->queue.stream);
-    iv_cuda_device_release(setting->device);
+    sb_cuda_staging_destroy(setting->staging);
+    sb_cuda_stream_destroy(setting->queue.stream);
+    sb_cuda_device_release(setting->device);
     if (setting->fake != NULL)
         check_nothing_lives(setting->fake);
 }
 
 /* A tensor on the host and one on the device with the same strides. */
 typedef struct pair {
-    iv_tensor *host, *device;
+    sb_tensor *host, *device;
     size_t bytes; /* of the storage */
 } pair;
 
 static void release_memory(void *memory) {
-    iv_cuda_memory_release(memory);
+    sb_cuda_memory_release(memory);
 }
 
 /* Strides such that dimension order[0] is the slowest, with a gap of one element in each row. */
@@ -73,57 +73,57 @@ static void fill_strides(int rank, const int64_t *dims, const int *order, int64_
     *elements = (size_t)stride;
 }
 
-static pair make_pair(setting *setting, iv_dtype dtype, int rank, const int64_t *dims,
+static pair make_pair(setting *setting, sb_dtype dtype, int rank, const int64_t *dims,
                       const int *order) {
     pair pair = {0};
-    int64_t strides[IV_MAX_RANK];
+    int64_t strides[SB_MAX_RANK];
     size_t elements;
-    iv_cuda_memory *memory = NULL;
+    sb_cuda_memory *memory = NULL;
     fill_strides(rank, dims, order, strides, &elements);
-    pair.bytes = elements * iv_dtype_size(dtype);
-    void *data = calloc(elements, iv_dtype_size(dtype));
+    pair.bytes = elements * sb_dtype_size(dtype);
+    void *data = calloc(elements, sb_dtype_size(dtype));
     assert_non_null(data);
-    MUST(iv_tensor_wrap(dtype, rank, dims, strides, data, free, data, &pair.host, error));
-    MUST(iv_cuda_memory_create(setting->device, pair.bytes, &memory, error));
-    MUST(iv_tensor_wrap(dtype, rank, dims, strides, (void *)(uintptr_t)memory->address,
+    MUST(sb_tensor_wrap(dtype, rank, dims, strides, data, free, data, &pair.host, error));
+    MUST(sb_cuda_memory_create(setting->device, pair.bytes, &memory, error));
+    MUST(sb_tensor_wrap(dtype, rank, dims, strides, (void *)(uintptr_t)memory->address,
                         release_memory, memory, &pair.device, error));
     return pair;
 }
 
 static void release_pair(pair *pair) {
-    iv_tensor_release(pair->host);
-    iv_tensor_release(pair->device);
+    sb_tensor_release(pair->host);
+    sb_tensor_release(pair->device);
 }
 
 static void upload(const setting *setting, const pair *pair) {
-    MUST(iv_cuda_upload(setting->staging, &setting->queue,
+    MUST(sb_cuda_upload(setting->staging, &setting->queue,
                         (CUdeviceptr)(uintptr_t)pair->device->data, pair->host->data, pair->bytes,
                         error));
 }
 
 /* The device's storage as a tensor on the host. */
-static iv_tensor *download(const setting *setting, const pair *pair) {
-    iv_tensor *tensor = NULL;
+static sb_tensor *download(const setting *setting, const pair *pair) {
+    sb_tensor *tensor = NULL;
     void *data = malloc(pair->bytes);
     assert_non_null(data);
-    MUST(iv_cuda_download(setting->staging, &setting->queue, data,
+    MUST(sb_cuda_download(setting->staging, &setting->queue, data,
                           (CUdeviceptr)(uintptr_t)pair->device->data, pair->bytes, error));
-    MUST(iv_tensor_wrap(pair->host->dtype, pair->host->rank, pair->host->dims, pair->host->strides,
+    MUST(sb_tensor_wrap(pair->host->dtype, pair->host->rank, pair->host->dims, pair->host->strides,
                         data, free, data, &tensor, error));
     return tensor;
 }
 
 static void check_equal(const setting *setting, const pair *pair, const char *what) {
-    iv_tensor *found = download(setting, pair);
-    if (!iv_tensor_equal(found, pair->host))
-        fail_msg("%s of %s: the device has other bits", what, iv_dtype_name(pair->host->dtype));
-    iv_tensor_release(found);
+    sb_tensor *found = download(setting, pair);
+    if (!sb_tensor_equal(found, pair->host))
+        fail_msg("%s of %s: the device has other bits", what, sb_dtype_name(pair->host->dtype));
+    sb_tensor_release(found);
 }
 
 /* Awkward values of any type: few different ones, every magnitude, infinities, NaN, zeros of both
  * signs, subnormals. */
 static void fill(setting *setting, const pair *pair) {
-    size_t size = iv_dtype_size(pair->host->dtype), count = pair->bytes / size;
+    size_t size = sb_dtype_size(pair->host->dtype), count = pair->bytes / size;
     static const double special[] = {0.0, -0.0, 1.0,   -1.0, 2.0,   3.0,
                                      0.5, -2.5, 1e-30, 7.0,  100.0, -0.75};
     for (size_t i = 0; i < count; i++) {
@@ -132,13 +132,13 @@ static void fill(setting *setting, const pair *pair) {
         bool plain = (bits >> 40 & 1) != 0;
         char *at = pair->host->data + i * size;
         switch (pair->host->dtype) {
-        case IV_BOOL:
+        case SB_BOOL:
             *at = (char)(bits & 1);
             break;
-        case IV_F64:
+        case SB_F64:
             memcpy(at, plain ? (const void *)&value : &bits, size);
             break;
-        case IV_F32: {
+        case SB_F32: {
             float narrow = (float)value;
             memcpy(at, plain ? (const void *)&narrow : &bits, size);
             break;
@@ -178,9 +178,9 @@ static const shape shapes[] = {
 };
 #define SHAPES (sizeof shapes / sizeof shapes[0])
 
-static pair make_operand(setting *setting, const shape *shape, int operand, iv_dtype dtype) {
+static pair make_operand(setting *setting, const shape *shape, int operand, sb_dtype dtype) {
     static const int orders[5][4] = {{0}, {0}, {1, 0}, {1, 2, 0}, {2, 0, 3, 1}};
-    int64_t dims[IV_MAX_RANK];
+    int64_t dims[SB_MAX_RANK];
     for (int d = 0; d < shape->rank; d++)
         dims[d] = (shape->broadcast[operand] >> d & 1) != 0 ? 1 : shape->dims[d];
     bool permuted = shape->permuted[operand] && shape->rank > 1;
@@ -191,23 +191,23 @@ static pair make_operand(setting *setting, const shape *shape, int operand, iv_d
 }
 
 /* The CPU's loop over the host's tensors. */
-static void run_loop(iv_walk_row *loop, void *context, int operands, const pair *pairs) {
-    const iv_tensor *tensors[3];
+static void run_loop(sb_walk_row *loop, void *context, int operands, const pair *pairs) {
+    const sb_tensor *tensors[3];
     for (int i = 0; i < operands; i++)
         tensors[i] = pairs[i].host;
-    iv_walk walk;
-    iv_walk_start(&walk, pairs[0].host->rank, pairs[0].host->dims, operands, tensors);
-    iv_walk_run(&walk, loop, context);
+    sb_walk walk;
+    sb_walk_start(&walk, pairs[0].host->rank, pairs[0].host->dims, operands, tensors);
+    sb_walk_run(&walk, loop, context);
 }
 
-static iv_status launch(const setting *setting, const iv_cuda_kernel *kernel,
-                        const iv_cuda_elementwise_options *options, int inputs, const pair *pairs,
-                        iv_error *error) {
-    const iv_tensor *tensors[2] = {pairs[1].device, inputs > 1 ? pairs[2].device : NULL};
-    IV_TRY(iv_cuda_enter(setting->device, error));
-    iv_status status = iv_cuda_launch_elementwise(&setting->queue, 0, kernel, options,
+static sb_status launch(const setting *setting, const sb_cuda_kernel *kernel,
+                        const sb_cuda_elementwise_options *options, int inputs, const pair *pairs,
+                        sb_error *error) {
+    const sb_tensor *tensors[2] = {pairs[1].device, inputs > 1 ? pairs[2].device : NULL};
+    SB_TRY(sb_cuda_enter(setting->device, error));
+    sb_status status = sb_cuda_launch_elementwise(&setting->queue, 0, kernel, options,
                                                   pairs[0].device, inputs, tensors, error);
-    return iv_cuda_leave(setting->device, status, error);
+    return sb_cuda_leave(setting->device, status, error);
 }
 
 static bool gives_truth(const char *op) {
@@ -224,17 +224,17 @@ static bool gives_truth(const char *op) {
 /* ---- operators of one input ---- */
 
 #define NAME(op) #op,
-static const char *const unary_names[] = {IV_UNARY_PLAIN_OPS(NAME)
-                                              IV_UNARY_OTHER_OPS(NAME) "GeluTanh"};
+static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME)
+                                              SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
 
-static void check_unary(setting *setting, int row, iv_dtype dtype, const iv_cuda_kernel *kernel,
-                        const shape *shape, const iv_unary_params *params) {
+static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel,
+                        const shape *shape, const sb_unary_params *params) {
     const char *op = unary_names[row];
-    pair pairs[2] = {make_operand(setting, shape, 0, gives_truth(op) ? IV_BOOL : dtype),
+    pair pairs[2] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
                      make_operand(setting, shape, 1, dtype)};
-    iv_cuda_elementwise_options options = {.a = params->a, .b = params->b};
-    iv_unary_params copy = *params;
-    run_loop(iv_unary_loops_scalar[row][dtype], &copy, 2, pairs);
+    sb_cuda_elementwise_options options = {.a = params->a, .b = params->b};
+    sb_unary_params copy = *params;
+    run_loop(sb_unary_loops_scalar[row][dtype], &copy, 2, pairs);
     MUST(launch(setting, kernel, &options, 1, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);
@@ -244,26 +244,26 @@ static void check_unary(setting *setting, int row, iv_dtype dtype, const iv_cuda
 }
 
 static void test_unary(void **unused) {
-    static const iv_unary_params params[] = {
+    static const sb_unary_params params[] = {
         {0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
     setting setting = set_up(&host_images);
     int found = 0;
-    for (int row = 0; row < IV_UNARY_ROWS; row++) {
-        for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++) {
-            const iv_cuda_kernel *kernel = NULL;
-            iv_error error;
-            iv_status status = iv_cuda_find_elementwise(setting.device, unary_names[row], 1,
-                                                        (iv_dtype)dtype, &kernel, &error);
-            if (iv_unary_loops_scalar[row][dtype] == NULL) {
-                assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+    for (int row = 0; row < SB_UNARY_ROWS; row++) {
+        for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
+            const sb_cuda_kernel *kernel = NULL;
+            sb_error error;
+            sb_status status = sb_cuda_find_elementwise(setting.device, unary_names[row], 1,
+                                                        (sb_dtype)dtype, &kernel, &error);
+            if (sb_unary_loops_scalar[row][dtype] == NULL) {
+                assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 assert_says(error, "no GPU kernel for");
                 continue;
             }
-            if (status != IV_OK)
+            if (status != SB_OK)
                 fail_msg("%s", error.message);
             found++;
             for (size_t s = 0; s < SHAPES; s++)
-                check_unary(&setting, row, (iv_dtype)dtype, kernel, &shapes[s], &params[s % 3]);
+                check_unary(&setting, row, (sb_dtype)dtype, kernel, &shapes[s], &params[s % 3]);
         }
     }
     assert_int_equal(found, 209);
@@ -273,24 +273,24 @@ static void test_unary(void **unused) {
 /* Every f16 and bf16 there is. */
 static void test_unary_halves(void **unused) {
     static const shape all = {"all", 1, {65536}, {false}, {0}};
-    static const iv_unary_params params = {0.25f, 1.5f, false};
+    static const sb_unary_params params = {0.25f, 1.5f, false};
     setting setting = set_up(&host_images);
-    for (int row = 0; row < IV_UNARY_ROWS; row++) {
-        for (int dtype = IV_F16; dtype <= IV_BF16; dtype++) {
-            const iv_cuda_kernel *kernel = NULL;
-            if (iv_unary_loops_scalar[row][dtype] == NULL)
+    for (int row = 0; row < SB_UNARY_ROWS; row++) {
+        for (int dtype = SB_F16; dtype <= SB_BF16; dtype++) {
+            const sb_cuda_kernel *kernel = NULL;
+            if (sb_unary_loops_scalar[row][dtype] == NULL)
                 continue;
-            MUST(iv_cuda_find_elementwise(setting.device, unary_names[row], 1, (iv_dtype)dtype,
+            MUST(sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype,
                                           &kernel, error));
             bool truth = gives_truth(unary_names[row]);
-            pair pairs[2] = {make_operand(&setting, &all, 0, truth ? IV_BOOL : (iv_dtype)dtype),
-                             make_operand(&setting, &all, 1, (iv_dtype)dtype)};
+            pair pairs[2] = {make_operand(&setting, &all, 0, truth ? SB_BOOL : (sb_dtype)dtype),
+                             make_operand(&setting, &all, 1, (sb_dtype)dtype)};
             for (int i = 0; i < 65536; i++)
                 ((uint16_t *)(void *)pairs[1].host->data)[i] = (uint16_t)i;
             upload(&setting, &pairs[1]);
-            iv_cuda_elementwise_options options = {.a = params.a, .b = params.b};
-            iv_unary_params copy = params;
-            run_loop(iv_unary_loops_scalar[row][dtype], &copy, 2, pairs);
+            sb_cuda_elementwise_options options = {.a = params.a, .b = params.b};
+            sb_unary_params copy = params;
+            run_loop(sb_unary_loops_scalar[row][dtype], &copy, 2, pairs);
             MUST(launch(&setting, kernel, &options, 1, pairs, error));
             check_equal(&setting, &pairs[0], unary_names[row]);
             release_pair(&pairs[0]);
@@ -302,55 +302,55 @@ static void test_unary_halves(void **unused) {
 
 /* ---- operators of two inputs ---- */
 
-static const char *const binary_names[] = {IV_BINARY_OPS(NAME) "Fmod", "ShiftRight", "Max", "Min",
+static const char *const binary_names[] = {SB_BINARY_OPS(NAME) "Fmod", "ShiftRight", "Max", "Min",
                                            "Pow"};
 
 /* The kernels' name of a row: BitShift is two operators. */
 static const char *binary_name(int row) {
-    return row == IV_BINARY_ROW_BitShift ? "ShiftLeft" : binary_names[row];
+    return row == SB_BINARY_ROW_BitShift ? "ShiftLeft" : binary_names[row];
 }
 
-static void check_binary(setting *setting, int row, iv_dtype dtype, const iv_cuda_kernel *kernel,
+static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel,
                          const shape *shape, const pair *flag) {
     const char *op = binary_name(row);
-    pair pairs[3] = {make_operand(setting, shape, 0, gives_truth(op) ? IV_BOOL : dtype),
+    pair pairs[3] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
                      make_operand(setting, shape, 1, dtype),
                      make_operand(setting, shape, 2, dtype)};
-    iv_binary_context context = {false};
-    run_loop(iv_binary_loops_scalar[row][dtype], &context, 3, pairs);
+    sb_binary_context context = {false};
+    run_loop(sb_binary_loops_scalar[row][dtype], &context, 3, pairs);
     upload(setting, flag);
-    iv_cuda_elementwise_options options = {.fault =
+    sb_cuda_elementwise_options options = {.fault =
                                                (CUdeviceptr)(uintptr_t)flag->device->data};
     MUST(launch(setting, kernel, &options, 2, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);
     check_equal(setting, &pairs[0], what);
-    iv_tensor *noted = download(setting, flag);
+    sb_tensor *noted = download(setting, flag);
     assert_int_equal(*(const uint32_t *)(const void *)noted->data, context.divided_by_zero);
-    iv_tensor_release(noted);
+    sb_tensor_release(noted);
     for (int i = 0; i < 3; i++)
         release_pair(&pairs[i]);
 }
 
 static void test_binary(void **unused) {
     setting setting = set_up(&host_images);
-    pair flag = make_pair(&setting, IV_U32, 0, NULL, NULL);
+    pair flag = make_pair(&setting, SB_U32, 0, NULL, NULL);
     int found = 0;
-    for (int row = 0; row < IV_BINARY_ROWS; row++) {
-        for (int dtype = 1; dtype < IV_DTYPE_COUNT; dtype++) {
-            const iv_cuda_kernel *kernel = NULL;
-            iv_error error;
-            iv_status status = iv_cuda_find_elementwise(setting.device, binary_name(row), 2,
-                                                        (iv_dtype)dtype, &kernel, &error);
-            if (iv_binary_loops_scalar[row][dtype] == NULL) {
-                assert_int_equal(status, IV_ERROR_UNSUPPORTED);
+    for (int row = 0; row < SB_BINARY_ROWS; row++) {
+        for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
+            const sb_cuda_kernel *kernel = NULL;
+            sb_error error;
+            sb_status status = sb_cuda_find_elementwise(setting.device, binary_name(row), 2,
+                                                        (sb_dtype)dtype, &kernel, &error);
+            if (sb_binary_loops_scalar[row][dtype] == NULL) {
+                assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 continue;
             }
-            if (status != IV_OK)
+            if (status != SB_OK)
                 fail_msg("%s", error.message);
             found++;
             for (size_t s = 0; s < SHAPES; s++)
-                check_binary(&setting, row, (iv_dtype)dtype, kernel, &shapes[s], &flag);
+                check_binary(&setting, row, (sb_dtype)dtype, kernel, &shapes[s], &flag);
         }
     }
     assert_int_equal(found, 208);
@@ -362,13 +362,13 @@ static void test_binary(void **unused) {
  * subnormals among them. */
 static void test_remainders(void **unused) {
     static const shape many = {"many", 1, {1 << 17}, {false}, {0}};
-    static const int rows[] = {IV_BINARY_ROW_Mod, IV_BINARY_ROW_Fmod};
+    static const int rows[] = {SB_BINARY_ROW_Mod, SB_BINARY_ROW_Fmod};
     setting setting = set_up(&host_images);
-    iv_cuda_elementwise_options options = {0};
+    sb_cuda_elementwise_options options = {0};
     for (int i = 0; i < 4; i++) {
-        iv_dtype dtype = i < 2 ? IV_F32 : IV_F64;
-        const iv_cuda_kernel *kernel = NULL;
-        MUST(iv_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel,
+        sb_dtype dtype = i < 2 ? SB_F32 : SB_F64;
+        const sb_cuda_kernel *kernel = NULL;
+        MUST(sb_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel,
                                       error));
         pair pairs[3] = {make_operand(&setting, &many, 0, dtype),
                          make_operand(&setting, &many, 1, dtype),
@@ -381,14 +381,14 @@ static void test_remainders(void **unused) {
                 bits = (at & 1) != 0 ? bits & 0x803fffffffffffff : bits;
                 uint32_t narrow =
                     (uint32_t)(bits >> 32) & ((at & 1) != 0 ? 0x83ffffffu : UINT32_MAX);
-                memcpy(data + at * (dtype == IV_F32 ? 4 : 8),
-                       dtype == IV_F32 ? (void *)&narrow : (void *)&bits, dtype == IV_F32 ? 4 : 8);
+                memcpy(data + at * (dtype == SB_F32 ? 4 : 8),
+                       dtype == SB_F32 ? (void *)&narrow : (void *)&bits, dtype == SB_F32 ? 4 : 8);
             }
         }
         upload(&setting, &pairs[1]);
         upload(&setting, &pairs[2]);
-        iv_binary_context context = {false};
-        run_loop(iv_binary_loops_scalar[rows[i % 2]][dtype], &context, 3, pairs);
+        sb_binary_context context = {false};
+        run_loop(sb_binary_loops_scalar[rows[i % 2]][dtype], &context, 3, pairs);
         MUST(launch(&setting, kernel, &options, 2, pairs, error));
         check_equal(&setting, &pairs[0], binary_names[rows[i % 2]]);
         for (int operand = 0; operand < 3; operand++)
@@ -401,53 +401,53 @@ static void test_remainders(void **unused) {
 
 static void test_copy(void **unused) {
     setting setting = set_up(&host_images);
-    const iv_cuda_kernel *kernel = NULL;
-    iv_error error;
-    assert_int_equal(iv_cuda_find_copy(setting.device, IV_STRING, &kernel, &error),
-                     IV_ERROR_UNSUPPORTED);
-    for (int dtype = 1; dtype < IV_STRING; dtype++) {
-        MUST(iv_cuda_find_copy(setting.device, (iv_dtype)dtype, &kernel, error));
+    const sb_cuda_kernel *kernel = NULL;
+    sb_error error;
+    assert_int_equal(sb_cuda_find_copy(setting.device, SB_STRING, &kernel, &error),
+                     SB_ERROR_UNSUPPORTED);
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
+        MUST(sb_cuda_find_copy(setting.device, (sb_dtype)dtype, &kernel, error));
         for (size_t s = 0; s < SHAPES; s++) {
-            pair to = make_operand(&setting, &shapes[s], 0, (iv_dtype)dtype);
-            pair from = make_operand(&setting, &shapes[s], 1, (iv_dtype)dtype);
-            iv_tensor *source = NULL;
-            MUST(iv_tensor_broadcast(from.host, to.host->rank, to.host->dims, &source, error));
-            iv_tensor_copy_elements(to.host, source);
-            iv_tensor_release(source);
-            int64_t kernels = iv_cuda_device_counters(setting.device).kernels;
-            MUST(iv_cuda_enter(setting.device, error));
-            MUST(iv_cuda_launch_copy(&setting.queue, 0, kernel, to.device, from.device, error));
-            MUST(iv_cuda_leave(setting.device, IV_OK, error));
+            pair to = make_operand(&setting, &shapes[s], 0, (sb_dtype)dtype);
+            pair from = make_operand(&setting, &shapes[s], 1, (sb_dtype)dtype);
+            sb_tensor *source = NULL;
+            MUST(sb_tensor_broadcast(from.host, to.host->rank, to.host->dims, &source, error));
+            sb_tensor_copy_elements(to.host, source);
+            sb_tensor_release(source);
+            int64_t kernels = sb_cuda_device_counters(setting.device).kernels;
+            MUST(sb_cuda_enter(setting.device, error));
+            MUST(sb_cuda_launch_copy(&setting.queue, 0, kernel, to.device, from.device, error));
+            MUST(sb_cuda_leave(setting.device, SB_OK, error));
             check_equal(&setting, &to, shapes[s].name);
             /* Packed tensors need no kernel. */
             if (s == 0)
-                assert_int_equal(iv_cuda_device_counters(setting.device).kernels, kernels);
+                assert_int_equal(sb_cuda_device_counters(setting.device).kernels, kernels);
             release_pair(&to);
             release_pair(&from);
         }
     }
-    assert_true(iv_cuda_device_counters(setting.device).kernels > 0);
+    assert_true(sb_cuda_device_counters(setting.device).kernels > 0);
     tear_down(&setting);
 }
 
 static void test_ranges(void **unused) {
     char data[1000];
-    iv_tensor *tensor = NULL, *reversed = NULL, *empty = NULL;
+    sb_tensor *tensor = NULL, *reversed = NULL, *empty = NULL;
     int64_t dims[] = {3, 5}, strides[] = {10, 1};
-    MUST(iv_tensor_wrap(IV_F32, 2, dims, strides, data + 100, NULL, NULL, &tensor, error));
-    iv_cuda_range range = iv_cuda_tensor_range(tensor, true);
+    MUST(sb_tensor_wrap(SB_F32, 2, dims, strides, data + 100, NULL, NULL, &tensor, error));
+    sb_cuda_range range = sb_cuda_tensor_range(tensor, true);
     assert_int_equal(range.address, (uintptr_t)(data + 100));
     assert_int_equal(range.bytes, (2 * 10 + 4 + 1) * 4);
     assert_true(range.written);
-    MUST(iv_tensor_slice(tensor, 0, 2, 3, -1, &reversed, error));
-    range = iv_cuda_tensor_range(reversed, false);
+    MUST(sb_tensor_slice(tensor, 0, 2, 3, -1, &reversed, error));
+    range = sb_cuda_tensor_range(reversed, false);
     assert_int_equal(range.address, (uintptr_t)(data + 100));
     assert_int_equal(range.bytes, (2 * 10 + 4 + 1) * 4);
-    MUST(iv_tensor_slice(tensor, 1, 0, 0, 1, &empty, error));
-    assert_int_equal(iv_cuda_tensor_range(empty, true).bytes, 0);
-    iv_tensor_release(empty);
-    iv_tensor_release(reversed);
-    iv_tensor_release(tensor);
+    MUST(sb_tensor_slice(tensor, 1, 0, 0, 1, &empty, error));
+    assert_int_equal(sb_cuda_tensor_range(empty, true).bytes, 0);
+    sb_tensor_release(empty);
+    sb_tensor_release(reversed);
+    sb_tensor_release(tensor);
 }
 
 /* The embedded images have every kernel, in machine code and in PTX. */
@@ -459,23 +459,23 @@ static void test_embedded(void **unused) {
         const fake_cuda_control *fake = fresh_fake();
         fake_device described = {"Fake", computes[c], 4, 1 << 24};
         fake->set_devices(1, &described);
-        iv_cuda_device *device = NULL;
-        const iv_cuda_kernel *kernel;
-        MUST(iv_cuda_device_open(open_fake(), 0, NULL, &device, error));
-        for (int dtype = 1; dtype < IV_STRING; dtype++) {
-            MUST(iv_cuda_find_copy(device, (iv_dtype)dtype, &kernel, error));
-            for (int row = 0; row < IV_UNARY_ROWS; row++) {
-                if (iv_unary_loops_scalar[row][dtype] != NULL)
-                    MUST(iv_cuda_find_elementwise(device, unary_names[row], 1, (iv_dtype)dtype,
+        sb_cuda_device *device = NULL;
+        const sb_cuda_kernel *kernel;
+        MUST(sb_cuda_device_open(open_fake(), 0, NULL, &device, error));
+        for (int dtype = 1; dtype < SB_STRING; dtype++) {
+            MUST(sb_cuda_find_copy(device, (sb_dtype)dtype, &kernel, error));
+            for (int row = 0; row < SB_UNARY_ROWS; row++) {
+                if (sb_unary_loops_scalar[row][dtype] != NULL)
+                    MUST(sb_cuda_find_elementwise(device, unary_names[row], 1, (sb_dtype)dtype,
                                                   &kernel, error));
             }
-            for (int row = 0; row < IV_BINARY_ROWS; row++) {
-                if (iv_binary_loops_scalar[row][dtype] != NULL)
-                    MUST(iv_cuda_find_elementwise(device, binary_name(row), 2, (iv_dtype)dtype,
+            for (int row = 0; row < SB_BINARY_ROWS; row++) {
+                if (sb_binary_loops_scalar[row][dtype] != NULL)
+                    MUST(sb_cuda_find_elementwise(device, binary_name(row), 2, (sb_dtype)dtype,
                                                   &kernel, error));
             }
         }
-        iv_cuda_device_release(device);
+        sb_cuda_device_release(device);
     }
 }
 

@@ -1,4 +1,4 @@
-/* iv_linear_logp on a device against its definition and the CPU, to the byte: without arguments
+/* sb_linear_logp on a device against its definition and the CPU, to the byte: without arguments
  * over the fake driver, which runs the kernels' sources on the host; with the file name of a
  * driver's library (libcuda.so.1), on its first device. */
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include <invar/logp.h>
+#include <samebit/logp.h>
 
 #include "cuda/gemm/gemm.h"
 #include "engine_setting.h"
@@ -23,7 +23,7 @@ enum { HIDDEN, WEIGHT, TARGETS, D_LOGP, LOGP, SUM, MAXIMUM, D_HIDDEN, D_WEIGHT, 
 /* A case whose addresses are the device's. */
 typedef struct mirror {
     logp_case here, there;
-    iv_cuda_memory *blocks[BLOCKS], *workspace;
+    sb_cuda_memory *blocks[BLOCKS], *workspace;
 } mirror;
 
 static size_t bytes_of(const logp_case *c, int block) {
@@ -52,16 +52,16 @@ static void *here_of(const logp_case *c, int block) {
 static void upload(setting *setting, const mirror *mirror) {
     for (int i = 0; i < BLOCKS; i++) {
         if (bytes_of(&mirror->here, i) > 0)
-            MUST(iv_cuda_upload(setting->staging, &setting->queue, mirror->blocks[i]->address,
+            MUST(sb_cuda_upload(setting->staging, &setting->queue, mirror->blocks[i]->address,
                                 here_of(&mirror->here, i), bytes_of(&mirror->here, i), error));
     }
-    MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
+    MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
 }
 
 static void download(setting *setting, const mirror *mirror) {
     for (int i = LOGP; i < BLOCKS; i++) {
         if (bytes_of(&mirror->here, i) > 0)
-            MUST(iv_cuda_download(setting->staging, &setting->queue, here_of(&mirror->here, i),
+            MUST(sb_cuda_download(setting->staging, &setting->queue, here_of(&mirror->here, i),
                                   mirror->blocks[i]->address, bytes_of(&mirror->here, i), error));
     }
 }
@@ -71,7 +71,7 @@ static mirror make_mirror(setting *setting, logp_case here) {
     mirror made = {.here = here, .there = here};
     void *there[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(iv_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i],
+        MUST(sb_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i],
                                    error));
         there[i] = (void *)(uintptr_t)made.blocks[i]->address;
     }
@@ -90,8 +90,8 @@ static mirror make_mirror(setting *setting, logp_case here) {
 
 static void release_mirror(mirror *mirror) {
     for (int i = 0; i < BLOCKS; i++)
-        iv_cuda_memory_release(mirror->blocks[i]);
-    iv_cuda_memory_release(mirror->workspace);
+        sb_cuda_memory_release(mirror->blocks[i]);
+    sb_cuda_memory_release(mirror->workspace);
     logp_free(&mirror->here);
 }
 
@@ -100,34 +100,34 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static void run_cut(setting *setting, mirror *mirror, iv_linear_logp *logp,
-                    const iv_linear_logp_gradient *gradient, cut cut, CUstream stream) {
-    iv_logp_plan plan;
-    MUST(iv_logp_measure(setting->gpu, logp, gradient, &plan, error));
+static void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp,
+                    const sb_linear_logp_gradient *gradient, cut cut, CUstream stream) {
+    sb_logp_plan plan;
+    MUST(sb_logp_measure(setting->gpu, logp, gradient, &plan, error));
     if (cut.columns > 0)
         MUST(
-            iv_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+            sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     if (mirror->workspace == NULL || mirror->workspace->bytes < plan.bytes) {
-        iv_cuda_memory_release(mirror->workspace);
-        MUST(iv_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
+        sb_cuda_memory_release(mirror->workspace);
+        MUST(sb_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
     }
     logp->workspace = (void *)(uintptr_t)mirror->workspace->address;
     logp->workspace_bytes = plan.bytes;
     if (cut.columns > 0) {
-        MUST(iv_logp_check_memory(setting->gpu, &plan, error));
-        MUST(iv_logp_run(setting->gpu, stream, &plan, error));
+        MUST(sb_logp_check_memory(setting->gpu, &plan, error));
+        MUST(sb_logp_run(setting->gpu, stream, &plan, error));
     } else if (gradient != NULL) {
-        MUST(iv_linear_logp_backward(setting->gpu, stream, logp, gradient, error));
+        MUST(sb_linear_logp_backward(setting->gpu, stream, logp, gradient, error));
     } else {
-        MUST(iv_linear_logp_forward(setting->gpu, stream, logp, error));
+        MUST(sb_linear_logp_forward(setting->gpu, stream, logp, error));
     }
 }
 
 /* Both passes; the map is the caller's. */
-static void run_passes(setting *setting, mirror *mirror, const iv_row_map *map, cut cut,
+static void run_passes(setting *setting, mirror *mirror, const sb_row_map *map, cut cut,
                        CUstream stream) {
-    iv_linear_logp logp = logp_describe(&mirror->there);
-    iv_linear_logp_gradient gradient = logp_describe_gradient(&mirror->there, map);
+    sb_linear_logp logp = logp_describe(&mirror->there);
+    sb_linear_logp_gradient gradient = logp_describe_gradient(&mirror->there, map);
     run_cut(setting, mirror, &logp, NULL, cut, stream);
     run_cut(setting, mirror, &logp, &gradient, cut, stream);
 }
@@ -136,15 +136,15 @@ static void run_passes(setting *setting, mirror *mirror, const iv_row_map *map, 
 static void check_case(setting *setting, logp_case c, cut cut) {
     logp_case defined = logp_clone(&c);
     mirror mirror = make_mirror(setting, c);
-    iv_row_map *map = NULL;
+    sb_row_map *map = NULL;
     if (c.samples > 0)
-        MUST(iv_row_map_create(setting->gpu, c.samples, c.lengths, &map, error));
+        MUST(sb_row_map_create(setting->gpu, c.samples, c.lengths, &map, error));
     run_passes(setting, &mirror, map, cut, setting->queue.stream->handle);
     download(setting, &mirror);
     logp_define_forward(&defined);
     logp_define_backward(&defined);
     LOGP_CHECK_SAME(&mirror.here, &defined, cut.columns > 0 ? "in chunks" : "at once");
-    iv_row_map_release(map);
+    sb_row_map_release(map);
     release_mirror(&mirror);
     logp_free(&defined);
 }
@@ -165,11 +165,11 @@ static void test_definition(void **unused) {
 
 /* By Ampere's chain, which the logits that are reduced where they are computed do not know. */
 static void test_amperes_chain(void **unused) {
-    setting setting = set_up_chain(IV_CHAIN_AMPERE);
+    setting setting = set_up_chain(SB_CHAIN_AMPERE);
     for (int i = 0; i < 12; i++) {
-        logp_case c = {.chain = IV_CHAIN_AMPERE,
-                       .dtype = i % 2 != 0 ? IV_F16 : IV_BF16,
-                       .d_hidden_dtype = IV_F32,
+        logp_case c = {.chain = SB_CHAIN_AMPERE,
+                       .dtype = i % 2 != 0 ? SB_F16 : SB_BF16,
+                       .d_hidden_dtype = SB_F32,
                        .m = 16 + i,
                        .k = i % 3 == 0 ? 64 : 8 * i,
                        .v = 128 + 16 * i,
@@ -192,8 +192,8 @@ static void test_extents(void **unused) {
     setting setting = set_up();
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 10; j++) {
-            logp_case c = {.dtype = (i + j) % 2 ? IV_BF16 : IV_F16,
-                           .d_hidden_dtype = (i + j) % 2 ? IV_BF16 : IV_F32,
+            logp_case c = {.dtype = (i + j) % 2 ? SB_BF16 : SB_F16,
+                           .d_hidden_dtype = (i + j) % 2 ? SB_BF16 : SB_F32,
                            .m = rows[i],
                            .k = 3,
                            .v = columns[j],
@@ -215,8 +215,8 @@ static void test_targets_out_of_range(void **unused) {
     static const int64_t bad[] = {-1, 200, 256, INT64_MIN, INT64_MAX, (int64_t)1 << 32};
     setting setting = set_up();
     for (int i = 0; i < 6; i++) {
-        logp_case c = {.dtype = IV_BF16,
-                       .d_hidden_dtype = IV_F32,
+        logp_case c = {.dtype = SB_BF16,
+                       .d_hidden_dtype = SB_F32,
                        .m = 4,
                        .k = 6,
                        .v = 200,
@@ -235,16 +235,16 @@ static void test_targets_out_of_range(void **unused) {
 
 #define DRIVER(setting, call, ...)                                                                 \
     do {                                                                                           \
-        iv_error error_ = {IV_OK, ""};                                                             \
-        if (IV_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != IV_OK)               \
+        sb_error error_ = {SB_OK, ""};                                                             \
+        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)               \
             fail_msg("%s", error_.message);                                                        \
     } while (0)
 
 /* Somebody else captures both passes, in chunks, and replays them on other values. */
 static void test_capture(void **unused) {
     setting setting = set_up();
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_BF16,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_BF16,
                    .m = 11,
                    .k = 20,
                    .v = 500,
@@ -261,8 +261,8 @@ static void test_capture(void **unused) {
     CUgraph graph = NULL;
     CUgraphExec ready = NULL;
     run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream); /* makes the workspace */
-    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
-    MUST(iv_cuda_enter(setting.device.cuda, error));
+    MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(sb_cuda_enter(setting.device.cuda, error));
     DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream);
     DRIVER(&setting, cuStreamEndCapture, stream, &graph);
@@ -280,7 +280,7 @@ static void test_capture(void **unused) {
     }
     DRIVER(&setting, cuGraphExecDestroy, ready);
     DRIVER(&setting, cuGraphDestroy, graph);
-    MUST(iv_cuda_leave(setting.device.cuda, IV_OK, error));
+    MUST(sb_cuda_leave(setting.device.cuda, SB_OK, error));
     release_mirror(&mirror);
     tear_down(&setting);
 }
@@ -292,11 +292,11 @@ static void test_steady(void **unused) {
     mirror mirror = make_mirror(&setting, c);
     CUstream stream = setting.queue.stream->handle;
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
-    iv_allocation_counters before = iv_allocation_count();
-    iv_cuda_counters device_before = iv_cuda_device_counters(setting.device.cuda);
+    sb_allocation_counters before = sb_allocation_count();
+    sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.cuda);
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
-    iv_allocation_counters after = iv_allocation_count();
-    iv_cuda_counters device_after = iv_cuda_device_counters(setting.device.cuda);
+    sb_allocation_counters after = sb_allocation_count();
+    sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.cuda);
     assert_int_equal(after.allocations, before.allocations);
     device_before.kernels = device_after.kernels = 0;
     assert_memory_equal(&device_before, &device_after, sizeof device_before);
@@ -307,8 +307,8 @@ static void test_steady(void **unused) {
 /* Every schedule of the engine, forced on every product, or refused before anything runs. */
 static void test_schedules(void **unused) {
     setting setting = set_up();
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_F32,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_F32,
                    .m = 64,
                    .k = 64,
                    .v = 320,
@@ -324,23 +324,23 @@ static void test_schedules(void **unused) {
     logp_define_backward(&defined);
     mirror mirror = make_mirror(&setting, c);
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, setting.queue.stream->handle);
-    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
     int computed = 0;
-    for (int i = 0; i < iv_gemm_schedule_count(setting.gpu); i++) {
-        iv_error error = {IV_OK, ""};
-        iv_linear_logp logp = logp_describe(&mirror.there);
-        iv_linear_logp_gradient gradient = logp_describe_gradient(&mirror.there, NULL);
+    for (int i = 0; i < sb_gemm_schedule_count(setting.gpu); i++) {
+        sb_error error = {SB_OK, ""};
+        sb_linear_logp logp = logp_describe(&mirror.there);
+        sb_linear_logp_gradient gradient = logp_describe_gradient(&mirror.there, NULL);
         logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
         logp.workspace_bytes = mirror.workspace->bytes;
-        logp.schedule = iv_gemm_schedule_name(setting.gpu, i);
-        iv_status status =
-            iv_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
-        if (status == IV_OK)
-            status = iv_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp,
+        logp.schedule = sb_gemm_schedule_name(setting.gpu, i);
+        sb_status status =
+            sb_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
+        if (status == SB_OK)
+            status = sb_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp,
                                              &gradient, &error);
-        if (status == IV_ERROR_UNSUPPORTED)
+        if (status == SB_ERROR_UNSUPPORTED)
             continue;
-        assert_int_equal(status, IV_OK);
+        assert_int_equal(status, SB_OK);
         download(&setting, &mirror);
         LOGP_CHECK_SAME(&mirror.here, &defined, logp.schedule);
         computed++;
@@ -361,20 +361,20 @@ static void test_host_memory(void **unused) {
     }
     mirror mirror = make_mirror(&setting, c);
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, setting.queue.stream->handle);
-    iv_linear_logp logp = logp_describe(&mirror.there);
+    sb_linear_logp logp = logp_describe(&mirror.there);
     logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
     logp.workspace_bytes = mirror.workspace->bytes;
-    iv_error error = {IV_OK, ""};
+    sb_error error = {SB_OK, ""};
     logp.targets = c.targets;
-    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "targets");
     logp.targets = mirror.there.targets;
     logp.logp = c.logp;
-    assert_int_equal(iv_linear_logp_forward(setting.gpu, NULL, &logp, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "logp");
-    MUST(iv_cuda_stream_synchronize(setting.queue.stream, error));
+    MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
     release_mirror(&mirror);
     tear_down(&setting);
 }
@@ -384,16 +384,16 @@ static void test_host_memory(void **unused) {
 /* What a fresh engine does from beginning to end. */
 typedef struct failing {
     const fake_cuda_control *fake;
-    const iv_cuda_driver *driver;
+    const sb_cuda_driver *driver;
 } failing;
 
 /* Both passes over three rows, four features and 200 words, in memory of 1 MiB. */
-static iv_status run_both(iv_engine *engine, const iv_cuda_memory *memory, iv_error *error) {
+static sb_status run_both(sb_engine *engine, const sb_cuda_memory *memory, sb_error *error) {
     char *data = (char *)(uintptr_t)memory->address;
-    iv_linear_logp logp = IV_LINEAR_LOGP_DEFAULT;
-    iv_linear_logp_gradient gradient = IV_LINEAR_LOGP_GRADIENT_DEFAULT;
-    logp.hidden = logp_matrix(IV_F16, data, 3, 4, 0);
-    logp.weight = logp_matrix(IV_F16, data + 1024, 4, 200, 0);
+    sb_linear_logp logp = SB_LINEAR_LOGP_DEFAULT;
+    sb_linear_logp_gradient gradient = SB_LINEAR_LOGP_GRADIENT_DEFAULT;
+    logp.hidden = logp_matrix(SB_F16, data, 3, 4, 0);
+    logp.weight = logp_matrix(SB_F16, data + 1024, 4, 200, 0);
     logp.targets = (const int64_t *)(const void *)(data + 4096);
     logp.logp = (float *)(void *)(data + 5120);
     logp.maximum = (int32_t *)(void *)(data + 6144);
@@ -401,33 +401,33 @@ static iv_status run_both(iv_engine *engine, const iv_cuda_memory *memory, iv_er
     logp.workspace = data + 65536;
     logp.workspace_bytes = memory->bytes - 65536;
     gradient.d_logp = (const float *)(const void *)(data + 8192);
-    gradient.d_hidden = logp_matrix(IV_F16, data + 9216, 3, 4, 0);
-    gradient.d_weight = logp_matrix(IV_F32, data + 16384, 4, 200, 0);
-    IV_TRY(iv_linear_logp_forward(engine, NULL, &logp, error));
-    return iv_linear_logp_backward(engine, NULL, &logp, &gradient, error);
+    gradient.d_hidden = logp_matrix(SB_F16, data + 9216, 3, 4, 0);
+    gradient.d_weight = logp_matrix(SB_F32, data + 16384, 4, 200, 0);
+    SB_TRY(sb_linear_logp_forward(engine, NULL, &logp, error));
+    return sb_linear_logp_backward(engine, NULL, &logp, &gradient, error);
 }
 
-static iv_status attempt(void *context) {
+static sb_status attempt(void *context) {
     const failing *over = context;
-    struct iv_device device = {.cuda = NULL};
-    iv_cuda_memory *memory = NULL;
-    iv_engine *engine = NULL;
-    iv_error error = {IV_OK, ""};
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    struct sb_device device = {.cuda = NULL};
+    sb_cuda_memory *memory = NULL;
+    sb_engine *engine = NULL;
+    sb_error error = {SB_OK, ""};
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
     define_host_kernels(over->fake);
-    iv_status status = iv_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
-    if (status == IV_OK)
-        status = iv_cuda_memory_create(device.cuda, 1 << 20, &memory, &error);
-    if (status == IV_OK)
-        status = iv_engine_create(&options, &engine, &error);
-    if (status == IV_OK)
+    sb_status status = sb_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    if (status == SB_OK)
+        status = sb_cuda_memory_create(device.cuda, 1 << 20, &memory, &error);
+    if (status == SB_OK)
+        status = sb_engine_create(&options, &engine, &error);
+    if (status == SB_OK)
         status = run_both(engine, memory, &error);
-    if (status != IV_OK)
+    if (status != SB_OK)
         assert_true(error.message[0] != '\0');
-    iv_engine_destroy(engine);
-    iv_cuda_memory_release(memory);
-    iv_cuda_device_release(device.cuda);
+    sb_engine_destroy(engine);
+    sb_cuda_memory_release(memory);
+    sb_cuda_device_release(device.cuda);
     return status;
 }
 

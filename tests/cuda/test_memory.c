@@ -11,112 +11,112 @@
 #include "support/failing.h"
 #include "with_fake.h"
 
-static iv_cuda_device *open_device(void) {
-    iv_cuda_device *device = NULL;
-    iv_error error = {IV_OK, ""};
-    if (iv_cuda_device_open(open_fake(), 0, &test_images, &device, &error) != IV_OK)
+static sb_cuda_device *open_device(void) {
+    sb_cuda_device *device = NULL;
+    sb_error error = {SB_OK, ""};
+    if (sb_cuda_device_open(open_fake(), 0, &test_images, &device, &error) != SB_OK)
         fail_msg("%s", error.message);
     return device;
 }
 
 static void test_blocks(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    iv_cuda_device *device = open_device();
-    iv_cuda_memory *first = NULL, *empty = NULL;
-    iv_cuda_pinned *pinned = NULL;
-    iv_error error;
-    assert_int_equal(iv_cuda_memory_create(device, 1000, &first, &error), IV_OK);
+    sb_cuda_device *device = open_device();
+    sb_cuda_memory *first = NULL, *empty = NULL;
+    sb_cuda_pinned *pinned = NULL;
+    sb_error error;
+    assert_int_equal(sb_cuda_memory_create(device, 1000, &first, &error), SB_OK);
     assert_int_equal(first->address % 256, 0);
-    assert_int_equal(iv_cuda_memory_create(device, 0, &empty, &error), IV_OK);
+    assert_int_equal(sb_cuda_memory_create(device, 0, &empty, &error), SB_OK);
     assert_true(empty->address != 0 && empty->address != first->address);
-    assert_int_equal(iv_cuda_pinned_create(device, 500, &pinned, &error), IV_OK);
+    assert_int_equal(sb_cuda_pinned_create(device, 500, &pinned, &error), SB_OK);
     memset(pinned->data, 1, 500);
-    iv_cuda_counters counters = iv_cuda_device_counters(device);
+    sb_cuda_counters counters = sb_cuda_device_counters(device);
     assert_int_equal(counters.device_allocations, 2);
     assert_int_equal(counters.device_blocks, 2);
     assert_int_equal(counters.device_bytes, 1000);
     assert_int_equal(counters.host_allocations, 1);
     assert_int_equal(counters.host_blocks, 1);
     assert_int_equal(counters.host_bytes, 500);
-    iv_cuda_memory_retain(first);
-    iv_cuda_memory_release(first);
+    sb_cuda_memory_retain(first);
+    sb_cuda_memory_release(first);
     assert_int_equal(fake->live().memory, 2);
-    iv_cuda_memory_release(first);
-    iv_cuda_memory_release(empty);
-    iv_cuda_memory_release(NULL);
-    iv_cuda_pinned_destroy(pinned);
-    iv_cuda_pinned_destroy(NULL);
-    counters = iv_cuda_device_counters(device);
+    sb_cuda_memory_release(first);
+    sb_cuda_memory_release(empty);
+    sb_cuda_memory_release(NULL);
+    sb_cuda_pinned_destroy(pinned);
+    sb_cuda_pinned_destroy(NULL);
+    counters = sb_cuda_device_counters(device);
     assert_int_equal(counters.device_allocations, 2);
     assert_int_equal(counters.device_blocks, 0);
     assert_int_equal(counters.device_bytes, 0);
     assert_int_equal(counters.host_blocks, 0);
     assert_int_equal(counters.host_bytes, 0);
-    iv_cuda_device_release(device);
+    sb_cuda_device_release(device);
     check_nothing_lives(fake);
 }
 
 /* What is on a device keeps it. */
 static void test_lifetime(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    iv_cuda_device *device = open_device();
-    iv_cuda_memory *memory = NULL;
-    assert_int_equal(iv_cuda_memory_create(device, 8, &memory, NULL), IV_OK);
-    iv_cuda_device_release(device);
+    sb_cuda_device *device = open_device();
+    sb_cuda_memory *memory = NULL;
+    assert_int_equal(sb_cuda_memory_create(device, 8, &memory, NULL), SB_OK);
+    sb_cuda_device_release(device);
     assert_int_equal(fake->live().contexts, 1);
-    iv_cuda_memory_release(memory);
+    sb_cuda_memory_release(memory);
     check_nothing_lives(fake);
 }
 
 static void test_out_of_memory(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    iv_cuda_device *device = open_device();
-    iv_cuda_memory *memory = NULL, *more = NULL;
-    iv_error error;
-    assert_int_equal(iv_cuda_memory_create(device, (size_t)1 << 29, &memory, &error), IV_OK);
-    assert_int_equal(iv_cuda_memory_create(device, (size_t)1 << 30, &more, &error),
-                     IV_ERROR_OUT_OF_MEMORY);
+    sb_cuda_device *device = open_device();
+    sb_cuda_memory *memory = NULL, *more = NULL;
+    sb_error error;
+    assert_int_equal(sb_cuda_memory_create(device, (size_t)1 << 29, &memory, &error), SB_OK);
+    assert_int_equal(sb_cuda_memory_create(device, (size_t)1 << 30, &more, &error),
+                     SB_ERROR_OUT_OF_MEMORY);
     assert_says(error, "no room for 1073741824 bytes (536870912 of 1073741824 are free)");
     assert_says(error, "CUDA_ERROR_OUT_OF_MEMORY");
-    assert_int_equal(iv_cuda_device_counters(device).device_allocations, 1);
+    assert_int_equal(sb_cuda_device_counters(device).device_allocations, 1);
     /* That was no reason to give up the device. */
-    assert_int_equal(iv_cuda_memory_create(device, 1 << 20, &more, &error), IV_OK);
-    iv_cuda_memory_release(more);
-    iv_cuda_memory_release(memory);
+    assert_int_equal(sb_cuda_memory_create(device, 1 << 20, &more, &error), SB_OK);
+    sb_cuda_memory_release(more);
+    sb_cuda_memory_release(memory);
     fake->plan_failure("cuMemHostAlloc", 0, CUDA_ERROR_OUT_OF_MEMORY);
-    iv_cuda_pinned *pinned = NULL;
-    assert_int_equal(iv_cuda_pinned_create(device, 4096, &pinned, &error), IV_ERROR_OUT_OF_MEMORY);
+    sb_cuda_pinned *pinned = NULL;
+    assert_int_equal(sb_cuda_pinned_create(device, 4096, &pinned, &error), SB_ERROR_OUT_OF_MEMORY);
     assert_says(error, "4096 bytes of pinned host memory");
-    iv_cuda_device_release(device);
+    sb_cuda_device_release(device);
     check_nothing_lives(fake);
 }
 
 /* ---- copies ---- */
 
 typedef struct setting {
-    iv_cuda_device *device;
-    iv_cuda_stream *stream;
-    iv_cuda_staging *staging;
-    iv_cuda_memory *memory;
+    sb_cuda_device *device;
+    sb_cuda_stream *stream;
+    sb_cuda_staging *staging;
+    sb_cuda_memory *memory;
 } setting;
 
 static void tear_down(setting *setting) {
-    iv_cuda_memory_release(setting->memory);
-    iv_cuda_staging_destroy(setting->staging);
-    iv_cuda_stream_destroy(setting->stream);
-    iv_cuda_device_release(setting->device);
+    sb_cuda_memory_release(setting->memory);
+    sb_cuda_staging_destroy(setting->staging);
+    sb_cuda_stream_destroy(setting->stream);
+    sb_cuda_device_release(setting->device);
 }
 
-static iv_status set_up(const iv_cuda_driver *driver, size_t staging_bytes, size_t bytes,
+static sb_status set_up(const sb_cuda_driver *driver, size_t staging_bytes, size_t bytes,
                         setting *setting) {
-    iv_error *error = NULL;
-    iv_status status = iv_cuda_device_open(driver, 0, &test_images, &setting->device, error);
-    if (status == IV_OK)
-        status = iv_cuda_stream_create(setting->device, &setting->stream, error);
-    if (status == IV_OK)
-        status = iv_cuda_staging_create(setting->device, staging_bytes, &setting->staging, error);
-    if (status == IV_OK)
-        status = iv_cuda_memory_create(setting->device, bytes, &setting->memory, error);
+    sb_error *error = NULL;
+    sb_status status = sb_cuda_device_open(driver, 0, &test_images, &setting->device, error);
+    if (status == SB_OK)
+        status = sb_cuda_stream_create(setting->device, &setting->stream, error);
+    if (status == SB_OK)
+        status = sb_cuda_staging_create(setting->device, staging_bytes, &setting->staging, error);
+    if (status == SB_OK)
+        status = sb_cuda_memory_create(setting->device, bytes, &setting->memory, error);
     return status;
 }
 
@@ -125,21 +125,21 @@ static iv_status set_up(const iv_cuda_driver *driver, size_t staging_bytes, size
 static void check_round_trip(size_t bytes) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};
-    assert_int_equal(set_up(open_fake(), PIECE, bytes, &setting), IV_OK);
-    iv_cuda_queue queue = {.stream = setting.stream};
+    assert_int_equal(set_up(open_fake(), PIECE, bytes, &setting), SB_OK);
+    sb_cuda_queue queue = {.stream = setting.stream};
     unsigned char *sent = malloc(bytes + 1), *received = malloc(bytes + 1);
     assert_true(sent != NULL && received != NULL);
     for (size_t i = 0; i < bytes; i++)
         sent[i] = (unsigned char)(7 * i + i / 64);
     memset(received, 0, bytes);
-    iv_error error = {IV_OK, ""};
-    if (iv_cuda_upload(setting.staging, &queue, setting.memory->address, sent, bytes, &error) !=
-            IV_OK ||
-        iv_cuda_download(setting.staging, &queue, received, setting.memory->address, bytes,
-                         &error) != IV_OK)
+    sb_error error = {SB_OK, ""};
+    if (sb_cuda_upload(setting.staging, &queue, setting.memory->address, sent, bytes, &error) !=
+            SB_OK ||
+        sb_cuda_download(setting.staging, &queue, received, setting.memory->address, bytes,
+                         &error) != SB_OK)
         fail_msg("%s", error.message);
     assert_memory_equal(sent, received, bytes);
-    iv_cuda_counters counters = iv_cuda_device_counters(setting.device);
+    sb_cuda_counters counters = sb_cuda_device_counters(setting.device);
     int64_t pieces = (int64_t)((bytes + PIECE - 1) / PIECE);
     assert_int_equal(counters.copies_to_device, pieces);
     assert_int_equal(counters.copies_to_host, pieces);
@@ -163,22 +163,22 @@ static void test_round_trips(void **unused) {
 static void test_failure_before_copy(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};
-    assert_int_equal(set_up(open_fake(), PIECE, PIECE, &setting), IV_OK);
-    iv_cuda_queue queue = {.stream = setting.stream};
-    const iv_cuda_kernel *kernel;
-    iv_error error;
-    assert_int_equal(iv_cuda_kernel_find(setting.device, "test", "first", 0, &kernel, &error),
-                     IV_OK);
-    iv_cuda_task task = {.kind = IV_CUDA_KERNEL,
+    assert_int_equal(set_up(open_fake(), PIECE, PIECE, &setting), SB_OK);
+    sb_cuda_queue queue = {.stream = setting.stream};
+    const sb_cuda_kernel *kernel;
+    sb_error error;
+    assert_int_equal(sb_cuda_kernel_find(setting.device, "test", "first", 0, &kernel, &error),
+                     SB_OK);
+    sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
                          .kernel = {.kernel = kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}}};
-    assert_int_equal(iv_cuda_enter(setting.device, &error), IV_OK);
+    assert_int_equal(sb_cuda_enter(setting.device, &error), SB_OK);
     fake->break_kernel(CUDA_ERROR_MISALIGNED_ADDRESS);
-    iv_status status = iv_cuda_launch(&queue, &task, &error);
-    assert_int_equal(iv_cuda_leave(setting.device, status, &error), IV_OK);
+    sb_status status = sb_cuda_launch(&queue, &task, &error);
+    assert_int_equal(sb_cuda_leave(setting.device, status, &error), SB_OK);
     char bytes[PIECE];
     assert_int_equal(
-        iv_cuda_download(setting.staging, &queue, bytes, setting.memory->address, PIECE, &error),
-        IV_ERROR_DEVICE);
+        sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address, PIECE, &error),
+        SB_ERROR_DEVICE);
     assert_says(error, "CUDA_ERROR_MISALIGNED_ADDRESS");
     tear_down(&setting);
     check_nothing_lives(fake);
@@ -187,28 +187,28 @@ static void test_failure_before_copy(void **unused) {
 static void test_outside(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};
-    assert_int_equal(set_up(open_fake(), PIECE, 100, &setting), IV_OK);
-    iv_cuda_queue queue = {.stream = setting.stream};
+    assert_int_equal(set_up(open_fake(), PIECE, 100, &setting), SB_OK);
+    sb_cuda_queue queue = {.stream = setting.stream};
     char bytes[101] = {0};
-    iv_error error;
+    sb_error error;
     assert_int_equal(
-        iv_cuda_upload(setting.staging, &queue, setting.memory->address, bytes, 101, &error),
-        IV_ERROR_DEVICE);
+        sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes, 101, &error),
+        SB_ERROR_DEVICE);
     assert_says(error, "CUDA_ERROR_INVALID_VALUE");
     assert_string_not_equal(fake->complaint(), "");
     tear_down(&setting);
 }
 
-static iv_status copy_there_and_back(void *context) {
+static sb_status copy_there_and_back(void *context) {
     setting setting = {0};
     char bytes[3 * PIECE + 1] = {0};
-    iv_status status = set_up(context, PIECE, sizeof bytes, &setting);
-    iv_cuda_queue queue = {.stream = setting.stream};
-    if (status == IV_OK)
-        status = iv_cuda_upload(setting.staging, &queue, setting.memory->address, bytes,
+    sb_status status = set_up(context, PIECE, sizeof bytes, &setting);
+    sb_cuda_queue queue = {.stream = setting.stream};
+    if (status == SB_OK)
+        status = sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes,
                                 sizeof bytes, NULL);
-    if (status == IV_OK)
-        status = iv_cuda_download(setting.staging, &queue, bytes, setting.memory->address,
+    if (status == SB_OK)
+        status = sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address,
                                   sizeof bytes, NULL);
     tear_down(&setting);
     return status;
@@ -216,7 +216,7 @@ static iv_status copy_there_and_back(void *context) {
 
 static void test_failing_calls(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    iv_cuda_driver driver = *open_fake();
+    sb_cuda_driver driver = *open_fake();
     check_failing_calls(fake, copy_there_and_back, &driver, CUDA_ERROR_UNKNOWN);
     check_failing_calls(fake, copy_there_and_back, &driver, CUDA_ERROR_OUT_OF_MEMORY);
     check_failing_calls(fake, copy_there_and_back, &driver, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -224,7 +224,7 @@ static void test_failing_calls(void **unused) {
 
 static void test_failing_allocations(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
-    iv_cuda_driver driver = *open_fake();
+    sb_cuda_driver driver = *open_fake();
     check_failing_allocations(copy_there_and_back, &driver);
     check_nothing_lives(fake);
 }

@@ -14,7 +14,7 @@
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 /* One dtype for each size of an element, and floats whose bits must stay. */
-static const iv_dtype sizes[] = {IV_U8, IV_BOOL, IV_F16, IV_BF16, IV_F32, IV_S32, IV_F64, IV_S64};
+static const sb_dtype sizes[] = {SB_U8, SB_BOOL, SB_F16, SB_BF16, SB_F32, SB_S32, SB_F64, SB_S64};
 #define SIZES (int)(sizeof sizes / sizeof sizes[0])
 
 /* ---- copies ---- */
@@ -68,7 +68,7 @@ static void test_blocks(void **unused) {
             int64_t extent = batch == 0 ? 4 : 6, time = batch == 0 ? 6 : 4;
             test = op_of("ReverseSequence", 10);
             add_input(&test, any_tensor(&setting, sizes[i], 4, DIMS(4, 6, 3, 2)));
-            iv_tensor *lengths = any_indices(&setting, IV_S64, 1, &extent, time, i == 5);
+            sb_tensor *lengths = any_indices(&setting, SB_S64, 1, &extent, time, i == 5);
             for (size_t at = 0; at < lengths->storage->bytes / 8; at++) {
                 int64_t *length = (int64_t *)lengths->storage->data + at;
                 *length = *length < 0 ? -*length : *length + (i == 5);
@@ -113,14 +113,14 @@ static void test_pads(void **unused) {
 
 static void test_making(void **unused) {
     setting setting = set_up();
-    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
         op_case test = op_of("ConstantOfShape", 9);
         add_list(&test, 3, DIMS(3, 1, 7));
-        iv_tensor *value = make_tensor(&setting.random, (iv_dtype)dtype, 1, DIMS(1), PACKED);
-        MUST(iv_attributes_add_tensor(&test.attributes, "value", value, error));
+        sb_tensor *value = make_tensor(&setting.random, (sb_dtype)dtype, 1, DIMS(1), PACKED);
+        MUST(sb_attributes_add_tensor(&test.attributes, "value", value, error));
         check_op(&setting, &test, "filled");
         test = op_of("EyeLike", 9);
-        add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 2, DIMS(5, 7)));
+        add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 2, DIMS(5, 7)));
         set_int(&test, "k", dtype % 5 - 2);
         check_op(&setting, &test, "a diagonal");
     }
@@ -143,7 +143,7 @@ static void test_making(void **unused) {
 }
 
 static void test_random(void **unused) {
-    static const iv_dtype floats[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
+    static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
     static const char *const alike[] = {"RandomUniformLike", "RandomNormalLike"};
     setting setting = set_up();
     for (int round = 0; round < 16; round++) {
@@ -174,7 +174,7 @@ static void test_gathers(void **unused) {
     setting setting = set_up();
     for (int i = 0; i < SIZES; i++) {
         for (int round = 0; round < 8; round++) {
-            iv_dtype index = round % 2 == 0 ? IV_S64 : IV_S32;
+            sb_dtype index = round % 2 == 0 ? SB_S64 : SB_S32;
             bool astray = round == 7;
             int64_t dims[3] = {5, 7, widths[round]}, axis = round % 3;
             op_case test = op_of("Gather", 13);
@@ -199,12 +199,12 @@ static void test_gathers(void **unused) {
         }
         op_case test = op_of("Gather", 13);
         add_input(&test, any_tensor(&setting, sizes[i], 2, DIMS(0, 3)));
-        add_input(&test, any_indices(&setting, IV_S64, 1, DIMS(0), 0, false));
+        add_input(&test, any_indices(&setting, SB_S64, 1, DIMS(0), 0, false));
         check_op(&setting, &test, "nothing of nothing");
         for (int axis = -1; axis < 3; axis++) {
             int64_t depth = 5;
             test = op_of("OneHot", 11);
-            add_input(&test, any_indices(&setting, IV_S64, 2, DIMS(4, 6), 9, false));
+            add_input(&test, any_indices(&setting, SB_S64, 2, DIMS(4, 6), 9, false));
             add_list(&test, 1, &depth);
             add_input(&test, any_tensor(&setting, sizes[i], 1, DIMS(2)));
             set_int(&test, "axis", axis);
@@ -218,35 +218,35 @@ static void test_gathers(void **unused) {
 static void test_scatters(void **unused) {
     static const char *const ways[] = {"none", "add", "mul", "max", "min"};
     setting setting = set_up();
-    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (int way = 0; way < 5; way++) {
             for (int axis = 0; axis < 3; axis++) {
-                iv_dtype index = axis == 0 ? IV_S32 : IV_S64;
+                sb_dtype index = axis == 0 ? SB_S32 : SB_S64;
                 bool astray = way == 2 && axis == 1;
                 int64_t dims[3] = {3, 4, 5}, picks[3] = {2, 4, 3};
                 picks[axis] = 17;
                 op_case test = op_of("ScatterElements", 18);
-                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, dims));
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 3, dims));
                 add_input(&test, any_indices(&setting, index, 3, picks, dims[axis], astray));
-                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, picks));
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 3, picks));
                 set_int(&test, "axis", axis);
                 set_text(&test, "reduction", ways[way]);
                 check_op(&setting, &test, ways[way]);
                 int64_t depth = axis + 1, updates[4] = {7, 3, 4, 5};
                 updates[2] = axis == 0 ? 4 : 5;
                 test = op_of("ScatterND", 18);
-                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, dims));
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 3, dims));
                 add_input(&test, any_indices(&setting, index, 3, DIMS(7, 3, depth), 3, astray));
-                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 5 - (int)depth, updates));
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 5 - (int)depth, updates));
                 set_text(&test, "reduction", ways[way]);
                 check_op(&setting, &test, ways[way]);
             }
         }
     }
     op_case test = op_of("Scatter", 9);
-    add_input(&test, any_tensor(&setting, IV_F32, 2, DIMS(3, 3)));
-    add_input(&test, any_indices(&setting, IV_S64, 2, DIMS(0, 3), 3, false));
-    add_input(&test, any_tensor(&setting, IV_F32, 2, DIMS(0, 3)));
+    add_input(&test, any_tensor(&setting, SB_F32, 2, DIMS(3, 3)));
+    add_input(&test, any_indices(&setting, SB_S64, 2, DIMS(0, 3), 3, false));
+    add_input(&test, any_tensor(&setting, SB_F32, 2, DIMS(0, 3)));
     check_op(&setting, &test, "nothing");
     tear_down(&setting);
 }

@@ -23,17 +23,17 @@ static const char *const activations[] = {"Affine",   "Elu",      "HardSigmoid",
                                           "Softplus", "Softsign", "ThresholdedRelu"};
 
 static void set_activations(setting *setting, op_case *test, int count) {
-    iv_string names[6];
+    sb_string names[6];
     for (int i = 0; i < count; i++) {
         const char *name = activations[random_between(&setting->random, 0, 10)];
-        names[i] = (iv_string){name, strlen(name)};
+        names[i] = (sb_string){name, strlen(name)};
     }
-    MUST(iv_attributes_add_strings(&test->attributes, "activations", false, count, names, error));
+    MUST(sb_attributes_add_strings(&test->attributes, "activations", false, count, names, error));
 }
 
 /* A number for each batch row; with `astray` more than there are steps. */
-static iv_tensor *make_lengths(setting *setting, const extents *e, bool astray) {
-    iv_tensor *lengths = any_tensor(setting, IV_S32, 1, &e->batch);
+static sb_tensor *make_lengths(setting *setting, const extents *e, bool astray) {
+    sb_tensor *lengths = any_tensor(setting, SB_S32, 1, &e->batch);
     for (size_t i = 0; i < lengths->storage->bytes / sizeof(int32_t); i++)
         ((int32_t *)lengths->storage->data)[i] =
             (int32_t)(astray ? e->steps + 1 : random_between(&setting->random, 0, e->steps));
@@ -41,7 +41,7 @@ static iv_tensor *make_lengths(setting *setting, const extents *e, bool astray) 
 }
 
 /* Every option by a bit of `options`. */
-static void check_layer(setting *setting, const char *op, iv_dtype dtype, const extents *e,
+static void check_layer(setting *setting, const char *op, sb_dtype dtype, const extents *e,
                         unsigned options, bool astray) {
     static const char *const names[] = {"forward", "reverse", "bidirectional"};
     bool is_lstm = strcmp(op, "LSTM") == 0;
@@ -104,8 +104,8 @@ static void test_layers(void **unused) {
 /* Lengths that no row can have are found on the device. */
 static void test_lengths(void **unused) {
     setting setting = set_up();
-    check_layer(&setting, "GRU", IV_F32, &sizes[0], 0, true);
-    check_layer(&setting, "LSTM", IV_F16, &sizes[0], 0x92, true);
+    check_layer(&setting, "GRU", SB_F32, &sizes[0], 0, true);
+    check_layer(&setting, "LSTM", SB_F16, &sizes[0], 0x92, true);
     tear_down(&setting);
 }
 

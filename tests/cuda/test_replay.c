@@ -28,110 +28,110 @@ static const char *library = FAKE_CUDA;
 
 typedef struct setting {
     const fake_cuda_control *fake;
-    iv_cuda_device *device;
-    iv_cuda_queue queue;
-    iv_cuda_memory *memory[BUFFERS];
+    sb_cuda_device *device;
+    sb_cuda_queue queue;
+    sb_cuda_memory *memory[BUFFERS];
     /* Views of each buffer: as it is, its transpose, and packed with the extents of that. */
-    iv_tensor *tensors[BUFFERS], *transposed[BUFFERS], *reshaped[BUFFERS];
-    iv_cuda_pinned *host;
-    const iv_cuda_kernel *kernels[KERNELS], *copy;
+    sb_tensor *tensors[BUFFERS], *transposed[BUFFERS], *reshaped[BUFFERS];
+    sb_cuda_pinned *host;
+    const sb_cuda_kernel *kernels[KERNELS], *copy;
 } setting;
 
 static void set_up(setting *setting) {
     static const char *const ops[KERNELS] = {"Add", "Sub", "Mul", "BitwiseXor"};
     static const int64_t dims[] = {ROWS, COLUMNS}, transposed_dims[] = {COLUMNS, ROWS},
                          transposed_strides[] = {1, COLUMNS};
-    const iv_cuda_driver *driver = NULL;
+    const sb_cuda_driver *driver = NULL;
     bool is_fake = strcmp(library, FAKE_CUDA) == 0;
     if (is_fake) {
         setting->fake = fresh_fake();
         define_host_kernels(setting->fake);
     }
-    MUST(iv_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(iv_cuda_device_open(driver, 0, is_fake ? &host_images : NULL, &setting->device, error));
-    MUST(iv_cuda_stream_create(setting->device, &setting->queue.stream, error));
-    MUST(iv_cuda_task_list_create(&setting->queue.record, error));
-    MUST(iv_cuda_pinned_create(setting->device, BUFFERS * BYTES, &setting->host, error));
+    MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
+    MUST(sb_cuda_device_open(driver, 0, is_fake ? &host_images : NULL, &setting->device, error));
+    MUST(sb_cuda_stream_create(setting->device, &setting->queue.stream, error));
+    MUST(sb_cuda_task_list_create(&setting->queue.record, error));
+    MUST(sb_cuda_pinned_create(setting->device, BUFFERS * BYTES, &setting->host, error));
     for (int i = 0; i < BUFFERS; i++) {
-        MUST(iv_cuda_memory_create(setting->device, BYTES, &setting->memory[i], error));
+        MUST(sb_cuda_memory_create(setting->device, BYTES, &setting->memory[i], error));
         void *data = (void *)(uintptr_t)setting->memory[i]->address;
-        MUST(iv_tensor_wrap(IV_U32, 2, dims, NULL, data, NULL, NULL, &setting->tensors[i], error));
-        MUST(iv_tensor_wrap(IV_U32, 2, transposed_dims, transposed_strides, data, NULL, NULL,
+        MUST(sb_tensor_wrap(SB_U32, 2, dims, NULL, data, NULL, NULL, &setting->tensors[i], error));
+        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, transposed_strides, data, NULL, NULL,
                             &setting->transposed[i], error));
-        MUST(iv_tensor_wrap(IV_U32, 2, transposed_dims, NULL, data, NULL, NULL,
+        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, NULL, data, NULL, NULL,
                             &setting->reshaped[i], error));
     }
     for (int i = 0; i < KERNELS; i++)
-        MUST(iv_cuda_find_elementwise(setting->device, ops[i], 2, IV_U32, &setting->kernels[i],
+        MUST(sb_cuda_find_elementwise(setting->device, ops[i], 2, SB_U32, &setting->kernels[i],
                                       error));
-    MUST(iv_cuda_find_copy(setting->device, IV_U32, &setting->copy, error));
+    MUST(sb_cuda_find_copy(setting->device, SB_U32, &setting->copy, error));
 }
 
 static void tear_down(setting *setting) {
     for (int i = 0; i < BUFFERS; i++) {
-        iv_tensor_release(setting->tensors[i]);
-        iv_tensor_release(setting->transposed[i]);
-        iv_tensor_release(setting->reshaped[i]);
-        iv_cuda_memory_release(setting->memory[i]);
+        sb_tensor_release(setting->tensors[i]);
+        sb_tensor_release(setting->transposed[i]);
+        sb_tensor_release(setting->reshaped[i]);
+        sb_cuda_memory_release(setting->memory[i]);
     }
-    iv_cuda_pinned_destroy(setting->host);
-    iv_cuda_task_list_destroy(setting->queue.record);
-    iv_cuda_stream_destroy(setting->queue.stream);
-    iv_cuda_device_release(setting->device);
+    sb_cuda_pinned_destroy(setting->host);
+    sb_cuda_task_list_destroy(setting->queue.record);
+    sb_cuda_stream_destroy(setting->queue.stream);
+    sb_cuda_device_release(setting->device);
     if (setting->fake != NULL)
         check_nothing_lives(setting->fake);
 }
 
-static iv_status copy_whole(const setting *setting, iv_cuda_task_kind kind, int buffer,
-                            iv_error *error) {
+static sb_status copy_whole(const setting *setting, sb_cuda_task_kind kind, int buffer,
+                            sb_error *error) {
     CUdeviceptr on_device = setting->memory[buffer]->address;
     CUdeviceptr on_host = (CUdeviceptr)(uintptr_t)setting->host->data + (CUdeviceptr)buffer * BYTES;
-    bool there = kind == IV_CUDA_COPY_TO_DEVICE;
-    iv_cuda_task task = {.kind = kind,
+    bool there = kind == SB_CUDA_COPY_TO_DEVICE;
+    sb_cuda_task task = {.kind = kind,
                          .step = -1,
                          .copy = {there ? on_device : on_host, there ? on_host : on_device, BYTES}};
-    return iv_cuda_launch(&setting->queue, &task, error);
+    return sb_cuda_launch(&setting->queue, &task, error);
 }
 
 /* One task: mostly arithmetic on two or three buffers, sometimes a copy between strides, a packed
  * copy or a fill. Outputs are never read by the same task under other strides. */
-static iv_status launch_one(const setting *setting, random_source *source, int step,
-                            iv_error *error) {
-    static const iv_cuda_elementwise_options options = {0};
+static sb_status launch_one(const setting *setting, random_source *source, int step,
+                            sb_error *error) {
+    static const sb_cuda_elementwise_options options = {0};
     int out = (int)random_between(source, 0, BUFFERS - 1);
     int left = (out + (int)random_between(source, 1, BUFFERS - 1)) % BUFFERS;
     int right = (int)random_between(source, 0, BUFFERS - 1);
     switch (random_between(source, 0, 9)) {
     case 0:
-        return iv_cuda_launch_copy(&setting->queue, step, setting->copy, setting->transposed[out],
+        return sb_cuda_launch_copy(&setting->queue, step, setting->copy, setting->transposed[out],
                                    setting->reshaped[left], error);
     case 1:
-        return iv_cuda_launch_copy(&setting->queue, step, setting->copy, setting->tensors[out],
+        return sb_cuda_launch_copy(&setting->queue, step, setting->copy, setting->tensors[out],
                                    setting->tensors[left], error);
     case 2: {
-        iv_cuda_task task = {.kind = IV_CUDA_FILL,
+        sb_cuda_task task = {.kind = SB_CUDA_FILL,
                              .step = step,
                              .fill = {setting->memory[out]->address + 4 * (CUdeviceptr)step, 100,
                                       (unsigned char)step}};
-        return iv_cuda_launch(&setting->queue, &task, error);
+        return sb_cuda_launch(&setting->queue, &task, error);
     }
     default:
-        return iv_cuda_launch_elementwise(
+        return sb_cuda_launch_elementwise(
             &setting->queue, step, setting->kernels[random_between(source, 0, KERNELS - 1)],
             &options, setting->tensors[out], 2,
-            (const iv_tensor *const[]){setting->tensors[left], setting->tensors[right]}, error);
+            (const sb_tensor *const[]){setting->tensors[left], setting->tensors[right]}, error);
     }
 }
 
-static iv_status launch_all(const setting *setting, uint64_t seed, int count, iv_error *error) {
+static sb_status launch_all(const setting *setting, uint64_t seed, int count, sb_error *error) {
     random_source source = {seed};
     for (int i = 0; i < BUFFERS; i++)
-        IV_TRY(copy_whole(setting, IV_CUDA_COPY_TO_DEVICE, i, error));
+        SB_TRY(copy_whole(setting, SB_CUDA_COPY_TO_DEVICE, i, error));
     for (int i = 0; i < count; i++)
-        IV_TRY(launch_one(setting, &source, i, error));
+        SB_TRY(launch_one(setting, &source, i, error));
     for (int i = 0; i < BUFFERS; i++)
-        IV_TRY(copy_whole(setting, IV_CUDA_COPY_TO_HOST, i, error));
-    return IV_OK;
+        SB_TRY(copy_whole(setting, SB_CUDA_COPY_TO_HOST, i, error));
+    return SB_OK;
 }
 
 static void fill_host(const setting *setting, uint64_t seed) {
@@ -142,16 +142,16 @@ static void fill_host(const setting *setting, uint64_t seed) {
 }
 
 /* Runs tasks or a graph on fresh inputs and gives the sum of all that comes back. */
-static uint64_t run(const setting *setting, const iv_cuda_graph *graph, uint64_t tasks, int count,
+static uint64_t run(const setting *setting, const sb_cuda_graph *graph, uint64_t tasks, int count,
                     uint64_t inputs) {
     fill_host(setting, inputs);
-    MUST(iv_cuda_enter(setting->device, error));
+    MUST(sb_cuda_enter(setting->device, error));
     if (graph != NULL)
-        MUST(iv_cuda_graph_launch(graph, setting->queue.stream, error));
+        MUST(sb_cuda_graph_launch(graph, setting->queue.stream, error));
     else
         MUST(launch_all(setting, tasks, count, error));
-    MUST(iv_cuda_leave(setting->device, IV_OK, error));
-    MUST(iv_cuda_stream_synchronize(setting->queue.stream, error));
+    MUST(sb_cuda_leave(setting->device, SB_OK, error));
+    MUST(sb_cuda_stream_synchronize(setting->queue.stream, error));
     uint64_t sum = 1;
     const uint32_t *values = setting->host->data;
     for (size_t i = 0; i < BUFFERS * ELEMENTS; i++)
@@ -164,15 +164,15 @@ static void test_replay(void **unused) {
     set_up(&setting);
     for (uint64_t seed = 1; seed <= 10; seed++) {
         int count = 12 * (int)seed;
-        iv_cuda_graph *built = NULL, *captured = NULL;
-        iv_cuda_task_list_clear(setting.queue.record);
+        sb_cuda_graph *built = NULL, *captured = NULL;
+        sb_cuda_task_list_clear(setting.queue.record);
         uint64_t first = run(&setting, NULL, seed, count, 1);
-        MUST(iv_cuda_graph_build(setting.device, setting.queue.record, false, &built, error));
-        MUST(iv_cuda_enter(setting.device, error));
-        MUST(iv_cuda_capture_begin(&setting.queue, error));
-        iv_status status = launch_all(&setting, seed, count, NULL);
-        MUST(iv_cuda_capture_end(&setting.queue, status, &captured, error));
-        MUST(iv_cuda_leave(setting.device, IV_OK, error));
+        MUST(sb_cuda_graph_build(setting.device, setting.queue.record, false, &built, error));
+        MUST(sb_cuda_enter(setting.device, error));
+        MUST(sb_cuda_capture_begin(&setting.queue, error));
+        sb_status status = launch_all(&setting, seed, count, NULL);
+        MUST(sb_cuda_capture_end(&setting.queue, status, &captured, error));
+        MUST(sb_cuda_leave(setting.device, SB_OK, error));
         assert_true(run(&setting, built, 0, 0, 1) == first);
         assert_true(run(&setting, captured, 0, 0, 1) == first);
         for (uint64_t inputs = 2; inputs < 12; inputs++) {
@@ -181,8 +181,8 @@ static void test_replay(void **unused) {
             assert_true(run(&setting, built, 0, 0, inputs) == expected);
             assert_true(run(&setting, captured, 0, 0, inputs) == expected);
         }
-        iv_cuda_graph_destroy(built);
-        iv_cuda_graph_destroy(captured);
+        sb_cuda_graph_destroy(built);
+        sb_cuda_graph_destroy(captured);
     }
     tear_down(&setting);
 }
@@ -191,19 +191,19 @@ static void test_replay(void **unused) {
 static void test_trace(void **unused) {
     setting setting = {0};
     set_up(&setting);
-    MUST(iv_cuda_trace_create(setting.device, &setting.queue.trace, error));
+    MUST(sb_cuda_trace_create(setting.device, &setting.queue.trace, error));
     run(&setting, NULL, 1, 40, 1);
     double before = 0;
-    int count = iv_cuda_trace_count(setting.queue.trace);
+    int count = sb_cuda_trace_count(setting.queue.trace);
     assert_int_equal(count, 40 + 2 * BUFFERS);
     for (int i = 0; i < count; i++) {
-        iv_cuda_span span;
-        MUST(iv_cuda_trace_span(setting.queue.trace, i, &span, error));
+        sb_cuda_span span;
+        MUST(sb_cuda_trace_span(setting.queue.trace, i, &span, error));
         assert_true(span.start_ns >= before && span.end_ns >= span.start_ns);
         before = span.end_ns;
     }
     assert_true(before > 0);
-    iv_cuda_trace_destroy(setting.queue.trace);
+    sb_cuda_trace_destroy(setting.queue.trace);
     tear_down(&setting);
 }
 

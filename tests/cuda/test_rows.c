@@ -42,7 +42,7 @@ static const row_shape shapes[] = {
 };
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
-static void check_reduction(setting *setting, const char *op, iv_dtype dtype,
+static void check_reduction(setting *setting, const char *op, sb_dtype dtype,
                             const row_shape *shape, bool awkward, bool keep) {
     char what[64];
     op_case test = op_of(op, 18);
@@ -54,11 +54,11 @@ static void check_reduction(setting *setting, const char *op, iv_dtype dtype,
     check_op(setting, &test, what);
 }
 
-static bool is_empty_mean(const char *op, iv_dtype dtype, const row_shape *shape) {
+static bool is_empty_mean(const char *op, sb_dtype dtype, const row_shape *shape) {
     bool empty = false;
     for (int d = 0; d < shape->rank; d++)
         empty = empty || shape->dims[d] == 0;
-    return empty && !iv_dtype_is_float(dtype) && strcmp(op, "ReduceMean") == 0;
+    return empty && !sb_dtype_is_float(dtype) && strcmp(op, "ReduceMean") == 0;
 }
 
 static void test_reductions(void **unused) {
@@ -68,26 +68,26 @@ static void test_reductions(void **unused) {
     setting setting = set_up();
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         bool extreme = strcmp(ops[o], "ReduceMax") == 0 || strcmp(ops[o], "ReduceMin") == 0;
-        for (int t = 1; t < IV_STRING; t++) {
-            bool real = iv_dtype_is_float((iv_dtype)t);
+        for (int t = 1; t < SB_STRING; t++) {
+            bool real = sb_dtype_is_float((sb_dtype)t);
             for (int s = 0; s < SHAPES; s++) {
                 /* Long rows on the host take their time: once for each kind of kernel. */
                 bool long_row = shapes[s].dims[0] > 20000;
-                if ((t == IV_BOOL && !extreme) || is_empty_mean(ops[o], (iv_dtype)t, &shapes[s]) ||
-                    (long_row && t != IV_F32 && t != IV_S32) ||
+                if ((t == SB_BOOL && !extreme) || is_empty_mean(ops[o], (sb_dtype)t, &shapes[s]) ||
+                    (long_row && t != SB_F32 && t != SB_S32) ||
                     /* Integers share a kernel, so each type does with some of the shapes. */
                     (!real && !long_row && s % 4 != t % 4))
                     continue;
-                check_reduction(&setting, ops[o], (iv_dtype)t, &shapes[s], false, s % 2 == 0);
+                check_reduction(&setting, ops[o], (sb_dtype)t, &shapes[s], false, s % 2 == 0);
                 if (real && !long_row && s % 2 == t % 2)
-                    check_reduction(&setting, ops[o], (iv_dtype)t, &shapes[s], true, s % 2 == 1);
+                    check_reduction(&setting, ops[o], (sb_dtype)t, &shapes[s], true, s % 2 == 1);
             }
         }
     }
     tear_down(&setting);
 }
 
-static void check_plain(setting *setting, const char *op, int version, iv_dtype dtype,
+static void check_plain(setting *setting, const char *op, int version, sb_dtype dtype,
                         const row_shape *shape, bool awkward, const char *attribute) {
     char what[64];
     op_case test = op_of(op, version);
@@ -153,7 +153,7 @@ static void test_layers(void **unused) {
         for (int t = 0; t < 4; t++) {
             for (int other = 0; other < 3; other++) {
                 char what[64];
-                iv_dtype factor = other == 2 ? float_types[3 - t] : float_types[t];
+                sb_dtype factor = other == 2 ? float_types[3 - t] : float_types[t];
                 snprintf(what, sizeof what, "layer %d, variant %d", (int)l, other);
                 op_case test = op_of("LayerNormalization", 17);
                 add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank,

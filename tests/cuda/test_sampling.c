@@ -13,20 +13,20 @@
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-static const iv_dtype floats[] = {IV_F32, IV_F16, IV_BF16, IV_F64};
+static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
 
 /* Values near 0 to 1, times `scale`, in place of awkward ones: coordinates that hit something. */
-static iv_tensor *mild_tensor(setting *setting, iv_dtype dtype, int rank, const int64_t *dims,
+static sb_tensor *mild_tensor(setting *setting, sb_dtype dtype, int rank, const int64_t *dims,
                               float scale) {
-    iv_tensor *tensor = any_tensor(setting, dtype, rank, dims);
-    size_t size = iv_dtype_size(dtype), count = tensor->storage->bytes / size;
+    sb_tensor *tensor = any_tensor(setting, dtype, rank, dims);
+    size_t size = sb_dtype_size(dtype), count = tensor->storage->bytes / size;
     for (size_t i = 0; i < count; i++) {
         float value = scale * (float)random_between(&setting->random, -1200, 1200) / 1000.0f;
         double wide = (double)value;
-        uint16_t half = dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+        uint16_t half = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
         memcpy((char *)tensor->storage->data + i * size,
-               dtype == IV_F64   ? (const void *)&wide
-               : dtype == IV_F32 ? (const void *)&value
+               dtype == SB_F64   ? (const void *)&wide
+               : dtype == SB_F32 ? (const void *)&value
                                  : &half,
                size);
     }
@@ -44,7 +44,7 @@ static void test_resize(void **unused) {
                                           "ceil"};
     static const float scales[][3] = {{1.0f, 2.0f, 0.6f}, {1.7f, 1.0f, 3.3f}, {0.4f, 0.5f, 1.0f}};
     static const float region[6] = {0.1f, -0.2f, 0.3f, 0.8f, 1.4f, 0.9f};
-    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_F64, IV_U8, IV_S32, IV_BF16};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_U8, SB_S32, SB_BF16};
     setting setting = set_up();
     for (int round = 0; round < 3 * 7 * 6; round++) {
         int mode = round % 3, transform = round / 3 % 7;
@@ -78,7 +78,7 @@ static void test_sampling(void **unused) {
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     setting setting = set_up();
     for (int round = 0; round < 72; round++) {
-        iv_dtype dtype = floats[round % 4], grid = floats[round / 2 % 4];
+        sb_dtype dtype = floats[round % 4], grid = floats[round / 2 % 4];
         bool deep = round % 5 == 4;
         op_case test = op_of("GridSample", 20);
         add_input(&test, deep ? any_tensor(&setting, dtype, 5, DIMS(2, 2, 3, 4, 3))
@@ -105,13 +105,13 @@ static void test_sampling(void **unused) {
 static void test_regions(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 64; round++) {
-        iv_dtype dtype = floats[round % 4];
+        sb_dtype dtype = floats[round % 4];
         bool astray = round % 16 == 15;
         op_case test = op_of("RoiAlign", 16);
         add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 3, 7, 6)));
         add_input(&test, round % 8 == 7 ? any_tensor(&setting, dtype, 2, DIMS(5, 4))
                                         : mild_tensor(&setting, dtype, 2, DIMS(5, 4), 8.0f));
-        add_input(&test, make_tensor(&setting.random, IV_S64, 1, DIMS(5), PACKED));
+        add_input(&test, make_tensor(&setting.random, SB_S64, 1, DIMS(5), PACKED));
         for (int i = 0; i < 5; i++)
             ((int64_t *)(void *)test.inputs[2]->data)[i] = astray && i == 3 ? 2 : i % 2;
         set_text(&test, "mode", round / 4 % 2 == 0 ? "avg" : "max");
@@ -137,7 +137,7 @@ static void test_regions(void **unused) {
 static void test_transposed(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 48; round++) {
-        iv_dtype dtype = floats[round % 4];
+        sb_dtype dtype = floats[round % 4];
         int64_t group = 1 + round / 4 % 2;
         op_case test = op_of("ConvTranspose", 11);
         add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 18, 5, 4)));
@@ -165,7 +165,7 @@ static void test_transposed(void **unused) {
 static void test_deformed(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 16; round++) {
-        iv_dtype dtype = floats[round % 4];
+        sb_dtype dtype = floats[round % 4];
         int64_t group = 1 + round / 4 % 2;
         op_case test = op_of("DeformConv", 19);
         add_input(&test, any_tensor(&setting, dtype, 4, DIMS(2, 4, 5, 6)));
@@ -186,9 +186,9 @@ static void test_deformed(void **unused) {
 
 static void test_folds(void **unused) {
     setting setting = set_up();
-    for (int dtype = IV_U8; dtype < IV_STRING; dtype++) {
+    for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
         op_case test = op_of("Col2Im", 18);
-        add_input(&test, any_tensor(&setting, (iv_dtype)dtype, 3, DIMS(2, 12, 12)));
+        add_input(&test, any_tensor(&setting, (sb_dtype)dtype, 3, DIMS(2, 12, 12)));
         add_list(&test, 2, DIMS(5, 6));
         add_list(&test, 2, DIMS(2, 3));
         set_ints(&test, "pads", 4, DIMS(1, 0, 0, 1));
@@ -201,14 +201,14 @@ static void test_folds(void **unused) {
 
 /* ---- integers ---- */
 
-static iv_dtype narrow(int bit) {
-    return bit == 0 ? IV_U8 : IV_S8;
+static sb_dtype narrow(int bit) {
+    return bit == 0 ? SB_U8 : SB_S8;
 }
 
 static void test_integer_convolutions(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 16; round++) {
-        iv_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        sb_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
         bool each = (round & 8) != 0;
         op_case test = op_of("ConvInteger", 10);
         add_input(&test, any_tensor(&setting, x, 4, DIMS(2, 4, 6, 5)));
@@ -223,15 +223,15 @@ static void test_integer_convolutions(void **unused) {
         check_op(&setting, &test, "groups");
         test = op_of("QLinearConv", 10);
         add_input(&test, any_tensor(&setting, x, 3, DIMS(2, 3, 9)));
-        add_input(&test, any_tensor(&setting, IV_F32, 0, NULL));
+        add_input(&test, any_tensor(&setting, SB_F32, 0, NULL));
         add_input(&test, any_tensor(&setting, x, 0, NULL));
         add_input(&test, any_tensor(&setting, w, 3, DIMS(4, 3, 3)));
-        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(4), 0.1f));
+        add_input(&test, mild_tensor(&setting, SB_F32, each ? 1 : 0, DIMS(4), 0.1f));
         add_input(&test, any_tensor(&setting, w, each ? 1 : 0, DIMS(4)));
-        add_input(&test, mild_tensor(&setting, IV_F32, 0, NULL, 3.0f));
+        add_input(&test, mild_tensor(&setting, SB_F32, 0, NULL, 3.0f));
         add_input(&test, any_tensor(&setting, y, 0, NULL));
         if (round % 3 == 0)
-            add_input(&test, any_tensor(&setting, IV_S32, 1, DIMS(4)));
+            add_input(&test, any_tensor(&setting, SB_S32, 1, DIMS(4)));
         set_ints(&test, "strides", 1, DIMS(2));
         check_op(&setting, &test, "rescaled");
     }
@@ -241,7 +241,7 @@ static void test_integer_convolutions(void **unused) {
 static void test_integer_products(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 24; round++) {
-        iv_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
         bool each = (round & 8) != 0;
         op_case test = op_of("MatMulInteger", 10);
         add_input(&test, any_tensor(&setting, a, 4, DIMS(2, 1, 5, 37)));
@@ -254,18 +254,18 @@ static void test_integer_products(void **unused) {
         check_op(&setting, &test, "batches");
         test = op_of("QLinearMatMul", 10);
         add_input(&test, any_tensor(&setting, a, 3, DIMS(2, 5, 19)));
-        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(5), 0.3f));
+        add_input(&test, mild_tensor(&setting, SB_F32, each ? 1 : 0, DIMS(5), 0.3f));
         add_input(&test, any_tensor(&setting, a, each ? 1 : 0, DIMS(5)));
         add_input(&test, any_tensor(&setting, b, 2, DIMS(19, 4)));
-        add_input(&test, mild_tensor(&setting, IV_F32, each ? 1 : 0, DIMS(4), 0.3f));
+        add_input(&test, mild_tensor(&setting, SB_F32, each ? 1 : 0, DIMS(4), 0.3f));
         add_input(&test, any_tensor(&setting, b, each ? 1 : 0, DIMS(4)));
-        add_input(&test, mild_tensor(&setting, IV_F32, 0, NULL, 2.0f));
+        add_input(&test, mild_tensor(&setting, SB_F32, 0, NULL, 2.0f));
         add_input(&test, any_tensor(&setting, y, 0, NULL));
         check_op(&setting, &test, "rescaled");
     }
     op_case test = op_of("MatMulInteger", 10);
-    add_input(&test, any_tensor(&setting, IV_U8, 1, DIMS(9)));
-    add_input(&test, any_tensor(&setting, IV_S8, 2, DIMS(9, 3)));
+    add_input(&test, any_tensor(&setting, SB_U8, 1, DIMS(9)));
+    add_input(&test, any_tensor(&setting, SB_S8, 2, DIMS(9, 3)));
     check_op(&setting, &test, "a vector");
     tear_down(&setting);
 }
@@ -295,11 +295,11 @@ static void test_einsum(void **unused) {
         {"bij,kij->bk", 2, {3, 3}, {{3, 4, 5}, {6, 4, 5}}},
     };
     setting setting = set_up();
-    for (int dtype = IV_U8; dtype < IV_STRING; dtype++) {
+    for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
         for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
             op_case test = op_of("Einsum", 12);
             for (int i = 0; i < cases[c].count; i++)
-                add_input(&test, any_tensor(&setting, (iv_dtype)dtype, cases[c].ranks[i],
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, cases[c].ranks[i],
                                             cases[c].dims[i]));
             set_text(&test, "equation", cases[c].equation);
             check_op(&setting, &test, cases[c].equation);
@@ -312,7 +312,7 @@ static void test_spectra(void **unused) {
     static const char *const windows[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
     setting setting = set_up();
     for (int round = 0; round < 32; round++) {
-        iv_dtype dtype = floats[round % 4];
+        sb_dtype dtype = floats[round % 4];
         int64_t parts = 1 + round / 4 % 2, length = 9 + round % 3, axis = round / 2 % 2;
         bool inverse = round / 8 % 2 != 0,
              onesided = round / 16 % 2 != 0 && (inverse || parts == 1);

@@ -18,10 +18,10 @@
 
 typedef struct life {
     const fake_cuda_control *fake;
-    iv_graph_mode mode;
+    sb_graph_mode mode;
     const char *force_cpu;
     bool device_outputs, sticky;
-    iv_tensor *inputs[RUNS][NETWORK_INPUTS], *expected[RUNS][NETWORK_OUTPUTS];
+    sb_tensor *inputs[RUNS][NETWORK_INPUTS], *expected[RUNS][NETWORK_OUTPUTS];
     int recordings_failed; /* runs that went well although recording had failed */
     int reported;
 } life;
@@ -31,24 +31,24 @@ static void check_says_why(const char *message) {
         fail_msg("this does not say what happened: %s", message);
 }
 
-static void check_outputs(const life *life, iv_device *device, iv_tensor **outputs, int run) {
+static void check_outputs(const life *life, sb_device *device, sb_tensor **outputs, int run) {
     for (int i = 0; i < NETWORK_OUTPUTS; i++) {
-        iv_error error = {IV_OK, ""};
-        iv_tensor *host;
+        sb_error error = {SB_OK, ""};
+        sb_tensor *host;
         /* Copying may be what fails. */
-        if (iv_tensor_to_host(device, outputs[i], &host, &error) == IV_OK) {
-            assert_true(iv_tensor_equal(host, life->expected[run][i]));
-            iv_tensor_release(host);
+        if (sb_tensor_to_host(device, outputs[i], &host, &error) == SB_OK) {
+            assert_true(sb_tensor_equal(host, life->expected[run][i]));
+            sb_tensor_release(host);
         } else {
             assert_true(life->fake->failure_happened());
             check_says_why(error.message);
         }
-        iv_tensor_release(outputs[i]);
+        sb_tensor_release(outputs[i]);
     }
 }
 
-static void check_report(life *life, iv_session *session) {
-    iv_graph_report report = report_of(session);
+static void check_report(life *life, sb_session *session) {
+    sb_graph_report report = report_of(session);
     if (report.failed == 0) {
         assert_string_equal(report.reason, "");
         return;
@@ -59,15 +59,15 @@ static void check_report(life *life, iv_session *session) {
 }
 
 /* A run fails once, or for good when the device is lost. */
-static iv_status check_failed_run(const life *life, iv_session *session, iv_device *device, int run,
-                                  const iv_error *first) {
-    iv_error error = {IV_OK, ""};
-    iv_tensor *outputs[NETWORK_OUTPUTS];
+static sb_status check_failed_run(const life *life, sb_session *session, sb_device *device, int run,
+                                  const sb_error *first) {
+    sb_error error = {SB_OK, ""};
+    sb_tensor *outputs[NETWORK_OUTPUTS];
     assert_true(life->fake->failure_happened());
     check_says_why(first->message);
     for (int again = 0; again < 2; again++) {
-        iv_status status = iv_session_run_tensors(session, life->inputs[run], outputs, &error);
-        if (status == IV_OK) {
+        sb_status status = sb_session_run_tensors(session, life->inputs[run], outputs, &error);
+        if (status == SB_OK) {
             assert_false(life->sticky);
             check_outputs(life, device, outputs, run);
         } else {
@@ -80,12 +80,12 @@ static iv_status check_failed_run(const life *life, iv_session *session, iv_devi
     return first->status;
 }
 
-static iv_status run_all(life *life, iv_session *session, iv_device *device, iv_error *error) {
-    iv_status first = IV_OK;
+static sb_status run_all(life *life, sb_session *session, sb_device *device, sb_error *error) {
+    sb_status first = SB_OK;
     for (int run = 0; run < RUNS; run++) {
-        iv_tensor *outputs[NETWORK_OUTPUTS];
-        iv_status status = iv_session_run_tensors(session, life->inputs[run], outputs, error);
-        if (status == IV_OK) {
+        sb_tensor *outputs[NETWORK_OUTPUTS];
+        sb_status status = sb_session_run_tensors(session, life->inputs[run], outputs, error);
+        if (status == SB_OK) {
             check_outputs(life, device, outputs, run);
             check_report(life, session);
             continue;
@@ -93,7 +93,7 @@ static iv_status run_all(life *life, iv_session *session, iv_device *device, iv_
         for (int i = 0; i < NETWORK_OUTPUTS; i++)
             assert_null(outputs[i]);
         status = check_failed_run(life, session, device, run, error);
-        first = first == IV_OK ? status : first;
+        first = first == SB_OK ? status : first;
         if (life->sticky)
             break;
     }
@@ -101,28 +101,28 @@ static iv_status run_all(life *life, iv_session *session, iv_device *device, iv_
 }
 
 /* A device's, a model's and a session's whole life. */
-static iv_status live(life *life) {
-    iv_device_options where = IV_DEVICE_OPTIONS_DEFAULT;
-    iv_device *device = NULL;
-    iv_session *session = NULL;
-    iv_error error = {IV_OK, ""};
+static sb_status live(life *life) {
+    sb_device_options where = SB_DEVICE_OPTIONS_DEFAULT;
+    sb_device *device = NULL;
+    sb_session *session = NULL;
+    sb_error error = {SB_OK, ""};
     where.cuda_driver = FAKE_CUDA;
-    iv_model *model = network(false);
-    iv_status status = iv_device_open(&where, 0, &device, &error);
-    if (status == IV_OK) {
-        iv_session_options options = options_on(device);
+    sb_model *model = network(false);
+    sb_status status = sb_device_open(&where, 0, &device, &error);
+    if (status == SB_OK) {
+        sb_session_options options = options_on(device);
         options.graphs = life->mode;
         options.force_cpu = life->force_cpu;
         options.device_outputs = life->device_outputs;
-        status = iv_session_create(model, &options, &session, &error);
+        status = sb_session_create(model, &options, &session, &error);
     }
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = run_all(life, session, device, &error);
-    if (status != IV_OK)
+    if (status != SB_OK)
         check_says_why(error.message);
-    iv_session_destroy(session);
-    iv_device_release(device);
-    iv_model_release(model);
+    sb_session_destroy(session);
+    sb_device_release(device);
+    sb_model_release(model);
     return status;
 }
 
@@ -130,16 +130,16 @@ static void check_failures(life *life, int result) {
     for (int skip = 0;; skip++) {
         life->fake->reset();
         define_host_kernels(life->fake);
-        int64_t blocks = iv_allocation_count().live_blocks;
+        int64_t blocks = sb_allocation_count().live_blocks;
         life->fake->plan_failure(NULL, skip, result);
-        iv_status status = live(life);
+        sb_status status = live(life);
         bool happened = life->fake->failure_happened();
         life->fake->plan_failure(NULL, -1, 0);
         check_nothing_lives(life->fake);
-        assert_int_equal(iv_allocation_count().live_blocks, blocks);
-        life->reported += status != IV_OK;
+        assert_int_equal(sb_allocation_count().live_blocks, blocks);
+        life->reported += status != SB_OK;
         if (!happened) {
-            assert_int_equal(status, IV_OK);
+            assert_int_equal(status, SB_OK);
             return;
         }
         assert_true(skip < 10000);
@@ -150,17 +150,17 @@ static void test_failing_calls(void **unused) {
     static const int results[] = {OUT_OF_MEMORY, UNKNOWN, ILLEGAL_ADDRESS};
     life life = {.fake = fake_with_kernels()};
     open_fake(); /* which is kept from now on */
-    iv_model *model = network(false);
-    iv_session *cpu = cpu_session(model);
+    sb_model *model = network(false);
+    sb_session *cpu = cpu_session(model);
     for (int run = 0; run < RUNS; run++) {
         network_inputs(life.inputs[run], run == 3 ? 2 : 3, (uint64_t)run);
         run_session(cpu, life.inputs[run], life.expected[run]);
     }
-    iv_session_destroy(cpu);
-    iv_model_release(model);
+    sb_session_destroy(cpu);
+    sb_model_release(model);
     for (size_t r = 0; r < sizeof results / sizeof results[0]; r++) {
-        for (iv_graph_mode mode = IV_GRAPHS_CAPTURE; mode <= IV_GRAPHS_BUILD; mode++) {
-            if ((r == 0 && mode == IV_GRAPHS_BUILD) || (r == 1 && mode == IV_GRAPHS_CAPTURE))
+        for (sb_graph_mode mode = SB_GRAPHS_CAPTURE; mode <= SB_GRAPHS_BUILD; mode++) {
+            if ((r == 0 && mode == SB_GRAPHS_BUILD) || (r == 1 && mode == SB_GRAPHS_CAPTURE))
                 continue; /* to save time */
             life.mode = mode;
             life.force_cpu = r == 1 ? "Softmax" : NULL;
@@ -183,35 +183,35 @@ static void test_failing_calls(void **unused) {
 /* Runs with each of the library's allocations failing: a report, or right bits; and the session goes on. */
 static void test_failing_allocations(void **unused) {
     setting s = start(network, false);
-    iv_tensor *inputs[NETWORK_INPUTS], *expected[NETWORK_OUTPUTS], *outputs[NETWORK_OUTPUTS];
+    sb_tensor *inputs[NETWORK_INPUTS], *expected[NETWORK_OUTPUTS], *outputs[NETWORK_OUTPUTS];
     network_inputs(inputs, 3, 1);
     run_session(s.cpu, inputs, expected);
-    for (iv_graph_mode mode = IV_GRAPHS_CAPTURE; mode <= IV_GRAPHS_BUILD; mode++) {
+    for (sb_graph_mode mode = SB_GRAPHS_CAPTURE; mode <= SB_GRAPHS_BUILD; mode++) {
         bool failed = true;
         for (int64_t successes = 0; failed; successes += 9) {
-            iv_session *session = open_session(&s, mode, false, NULL);
+            sb_session *session = open_session(&s, mode, false, NULL);
             int run = 0;
             failed = false;
-            iv_allocation_fail_after(successes, false);
+            sb_allocation_fail_after(successes, false);
             for (; run < 4; run++) {
-                iv_error error = {IV_OK, ""};
-                iv_status status = iv_session_run_tensors(session, inputs, outputs, &error);
-                if (status != IV_OK) {
-                    assert_int_equal(status, IV_ERROR_OUT_OF_MEMORY);
+                sb_error error = {SB_OK, ""};
+                sb_status status = sb_session_run_tensors(session, inputs, outputs, &error);
+                if (status != SB_OK) {
+                    assert_int_equal(status, SB_ERROR_OUT_OF_MEMORY);
                     failed = true;
                     continue;
                 }
                 for (int i = 0; i < NETWORK_OUTPUTS; i++)
-                    assert_true(iv_tensor_equal(outputs[i], expected[i]));
+                    assert_true(sb_tensor_equal(outputs[i], expected[i]));
                 release_all(outputs, NETWORK_OUTPUTS);
                 failed = failed || report_of(session).failed > 0;
             }
-            iv_allocation_fail_after(-1, false);
+            sb_allocation_fail_after(-1, false);
             run_session(session, inputs, outputs);
             for (int i = 0; i < NETWORK_OUTPUTS; i++)
-                assert_true(iv_tensor_equal(outputs[i], expected[i]));
+                assert_true(sb_tensor_equal(outputs[i], expected[i]));
             release_all(outputs, NETWORK_OUTPUTS);
-            iv_session_destroy(session);
+            sb_session_destroy(session);
         }
     }
     release_all(inputs, NETWORK_INPUTS);
@@ -223,37 +223,37 @@ static void test_failing_allocations(void **unused) {
 
 /* A kernel of run `when` does something illegal: that run says so, later ones give the device nothing more to do. */
 static void test_lost_device(void **unused) {
-    for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         for (int when = 0; when < 4; when++) {
             setting s = start(network, false);
-            iv_session_options options = options_on(s.device);
+            sb_session_options options = options_on(s.device);
             options.graphs = mode;
-            iv_session *session = session_with(s.model, &options), *other;
-            iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
-            iv_error error = {IV_OK, ""}, first = {IV_OK, ""};
+            sb_session *session = session_with(s.model, &options), *other;
+            sb_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+            sb_error error = {SB_OK, ""}, first = {SB_OK, ""};
             network_inputs(inputs, 3, 1);
             for (int run = 0; run < when; run++) {
                 run_session(session, inputs, outputs);
                 release_all(outputs, NETWORK_OUTPUTS);
             }
             s.fake->break_kernel(ILLEGAL_ADDRESS);
-            assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &first), IV_ERROR_DEVICE);
+            assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &first), SB_ERROR_DEVICE);
             assert_null(outputs[0]);
             assert_says(first, "CUDA_ERROR_ILLEGAL_ADDRESS");
             int kernels = s.fake->calls("cuLaunchKernelEx"), graphs = s.fake->calls("cuGraphLaunch"),
                 copies = s.fake->calls("cuMemcpyHtoDAsync");
             for (int again = 0; again < 2; again++) {
-                assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_DEVICE);
+                assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error), SB_ERROR_DEVICE);
                 assert_says(error, "lost earlier");
                 assert_says(error, "CUDA_ERROR_ILLEGAL_ADDRESS");
             }
-            assert_int_equal(iv_session_create(s.model, &options, &other, &error), IV_ERROR_DEVICE);
+            assert_int_equal(sb_session_create(s.model, &options, &other, &error), SB_ERROR_DEVICE);
             assert_says(error, "lost earlier");
             assert_int_equal(s.fake->calls("cuLaunchKernelEx"), kernels);
             assert_int_equal(s.fake->calls("cuGraphLaunch"), graphs);
             assert_int_equal(s.fake->calls("cuMemcpyHtoDAsync"), copies);
             release_all(inputs, NETWORK_INPUTS);
-            iv_session_destroy(session);
+            sb_session_destroy(session);
             finish(&s);
         }
     }
@@ -262,48 +262,48 @@ static void test_lost_device(void **unused) {
 /* A device that is lost while its tasks are recorded is not given them once more. */
 static void test_lost_while_recording(void **unused) {
     setting s = start(network, false);
-    iv_session *session = open_session(&s, IV_GRAPHS_CAPTURE, false, NULL);
-    iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
-    iv_error error = {IV_OK, ""};
+    sb_session *session = open_session(&s, SB_GRAPHS_CAPTURE, false, NULL);
+    sb_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+    sb_error error = {SB_OK, ""};
     network_inputs(inputs, 3, 1);
     run_session(session, inputs, outputs);
     release_all(outputs, NETWORK_OUTPUTS);
     int kernels = s.fake->calls("cuLaunchKernelEx");
     s.fake->plan_failure("cuGraphInstantiateWithFlags", 0, ILLEGAL_ADDRESS);
-    assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_DEVICE);
+    assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error), SB_ERROR_DEVICE);
     assert_says(error, "cuGraphInstantiateWithFlags failed with CUDA_ERROR_ILLEGAL_ADDRESS");
     assert_true(s.fake->calls("cuLaunchKernelEx") <= 2 * kernels); /* the first run's, and those captured */
     release_all(inputs, NETWORK_INPUTS);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     finish(&s);
 }
 
 /* ---- data that are wrong ---- */
 
 /* Quotients of [6] by [6], and what lies at them in a table of 50. */
-static iv_model *lookup(bool passes) {
+static sb_model *lookup(bool passes) {
     static const int64_t six[] = {6}, table[] = {50};
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_S64, 1, six), y = builder_input(&b, IV_S64, 1, six);
-    iv_value_id places = builder_binary(&b, "Div", builder_unary(&b, "Neg", x), y);
-    iv_value_id data = builder_constant(&b, random_tensor(IV_F32, 1, table, 3));
-    iv_value_id found = builder_binary(&b, "Gather", data, places);
+    sb_value_id x = builder_input(&b, SB_S64, 1, six), y = builder_input(&b, SB_S64, 1, six);
+    sb_value_id places = builder_binary(&b, "Div", builder_unary(&b, "Neg", x), y);
+    sb_value_id data = builder_constant(&b, random_tensor(SB_F32, 1, table, 3));
+    sb_value_id found = builder_binary(&b, "Gather", data, places);
     mark_output(&b, builder_unary(&b, "Tanh", found));
     return model_of(&b, passes);
 }
 
-static iv_tensor *six_of(int64_t value, int64_t last) {
+static sb_tensor *six_of(int64_t value, int64_t last) {
     int64_t values[6] = {value, value, value, value, value, last};
-    iv_tensor *tensor;
-    MUST(iv_tensor_from_data(IV_S64, 1, (int64_t[]){6}, values, &tensor, error));
+    sb_tensor *tensor;
+    MUST(sb_tensor_from_data(SB_S64, 1, (int64_t[]){6}, values, &tensor, error));
     return tensor;
 }
 
-static void check_fault(iv_session *session, const iv_error *reference, int64_t last_x, int64_t last_y,
+static void check_fault(sb_session *session, const sb_error *reference, int64_t last_x, int64_t last_y,
                         const char *op, const char *says) {
-    iv_tensor *inputs[2] = {six_of(20, last_x), six_of(2, last_y)}, *output = NULL;
-    iv_error error = {IV_OK, ""};
-    assert_int_equal(iv_session_run_tensors(session, inputs, &output, &error), reference->status);
+    sb_tensor *inputs[2] = {six_of(20, last_x), six_of(2, last_y)}, *output = NULL;
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_session_run_tensors(session, inputs, &output, &error), reference->status);
     assert_null(output);
     assert_says(error, "node ");
     assert_says(error, op);
@@ -315,23 +315,23 @@ static void check_fault(iv_session *session, const iv_error *reference, int64_t 
 static void test_faults(void **unused) {
     for (int passes = 0; passes < 2; passes++) {
         setting s = start(lookup, passes != 0);
-        iv_error by_zero = {IV_OK, ""}, outside = {IV_OK, ""};
-        iv_tensor *bad[2] = {six_of(20, 1), six_of(2, 0)}, *output;
-        assert_int_not_equal(iv_session_run_tensors(s.cpu, bad, &output, &by_zero), IV_OK);
+        sb_error by_zero = {SB_OK, ""}, outside = {SB_OK, ""};
+        sb_tensor *bad[2] = {six_of(20, 1), six_of(2, 0)}, *output;
+        assert_int_not_equal(sb_session_run_tensors(s.cpu, bad, &output, &by_zero), SB_OK);
         release_all(bad, 2);
         bad[0] = six_of(20, 200);
         bad[1] = six_of(2, 2);
-        assert_int_not_equal(iv_session_run_tensors(s.cpu, bad, &output, &outside), IV_OK);
+        assert_int_not_equal(sb_session_run_tensors(s.cpu, bad, &output, &outside), SB_OK);
         release_all(bad, 2);
-        for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+        for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
             for (int when = 0; when < 5; when++) {
-                iv_session_options options = options_on(s.device);
+                sb_session_options options = options_on(s.device);
                 options.graphs = mode;
                 options.require_device = true;
                 options.device_outputs = when % 2 == 1;
-                iv_session *session = session_with(s.model, &options);
+                sb_session *session = session_with(s.model, &options);
                 for (int run = 0; run < 7; run++) {
-                    iv_tensor *inputs[2] = {six_of(20 + run, 30), six_of(2, 3)};
+                    sb_tensor *inputs[2] = {six_of(20 + run, 30), six_of(2, 3)};
                     if (run == when || run == when + 2)
                         check_fault(session, &by_zero, 1, 0, "Div", "zero");
                     if (run == when || run == when + 1)
@@ -340,7 +340,7 @@ static void test_faults(void **unused) {
                     release_all(inputs, 2);
                 }
                 assert_int_equal(report_of(session).failed, 0);
-                iv_session_destroy(session);
+                sb_session_destroy(session);
             }
         }
         finish(&s);

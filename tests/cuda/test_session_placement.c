@@ -11,22 +11,22 @@
 
 static const int64_t SQUARE[] = {6, 6};
 
-static iv_tensor *constant_square(uint64_t seed) {
-    return random_tensor(IV_F32, 2, SQUARE, seed);
+static sb_tensor *constant_square(uint64_t seed) {
+    return random_tensor(SB_F32, 2, SQUARE, seed);
 }
 
 /* Two inputs, a chain with a constant, a view, and two outputs. Without passes, so that every node
  * is there. */
-static iv_model *chain(bool passes) {
+static sb_model *chain(bool passes) {
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE), y = builder_input(&b, IV_F32, 2, SQUARE);
-    iv_value_id weight = builder_constant(&b, constant_square(7));
-    iv_value_id sum = builder_binary(&b, "Add", x, y);                /* Add */
-    iv_value_id scaled = builder_binary(&b, "Mul", sum, weight);      /* Mul */
-    iv_value_id turned = transpose(&b, scaled, 2, (int64_t[]){1, 0}); /* a view */
-    iv_value_id bent = builder_unary(&b, "Tanh", turned);             /* Tanh */
-    iv_value_id difference = builder_binary(&b, "Sub", bent, sum);    /* Sub */
-    iv_value_id result = builder_unary(&b, "Relu", difference);       /* Relu */
+    sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE), y = builder_input(&b, SB_F32, 2, SQUARE);
+    sb_value_id weight = builder_constant(&b, constant_square(7));
+    sb_value_id sum = builder_binary(&b, "Add", x, y);                /* Add */
+    sb_value_id scaled = builder_binary(&b, "Mul", sum, weight);      /* Mul */
+    sb_value_id turned = transpose(&b, scaled, 2, (int64_t[]){1, 0}); /* a view */
+    sb_value_id bent = builder_unary(&b, "Tanh", turned);             /* Tanh */
+    sb_value_id difference = builder_binary(&b, "Sub", bent, sum);    /* Sub */
+    sb_value_id result = builder_unary(&b, "Relu", difference);       /* Relu */
     mark_output(&b, result);
     mark_output(&b, bent);
     return model_of(&b, passes);
@@ -39,13 +39,13 @@ typedef struct placement {
     char text[4096];
 } placement;
 
-static void note_node(void *context, const iv_placed_node *node) {
+static void note_node(void *context, const sb_placed_node *node) {
     placement *all = context;
     size_t used = strlen(all->text);
     snprintf(all->text + used, sizeof all->text - used, "%s %s %s %s [%s]\n",
              node->on_device ? "device" : "host", node->op, node->name, node->kernel,
              node->why != NULL ? node->why : "");
-    if (strcmp(node->op, IV_TRANSFER) == 0) {
+    if (strcmp(node->op, SB_TRANSFER) == 0) {
         all->to_device += node->on_device;
         all->to_host += !node->on_device;
         all->constants += strncmp(node->kernel, "constant", 8) == 0;
@@ -57,9 +57,9 @@ static void note_node(void *context, const iv_placed_node *node) {
     assert_true((node->why == NULL) == node->on_device);
 }
 
-static placement placement_of(iv_session *session, int expected_on_host) {
+static placement placement_of(sb_session *session, int expected_on_host) {
     placement all = {0};
-    assert_int_equal(iv_session_visit_placement(session, note_node, &all), expected_on_host);
+    assert_int_equal(sb_session_visit_placement(session, note_node, &all), expected_on_host);
     assert_int_equal(all.nodes - all.on_device, expected_on_host);
     return all;
 }
@@ -85,25 +85,25 @@ static void test_bits(void **unused) {
                   {"Add,Mul,Transpose,Tanh,Sub,Relu", 6}};
     setting s = start(chain, false);
     for (size_t f = 0; f < sizeof forced / sizeof forced[0]; f++) {
-        for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
-            iv_session_options options = options_on(s.device);
+        for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+            sb_session_options options = options_on(s.device);
             options.force_cpu = forced[f].force;
             options.graphs = mode;
             options.device_outputs = f % 2 == 1;
-            iv_session *session = session_with(s.model, &options);
+            sb_session *session = session_with(s.model, &options);
             for (int run = 0; run < 12; run++) {
-                iv_tensor *inputs[2];
+                sb_tensor *inputs[2];
                 for (int i = 0; i < 2; i++) {
-                    iv_tensor *host = constant_square((uint64_t)(100 * run + i));
+                    sb_tensor *host = constant_square((uint64_t)(100 * run + i));
                     inputs[i] = (run / 3 >> i & 1) != 0 ? to_device(s.device, host)
-                                                        : iv_tensor_retain(host);
-                    iv_tensor_release(host);
+                                                        : sb_tensor_retain(host);
+                    sb_tensor_release(host);
                 }
                 run_both(session, s.cpu, s.device, 2, inputs, 2);
                 release_all(inputs, 2);
             }
             placement_of(session, forced[f].on_host);
-            iv_session_destroy(session);
+            sb_session_destroy(session);
         }
     }
     finish(&s);
@@ -113,48 +113,48 @@ static void test_bits(void **unused) {
  * for both sessions. */
 static void test_no_copies_when_placed(void **unused) {
     setting s = start(chain, false);
-    iv_session_options options = options_on(s.device);
+    sb_session_options options = options_on(s.device);
     options.device_outputs = options.require_device = true;
-    iv_session *sessions[2] = {session_with(s.model, &options), session_with(s.model, &options)};
-    iv_tensor *host[2] = {constant_square(1), constant_square(2)}, *outputs[2];
-    iv_tensor *inputs[2] = {to_device(s.device, host[0]), to_device(s.device, host[1])};
+    sb_session *sessions[2] = {session_with(s.model, &options), session_with(s.model, &options)};
+    sb_tensor *host[2] = {constant_square(1), constant_square(2)}, *outputs[2];
+    sb_tensor *inputs[2] = {to_device(s.device, host[0]), to_device(s.device, host[1])};
     for (int run = 0; run < 8; run++) {
-        iv_device_counters before = counters_of(s.device);
+        sb_device_counters before = counters_of(s.device);
         run_session(sessions[run % 2], inputs, outputs);
-        iv_device_counters after = counters_of(s.device);
+        sb_device_counters after = counters_of(s.device);
         assert_int_equal(after.copies_to_device - before.copies_to_device, run == 0 ? 1 : 0);
         assert_int_equal(after.copies_to_host, before.copies_to_host);
         assert_int_equal(after.copies_on_device, before.copies_on_device);
-        assert_true(iv_tensor_is_on_device(outputs[0]) && iv_tensor_is_on_device(outputs[1]));
+        assert_true(sb_tensor_is_on_device(outputs[0]) && sb_tensor_is_on_device(outputs[1]));
         release_all(outputs, 2);
     }
     placement all = placement_of(sessions[0], 0);
     assert_int_equal(all.to_device, all.constants);
     assert_int_equal(all.to_host, 0);
     run_both(sessions[0], s.cpu, s.device, 2, inputs, 2);
-    iv_session_destroy(sessions[0]);
-    iv_session_destroy(sessions[1]);
+    sb_session_destroy(sessions[0]);
+    sb_session_destroy(sessions[1]);
     release_all(host, 2);
     release_all(inputs, 2);
     finish(&s);
 }
 
 /* What a run copies, after the first, which uploads constants. */
-static void check_copies(const setting *s, iv_session *session, iv_tensor *const *inputs,
+static void check_copies(const setting *s, sb_session *session, sb_tensor *const *inputs,
                          int outputs, int to_device, int to_host) {
-    iv_tensor *results[MOST_VALUES];
+    sb_tensor *results[MOST_VALUES];
     run_session(session, inputs, results);
     release_all(results, outputs);
     for (int run = 0; run < 4; run++) {
-        iv_device_counters before = counters_of(s->device);
+        sb_device_counters before = counters_of(s->device);
         run_session(session, inputs, results);
-        iv_device_counters after = counters_of(s->device);
+        sb_device_counters after = counters_of(s->device);
         release_all(results, outputs);
         assert_int_equal(after.copies_to_device - before.copies_to_device, to_device);
         assert_int_equal(after.copies_to_host - before.copies_to_host, to_host);
     }
     placement all = {0};
-    iv_session_visit_placement(session, note_node, &all);
+    sb_session_visit_placement(session, note_node, &all);
     if (all.to_device - all.constants != to_device || all.to_host != to_host)
         fail_msg("%d and %d copies, and reported are:\n%s", to_device, to_host, all.text);
 }
@@ -172,103 +172,103 @@ static void test_copies_around_forced_nodes(void **unused) {
         {"Add,Mul,Transpose,Tanh,Sub,Relu", 0, 0},
     };
     setting s = start(chain, false);
-    iv_tensor *inputs[2] = {constant_square(1), constant_square(2)};
+    sb_tensor *inputs[2] = {constant_square(1), constant_square(2)};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        iv_session_options options = options_on(s.device);
+        sb_session_options options = options_on(s.device);
         options.force_cpu = cases[c].force;
-        iv_session *session = session_with(s.model, &options);
+        sb_session *session = session_with(s.model, &options);
         check_copies(&s, session, inputs, 2, cases[c].to_device, cases[c].to_host);
-        iv_session_destroy(session);
+        sb_session_destroy(session);
     }
     release_all(inputs, 2);
     finish(&s);
 }
 
 /* Views between nodes on the CPU stay there, so nothing crosses and comes back at once. */
-static iv_model *views_between(bool passes) {
+static sb_model *views_between(bool passes) {
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE);
-    iv_value_id turned = transpose(&b, x, 2, (int64_t[]){1, 0});
-    iv_value_id first = builder_unary(&b, "Exp", turned);
-    iv_value_id flat = reshape(&b, transpose(&b, first, 2, (int64_t[]){1, 0}), 1, (int64_t[]){36});
-    iv_value_id second = builder_unary(&b, "Exp", flat);
-    iv_value_id third = builder_unary(&b, "Relu", reshape(&b, second, 2, (int64_t[]){4, 9}));
+    sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE);
+    sb_value_id turned = transpose(&b, x, 2, (int64_t[]){1, 0});
+    sb_value_id first = builder_unary(&b, "Exp", turned);
+    sb_value_id flat = reshape(&b, transpose(&b, first, 2, (int64_t[]){1, 0}), 1, (int64_t[]){36});
+    sb_value_id second = builder_unary(&b, "Exp", flat);
+    sb_value_id third = builder_unary(&b, "Relu", reshape(&b, second, 2, (int64_t[]){4, 9}));
     mark_output(&b, third);
     return model_of(&b, passes);
 }
 
 static void test_views_between_cpu_nodes(void **unused) {
     setting s = start(views_between, false);
-    iv_tensor *inputs[1] = {constant_square(5)};
-    iv_session_options options = options_on(s.device);
+    sb_tensor *inputs[1] = {constant_square(5)};
+    sb_session_options options = options_on(s.device);
     options.force_cpu = "Exp";
-    iv_session *session = session_with(s.model, &options);
+    sb_session *session = session_with(s.model, &options);
     check_copies(&s, session, inputs, 1, 1, 1);
     run_both(session, s.cpu, s.device, 1, inputs, 1);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     options.force_cpu = "Exp,Relu"; /* nothing computes on the device */
     session = session_with(s.model, &options);
     check_copies(&s, session, inputs, 1, 0, 0);
     run_both(session, s.cpu, s.device, 1, inputs, 1);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     release_all(inputs, 1);
     finish(&s);
 }
 
 /* ---- views ---- */
 
-static iv_dtype view_dtype;
+static sb_dtype view_dtype;
 
 /* Transpose, Reshape, Unsqueeze, Slice, Expand and Squeeze, in a row. */
-static iv_model *views_only(bool passes) {
+static sb_model *views_only(bool passes) {
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
-    iv_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0}); /* 6 1 4 */
-    iv_value_id flat =
+    sb_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
+    sb_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0}); /* 6 1 4 */
+    sb_value_id flat =
         builder_binary(&b, "Squeeze", turned, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
-    iv_value_id part = builder_node(
+    sb_value_id part = builder_node(
         &b, "Slice", 5,
-        (iv_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),
+        (sb_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),
                         integers(&b, 1, (int64_t[]){0}), integers(&b, 1, (int64_t[]){-2})},
         NULL); /* 3 4, backwards */
-    iv_value_id deeper =
+    sb_value_id deeper =
         builder_binary(&b, "Unsqueeze", part, integers(&b, 1, (int64_t[]){0})); /* 1 3 4 */
-    iv_value_id wide = builder_binary(&b, "Expand", deeper, integers(&b, 3, (int64_t[]){2, 3, 4}));
-    iv_value_id same = builder_unary(&b, "Identity", wide);
+    sb_value_id wide = builder_binary(&b, "Expand", deeper, integers(&b, 3, (int64_t[]){2, 3, 4}));
+    sb_value_id same = builder_unary(&b, "Identity", wide);
     mark_output(&b, same);
     mark_output(&b, reshape(&b, x, 2, (int64_t[]){8, 3}));
     return model_of(&b, passes);
 }
 
 static void test_views_launch_nothing(void **unused) {
-    for (view_dtype = IV_BOOL; view_dtype <= IV_F64; view_dtype++) {
-        if (view_dtype == IV_STRING || strcmp(iv_dtype_name(view_dtype), "unknown") == 0)
+    for (view_dtype = SB_BOOL; view_dtype <= SB_F64; view_dtype++) {
+        if (view_dtype == SB_STRING || strcmp(sb_dtype_name(view_dtype), "unknown") == 0)
             continue;
         setting s = start(views_only, false);
-        for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
-            iv_session_options options = options_on(s.device);
+        for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+            sb_session_options options = options_on(s.device);
             options.require_device = options.device_outputs = true;
             options.graphs = mode;
-            iv_session *session = session_with(s.model, &options);
-            iv_tensor *host = random_tensor(view_dtype, 3, (int64_t[]){4, 1, 6}, 3), *outputs[2];
-            iv_tensor *input = to_device(s.device, host);
+            sb_session *session = session_with(s.model, &options);
+            sb_tensor *host = random_tensor(view_dtype, 3, (int64_t[]){4, 1, 6}, 3), *outputs[2];
+            sb_tensor *input = to_device(s.device, host);
             for (int run = 0; run < 4; run++) {
-                iv_device_counters before = counters_of(s.device);
+                sb_device_counters before = counters_of(s.device);
                 run_session(session, &input, outputs);
-                iv_device_counters after = counters_of(s.device);
+                sb_device_counters after = counters_of(s.device);
                 assert_int_equal(after.kernels, before.kernels);
                 assert_int_equal(after.device_allocations, before.device_allocations);
                 assert_int_equal(after.copies_to_device, before.copies_to_device);
                 assert_int_equal(after.copies_to_host, before.copies_to_host);
                 assert_int_equal(after.copies_on_device, before.copies_on_device);
-                assert_ptr_equal(iv_tensor_data(outputs[1]), iv_tensor_data(input));
+                assert_ptr_equal(sb_tensor_data(outputs[1]), sb_tensor_data(input));
                 assert_ptr_equal(outputs[0]->storage, input->storage);
                 release_all(outputs, 2);
             }
             run_both(session, s.cpu, s.device, 1, &input, 2);
-            iv_tensor_release(host);
-            iv_tensor_release(input);
-            iv_session_destroy(session);
+            sb_tensor_release(host);
+            sb_tensor_release(input);
+            sb_session_destroy(session);
         }
         finish(&s);
     }
@@ -278,33 +278,33 @@ static void test_views_launch_nothing(void **unused) {
 
 static void test_require_device(void **unused) {
     setting s = start(chain, false);
-    iv_session_options options = options_on(s.device);
+    sb_session_options options = options_on(s.device);
     options.require_device = true;
     options.force_cpu = "Mul,Tanh_";
-    iv_session *session = session_with(s.model, &options);
-    iv_tensor *inputs[2] = {constant_square(1), constant_square(2)}, *outputs[2];
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *inputs[2] = {constant_square(1), constant_square(2)}, *outputs[2];
     for (int attempt = 0; attempt < 2; attempt++) {
-        iv_error error = {IV_OK, ""};
-        assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error),
-                         IV_ERROR_UNSUPPORTED);
+        sb_error error = {SB_OK, ""};
+        assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error),
+                         SB_ERROR_UNSUPPORTED);
         assert_null(outputs[0]);
         assert_says(error, "3 nodes would run on the CPU"); /* the view of what Mul makes is one */
         assert_says(error, "(Mul): forced to the CPU by \"Mul\"");
         assert_says(error, "(Transpose): it shows what a node on the CPU has made");
         assert_says(error, "(Tanh): forced to the CPU by \"Tanh_\"");
     }
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     release_all(inputs, 2);
     finish(&s);
 }
 
 /* Reasons, from the model's graph and those inside its nodes. */
-static iv_model *reasons(bool passes) {
+static sb_model *reasons(bool passes) {
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, SQUARE);
-    iv_value_id some = builder_unary(&b, "NonZero", x); /* the data decide its shape */
-    iv_value_id cast = attribute_node(&b, "Cast", 1, &some, "to", true, 1, (int64_t[]){1});
-    iv_value_id result = builder_unary(&b, "Abs", cast);
+    sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE);
+    sb_value_id some = builder_unary(&b, "NonZero", x); /* the data decide its shape */
+    sb_value_id cast = attribute_node(&b, "Cast", 1, &some, "to", true, 1, (int64_t[]){1});
+    sb_value_id result = builder_unary(&b, "Abs", cast);
     mark_output(&b, result);
     mark_output(&b, builder_unary(&b, "Relu", x));
     return model_of(&b, passes);
@@ -312,26 +312,26 @@ static iv_model *reasons(bool passes) {
 
 static void test_reasons(void **unused) {
     setting s = start(reasons, false);
-    iv_session_options options = options_on(s.device);
-    iv_session *session = session_with(s.model, &options);
-    assert_int_equal(iv_session_visit_placement(session, note_node, &(placement){0}),
+    sb_session_options options = options_on(s.device);
+    sb_session *session = session_with(s.model, &options);
+    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}),
                      0); /* no run yet */
-    iv_tensor *inputs[1] = {constant_square(1)};
+    sb_tensor *inputs[1] = {constant_square(1)};
     for (int run = 0; run < 3; run++)
         run_both(session, s.cpu, s.device, 1, inputs, 2);
     placement all = {0};
-    int on_host = iv_session_visit_placement(session, note_node, &all);
+    int on_host = sb_session_visit_placement(session, note_node, &all);
     assert_int_equal(on_host, all.nodes - all.on_device);
     assert_int_equal(all.nodes, 4);
     assert_true(all.on_device >= 1 && on_host >= 1);
     assert_true(strstr(all.text, "host NonZero") != NULL);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     options.device = NULL;
     session = session_with(s.model, &options);
     run_both(session, s.cpu, s.device, 1, inputs, 2);
-    assert_int_equal(iv_session_visit_placement(session, note_node, &(placement){0}),
+    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}),
                      0); /* no device */
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     release_all(inputs, 1);
     finish(&s);
 }
@@ -340,22 +340,22 @@ static void test_reasons(void **unused) {
  */
 static void test_refusals(void **unused) {
     setting s = start(chain, false);
-    iv_session *session;
-    iv_error error = {IV_OK, ""};
-    iv_session_options options = options_on(NULL);
+    sb_session *session;
+    sb_error error = {SB_OK, ""};
+    sb_session_options options = options_on(NULL);
     options.device_outputs = true;
-    assert_int_equal(iv_session_create(s.model, &options, &session, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_says(error, "iv_device_open");
+    assert_int_equal(sb_session_create(s.model, &options, &session, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
+    assert_says(error, "sb_device_open");
     options = options_on(s.device);
-    options.graphs = (iv_graph_mode)9;
-    assert_int_equal(iv_session_create(s.model, &options, &session, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    iv_tensor *host = constant_square(1), *inputs[2], *outputs[2];
+    options.graphs = (sb_graph_mode)9;
+    assert_int_equal(sb_session_create(s.model, &options, &session, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
+    sb_tensor *host = constant_square(1), *inputs[2], *outputs[2];
     inputs[0] = to_device(s.device, host);
     inputs[1] = host;
-    assert_int_equal(iv_session_run_tensors(s.cpu, inputs, outputs, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_session_run_tensors(s.cpu, inputs, outputs, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "lies on device 0, and the session runs on the CPU");
     release_all(inputs, 2);
     finish(&s);

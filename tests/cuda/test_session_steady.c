@@ -16,8 +16,8 @@ typedef struct footprint {
 } footprint;
 
 static footprint footprint_of(const setting *s) {
-    iv_device_counters counters = counters_of(s->device);
-    iv_allocation_counters host = iv_allocation_count();
+    sb_device_counters counters = counters_of(s->device);
+    sb_allocation_counters host = sb_allocation_count();
     fake_live live = s->fake->live();
     return (footprint){.device_allocations = counters.device_allocations,
                        .device_bytes = counters.device_bytes,
@@ -42,14 +42,14 @@ static void test_nothing_grows(void **unused) {
         setting s = start(network, passes != 0);
         for (int f = 0; f < FORCED; f++) {
             for (int on_device = 0; on_device < 2; on_device++) {
-                for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
-                    iv_session *session = open_session(&s, mode, on_device != 0, forced[f]);
-                    iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+                for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+                    sb_session *session = open_session(&s, mode, on_device != 0, forced[f]);
+                    sb_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
                     network_inputs(inputs, 9, 1);
                     for (int i = 0; i < NETWORK_INPUTS && on_device != 0; i++) {
-                        iv_tensor *host = inputs[i];
+                        sb_tensor *host = inputs[i];
                         inputs[i] = to_device(s.device, host);
-                        iv_tensor_release(host);
+                        sb_tensor_release(host);
                     }
                     footprint before = {0};
                     for (int run = 0; run < 12; run++) {
@@ -62,7 +62,7 @@ static void test_nothing_grows(void **unused) {
                     }
                     run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
                     release_all(inputs, NETWORK_INPUTS);
-                    iv_session_destroy(session);
+                    sb_session_destroy(session);
                 }
             }
         }
@@ -73,38 +73,38 @@ static void test_nothing_grows(void **unused) {
 /* A steady run calls no allocator, eagerly or replayed, whether inputs cross or not, and with nodes on the CPU between those on
  * the device, if their kernels need no memory of their own; but each output on the host gets its storage and, with it, the
  * memory of its elements. */
-static void count_allocations(const setting *s, iv_session *session, iv_tensor *const *inputs, int output_count, bool outputs_stay) {
+static void count_allocations(const setting *s, sb_session *session, sb_tensor *const *inputs, int output_count, bool outputs_stay) {
     for (int run = 0; run < 9; run++) {
-        iv_tensor *outputs[MOST_VALUES];
-        int64_t device = counters_of(s->device).device_allocations, host = iv_allocation_count().allocations;
+        sb_tensor *outputs[MOST_VALUES];
+        int64_t device = counters_of(s->device).device_allocations, host = sb_allocation_count().allocations;
         run_session(session, inputs, outputs);
         if (run > 2) {
             assert_int_equal(counters_of(s->device).device_allocations, device);
-            assert_int_equal(iv_allocation_count().allocations, host + (outputs_stay ? 0 : 2 * output_count));
+            assert_int_equal(sb_allocation_count().allocations, host + (outputs_stay ? 0 : 2 * output_count));
         }
         release_all(outputs, output_count);
     }
     assert_int_equal(report_of(session).failed, 0);
 }
 
-static void recurrence_inputs(iv_tensor **inputs) {
+static void recurrence_inputs(sb_tensor **inputs) {
     for (uint64_t i = 0; i < RECURRENCE_INPUTS; i++)
-        inputs[i] = random_tensor(IV_F32, 2, (int64_t[]){4, 8}, i);
+        inputs[i] = random_tensor(SB_F32, 2, (int64_t[]){4, 8}, i);
 }
 
-static void decoder_inputs(iv_tensor **inputs) {
+static void decoder_inputs(sb_tensor **inputs) {
     for (int i = 0; i < DECODER_INPUTS; i++)
-        inputs[i] = random_tensor(IV_F32, 4, (int64_t[]){1, 2, i == 0 ? 1 : 7, 4}, (uint64_t)i);
+        inputs[i] = random_tensor(SB_F32, 4, (int64_t[]){1, 2, i == 0 ? 1 : 7, 4}, (uint64_t)i);
 }
 
-static void two_network_inputs(iv_tensor **inputs) {
+static void two_network_inputs(sb_tensor **inputs) {
     network_inputs(inputs, 9, 2);
 }
 
 static void test_nothing_is_allocated(void **unused) {
     static const struct {
-        iv_model *(*make)(bool passes);
-        void (*make_inputs)(iv_tensor **inputs);
+        sb_model *(*make)(bool passes);
+        void (*make_inputs)(sb_tensor **inputs);
         int inputs, outputs;
         const char *forced;
     } cases[] = {{network, two_network_inputs, NETWORK_INPUTS, NETWORK_OUTPUTS, NULL},
@@ -114,16 +114,16 @@ static void test_nothing_is_allocated(void **unused) {
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         for (int passes = 0; passes < 2; passes++) {
             setting s = start(cases[c].make, passes != 0);
-            iv_tensor *inputs[2][MOST_VALUES];
+            sb_tensor *inputs[2][MOST_VALUES];
             cases[c].make_inputs(inputs[0]);
             for (int i = 0; i < cases[c].inputs; i++)
                 inputs[1][i] = to_device(s.device, inputs[0][i]);
             for (int where = 0; where < 4; where++) {
-                for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
+                for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
                     bool inputs_stay = where % 2 != 0, outputs_stay = where / 2 != 0;
-                    iv_session *session = open_session(&s, mode, outputs_stay, cases[c].forced);
+                    sb_session *session = open_session(&s, mode, outputs_stay, cases[c].forced);
                     count_allocations(&s, session, inputs[inputs_stay], cases[c].outputs, outputs_stay);
-                    iv_session_destroy(session);
+                    sb_session_destroy(session);
                 }
             }
             release_all(inputs[0], cases[c].inputs);
@@ -136,13 +136,13 @@ static void test_nothing_is_allocated(void **unused) {
 /* As many shapes as plans are kept for, over and over in changing order. */
 static void test_plans_in_turn(void **unused) {
     setting s = start(network, false);
-    for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
-        iv_session *session = open_session(&s, mode, false, "Softmax");
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        sb_session *session = open_session(&s, mode, false, "Softmax");
         random_source source = {4};
         footprint before = {0};
         for (uint64_t run = 0; run < 80; run++) {
             int64_t rows = run < 32 ? 8 - (int64_t)(run % 8) : random_between(&source, 1, 8);
-            iv_tensor *inputs[NETWORK_INPUTS];
+            sb_tensor *inputs[NETWORK_INPUTS];
             network_inputs(inputs, rows, run);
             run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
             release_all(inputs, NETWORK_INPUTS);
@@ -152,7 +152,7 @@ static void test_plans_in_turn(void **unused) {
             before = now;
         }
         assert_int_equal(report_of(session).failed, 0);
-        iv_session_destroy(session);
+        sb_session_destroy(session);
     }
     finish(&s);
 }
@@ -160,12 +160,12 @@ static void test_plans_in_turn(void **unused) {
 /* More shapes than plans are kept for: plans go and are made again, arenas grow, the bits stay right, and memory is bounded. */
 static void test_more_shapes_than_plans(void **unused) {
     setting s = start(network, false);
-    for (iv_graph_mode mode = IV_GRAPHS_OFF; mode <= IV_GRAPHS_BUILD; mode++) {
-        iv_session *session = open_session(&s, mode, mode == IV_GRAPHS_BUILD, NULL);
+    for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
+        sb_session *session = open_session(&s, mode, mode == SB_GRAPHS_BUILD, NULL);
         random_source source = {5};
         int64_t most = 0;
         for (uint64_t run = 0; run < 150; run++) {
-            iv_tensor *inputs[NETWORK_INPUTS];
+            sb_tensor *inputs[NETWORK_INPUTS];
             network_inputs(inputs, run % 5 == 0 ? 40 : random_between(&source, 0, 25), run);
             run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
             release_all(inputs, NETWORK_INPUTS);
@@ -174,7 +174,7 @@ static void test_more_shapes_than_plans(void **unused) {
                 most = bytes;
             assert_true(run < 50 || bytes <= 2 * most);
         }
-        iv_session_destroy(session);
+        sb_session_destroy(session);
     }
     finish(&s);
 }
@@ -184,14 +184,14 @@ static void test_sessions_come_and_go(void **unused) {
     setting s = start(network, true);
     footprint before = {0};
     for (int round = 0; round < 6; round++) {
-        iv_session *session = open_session(&s, round % 2 == 0 ? IV_GRAPHS_CAPTURE : IV_GRAPHS_BUILD, false, NULL);
+        sb_session *session = open_session(&s, round % 2 == 0 ? SB_GRAPHS_CAPTURE : SB_GRAPHS_BUILD, false, NULL);
         for (uint64_t run = 0; run < 4; run++) {
-            iv_tensor *inputs[NETWORK_INPUTS];
+            sb_tensor *inputs[NETWORK_INPUTS];
             network_inputs(inputs, 6, run);
             run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
             release_all(inputs, NETWORK_INPUTS);
         }
-        iv_session_destroy(session);
+        sb_session_destroy(session);
         footprint now = footprint_of(&s);
         if (round > 0) {
             assert_int_equal(now.device_bytes, before.device_bytes);
@@ -207,20 +207,20 @@ static void test_sessions_come_and_go(void **unused) {
 /* A budget on the host's memory ends a run, and leaves the session usable. */
 static void test_memory_limit(void **unused) {
     setting s = start(network, false);
-    iv_session_options options = options_on(s.device);
+    sb_session_options options = options_on(s.device);
     options.memory_limit = 200000;
-    iv_session *session = session_with(s.model, &options);
+    sb_session *session = session_with(s.model, &options);
     for (uint64_t run = 0; run < 6; run++) {
-        iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
-        iv_error error = {IV_OK, ""};
+        sb_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+        sb_error error = {SB_OK, ""};
         network_inputs(inputs, run % 2 == 0 ? 4 : 20000, run);
         if (run % 2 == 0)
             run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
         else
-            assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_OUT_OF_MEMORY);
+            assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error), SB_ERROR_OUT_OF_MEMORY);
         release_all(inputs, NETWORK_INPUTS);
     }
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     finish(&s);
 }
 

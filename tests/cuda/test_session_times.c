@@ -15,35 +15,35 @@
 /* What observers were told in one run. */
 typedef struct told {
     size_t spans;
-    iv_task_span items[MOST_SPANS];
+    sb_task_span items[MOST_SPANS];
     int runs, nodes, transfers, transfers_to_device;
-    iv_status answer; /* of the task observer */
+    sb_status answer; /* of the task observer */
 } told;
 
-static iv_status note_tasks(void *context, const iv_task_span *spans, size_t count, iv_error *error) {
+static sb_status note_tasks(void *context, const sb_task_span *spans, size_t count, sb_error *error) {
     told *told = context;
     assert_true(count <= MOST_SPANS);
     memcpy(told->items, spans, count * sizeof *spans);
     told->spans = count;
     told->runs++;
-    if (told->answer != IV_OK)
+    if (told->answer != SB_OK)
         snprintf(error->message, sizeof error->message, "the observer has had enough");
     return error->status = told->answer;
 }
 
 /* Looks at everything that it is shown. */
-static iv_status note_node(void *context, iv_node_event *event, iv_error *error) {
+static sb_status note_node(void *context, sb_node_event *event, sb_error *error) {
     told *told = context;
     (void)error;
     assert_null(event->outputs);
     assert_int_equal(event->output_count, 0);
     assert_true(event->end_ns >= event->start_ns);
     assert_true(event->output_bytes > 0);
-    bool transfer = strcmp(event->op, IV_TRANSFER) == 0;
+    bool transfer = strcmp(event->op, SB_TRANSFER) == 0;
     told->transfers += transfer;
     told->transfers_to_device += transfer && event->on_device;
     told->nodes += !transfer;
-    return IV_OK;
+    return SB_OK;
 }
 
 static int64_t clock_ns(void) {
@@ -52,7 +52,7 @@ static int64_t clock_ns(void) {
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static bool is_named(const iv_task_span *span, const char *op) {
+static bool is_named(const sb_task_span *span, const char *op) {
     return span->name != NULL && strcmp(span->op, op) == 0;
 }
 
@@ -65,7 +65,7 @@ static int count_spans(const told *told, const char *op) {
 
 static void check_spans(const told *told, int64_t before) {
     for (size_t i = 0; i < told->spans; i++) {
-        const iv_task_span *span = &told->items[i];
+        const sb_task_span *span = &told->items[i];
         assert_non_null(span->task);
         assert_non_null(span->name); /* nothing was shown to an observer */
         assert_int_equal(span->depth, 0);
@@ -80,18 +80,18 @@ static void check_spans(const told *told, int64_t before) {
 static void test_tasks(void **unused) {
     setting s = start(network, false);
     told told = {0};
-    iv_session_options options = options_on(s.device);
+    sb_session_options options = options_on(s.device);
     options.task_observer = note_tasks;
     options.task_observer_context = &told;
     options.force_cpu = "Softmax";
-    iv_session *session = session_with(s.model, &options);
+    sb_session *session = session_with(s.model, &options);
     for (uint64_t run = 0; run < 4; run++) {
-        iv_tensor *inputs[NETWORK_INPUTS];
+        sb_tensor *inputs[NETWORK_INPUTS];
         network_inputs(inputs, 5, run);
-        iv_device_counters first = counters_of(s.device);
+        sb_device_counters first = counters_of(s.device);
         int64_t before = clock_ns();
         run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-        iv_device_counters last = counters_of(s.device);
+        sb_device_counters last = counters_of(s.device);
         assert_int_equal(told.runs, run + 1);
         check_spans(&told, before);
         assert_int_equal(told.spans, last.kernels - first.kernels + last.copies_to_device - first.copies_to_device +
@@ -103,11 +103,11 @@ static void test_tasks(void **unused) {
         assert_int_equal(count_spans(&told, "Softmax"), 0);
         /* Two inputs, what Softmax reads and makes, three outputs, of which one is turned first; in the first run the
          * constant too. */
-        assert_int_equal(count_spans(&told, IV_TRANSFER), run == 0 ? 9 : 8);
+        assert_int_equal(count_spans(&told, SB_TRANSFER), run == 0 ? 9 : 8);
         release_all(inputs, NETWORK_INPUTS);
     }
     assert_int_equal(report_of(session).recorded, 0);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     finish(&s);
 }
 
@@ -115,49 +115,49 @@ static void test_tasks(void **unused) {
 static void test_times_only(void **unused) {
     setting s = start(network, false);
     told told = {0};
-    iv_session_options options = options_on(s.device);
-    iv_session *plain = session_with(s.model, &options);
+    sb_session_options options = options_on(s.device);
+    sb_session *plain = session_with(s.model, &options);
     options.observer = note_node;
     options.observer_context = &told;
     options.observer_times_only = true;
-    iv_session *session = session_with(s.model, &options);
-    iv_tensor *inputs[NETWORK_INPUTS];
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *inputs[NETWORK_INPUTS];
     network_inputs(inputs, 5, 3);
     run_both(plain, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters start = counters_of(s.device);
+    sb_device_counters start = counters_of(s.device);
     run_both(plain, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters middle = counters_of(s.device);
+    sb_device_counters middle = counters_of(s.device);
     run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
-    iv_device_counters end = counters_of(s.device);
+    sb_device_counters end = counters_of(s.device);
     assert_int_equal(end.copies_to_host - middle.copies_to_host, middle.copies_to_host - start.copies_to_host);
     assert_int_equal(end.copies_to_device - middle.copies_to_device, middle.copies_to_device - start.copies_to_device);
     assert_int_equal(told.transfers_to_device, NETWORK_INPUTS);
     assert_int_equal(told.transfers, NETWORK_INPUTS + NETWORK_OUTPUTS);
     assert_int_equal(told.nodes, 11);
     release_all(inputs, NETWORK_INPUTS);
-    iv_session_destroy(session);
-    iv_session_destroy(plain);
+    sb_session_destroy(session);
+    sb_session_destroy(plain);
     finish(&s);
 }
 
 /* What the task observer says is the run's result; the session goes on afterwards. */
 static void test_refusal(void **unused) {
     setting s = start(network, true);
-    told told = {.answer = IV_ERROR_LIMIT};
-    iv_session_options options = options_on(s.device);
+    told told = {.answer = SB_ERROR_LIMIT};
+    sb_session_options options = options_on(s.device);
     options.task_observer = note_tasks;
     options.task_observer_context = &told;
-    iv_session *session = session_with(s.model, &options);
-    iv_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
-    iv_error error = {IV_OK, ""};
+    sb_session *session = session_with(s.model, &options);
+    sb_tensor *inputs[NETWORK_INPUTS], *outputs[NETWORK_OUTPUTS];
+    sb_error error = {SB_OK, ""};
     network_inputs(inputs, 2, 9);
-    assert_int_equal(iv_session_run_tensors(session, inputs, outputs, &error), IV_ERROR_LIMIT);
+    assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error), SB_ERROR_LIMIT);
     assert_says(error, "the observer has had enough");
-    told.answer = IV_OK;
+    told.answer = SB_OK;
     run_both(session, s.cpu, s.device, NETWORK_INPUTS, inputs, NETWORK_OUTPUTS);
     assert_int_equal(told.runs, 2);
     release_all(inputs, NETWORK_INPUTS);
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     finish(&s);
 }
 
@@ -165,52 +165,52 @@ static void test_refusal(void **unused) {
 
 typedef struct attempt {
     const fake_cuda_control *fake;
-    iv_tensor *input;
+    sb_tensor *input;
 } attempt;
 
 /* Two nodes: what is tried is the measuring. */
-static iv_model *small_model(void) {
+static sb_model *small_model(void) {
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 1, (int64_t[]){4});
+    sb_value_id x = builder_input(&b, SB_F32, 1, (int64_t[]){4});
     mark_output(&b, builder_unary(&b, "Tanh", builder_unary(&b, "Relu", x)));
     return model_of(&b, false);
 }
 
-static iv_status run_measured(const attempt *attempt, iv_model *model, iv_device *device) {
+static sb_status run_measured(const attempt *attempt, sb_model *model, sb_device *device) {
     told told = {0};
-    iv_session_options options = options_on(device);
-    iv_session *session;
-    iv_tensor *output;
+    sb_session_options options = options_on(device);
+    sb_session *session;
+    sb_tensor *output;
     options.task_observer = note_tasks;
     options.task_observer_context = &told;
-    IV_TRY(iv_session_create(model, &options, &session, NULL));
-    iv_status status = iv_session_run_tensors(session, &attempt->input, &output, NULL);
-    if (status == IV_OK)
-        iv_tensor_release(output);
-    iv_session_destroy(session);
+    SB_TRY(sb_session_create(model, &options, &session, NULL));
+    sb_status status = sb_session_run_tensors(session, &attempt->input, &output, NULL);
+    if (status == SB_OK)
+        sb_tensor_release(output);
+    sb_session_destroy(session);
     return status;
 }
 
-static iv_status attempt_run(void *context) {
+static sb_status attempt_run(void *context) {
     const attempt *attempt = context;
-    iv_device_options options = IV_DEVICE_OPTIONS_DEFAULT;
-    iv_device *device;
+    sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
+    sb_device *device;
     define_host_kernels(attempt->fake);
     options.cuda_driver = FAKE_CUDA;
-    IV_TRY(iv_device_open(&options, 0, &device, NULL));
-    iv_model *model = small_model();
-    iv_status status = run_measured(attempt, model, device);
-    iv_model_release(model);
-    iv_device_release(device);
+    SB_TRY(sb_device_open(&options, 0, &device, NULL));
+    sb_model *model = small_model();
+    sb_status status = run_measured(attempt, model, device);
+    sb_model_release(model);
+    sb_device_release(device);
     return status;
 }
 
 static void test_failing_calls(void **unused) {
-    attempt attempt = {fake_with_kernels(), random_tensor(IV_F32, 1, (int64_t[]){4}, 5)};
+    attempt attempt = {fake_with_kernels(), random_tensor(SB_F32, 1, (int64_t[]){4}, 5)};
     open_fake(); /* which is kept from now on */
     check_failing_calls(attempt.fake, attempt_run, &attempt, 2);
     check_failing_calls(attempt.fake, attempt_run, &attempt, 700);
-    iv_tensor_release(attempt.input);
+    sb_tensor_release(attempt.input);
 }
 
 int main(void) {

@@ -18,29 +18,29 @@
 
 /* ---- building ---- */
 
-static iv_value_id add_constant(builder *b, iv_dtype dtype, float value) {
-    iv_tensor *tensor = NULL;
-    MUST(iv_tensor_create(dtype, 0, NULL, &tensor, error));
-    if (dtype == IV_F32)
+static sb_value_id add_constant(builder *b, sb_dtype dtype, float value) {
+    sb_tensor *tensor = NULL;
+    MUST(sb_tensor_create(dtype, 0, NULL, &tensor, error));
+    if (dtype == SB_F32)
         *(float *)(void *)tensor->data = value;
     else
         *(uint16_t *)(void *)tensor->data =
-            dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+            dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
     return builder_constant(b, tensor);
 }
 
-static iv_value_id add_cast(builder *b, iv_value_id value, iv_dtype to) {
-    static const int codes[IV_DTYPE_COUNT] = {[IV_F32] = 1, [IV_F16] = 10, [IV_BF16] = 16, [IV_BOOL] = 9};
-    iv_attributes attributes = {0};
+static sb_value_id add_cast(builder *b, sb_value_id value, sb_dtype to) {
+    static const int codes[SB_DTYPE_COUNT] = {[SB_F32] = 1, [SB_F16] = 10, [SB_BF16] = 16, [SB_BOOL] = 9};
+    sb_attributes attributes = {0};
     int64_t code = codes[to];
-    MUST(iv_attributes_add_ints(&attributes, "to", false, 1, &code, error));
+    MUST(sb_attributes_add_ints(&attributes, "to", false, 1, &code, error));
     return builder_node(b, "Cast", 1, &value, &attributes);
 }
 
-static iv_value_id add_leaky(builder *b, iv_value_id value) {
-    iv_attributes attributes = {0};
+static sb_value_id add_leaky(builder *b, sb_value_id value) {
+    sb_attributes attributes = {0};
     float alpha = 0.3f;
-    MUST(iv_attributes_add_floats(&attributes, "alpha", false, 1, &alpha, error));
+    MUST(sb_attributes_add_floats(&attributes, "alpha", false, 1, &alpha, error));
     return builder_node(b, "LeakyRelu", 1, &value, &attributes);
 }
 
@@ -55,17 +55,17 @@ static const web_shape shapes[] = {
     {4, {2, 3, 7, 9}},  {4, {2, 6, 4, 8}}, {2, {0, 4}},       {0, {0}},            {3, {1, 1, 1030}},
 };
 
-static iv_value_id add_input(builder *b, random_source *random, iv_dtype dtype, int rank,
-                             const int64_t *dims, layout layout, iv_tensor **tensors) {
-    iv_value_id value = builder_input(b, dtype, rank, dims);
+static sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, int rank,
+                             const int64_t *dims, layout layout, sb_tensor **tensors) {
+    sb_value_id value = builder_input(b, dtype, rank, dims);
     tensors[b->graph->input_count - 1] = make_tensor(random, dtype, rank, dims, layout);
     return value;
 }
 
 /* The shape with some extents set to 1 and some leading ones left out. */
-static iv_value_id add_broadcast_input(builder *b, random_source *random, iv_dtype dtype,
-                                       const web_shape *shape, iv_tensor **tensors) {
-    int64_t dims[IV_MAX_RANK];
+static sb_value_id add_broadcast_input(builder *b, random_source *random, sb_dtype dtype,
+                                       const web_shape *shape, sb_tensor **tensors) {
+    int64_t dims[SB_MAX_RANK];
     int skipped = (int)random_between(random, 0, shape->rank);
     uint64_t ones = random_bits(random);
     for (int d = skipped; d < shape->rank; d++)
@@ -75,8 +75,8 @@ static iv_value_id add_broadcast_input(builder *b, random_source *random, iv_dty
 }
 
 /* A random step of a chain on `value` of dtype `*dtype`. */
-static iv_value_id add_step(builder *b, random_source *random, iv_value_id value, iv_dtype *dtype,
-                            const iv_value_id *operands, bool heavy) {
+static sb_value_id add_step(builder *b, random_source *random, sb_value_id value, sb_dtype *dtype,
+                            const sb_value_id *operands, bool heavy) {
     static const char *const light[] = {"Relu", "Neg",  "Abs",        "Sign",     "Floor",
                                         "Ceil", "Sqrt", "Reciprocal", "Softsign", "HardSwish",
                                         "HardSigmoid", "Round"};
@@ -84,7 +84,7 @@ static iv_value_id add_step(builder *b, random_source *random, iv_value_id value
                                             "Elu",  "Sigmoid", "Softplus", "Mish", "Atan",
                                             "Selu", "Cosh"};
     static const char *const pairs[] = {"Add", "Sub", "Mul", "Div", "PRelu", "Max", "Min"};
-    iv_value_id other = operands[random_between(random, 0, 2)];
+    sb_value_id other = operands[random_between(random, 0, 2)];
     switch (random_between(random, 0, heavy ? 13 : 9)) {
     case 0:
     case 1:
@@ -97,7 +97,7 @@ static iv_value_id add_step(builder *b, random_source *random, iv_value_id value
     case 5:
         return add_leaky(b, value);
     case 6: {
-        iv_value_id bounds[3] = {value, add_constant(b, *dtype, -1.25f), add_constant(b, *dtype, 6)};
+        sb_value_id bounds[3] = {value, add_constant(b, *dtype, -1.25f), add_constant(b, *dtype, 6)};
         return builder_node(b, "Clip", (int)random_between(random, 1, 3), bounds, NULL);
     }
     case 7:
@@ -105,7 +105,7 @@ static iv_value_id add_step(builder *b, random_source *random, iv_value_id value
     case 8:
         return builder_binary(b, "Mul", value, value);
     case 9: {
-        iv_value_id three[3] = {operands[0], value, operands[2]};
+        sb_value_id three[3] = {operands[0], value, operands[2]};
         static const char *const joins[] = {"Max", "Min", "Sum", "Mean"};
         return builder_node(b, joins[random_between(random, 0, 3)], 3, three, NULL);
     }
@@ -115,40 +115,40 @@ static iv_value_id add_step(builder *b, random_source *random, iv_value_id value
         return builder_unary(b, long_ones[random_between(random, 0, 11)], value);
     case 12: {
         static const char *const questions[] = {"Less", "Equal", "Greater", "LessOrEqual", "GreaterOrEqual"};
-        iv_value_id asked = builder_binary(b, questions[random_between(random, 0, 4)], value, other);
+        sb_value_id asked = builder_binary(b, questions[random_between(random, 0, 4)], value, other);
         if ((random_bits(random) & 1) != 0)
             asked = builder_binary(b, "Xor", builder_unary(b, "IsNaN", value), asked);
-        iv_value_id choice[3] = {builder_unary(b, "Not", asked), value, other};
+        sb_value_id choice[3] = {builder_unary(b, "Not", asked), value, other};
         return builder_node(b, "Where", 3, choice, NULL);
     }
     default: {
         /* Through another dtype and back. */
-        static const iv_dtype through[] = {IV_F32, IV_F16, IV_BF16, IV_BOOL};
-        iv_dtype to = through[random_between(random, 0, 3)];
-        return add_cast(b, builder_unary(b, "Abs", add_cast(b, value, to == IV_BOOL ? IV_F16 : to)), *dtype);
+        static const sb_dtype through[] = {SB_F32, SB_F16, SB_BF16, SB_BOOL};
+        sb_dtype to = through[random_between(random, 0, 3)];
+        return add_cast(b, builder_unary(b, "Abs", add_cast(b, value, to == SB_BOOL ? SB_F16 : to)), *dtype);
     }
     }
 }
 
 /* ---- webs ---- */
 
-static void release_all(iv_tensor **tensors, size_t count) {
+static void release_all(sb_tensor **tensors, size_t count) {
     for (size_t i = 0; i < count; i++)
-        iv_tensor_release(tensors[i]);
+        sb_tensor_release(tensors[i]);
 }
 
 /* Fuses the graph to one node, runs that on the device, and compares with the nodes one by one. */
-static void check_web(const setting *setting, builder *b, iv_value_id result, iv_tensor **inputs,
+static void check_web(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs,
                       const char *what) {
-    iv_tensor *in[IV_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
-    iv_graph *graph = b->graph;
-    MUST(iv_graph_add_output(graph, result, error));
+    sb_tensor *in[SB_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
+    sb_graph *graph = b->graph;
+    MUST(sb_graph_add_output(graph, result, error));
     builder_finish(b);
     size_t value_count = graph->value_count;
-    iv_tensor **values = calloc(value_count, sizeof *values);
+    sb_tensor **values = calloc(value_count, sizeof *values);
     assert_non_null(values);
     evaluate_graph(b, inputs, values);
-    MUST(iv_pass_fuse(graph, b->scope, error));
+    MUST(sb_pass_fuse(graph, b->scope, error));
     assert_int_equal(graph->node_count, 1);
     assert_string_equal(graph->nodes[0]->op->name, "Fused");
     uint64_t constants = 0;
@@ -159,31 +159,31 @@ static void check_web(const setting *setting, builder *b, iv_value_id result, iv
     }
     uint32_t fault;
     run_node(setting, b, graph->nodes[0], in, constants, out, &fault);
-    if (!iv_tensor_equal(out[0], values[result]))
+    if (!sb_tensor_equal(out[0], values[result]))
         fail_msg("%s: %s gives other bits", what, graph->nodes[0]->name);
     assert_int_equal(fault, 0);
-    iv_tensor_release(out[0]);
+    sb_tensor_release(out[0]);
     release_all(values, value_count);
     free(values);
 }
 
 static void test_random_webs(void **unused) {
-    static const iv_dtype dtypes[] = {IV_F32, IV_F32, IV_F16, IV_BF16};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
     setting setting = set_up();
     for (int round = 0; round < 300; round++) {
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         const web_shape *shape = &shapes[round % (int)(sizeof shapes / sizeof shapes[0])];
-        iv_dtype dtype = dtypes[random_between(&setting.random, 0, 3)];
+        sb_dtype dtype = dtypes[random_between(&setting.random, 0, 3)];
         layout layout = round % 3 == 0 ? PACKED : (enum layout)random_between(&setting.random, 0, LAYOUTS - 1);
-        iv_value_id x = add_input(&b, &setting.random, dtype, shape->rank, shape->dims, layout, tensors);
-        iv_value_id operands[3] = {
+        sb_value_id x = add_input(&b, &setting.random, dtype, shape->rank, shape->dims, layout, tensors);
+        sb_value_id operands[3] = {
             x, add_broadcast_input(&b, &setting.random, dtype, shape, tensors),
             add_broadcast_input(&b, &setting.random, dtype, shape, tensors)};
-        iv_value_id value = builder_unary(&b, "Relu", x);
+        sb_value_id value = builder_unary(&b, "Relu", x);
         int steps = (int)random_between(&setting.random, 1, 6);
         for (int i = 0; i < steps; i++) {
-            iv_value_id next = add_step(&b, &setting.random, value, &dtype, operands, round % 2 == 0);
+            sb_value_id next = add_step(&b, &setting.random, value, &dtype, operands, round % 2 == 0);
             if (i % 2 == 1)
                 operands[0] = value;
             value = next;
@@ -191,22 +191,22 @@ static void test_random_webs(void **unused) {
         char what[32];
         snprintf(what, sizeof what, "web %d", round);
         check_web(&setting, &b, value, tensors, what);
-        release_all(tensors, IV_WALK_OPERANDS);
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
 }
 
-static iv_value_id add_statistic(builder *b, random_source *random, iv_dtype dtype, int64_t channels,
-                                 bool positive, iv_tensor **tensors) {
-    iv_value_id value = add_input(b, random, dtype, 1, &channels, PACKED, tensors);
+static sb_value_id add_statistic(builder *b, random_source *random, sb_dtype dtype, int64_t channels,
+                                 bool positive, sb_tensor **tensors) {
+    sb_value_id value = add_input(b, random, dtype, 1, &channels, PACKED, tensors);
     for (int64_t i = 0; i < channels; i++) {
         float number = (float)random_between(random, positive ? 0 : -500, 500) / 64;
         char *data = tensors[b->graph->input_count - 1]->data;
-        if (dtype == IV_F32)
+        if (dtype == SB_F32)
             ((float *)(void *)data)[i] = number;
         else
-            ((uint16_t *)(void *)data)[i] = iv_f16_from_f32(number);
+            ((uint16_t *)(void *)data)[i] = sb_f16_from_f32(number);
     }
     return value;
 }
@@ -216,17 +216,17 @@ static void test_normalizations(void **unused) {
     setting setting = set_up();
     for (int i = 0; i < 10; i++) {
         const web_shape *shape = &normalized[i / 2];
-        iv_dtype dtype = i % 2 == 0 ? IV_F32 : IV_F16;
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_dtype dtype = i % 2 == 0 ? SB_F32 : SB_F16;
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         builder b = builder_create();
         int64_t channels = shape->rank > 1 ? shape->dims[1] : 1;
-        iv_value_id in[5] = {
+        sb_value_id in[5] = {
             add_input(&b, &setting.random, dtype, shape->rank, shape->dims, PACKED, tensors)};
         for (int s = 1; s < 5; s++)
             in[s] = add_statistic(&b, &setting.random, dtype, channels, s == 4, tensors);
-        iv_value_id value = builder_unary(&b, "Relu", builder_node(&b, "BatchNormalization", 5, in, NULL));
+        sb_value_id value = builder_unary(&b, "Relu", builder_node(&b, "BatchNormalization", 5, in, NULL));
         check_web(&setting, &b, builder_binary(&b, "Add", value, in[0]), tensors, "normalization");
-        release_all(tensors, IV_WALK_OPERANDS);
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
@@ -235,17 +235,17 @@ static void test_normalizations(void **unused) {
 /* Integers and f64 that a web reads only to cast them. */
 static void test_casts(void **unused) {
     setting setting = set_up();
-    for (int dtype = 1; dtype < IV_STRING; dtype++) {
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             builder b = builder_create();
-            iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
-            iv_value_id x = add_input(&b, &setting.random, (iv_dtype)dtype, shapes[s].rank, shapes[s].dims,
+            sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
+            sb_value_id x = add_input(&b, &setting.random, (sb_dtype)dtype, shapes[s].rank, shapes[s].dims,
                                       (enum layout)(s % LAYOUTS), tensors);
-            iv_value_id y = add_broadcast_input(&b, &setting.random, (iv_dtype)dtype, &shapes[s], tensors);
-            iv_value_id sum = builder_binary(&b, "Add", add_cast(&b, x, IV_F32), add_constant(&b, IV_F32, 0.5f));
-            iv_value_id powers = builder_binary(&b, "Pow", sum, dtype == IV_BOOL ? sum : y);
-            check_web(&setting, &b, powers, tensors, iv_dtype_name((iv_dtype)dtype));
-            release_all(tensors, IV_WALK_OPERANDS);
+            sb_value_id y = add_broadcast_input(&b, &setting.random, (sb_dtype)dtype, &shapes[s], tensors);
+            sb_value_id sum = builder_binary(&b, "Add", add_cast(&b, x, SB_F32), add_constant(&b, SB_F32, 0.5f));
+            sb_value_id powers = builder_binary(&b, "Pow", sum, dtype == SB_BOOL ? sum : y);
+            check_web(&setting, &b, powers, tensors, sb_dtype_name((sb_dtype)dtype));
+            release_all(tensors, SB_WALK_OPERANDS);
             builder_destroy(&b);
         }
     }
@@ -257,25 +257,25 @@ static void test_limits(void **unused) {
     setting setting = set_up();
     for (int values = 2; values <= 12; values++) {
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int64_t dims[1] = {37};
-        iv_value_id kept[16], sum = add_input(&b, &setting.random, IV_F32, 1, dims, PACKED, tensors);
+        sb_value_id kept[16], sum = add_input(&b, &setting.random, SB_F32, 1, dims, PACKED, tensors);
         sum = builder_unary(&b, "Abs", sum);
         for (int i = 0; i < values; i++)
-            kept[i] = sum = builder_binary(&b, "Add", sum, add_constant(&b, IV_F32, (float)i));
+            kept[i] = sum = builder_binary(&b, "Add", sum, add_constant(&b, SB_F32, (float)i));
         for (int i = 0; i < values; i++)
             sum = builder_binary(&b, "Mul", sum, kept[i]);
         if (values <= 8) {
             check_web(&setting, &b, sum, tensors, "many values");
         } else {
-            MUST(iv_graph_add_output(b.graph, sum, error));
+            MUST(sb_graph_add_output(b.graph, sum, error));
             builder_finish(&b);
-            iv_cuda_tail_plan *plan = NULL;
-            iv_error error;
-            const iv_fact *facts[1] = {&b.graph->values[b.graph->inputs[0]].fact};
-            assert_int_equal(iv_cuda_tail_plan_create(b.graph, 0, facts, &plan, &error), IV_ERROR_UNSUPPORTED);
+            sb_cuda_tail_plan *plan = NULL;
+            sb_error error;
+            const sb_fact *facts[1] = {&b.graph->values[b.graph->inputs[0]].fact};
+            assert_int_equal(sb_cuda_tail_plan_create(b.graph, 0, facts, &plan, &error), SB_ERROR_UNSUPPORTED);
         }
-        release_all(tensors, IV_WALK_OPERANDS);
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
@@ -284,29 +284,29 @@ static void test_limits(void **unused) {
 /* ---- tails ---- */
 
 typedef struct host_frame {
-    iv_frame frame;
-    void *scratch[IV_CUDA_TAIL_INPUTS];
+    sb_frame frame;
+    void *scratch[SB_CUDA_TAIL_INPUTS];
     int count;
 } host_frame;
 
-static iv_status host_scratch(iv_frame *frame, const iv_call *call, size_t bytes, void **memory) {
+static sb_status host_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     host_frame *own = (host_frame *)frame;
     *memory = own->scratch[own->count++] = malloc(bytes + 1);
-    return IV_OK;
+    return SB_OK;
 }
 
-static void store_value(const iv_tensor *y, int64_t at, float value) {
-    if (y->dtype == IV_F32)
+static void store_value(const sb_tensor *y, int64_t at, float value) {
+    if (y->dtype == SB_F32)
         ((float *)(void *)y->data)[at] = value;
     else
         ((uint16_t *)(void *)y->data)[at] =
-            y->dtype == IV_F16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+            y->dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
 }
 
 /* The product's elements as the kernel of a contraction would have them, four columns at once where
  * there are four. `product` and `y` are contiguous. */
-static void run_tail(const iv_cuda_tail *tail, const iv_tensor *product, iv_tensor *y,
-                     const iv_cuda_tail_role *roles) {
+static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tensor *y,
+                     const sb_cuda_tail_role *roles) {
     int64_t extents[3] = {1, 1, 1};
     for (int d = 0; d < y->rank; d++)
         extents[roles[d]] *= y->dims[d];
@@ -316,20 +316,20 @@ static void run_tail(const iv_cuda_tail *tail, const iv_tensor *product, iv_tens
                 int64_t at = (batch * extents[1] + row) * extents[2] + column;
                 int count = extents[2] - column >= 4 ? 4 : 1;
                 float values[4];
-                iv_cuda_tail_place place;
-                iv_cuda_tail_begin(tail, batch, &place);
+                sb_cuda_tail_place place;
+                sb_cuda_tail_begin(tail, batch, &place);
                 place.row = row;
                 place.column = column;
                 place.column_distance = 1;
                 for (int j = 0; j < count; j++)
                     values[j] =
-                        product->dtype == IV_F32   ? ((float *)(void *)product->data)[at + j]
-                        : product->dtype == IV_F16 ? iv_f16_to_f32(((uint16_t *)(void *)product->data)[at + j])
-                                                   : iv_bf16_to_f32(((uint16_t *)(void *)product->data)[at + j]);
+                        product->dtype == SB_F32   ? ((float *)(void *)product->data)[at + j]
+                        : product->dtype == SB_F16 ? sb_f16_to_f32(((uint16_t *)(void *)product->data)[at + j])
+                                                   : sb_bf16_to_f32(((uint16_t *)(void *)product->data)[at + j]);
                 if (count == 4)
-                    iv_cuda_tail_f32x4(tail, &place, values);
+                    sb_cuda_tail_f32x4(tail, &place, values);
                 else
-                    values[0] = iv_cuda_tail_f32(tail, &place, values[0]);
+                    values[0] = sb_cuda_tail_f32(tail, &place, values[0]);
                 for (int j = 0; j < count; j++)
                     store_value(y, at + j, values[j]);
                 column += count;
@@ -339,78 +339,78 @@ static void run_tail(const iv_cuda_tail *tail, const iv_tensor *product, iv_tens
 }
 
 static void test_tails(void **unused) {
-    static const iv_dtype dtypes[] = {IV_F32, IV_F16, IV_BF16};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
     static const web_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
     random_source random = {7};
     for (int round = 0; round < 120; round++) {
         const web_shape *shape = &products[round % 4];
-        iv_dtype dtype = dtypes[round % 3];
+        sb_dtype dtype = dtypes[round % 3];
         builder b = builder_create();
-        iv_tensor *tensors[IV_WALK_OPERANDS] = {NULL};
+        sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int64_t left[4], right[4];
         memcpy(left, shape->dims, sizeof left);
         memcpy(right, shape->dims, sizeof right);
         left[shape->rank - 1] = right[shape->rank - 2] = 3;
-        iv_value_id factors[2] = {add_input(&b, &random, dtype, shape->rank, left, PACKED, tensors),
+        sb_value_id factors[2] = {add_input(&b, &random, dtype, shape->rank, left, PACKED, tensors),
                                   add_input(&b, &random, dtype, shape->rank, right, PACKED, tensors)};
-        iv_value_id operands[3] = {
+        sb_value_id operands[3] = {
             add_input(&b, &random, dtype, shape->rank, shape->dims, (enum layout)(round % LAYOUTS), tensors),
             add_broadcast_input(&b, &random, dtype, shape, tensors),
             add_broadcast_input(&b, &random, dtype, shape, tensors)};
-        iv_value_id product = builder_binary(&b, "MatMul", factors[0], factors[1]), value = product;
+        sb_value_id product = builder_binary(&b, "MatMul", factors[0], factors[1]), value = product;
         for (int i = 0; i < round % 5; i++)
-            value = add_step(&b, &random, value, &dtype, i == 2 ? (iv_value_id[]){product, product, product} : operands,
+            value = add_step(&b, &random, value, &dtype, i == 2 ? (sb_value_id[]){product, product, product} : operands,
                              false);
-        MUST(iv_graph_add_output(b.graph, value, error));
+        MUST(sb_graph_add_output(b.graph, value, error));
         builder_finish(&b);
-        iv_tensor **values = calloc(b.graph->value_count, sizeof *values);
+        sb_tensor **values = calloc(b.graph->value_count, sizeof *values);
         evaluate_graph(&b, tensors, values);
-        const iv_fact *facts[IV_WALK_OPERANDS];
-        iv_value in[IV_WALK_OPERANDS];
+        const sb_fact *facts[SB_WALK_OPERANDS];
+        sb_value in[SB_WALK_OPERANDS];
         for (size_t i = 0; i < b.graph->input_count; i++) {
             facts[i] = &b.graph->values[b.graph->inputs[i]].fact;
-            in[i] = iv_value_of_tensor(tensors[i]);
+            in[i] = sb_value_of_tensor(tensors[i]);
         }
         /* Constants of the graph are inputs of a body. */
         for (size_t v = 0; v < b.graph->value_count; v++) {
             if (b.graph->values[v].fact.constant == NULL)
                 continue;
             facts[b.graph->input_count] = &b.graph->values[v].fact;
-            in[b.graph->input_count] = iv_value_of_tensor(b.graph->values[v].fact.constant);
-            MUST(iv_graph_add_input(b.graph, (iv_value_id)v, error));
+            in[b.graph->input_count] = sb_value_of_tensor(b.graph->values[v].fact.constant);
+            MUST(sb_graph_add_input(b.graph, (sb_value_id)v, error));
         }
-        char why[IV_WHY_BYTES] = "";
-        iv_cuda_tail_plan *plan = NULL;
-        MUST(iv_cuda_tail_plan_create(b.graph, 1, facts, &plan, error));
-        if (!iv_cuda_tail_plan_is_light(plan, why))
+        char why[SB_WHY_BYTES] = "";
+        sb_cuda_tail_plan *plan = NULL;
+        MUST(sb_cuda_tail_plan_create(b.graph, 1, facts, &plan, error));
+        if (!sb_cuda_tail_plan_is_light(plan, why))
             fail_msg("%s", why);
         host_frame frame = {.frame = {.scratch = host_scratch}};
-        iv_call call = {.node = b.graph->nodes[0],
+        sb_call call = {.node = b.graph->nodes[0],
                         .input_count = (int)b.graph->input_count,
                         .inputs = in,
                         .frame = &frame.frame};
-        iv_error error;
-        iv_cuda_tail_role roles[4];
+        sb_error error;
+        sb_cuda_tail_role roles[4];
         for (int d = 0; d < shape->rank; d++)
-            roles[d] = d == shape->rank - 1   ? IV_CUDA_TAIL_COLUMN
-                       : d == shape->rank - 2 ? IV_CUDA_TAIL_ROW
-                                              : IV_CUDA_TAIL_BATCH;
-        iv_cuda_tail tail;
-        iv_cuda_work work = {0};
-        iv_tensor *y = NULL;
-        MUST(iv_tensor_create(dtype, shape->rank, shape->dims, &y, error));
+            roles[d] = d == shape->rank - 1   ? SB_CUDA_TAIL_COLUMN
+                       : d == shape->rank - 2 ? SB_CUDA_TAIL_ROW
+                                              : SB_CUDA_TAIL_BATCH;
+        sb_cuda_tail tail;
+        sb_cuda_work work = {0};
+        sb_tensor *y = NULL;
+        MUST(sb_tensor_create(dtype, shape->rank, shape->dims, &y, error));
         call.error = &error;
-        assert_int_equal(iv_cuda_tail_start(&call, plan, y, roles, &tail, &work), IV_OK);
+        assert_int_equal(sb_cuda_tail_start(&call, plan, y, roles, &tail, &work), SB_OK);
         run_tail(&tail, values[product], y, roles);
-        if (!iv_tensor_equal(y, values[value]))
+        if (!sb_tensor_equal(y, values[value]))
             fail_msg("tail %d gives other bits", round);
-        iv_tensor_release(y);
-        iv_cuda_tail_plan_destroy(plan);
+        sb_tensor_release(y);
+        sb_cuda_tail_plan_destroy(plan);
         for (int i = 0; i < frame.count; i++)
             free(frame.scratch[i]);
         release_all(values, b.graph->value_count);
         free(values);
-        release_all(tensors, IV_WALK_OPERANDS);
+        release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
 }
@@ -426,13 +426,13 @@ static void test_divisions(void **unused) {
         int64_t wide = (int64_t)(random_bits(&random) % (UINT64_C(1) << (wide_shift + 1)));
         narrow = narrow == 0 ? 1 : narrow;
         wide = wide == 0 ? 1 : wide;
-        iv_cuda_divisor divisor = iv_cuda_divisor_of(narrow);
+        sb_cuda_divisor divisor = sb_cuda_divisor_of(narrow);
         for (int side = -1; side <= 1; side++) {
             uint32_t value = (uint32_t)((random_bits(&random) >> 33) / narrow * narrow + (uint32_t)side) & INT32_MAX;
-            assert_int_equal(iv_cuda_divide(value, &divisor), value / narrow);
+            assert_int_equal(sb_cuda_divide(value, &divisor), value / narrow);
             int64_t large = (int64_t)(random_bits(&random) >> 12) / wide * wide + side;
             large = large < 0 ? 0 : large;
-            assert_int_equal(iv_cuda_divide_large(large, wide, 1.0 / (double)wide), large / wide);
+            assert_int_equal(sb_cuda_divide_large(large, wide, 1.0 / (double)wide), large / wide);
         }
     }
 }

@@ -27,31 +27,31 @@ static inline const fake_cuda_control *fresh_fake(void) {
 
 static const char image_80[] = "FAKE sm_80 first second", image_90[] = "FAKE sm_90a first second",
                   image_ptx[] = "FAKE compute_90 first second", image_bad[] = "BAD";
-static const iv_cuda_image test_image_table[] = {
-    IMAGE("test", "sm_80", IV_CUDA_CUBIN, 80, image_80),
-    IMAGE("test", "sm_90a", IV_CUDA_CUBIN_EXACT, 90, image_90),
-    IMAGE("test", "compute_90", IV_CUDA_PTX, 90, image_ptx),
-    IMAGE("bad", "sm_80", IV_CUDA_CUBIN, 80, image_bad),
+static const sb_cuda_image test_image_table[] = {
+    IMAGE("test", "sm_80", SB_CUDA_CUBIN, 80, image_80),
+    IMAGE("test", "sm_90a", SB_CUDA_CUBIN_EXACT, 90, image_90),
+    IMAGE("test", "compute_90", SB_CUDA_PTX, 90, image_ptx),
+    IMAGE("bad", "sm_80", SB_CUDA_CUBIN, 80, image_bad),
 };
-static const iv_cuda_images test_images = {13000, 4, test_image_table};
+static const sb_cuda_images test_images = {13000, 4, test_image_table};
 
-/* Whether the build has embedded kernels for every kind of device, as it does unless INVAR_CUDA_ARCHITECTURES says less. */
+/* Whether the build has embedded kernels for every kind of device, as it does unless SAMEBIT_CUDA_ARCHITECTURES says less. */
 static inline bool has_all_architectures(void) {
     static const int computes[] = {80, 90, 120};
     static const char *const names[] = {"sm_80", "sm_90a", "compute_90"};
-    char why[IV_CUDA_WHY_BYTES];
+    char why[SB_CUDA_WHY_BYTES];
     for (int i = 0; i < 3; i++) {
-        const iv_cuda_image *image = iv_cuda_choose_image(&iv_cuda_embedded_images, NULL, computes[i], 13000, why);
+        const sb_cuda_image *image = sb_cuda_choose_image(&sb_cuda_embedded_images, NULL, computes[i], 13000, why);
         if (image == NULL || strcmp(image->architecture, names[i]) != 0)
             return false;
     }
     return true;
 }
 
-static inline const iv_cuda_driver *open_fake(void) {
-    const iv_cuda_driver *driver = NULL;
-    iv_error error = {IV_OK, ""};
-    if (iv_cuda_driver_open(FAKE_CUDA, &driver, NULL, NULL, &error) != IV_OK)
+static inline const sb_cuda_driver *open_fake(void) {
+    const sb_cuda_driver *driver = NULL;
+    sb_error error = {SB_OK, ""};
+    if (sb_cuda_driver_open(FAKE_CUDA, &driver, NULL, NULL, &error) != SB_OK)
         fail_msg("%s", error.message);
     return driver;
 }
@@ -86,16 +86,16 @@ static inline bool logged(const fake_cuda_control *fake, const char *text) {
  * reported unless it happened while giving back, and nothing may be left. `fresh` sets the fake up
  * anew each time. */
 static inline void check_failing_calls(const fake_cuda_control *fake,
-                                       iv_status (*attempt)(void *context), void *context,
+                                       sb_status (*attempt)(void *context), void *context,
                                        int result) {
     int reported = 0;
     for (int skip = 0;; skip++) {
-        int64_t blocks = iv_allocation_count().live_blocks;
+        int64_t blocks = sb_allocation_count().live_blocks;
         fake->plan_failure(NULL, skip, result);
-        iv_status status = attempt(context);
+        sb_status status = attempt(context);
         bool happened = fake->failure_happened();
         fake->plan_failure(NULL, -1, 0);
-        assert_int_equal(iv_allocation_count().live_blocks, blocks);
+        assert_int_equal(sb_allocation_count().live_blocks, blocks);
         fake_live live = fake->live();
         if (live.contexts + live.memory + live.host_memory + live.streams + live.events +
                 live.modules + live.graphs + live.executables !=
@@ -103,11 +103,11 @@ static inline void check_failing_calls(const fake_cuda_control *fake,
             fail_msg("call %d failing leaves something: %s", skip, fake->log());
         assert_string_equal(fake->complaint(), "");
         if (!happened) {
-            assert_int_equal(status, IV_OK);
+            assert_int_equal(status, SB_OK);
             assert_true(reported > 0);
             return;
         }
-        reported += status != IV_OK;
+        reported += status != SB_OK;
         fake->reset();
         assert_true(skip < 100000);
     }

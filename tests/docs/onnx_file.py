@@ -88,7 +88,7 @@ class Model:
         self.outputs.append((wide, code))
         return wide
 
-    def run(self, invar, folder):
+    def run(self, samebit, folder):
         """Runs the model; returns the outputs as {name: (dims, numbers)}."""
         graph = b"".join(field(1, node) for node in self.nodes) + field(2, "definitions")
         graph += b"".join(field(5, tensor) for tensor in self.initialisers)
@@ -97,7 +97,7 @@ class Model:
         path, result = os.path.join(folder, "model.onnx"), os.path.join(folder, "result.npz")
         with open(path, "wb") as file:
             file.write(field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 21)))
-        subprocess.run([invar, "run", path, "--output", result, "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([samebit, "run", path, "--output", result, "--threads", "1"], check=True, stdout=subprocess.DEVNULL)
         with zipfile.ZipFile(result) as archive:
             return {entry[:-4]: read_npy(archive.read(entry)) for entry in archive.namelist()}
 

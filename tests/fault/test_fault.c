@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include <invar/invar.h>
+#include <samebit/samebit.h>
 
 #include "support/failing.h"
 #include "support/random.h"
@@ -24,67 +24,67 @@ typedef struct subject {
     const char *name; /* of the case, to tell which one failed */
     const char *file; /* of the model */
     char folder[512];
-    iv_value inputs[MOST_VALUES]; /* read once, before allocations fail */
+    sb_value inputs[MOST_VALUES]; /* read once, before allocations fail */
 } subject;
 
-static iv_status run_loaded(const subject *subject, iv_model *model, iv_error *error) {
-    iv_session *session = NULL;
-    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
+static sb_status run_loaded(const subject *subject, sb_model *model, sb_error *error) {
+    sb_session *session = NULL;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     options.threads = 1; /* threads would fail at different allocations each time */
-    iv_status status = iv_session_create(model, &options, &session, error);
-    iv_value outputs[MOST_VALUES] = {{IV_KIND_NONE, {NULL}}};
-    if (status == IV_OK)
-        status = iv_session_run(session, subject->inputs, outputs, error);
-    if (status == IV_OK) {
-        for (int i = 0; i < iv_model_output_count(model); i++)
-            iv_value_release(&outputs[i]);
+    sb_status status = sb_session_create(model, &options, &session, error);
+    sb_value outputs[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}};
+    if (status == SB_OK)
+        status = sb_session_run(session, subject->inputs, outputs, error);
+    if (status == SB_OK) {
+        for (int i = 0; i < sb_model_output_count(model); i++)
+            sb_value_release(&outputs[i]);
     }
-    iv_session_destroy(session);
+    sb_session_destroy(session);
     return status;
 }
 
-static iv_status load_and_run(void *context) {
+static sb_status load_and_run(void *context) {
     const subject *subject = context;
     char path[600];
     snprintf(path, sizeof path, "%s/%s", subject->folder, subject->file);
-    iv_model *model = NULL;
-    iv_error error = {IV_OK, ""};
-    iv_status status = iv_model_load(path, NULL, &model, &error);
-    if (status == IV_OK)
+    sb_model *model = NULL;
+    sb_error error = {SB_OK, ""};
+    sb_status status = sb_model_load(path, NULL, &model, &error);
+    if (status == SB_OK)
         status = run_loaded(subject, model, &error);
-    iv_model_release(model);
-    if (status != IV_OK && status != IV_ERROR_OUT_OF_MEMORY && status != IV_ERROR_SHAPE)
-        print_error("%s: %s: %s\n", subject->name, iv_status_name(status), error.message);
+    sb_model_release(model);
+    if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY && status != SB_ERROR_SHAPE)
+        print_error("%s: %s: %s\n", subject->name, sb_status_name(status), error.message);
     return status;
 }
 
-static iv_status load_inputs(subject *subject, iv_error *error) {
+static sb_status load_inputs(subject *subject, sb_error *error) {
     char path[600];
-    iv_model *model = NULL;
+    sb_model *model = NULL;
     snprintf(path, sizeof path, "%s/%s", subject->folder, subject->file);
-    iv_status status = iv_model_load(path, NULL, &model, error);
-    if (status != IV_OK)
+    sb_status status = sb_model_load(path, NULL, &model, error);
+    if (status != SB_OK)
         return status;
-    assert_in_range(iv_model_input_count(model), 0, MOST_VALUES);
-    assert_in_range(iv_model_output_count(model), 0, MOST_VALUES);
-    for (int i = 0; i < iv_model_input_count(model) && status == IV_OK; i++) {
+    assert_in_range(sb_model_input_count(model), 0, MOST_VALUES);
+    assert_in_range(sb_model_output_count(model), 0, MOST_VALUES);
+    for (int i = 0; i < sb_model_input_count(model) && status == SB_OK; i++) {
         snprintf(path, sizeof path, "%s/test_data_set_0/input_%d.pb", subject->folder, i);
-        status = iv_onnx_value_load(path, iv_model_input(model, i), &subject->inputs[i], error);
+        status = sb_onnx_value_load(path, sb_model_input(model, i), &subject->inputs[i], error);
     }
-    iv_model_release(model);
+    sb_model_release(model);
     return status;
 }
 
 static void release_inputs(subject *subject) {
     for (int i = 0; i < MOST_VALUES; i++)
-        iv_value_release(&subject->inputs[i]);
+        sb_value_release(&subject->inputs[i]);
 }
 
 static void test_standard_case(void **state) {
     subject subject = {.name = *state, .file = "model.onnx"};
-    iv_error error;
+    sb_error error;
     snprintf(subject.folder, sizeof subject.folder, "%s/%s", ONNX_TEST_DATA, subject.name);
-    if (load_inputs(&subject, &error) != IV_OK)
+    if (load_inputs(&subject, &error) != SB_OK)
         fail_msg("%s: %s", subject.name, error.message);
     check_failing_allocations(load_and_run, &subject);
     release_inputs(&subject);
@@ -99,32 +99,32 @@ static size_t tried, left_out;
 /* False when the model does not run on its recorded inputs even with all memory there is. */
 static bool sample_failures(const subject *subject) {
     random_source source = {tried};
-    int64_t before = iv_allocation_count().allocations;
-    if (load_and_run((void *)(uintptr_t)subject) != IV_OK)
+    int64_t before = sb_allocation_count().allocations;
+    if (load_and_run((void *)(uintptr_t)subject) != SB_OK)
         return false;
-    int64_t count = iv_allocation_count().allocations - before,
-            live = iv_allocation_count().live_blocks;
+    int64_t count = sb_allocation_count().allocations - before,
+            live = sb_allocation_count().live_blocks;
     for (int i = 0; i < PLACES; i++) {
         int64_t successes = random_between(&source, 0, count - 1);
-        iv_allocation_fail_after(successes, i % 2 == 0);
-        iv_status status = load_and_run((void *)(uintptr_t)subject);
-        iv_allocation_fail_after(-1, false);
-        if (status != IV_ERROR_OUT_OF_MEMORY || iv_allocation_count().live_blocks != live)
+        sb_allocation_fail_after(successes, i % 2 == 0);
+        sb_status status = load_and_run((void *)(uintptr_t)subject);
+        sb_allocation_fail_after(-1, false);
+        if (status != SB_ERROR_OUT_OF_MEMORY || sb_allocation_count().live_blocks != live)
             fail_msg("%s: allocation %lld of %lld: %s, %lld blocks left", subject->name,
-                     (long long)successes, (long long)count, iv_status_name(status),
-                     (long long)(iv_allocation_count().live_blocks - live));
+                     (long long)successes, (long long)count, sb_status_name(status),
+                     (long long)(sb_allocation_count().live_blocks - live));
     }
     return true;
 }
 
 static int sample_folder(const char *path, const struct stat *about, int kind, struct FTW *where) {
     subject subject = {.name = path, .file = "model.onnx"};
-    iv_error error;
+    sb_error error;
     if (kind != FTW_F || strcmp(path + where->base, "model.onnx") != 0)
         return 0;
     snprintf(subject.folder, sizeof subject.folder, "%.*s", where->base - 1, path);
     /* Left out: operators of training, and recorded inputs that the model itself excludes. */
-    if (load_inputs(&subject, &error) == IV_OK && sample_failures(&subject))
+    if (load_inputs(&subject, &error) == SB_OK && sample_failures(&subject))
         tried++;
     else
         left_out++;
@@ -142,117 +142,117 @@ static void test_all_models(void **state) {
 /* ---- all that happens around runs ---- */
 
 /* Replaces every output by a copy of itself. */
-static iv_status replace_outputs(void *context, iv_node_event *event, iv_error *error) {
+static sb_status replace_outputs(void *context, sb_node_event *event, sb_error *error) {
     for (int i = 0; i < event->output_count; i++) {
-        iv_tensor *copy;
-        if (event->outputs[i].kind != IV_KIND_TENSOR ||
-            !iv_tensor_is_contiguous(event->outputs[i].tensor))
+        sb_tensor *copy;
+        if (event->outputs[i].kind != SB_KIND_TENSOR ||
+            !sb_tensor_is_contiguous(event->outputs[i].tensor))
             continue;
-        const iv_tensor *output = event->outputs[i].tensor;
-        iv_status status =
-            iv_tensor_from_data(iv_tensor_dtype(output), iv_tensor_rank(output),
-                                iv_tensor_dims(output), iv_tensor_data(output), &copy, error);
-        if (status != IV_OK)
+        const sb_tensor *output = event->outputs[i].tensor;
+        sb_status status =
+            sb_tensor_from_data(sb_tensor_dtype(output), sb_tensor_rank(output),
+                                sb_tensor_dims(output), sb_tensor_data(output), &copy, error);
+        if (status != SB_OK)
             return status;
-        iv_value_release(&event->outputs[i]);
-        event->outputs[i] = iv_value_of_tensor(copy);
+        sb_value_release(&event->outputs[i]);
+        event->outputs[i] = sb_value_of_tensor(copy);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
 /* Two runs of different extents with an observer: the digest of both outputs. */
-static iv_status run_observed(iv_model *model, iv_tensor *const *inputs, iv_error *error) {
-    iv_session *session = NULL;
-    iv_session_options options = IV_SESSION_OPTIONS_DEFAULT;
-    iv_value outputs[2] = {{IV_KIND_NONE, {NULL}}};
-    char digest[IV_DIGEST_TEXT_BYTES];
+static sb_status run_observed(sb_model *model, sb_tensor *const *inputs, sb_error *error) {
+    sb_session *session = NULL;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_value outputs[2] = {{SB_KIND_NONE, {NULL}}};
+    char digest[SB_DIGEST_TEXT_BYTES];
     options.threads = 1;
     options.observer = replace_outputs;
-    iv_status status = iv_session_create(model, &options, &session, error);
-    for (int i = 0; i < 2 && status == IV_OK; i++) {
-        iv_value input = iv_value_of_tensor(inputs[i]);
-        status = iv_session_run(session, &input, &outputs[i], error);
+    sb_status status = sb_session_create(model, &options, &session, error);
+    for (int i = 0; i < 2 && status == SB_OK; i++) {
+        sb_value input = sb_value_of_tensor(inputs[i]);
+        status = sb_session_run(session, &input, &outputs[i], error);
     }
-    iv_session_destroy(session);
-    if (status == IV_OK)
-        status = iv_digest_values(2, outputs, digest, error);
-    iv_value_release(&outputs[0]);
-    iv_value_release(&outputs[1]);
+    sb_session_destroy(session);
+    if (status == SB_OK)
+        status = sb_digest_values(2, outputs, digest, error);
+    sb_value_release(&outputs[0]);
+    sb_value_release(&outputs[1]);
     return status;
 }
 
-static iv_status inspect(const iv_model *model, iv_error *error) {
+static sb_status inspect(const sb_model *model, sb_error *error) {
     const char *symbols[] = {"batch"};
-    iv_inspect_options options = IV_INSPECT_OPTIONS_DEFAULT;
-    iv_inspection *inspection;
+    sb_inspect_options options = SB_INSPECT_OPTIONS_DEFAULT;
+    sb_inspection *inspection;
     options.symbol_count = 1;
     options.symbols = symbols;
     options.symbol_values = (int64_t[]){4};
-    iv_status status = iv_model_inspect(model, &options, &inspection, error);
-    if (status == IV_OK)
-        iv_inspection_release(inspection);
+    sb_status status = sb_model_inspect(model, &options, &inspection, error);
+    if (status == SB_OK)
+        sb_inspection_release(inspection);
     return status;
 }
 
 /* Writes both tensors as .npz, reads them back, and compares. */
-static iv_status store(iv_tensor *const *tensors, iv_error *error) {
+static sb_status store(sb_tensor *const *tensors, sb_error *error) {
     const char *names[] = {"first", "second"};
     char **read_names;
-    iv_tensor **read;
+    sb_tensor **read;
     int count;
-    iv_comparison comparison;
-    iv_status status = iv_tensors_save("test_fault.npz", 2, names, tensors, error);
-    if (status != IV_OK)
+    sb_comparison comparison;
+    sb_status status = sb_tensors_save("test_fault.npz", 2, names, tensors, error);
+    if (status != SB_OK)
         return status;
-    status = iv_tensors_load("test_fault.npz", &count, &read_names, &read, error);
-    if (status == IV_OK) {
+    status = sb_tensors_load("test_fault.npz", &count, &read_names, &read, error);
+    if (status == SB_OK) {
         assert_int_equal(count, 2);
-        status = iv_tensor_compare(read[1], tensors[1], 0, 0, &comparison, error);
-        iv_tensors_free(count, read_names, read);
+        status = sb_tensor_compare(read[1], tensors[1], 0, 0, &comparison, error);
+        sb_tensors_free(count, read_names, read);
     }
     return status;
 }
 
-static iv_status do_everything(void *context) {
-    iv_tensor *const *inputs = context;
-    iv_error error = {IV_OK, ""};
-    iv_model *model = NULL;
-    iv_status status = iv_model_load(DIGITS "/digits.onnx", NULL, &model, &error);
-    if (status == IV_OK)
+static sb_status do_everything(void *context) {
+    sb_tensor *const *inputs = context;
+    sb_error error = {SB_OK, ""};
+    sb_model *model = NULL;
+    sb_status status = sb_model_load(DIGITS "/digits.onnx", NULL, &model, &error);
+    if (status == SB_OK)
         status = inspect(model, &error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = run_observed(model, inputs, &error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = store(inputs, &error);
-    iv_model_release(model);
-    if (status != IV_OK && status != IV_ERROR_OUT_OF_MEMORY)
-        print_error("%s: %s\n", iv_status_name(status), error.message);
+    sb_model_release(model);
+    if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY)
+        print_error("%s: %s\n", sb_status_name(status), error.message);
     return status;
 }
 
 static void test_around_runs(void **state) {
-    iv_tensor *samples, *inputs[2];
-    assert_int_equal(iv_tensor_load(DIGITS "/samples.npy", NULL, &samples, NULL), IV_OK);
-    assert_int_equal(iv_tensor_slice(samples, 0, 0, 1, 1, &inputs[0], NULL), IV_OK);
-    assert_int_equal(iv_tensor_slice(samples, 0, 2, 2, -1, &inputs[1], NULL), IV_OK);
+    sb_tensor *samples, *inputs[2];
+    assert_int_equal(sb_tensor_load(DIGITS "/samples.npy", NULL, &samples, NULL), SB_OK);
+    assert_int_equal(sb_tensor_slice(samples, 0, 0, 1, 1, &inputs[0], NULL), SB_OK);
+    assert_int_equal(sb_tensor_slice(samples, 0, 2, 2, -1, &inputs[1], NULL), SB_OK);
     check_failing_allocations(do_everything, inputs);
-    iv_tensor_release(inputs[0]);
-    iv_tensor_release(inputs[1]);
-    iv_tensor_release(samples);
+    sb_tensor_release(inputs[0]);
+    sb_tensor_release(inputs[1]);
+    sb_tensor_release(samples);
     unlink("test_fault.npz");
 }
 
 static void test_digits(void **state) {
     subject subject = {.name = "digits", .file = "digits.onnx"};
     snprintf(subject.folder, sizeof subject.folder, "%s", DIGITS);
-    iv_error error;
-    iv_tensor *samples = NULL, *one = NULL;
-    assert_int_equal(iv_tensor_load(DIGITS "/samples.npy", NULL, &samples, &error), IV_OK);
-    assert_int_equal(iv_tensor_slice(samples, 0, 0, 1, 1, &one, &error), IV_OK);
-    subject.inputs[0] = iv_value_of_tensor(one);
+    sb_error error;
+    sb_tensor *samples = NULL, *one = NULL;
+    assert_int_equal(sb_tensor_load(DIGITS "/samples.npy", NULL, &samples, &error), SB_OK);
+    assert_int_equal(sb_tensor_slice(samples, 0, 0, 1, 1, &one, &error), SB_OK);
+    subject.inputs[0] = sb_value_of_tensor(one);
     check_failing_allocations(load_and_run, &subject);
-    iv_value_release(&subject.inputs[0]);
-    iv_tensor_release(samples);
+    sb_value_release(&subject.inputs[0]);
+    sb_tensor_release(samples);
 }
 
 /* clang-format off */

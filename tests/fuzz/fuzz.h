@@ -1,6 +1,6 @@
 /* What every fuzz target shares. */
-#ifndef IV_TESTS_FUZZ_H
-#define IV_TESTS_FUZZ_H
+#ifndef SB_TESTS_FUZZ_H
+#define SB_TESTS_FUZZ_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <invar/logp.h>
+#include <samebit/logp.h>
 
 #include "numerics/chain_ampere.h"
 #include "numerics/convert.h"
@@ -18,8 +18,8 @@
 #define LOGP_MOST_SAMPLES 8
 
 typedef struct logp_case {
-    iv_chain chain; /* of the engine */
-    iv_dtype dtype, d_hidden_dtype;
+    sb_chain chain; /* of the engine */
+    sb_dtype dtype, d_hidden_dtype;
     int64_t m, k, v;
     float inverse_temperature;
     int64_t ignore_index;
@@ -99,12 +99,12 @@ static inline logp_case logp_clone(const logp_case *c) {
     return other;
 }
 
-static inline uint16_t logp_from_f32(iv_dtype dtype, float value) {
-    return dtype == IV_BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
+static inline uint16_t logp_from_f32(sb_dtype dtype, float value) {
+    return dtype == SB_BF16 ? sb_bf16_from_f32(value) : sb_f16_from_f32(value);
 }
 
-static inline float logp_to_f32(iv_dtype dtype, uint16_t bits) {
-    return dtype == IV_BF16 ? iv_bf16_to_f32(bits) : iv_f16_to_f32(bits);
+static inline float logp_to_f32(sb_dtype dtype, uint16_t bits) {
+    return dtype == SB_BF16 ? sb_bf16_to_f32(bits) : sb_f16_to_f32(bits);
 }
 
 static inline int64_t logp_weight_at(const logp_case *c, int64_t k, int64_t v) {
@@ -146,8 +146,8 @@ static inline logp_case logp_random(random_source *random, int64_t most_v) {
     static const int64_t ignored[] = {-100, -100, 0, INT64_MIN, INT64_MAX};
     logp_case c = {0};
     bool special = random_between(random, 0, 2) == 0;
-    c.dtype = random_between(random, 0, 1) ? IV_BF16 : IV_F16;
-    c.d_hidden_dtype = random_between(random, 0, 1) ? IV_F32 : c.dtype;
+    c.dtype = random_between(random, 0, 1) ? SB_BF16 : SB_F16;
+    c.d_hidden_dtype = random_between(random, 0, 1) ? SB_F32 : c.dtype;
     c.m = random_between(random, 0, random_between(random, 0, 40));
     c.k = random_between(random, 0, random_between(random, 0, 50));
     c.v = random_between(random, 0, 20)
@@ -175,9 +175,9 @@ static inline logp_case logp_random(random_source *random, int64_t most_v) {
 
 /* ---- descriptions ---- */
 
-static inline iv_matrix logp_matrix(iv_dtype dtype, const void *data, int64_t rows, int64_t columns,
+static inline sb_matrix logp_matrix(sb_dtype dtype, const void *data, int64_t rows, int64_t columns,
                                     int64_t gap) {
-    return (iv_matrix){.dtype = dtype,
+    return (sb_matrix){.dtype = dtype,
                        .data = (void *)data,
                        .rows = rows,
                        .columns = columns,
@@ -185,10 +185,10 @@ static inline iv_matrix logp_matrix(iv_dtype dtype, const void *data, int64_t ro
                        .column_stride = 1};
 }
 
-static inline iv_matrix logp_weight_matrix(const logp_case *c, iv_dtype dtype, const void *data) {
+static inline sb_matrix logp_weight_matrix(const logp_case *c, sb_dtype dtype, const void *data) {
     if (!c->by_words)
         return logp_matrix(dtype, data, c->k, c->v, c->gap);
-    return (iv_matrix){.dtype = dtype,
+    return (sb_matrix){.dtype = dtype,
                        .data = (void *)data,
                        .rows = c->k,
                        .columns = c->v,
@@ -196,8 +196,8 @@ static inline iv_matrix logp_weight_matrix(const logp_case *c, iv_dtype dtype, c
                        .column_stride = c->k + c->gap};
 }
 
-static inline iv_linear_logp logp_describe(const logp_case *c) {
-    iv_linear_logp logp = IV_LINEAR_LOGP_DEFAULT;
+static inline sb_linear_logp logp_describe(const logp_case *c) {
+    sb_linear_logp logp = SB_LINEAR_LOGP_DEFAULT;
     logp.hidden = logp_matrix(c->dtype, c->hidden, c->m, c->k, c->gap);
     logp.weight = logp_weight_matrix(c, c->dtype, c->weight);
     logp.targets = c->targets;
@@ -209,14 +209,14 @@ static inline iv_linear_logp logp_describe(const logp_case *c) {
     return logp;
 }
 
-static inline iv_linear_logp_gradient logp_describe_gradient(const logp_case *c,
-                                                             const iv_row_map *map) {
-    iv_linear_logp_gradient gradient = IV_LINEAR_LOGP_GRADIENT_DEFAULT;
+static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c,
+                                                             const sb_row_map *map) {
+    sb_linear_logp_gradient gradient = SB_LINEAR_LOGP_GRADIENT_DEFAULT;
     gradient.d_logp = c->d_logp;
     if (c->wants_d_hidden)
         gradient.d_hidden = logp_matrix(c->d_hidden_dtype, c->d_hidden, c->m, c->k, c->gap);
     if (c->wants_d_weight)
-        gradient.d_weight = logp_weight_matrix(c, IV_F32, c->d_weight);
+        gradient.d_weight = logp_weight_matrix(c, SB_F32, c->d_weight);
     gradient.accumulate = c->accumulate;
     gradient.rows = map;
     return gradient;
@@ -226,11 +226,11 @@ static inline iv_linear_logp_gradient logp_describe_gradient(const logp_case *c,
 
 static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride,
                                const uint16_t *b, int64_t b_stride, int64_t count, float start) {
-    iv_chain16_format format = c->dtype == IV_BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
-    if (c->chain == IV_CHAIN_AMPERE)
-        format = iv_chain16_ampere(format);
-    float chain = iv_chain16(a, a_stride, b, b_stride, count, start, format);
-    return chain == chain ? chain : iv_nan_f32();
+    sb_chain16_format format = c->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    if (c->chain == SB_CHAIN_AMPERE)
+        format = sb_chain16_ampere(format);
+    float chain = sb_chain16(a, a_stride, b, b_stride, count, start, format);
+    return chain == chain ? chain : sb_nan_f32();
 }
 
 static inline void logp_define_logits(const logp_case *c, int64_t row, float *logits) {
@@ -254,7 +254,7 @@ static inline logp_parts logp_take_apart(const logp_case *c, float z) {
     z = z > bound ? bound : z < -bound ? -bound : z;
     /* Products of floats, and what is left of them, are exact in double. */
     double x = (double)z * (double)scale, nearest = nearbyint(x);
-    return (logp_parts){(int64_t)nearest, iv_exp2_fraction_f32((float)(x - nearest))};
+    return (logp_parts){(int64_t)nearest, sb_exp2_fraction_f32((float)(x - nearest))};
 }
 
 /* x * 2^exponent, and nothing below 2^-126 of x. */
@@ -305,18 +305,18 @@ static inline void logp_define_forward(logp_case *c) {
         logp_define_logits(c, row, logits);
         bool is_known = logp_define_sum(c, logits, &maximum, &units);
         c->maximum[row] = is_known ? (int32_t)maximum : 0;
-        c->sum[row] = is_known ? (float)units * 0x1p-38f : iv_nan_f32();
+        c->sum[row] = is_known ? (float)units * 0x1p-38f : sb_nan_f32();
         if (c->targets[row] == c->ignore_index) {
             c->logp[row] = 0.0f;
         } else if (!is_known || !logp_is_valid(c, row)) {
-            c->logp[row] = iv_nan_f32();
+            c->logp[row] = sb_nan_f32();
         } else {
             logp_parts parts = logp_take_apart(c, logits[c->targets[row]]);
-            iv_wide_split split =
-                iv_wide_split_log((double)parts.mantissa / ((double)units * 0x1p-38));
+            sb_wide_split split =
+                sb_wide_split_log((double)parts.mantissa / ((double)units * 0x1p-38));
             double whole = split.exponent + (double)(parts.exponent - maximum);
             c->logp[row] =
-                (float)fma(whole, 0x1.62e42fefa39efp-1, iv_wide_log_reduced(split.fraction));
+                (float)fma(whole, 0x1.62e42fefa39efp-1, sb_wide_log_reduced(split.fraction));
             if (parts.exponent <= -2097152)
                 c->logp[row] = -INFINITY;
         }
@@ -370,7 +370,7 @@ static inline void logp_define_backward(logp_case *c) {
                                      c->weight + logp_weight_at(c, k, 0), step, c->v, 0.0f);
             uint16_t rounded = logp_from_f32(c->dtype, chain);
             int64_t at = row * (c->k + c->gap) + k;
-            if (c->d_hidden_dtype == IV_F32)
+            if (c->d_hidden_dtype == SB_F32)
                 memcpy(c->d_hidden + at * 4, &chain, 4);
             else
                 memcpy(c->d_hidden + at * 2, &rounded, 2);
@@ -409,7 +409,7 @@ static inline const char *logp_difference(const logp_case *one, const logp_case 
         if (different_ != NULL)                                                                    \
             fail_msg("%s: %s differs: %s, m %lld, k %lld, v %lld, temperature 1/%g, gap %lld, "    \
                      "%d samples",                                                                 \
-                     (how), different_, iv_dtype_name((one)->dtype), (long long)(one)->m,          \
+                     (how), different_, sb_dtype_name((one)->dtype), (long long)(one)->m,          \
                      (long long)(one)->k, (long long)(one)->v, (double)(one)->inverse_temperature, \
                      (long long)(one)->gap, (one)->samples);                                       \
     } while (0)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <invar/gemm.h>
+#include <samebit/gemm.h>
 
 #include "base/error.h"
 #include "numerics/chain_ampere.h"
@@ -17,15 +17,15 @@
 
 #define CHECK_OK(expression)                                                                       \
     do {                                                                                           \
-        iv_error error_ = {IV_OK, ""};                                                             \
-        iv_error *error = &error_;                                                                 \
-        if ((expression) != IV_OK)                                                                 \
+        sb_error error_ = {SB_OK, ""};                                                             \
+        sb_error *error = &error_;                                                                 \
+        if ((expression) != SB_OK)                                                                 \
             fail_msg("%s", error->message);                                                        \
     } while (0)
 
 /* A matrix whose block of memory ends where its elements do. */
 typedef struct block {
-    iv_matrix matrix;
+    sb_matrix matrix;
     char *bytes;
     size_t size;
 } block;
@@ -35,8 +35,8 @@ static inline void block_free(block *b) {
     *b = (block){.bytes = NULL};
 }
 
-static inline uint16_t from_f32(iv_dtype dtype, float value) {
-    return dtype == IV_BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
+static inline uint16_t from_f32(sb_dtype dtype, float value) {
+    return dtype == SB_BF16 ? sb_bf16_from_f32(value) : sb_f16_from_f32(value);
 }
 
 /* Mostly ordinary numbers, and everything that is not. */
@@ -44,34 +44,34 @@ static inline float random_value(random_source *source, bool special) {
     uint32_t bits = (uint32_t)random_bits(source);
     switch (special ? random_between(source, 0, 24) : 24) {
     case 0:
-        return iv_bits_to_f32(bits); /* anything, NaN among it */
+        return sb_bits_to_f32(bits); /* anything, NaN among it */
     case 1:
-        return iv_bits_to_f32(bits & 0x807fffffu); /* subnormal */
+        return sb_bits_to_f32(bits & 0x807fffffu); /* subnormal */
     case 2:
-        return iv_bits_to_f32(bits & 0x80000000u); /* zeros of both signs */
+        return sb_bits_to_f32(bits & 0x80000000u); /* zeros of both signs */
     case 3:
-        return iv_bits_to_f32(0x7f000000u | (bits & 0x807fffffu)); /* huge */
+        return sb_bits_to_f32(0x7f000000u | (bits & 0x807fffffu)); /* huge */
     case 4:
-        return random_between(source, 0, 40) ? 0.5f : iv_bits_to_f32(0x7f800000u | bits);
+        return random_between(source, 0, 40) ? 0.5f : sb_bits_to_f32(0x7f800000u | bits);
     default:
         return ((float)(int32_t)bits) * 0x1p-30f; /* -2 to 2 */
     }
 }
 
-static inline void random_element(random_source *source, iv_dtype dtype, bool special, char *at) {
-    if (dtype == IV_F32) {
+static inline void random_element(random_source *source, sb_dtype dtype, bool special, char *at) {
+    if (dtype == SB_F32) {
         float value = random_value(source, special);
         memcpy(at, &value, sizeof value);
         return;
     }
     uint16_t bits = from_f32(dtype, random_value(source, special));
     if (special && random_between(source, 0, 12) == 0) /* the format's own subnormals */
-        bits = (uint16_t)(random_bits(source) & (dtype == IV_BF16 ? 0x807f : 0x83ff));
+        bits = (uint16_t)(random_bits(source) & (dtype == SB_BF16 ? 0x807f : 0x83ff));
     memcpy(at, &bits, sizeof bits);
 }
 
 /* Gives `matrix`, whose dtype, extents and strides are set, a block filled with random elements. */
-static inline block make_block(random_source *source, iv_matrix matrix, int64_t batches,
+static inline block make_block(random_source *source, sb_matrix matrix, int64_t batches,
                                bool special) {
     const int64_t strides[] = {matrix.row_stride, matrix.column_stride, matrix.batch_stride};
     const int64_t counts[] = {matrix.rows, matrix.columns, batches};
@@ -82,7 +82,7 @@ static inline block make_block(random_source *source, iv_matrix matrix, int64_t 
         empty = empty || counts[i] == 0;
         *(reach < 0 ? &below : &above) += reach;
     }
-    size_t size = iv_dtype_size(matrix.dtype);
+    size_t size = sb_dtype_size(matrix.dtype);
     block made = {.size = empty ? 0 : (size_t)(above - below + 1) * size};
     made.bytes = malloc(made.size + 1);
     assert_non_null(made.bytes);
@@ -94,7 +94,7 @@ static inline block make_block(random_source *source, iv_matrix matrix, int64_t 
 }
 
 /* Strides of one of many kinds; those of what is written keep elements apart. */
-static inline void random_strides(random_source *source, iv_matrix *matrix, int64_t batches,
+static inline void random_strides(random_source *source, sb_matrix *matrix, int64_t batches,
                                   bool written) {
     int64_t pad = random_between(source, 0, 2) ? 0 : random_between(source, 1, 9);
     int64_t step = random_between(source, 0, 3) ? 1 : random_between(source, 2, 3);
@@ -122,17 +122,17 @@ static inline void random_strides(random_source *source, iv_matrix *matrix, int6
     }
 }
 
-static inline iv_matrix random_matrix(random_source *source, iv_dtype dtype, int64_t rows,
+static inline sb_matrix random_matrix(random_source *source, sb_dtype dtype, int64_t rows,
                                       int64_t columns, int64_t batches, bool written) {
-    iv_matrix matrix = {.dtype = dtype, .rows = rows, .columns = columns};
+    sb_matrix matrix = {.dtype = dtype, .rows = rows, .columns = columns};
     random_strides(source, &matrix, batches, written);
     return matrix;
 }
 
 /* A packed matrix of random elements, the rows of all batches behind each other. */
-static inline block packed_block(random_source *source, iv_dtype dtype, int64_t rows,
+static inline block packed_block(random_source *source, sb_dtype dtype, int64_t rows,
                                  int64_t columns, int64_t batches, bool special) {
-    iv_matrix matrix = {.dtype = dtype,
+    sb_matrix matrix = {.dtype = dtype,
                         .rows = rows,
                         .columns = columns,
                         .row_stride = columns,
@@ -141,8 +141,8 @@ static inline block packed_block(random_source *source, iv_dtype dtype, int64_t 
     return make_block(source, matrix, batches, special);
 }
 
-static inline iv_matrix transposed(iv_matrix matrix) {
-    iv_matrix other = matrix;
+static inline sb_matrix transposed(sb_matrix matrix) {
+    sb_matrix other = matrix;
     other.rows = matrix.columns;
     other.columns = matrix.rows;
     other.row_stride = matrix.column_stride;
@@ -151,26 +151,26 @@ static inline iv_matrix transposed(iv_matrix matrix) {
 }
 
 /* Rows [begin, begin + count). */
-static inline iv_matrix rows_of(iv_matrix matrix, int64_t begin, int64_t count) {
+static inline sb_matrix rows_of(sb_matrix matrix, int64_t begin, int64_t count) {
     matrix.data =
-        (char *)matrix.data + begin * matrix.row_stride * (int64_t)iv_dtype_size(matrix.dtype);
+        (char *)matrix.data + begin * matrix.row_stride * (int64_t)sb_dtype_size(matrix.dtype);
     matrix.rows = count;
     return matrix;
 }
 
 /* ---- the definition, once more ---- */
 
-static inline float element_of(const iv_matrix *matrix, int64_t batch, int64_t row,
+static inline float element_of(const sb_matrix *matrix, int64_t batch, int64_t row,
                                int64_t column) {
     int64_t index =
         batch * matrix->batch_stride + row * matrix->row_stride + column * matrix->column_stride;
-    if (matrix->dtype == IV_F32)
+    if (matrix->dtype == SB_F32)
         return ((const float *)matrix->data)[index];
     uint16_t bits = ((const uint16_t *)matrix->data)[index];
-    return matrix->dtype == IV_BF16 ? iv_bf16_to_f32(bits) : iv_f16_to_f32(bits);
+    return matrix->dtype == SB_BF16 ? sb_bf16_to_f32(bits) : sb_f16_to_f32(bits);
 }
 
-static inline uint16_t bits_of(const iv_matrix *matrix, int64_t batch, int64_t row,
+static inline uint16_t bits_of(const sb_matrix *matrix, int64_t batch, int64_t row,
                                int64_t column) {
     return (
         (const uint16_t *)matrix->data)[batch * matrix->batch_stride + row * matrix->row_stride +
@@ -178,16 +178,16 @@ static inline uint16_t bits_of(const iv_matrix *matrix, int64_t batch, int64_t r
 }
 
 /* How the engine under test adds up. */
-static iv_chain chain_expected = IV_CHAIN_HOPPER;
+static sb_chain chain_expected = SB_CHAIN_HOPPER;
 
-static inline float expected_step(iv_dtype dtype, const uint16_t *a, const uint16_t *b, float acc) {
-    if (chain_expected == IV_CHAIN_AMPERE)
-        return dtype == IV_BF16 ? iv_chain16_ampere_step_bf16(a, b, acc) : iv_chain16_ampere_step_f16(a, b, acc);
-    return dtype == IV_BF16 ? iv_chain16_step_bf16(a, b, acc) : iv_chain16_step_f16(a, b, acc);
+static inline float expected_step(sb_dtype dtype, const uint16_t *a, const uint16_t *b, float acc) {
+    if (chain_expected == SB_CHAIN_AMPERE)
+        return dtype == SB_BF16 ? sb_chain16_ampere_step_bf16(a, b, acc) : sb_chain16_ampere_step_f16(a, b, acc);
+    return dtype == SB_BF16 ? sb_chain16_step_bf16(a, b, acc) : sb_chain16_step_f16(a, b, acc);
 }
 
 /* A chain whose k is cut into samples of `lengths`, each into groups of 16. */
-static inline float expected_chain(const iv_gemm *gemm, int samples, const int64_t *lengths,
+static inline float expected_chain(const sb_gemm *gemm, int samples, const int64_t *lengths,
                                    int64_t batch, int64_t row, int64_t b_column, float acc) {
     int64_t k = 0;
     for (int s = 0; s < samples; s++) {
@@ -203,30 +203,30 @@ static inline float expected_chain(const iv_gemm *gemm, int samples, const int64
     return acc;
 }
 
-static inline float expected_activation(iv_activation activation, float y) {
+static inline float expected_activation(sb_activation activation, float y) {
     switch (activation) {
-    case IV_ACTIVATION_RELU:
+    case SB_ACTIVATION_RELU:
         return y < 0.0f ? 0.0f : y;
-    case IV_ACTIVATION_SILU:
-        return y * iv_sigmoid_f32(y);
-    case IV_ACTIVATION_GELU:
-        return 0.5f * y * (1.0f + iv_erf_f32(y * 0.70710678118654752440f));
-    case IV_ACTIVATION_GELU_TANH:
+    case SB_ACTIVATION_SILU:
+        return y * sb_sigmoid_f32(y);
+    case SB_ACTIVATION_GELU:
+        return 0.5f * y * (1.0f + sb_erf_f32(y * 0.70710678118654752440f));
+    case SB_ACTIVATION_GELU_TANH:
         return 0.5f * y *
-               (1.0f + iv_tanh_f32(0.79788456080286535588f * (y + 0.044715f * (y * y * y))));
+               (1.0f + sb_tanh_f32(0.79788456080286535588f * (y + 0.044715f * (y * y * y))));
     default:
         return y;
     }
 }
 
 /* Element (row, column) of C before its rounding; C still has what it had before. */
-static inline float expected_element(const iv_gemm *gemm, int samples, const int64_t *lengths,
+static inline float expected_element(const sb_gemm *gemm, int samples, const int64_t *lengths,
                                      int64_t batch, int64_t row, int64_t column) {
     float sides[2] = {0, 0};
     int64_t n = gemm->c.columns;
-    for (int side = 0; side < (gemm->gate == IV_GATE_NONE ? 1 : 2); side++) {
+    for (int side = 0; side < (gemm->gate == SB_GATE_NONE ? 1 : 2); side++) {
         int64_t b_column =
-            gemm->gate == IV_GATE_INTERLEAVED ? 2 * column + side : column + side * n;
+            gemm->gate == SB_GATE_INTERLEAVED ? 2 * column + side : column + side * n;
         float start = gemm->accumulate ? element_of(&gemm->c, batch, row, column) : 0.0f;
         float y = expected_chain(gemm, samples, lengths, batch, row, b_column, start);
         if (gemm->scale != 1.0f)
@@ -236,7 +236,7 @@ static inline float expected_element(const iv_gemm *gemm, int samples, const int
         sides[side] = y;
     }
     float y = expected_activation(gemm->activation, sides[0]);
-    if (gemm->gate != IV_GATE_NONE)
+    if (gemm->gate != SB_GATE_NONE)
         y = y * sides[1];
     if (gemm->residual.data != NULL)
         y = y + element_of(&gemm->residual, batch, row, column);
@@ -244,7 +244,7 @@ static inline float expected_element(const iv_gemm *gemm, int samples, const int
 }
 
 /* The bytes of C's block after the product. The caller frees them. */
-static inline char *expected_block(const iv_gemm *gemm, int samples, const int64_t *lengths,
+static inline char *expected_block(const sb_gemm *gemm, int samples, const int64_t *lengths,
                                    const block *c) {
     char *bytes = malloc(c->size + 1);
     assert_non_null(bytes);
@@ -256,10 +256,10 @@ static inline char *expected_block(const iv_gemm *gemm, int samples, const int64
                 int64_t index = batch * gemm->c.batch_stride + row * gemm->c.row_stride +
                                 column * gemm->c.column_stride;
                 char *at = bytes + ((char *)gemm->c.data - c->bytes) +
-                           index * (int64_t)iv_dtype_size(gemm->c.dtype);
-                uint32_t wide = y == y ? iv_bits_from_f32(y) : 0x7fc00000u;
-                uint16_t narrow = gemm->c.dtype == IV_F32 ? 0 : from_f32(gemm->c.dtype, y);
-                if (gemm->c.dtype == IV_F32)
+                           index * (int64_t)sb_dtype_size(gemm->c.dtype);
+                uint32_t wide = y == y ? sb_bits_from_f32(y) : 0x7fc00000u;
+                uint16_t narrow = gemm->c.dtype == SB_F32 ? 0 : from_f32(gemm->c.dtype, y);
+                if (gemm->c.dtype == SB_F32)
                     memcpy(at, &wide, sizeof wide);
                 else
                     memcpy(at, &narrow, sizeof narrow);
@@ -271,13 +271,13 @@ static inline char *expected_block(const iv_gemm *gemm, int samples, const int64
 
 /* ---- engines ---- */
 
-static inline iv_engine *make_engine(iv_isa isa, int threads, iv_chain chain) {
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+static inline sb_engine *make_engine(sb_isa isa, int threads, sb_chain chain) {
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.isa = isa;
     options.threads = threads;
     options.chain = chain;
-    iv_engine *engine = NULL;
-    CHECK_OK(iv_engine_create(&options, &engine, error));
+    sb_engine *engine = NULL;
+    CHECK_OK(sb_engine_create(&options, &engine, error));
     return engine;
 }
 

@@ -13,37 +13,37 @@
 
 enum { M = 6, K = 20, N = 8 };
 
-static iv_engine *engine;
+static sb_engine *engine;
 static block a, b, c, bias, residual;
-static iv_row_map *map;
+static sb_row_map *map;
 static const int64_t lengths[] = {5, 15};
 
 static int open_engine(void **state) {
     random_source source = {1};
-    engine = make_engine(IV_ISA_BEST, 1, IV_CHAIN_HOPPER);
-    a = packed_block(&source, IV_BF16, M, K, 2, false);
-    b = packed_block(&source, IV_BF16, K, 2 * N, 2, false);
-    c = packed_block(&source, IV_F32, M, 2 * N, 2, false);
-    bias = packed_block(&source, IV_F32, 1, 2 * N, 1, false);
-    residual = packed_block(&source, IV_F32, M, 2 * N, 2, false);
-    CHECK_OK(iv_row_map_create(engine, 2, lengths, &map, error));
+    engine = make_engine(SB_ISA_BEST, 1, SB_CHAIN_HOPPER);
+    a = packed_block(&source, SB_BF16, M, K, 2, false);
+    b = packed_block(&source, SB_BF16, K, 2 * N, 2, false);
+    c = packed_block(&source, SB_F32, M, 2 * N, 2, false);
+    bias = packed_block(&source, SB_F32, 1, 2 * N, 1, false);
+    residual = packed_block(&source, SB_F32, M, 2 * N, 2, false);
+    CHECK_OK(sb_row_map_create(engine, 2, lengths, &map, error));
     return 0;
 }
 
 static int close_engine(void **state) {
-    iv_row_map_release(map);
+    sb_row_map_release(map);
     block_free(&residual);
     block_free(&bias);
     block_free(&c);
     block_free(&b);
     block_free(&a);
-    iv_engine_destroy(engine);
+    sb_engine_destroy(engine);
     return 0;
 }
 
 /* Two batches of M × K · K × 2N in f32, to be spoiled. */
-static iv_gemm good(void) {
-    iv_gemm gemm = IV_GEMM_DEFAULT;
+static sb_gemm good(void) {
+    sb_gemm gemm = SB_GEMM_DEFAULT;
     gemm.batches = 2;
     gemm.a = a.matrix;
     gemm.b = b.matrix;
@@ -51,63 +51,63 @@ static iv_gemm good(void) {
     return gemm;
 }
 
-static iv_gemm with_bias(void) {
-    iv_gemm gemm = good();
+static sb_gemm with_bias(void) {
+    sb_gemm gemm = good();
     gemm.bias = bias.matrix;
     gemm.bias.batch_stride = 0;
     return gemm;
 }
 
-static iv_gemm with_residual(void) {
-    iv_gemm gemm = good();
+static sb_gemm with_residual(void) {
+    sb_gemm gemm = good();
     gemm.residual = residual.matrix;
     return gemm;
 }
 
-static iv_gemm with_gate(void) {
-    iv_gemm gemm = good();
-    gemm.gate = IV_GATE_STACKED;
+static sb_gemm with_gate(void) {
+    sb_gemm gemm = good();
+    gemm.gate = SB_GATE_STACKED;
     gemm.c.columns = N;
     return gemm;
 }
 
 /* The product fails with a message that has all of the texts, and neither C nor anything else
  * changes. */
-static void refused(const iv_gemm *gemm, iv_status status, const char *first, const char *second) {
-    iv_error error = {IV_OK, ""};
+static void refused(const sb_gemm *gemm, sb_status status, const char *first, const char *second) {
+    sb_error error = {SB_OK, ""};
     char before[sizeof(float) * M * 2 * N * 2];
     const char *schedule = "untouched";
     memcpy(before, c.bytes, sizeof before);
-    assert_int_equal(iv_gemm_run(engine, NULL, gemm, &error), status);
+    assert_int_equal(sb_gemm_run(engine, NULL, gemm, &error), status);
     if (strstr(error.message, first) == NULL || strstr(error.message, second) == NULL)
         fail_msg("\"%s\" does not say \"%s\" and \"%s\"", error.message, first, second);
     assert_memory_equal(before, c.bytes, sizeof before);
-    assert_int_equal(iv_gemm_choose(engine, gemm, &schedule, NULL), status);
+    assert_int_equal(sb_gemm_choose(engine, gemm, &schedule, NULL), status);
     assert_string_equal(schedule, "untouched");
-    assert_int_equal(iv_gemm_run(engine, NULL, gemm, NULL), status);
+    assert_int_equal(sb_gemm_run(engine, NULL, gemm, NULL), status);
 }
 
-static void accepted(const iv_gemm *gemm) {
-    CHECK_OK(iv_gemm_run(engine, NULL, gemm, error));
+static void accepted(const sb_gemm *gemm) {
+    CHECK_OK(sb_gemm_run(engine, NULL, gemm, error));
 }
 
 /* A test that spoils `gemm`, which begins as `start`, by the statements. */
 #define REFUSED(name, start, status, first, second, ...)                                           \
     static void name(void **state) {                                                               \
-        iv_gemm gemm = start();                                                                    \
+        sb_gemm gemm = start();                                                                    \
         accepted(&gemm);                                                                           \
         __VA_ARGS__;                                                                               \
-        refused(&gemm, IV_ERROR_##status, first, second);                                          \
+        refused(&gemm, SB_ERROR_##status, first, second);                                          \
     }
 
-REFUSED(wrong_struct_bytes, good, INVALID_ARGUMENT, "iv_gemm has 8 bytes", "IV_GEMM_DEFAULT",
+REFUSED(wrong_struct_bytes, good, INVALID_ARGUMENT, "sb_gemm has 8 bytes", "SB_GEMM_DEFAULT",
         gemm.struct_bytes = 8)
-REFUSED(unknown_activation, good, INVALID_ARGUMENT, "activation 9", "iv_activation",
-        gemm.activation = (iv_activation)9)
-REFUSED(negative_activation, good, INVALID_ARGUMENT, "activation -1", "iv_activation",
-        gemm.activation = (iv_activation)-1)
-REFUSED(unknown_gate, good, INVALID_ARGUMENT, "gate 3", "iv_gate", gemm.gate = (iv_gate)3)
-REFUSED(negative_batches, good, INVALID_ARGUMENT, "-1 batches", "IV_GEMM_DEFAULT",
+REFUSED(unknown_activation, good, INVALID_ARGUMENT, "activation 9", "sb_activation",
+        gemm.activation = (sb_activation)9)
+REFUSED(negative_activation, good, INVALID_ARGUMENT, "activation -1", "sb_activation",
+        gemm.activation = (sb_activation)-1)
+REFUSED(unknown_gate, good, INVALID_ARGUMENT, "gate 3", "sb_gate", gemm.gate = (sb_gate)3)
+REFUSED(negative_batches, good, INVALID_ARGUMENT, "-1 batches", "SB_GEMM_DEFAULT",
         gemm.batches = -1)
 REFUSED(too_many_batches, good, INVALID_ARGUMENT, "batches: give a number from 0 to 2^48", "",
         gemm.batches = INT64_MAX)
@@ -119,16 +119,16 @@ REFUSED(negative_extent_of_bias, with_bias, SHAPE, "bias (f32, 1 x -16", "and -1
         gemm.bias.columns = -16)
 
 REFUSED(dtype_of_a, good, SHAPE, "a (f32, 6 x 20, strides 20 and 1, batch stride 120)",
-        "take bf16 and f16, not f32", gemm.a.dtype = IV_F32)
-REFUSED(dtypes_of_a_and_b, good, SHAPE, "b (f16", "a is bf16 and b is f16", gemm.b.dtype = IV_F16)
+        "take bf16 and f16, not f32", gemm.a.dtype = SB_F32)
+REFUSED(dtypes_of_a_and_b, good, SHAPE, "b (f16", "a is bf16 and b is f16", gemm.b.dtype = SB_F16)
 REFUSED(dtype_of_c, good, SHAPE, "c (f16", "c must be f32 or a's bf16, not f16",
-        gemm.c.dtype = IV_F16)
+        gemm.c.dtype = SB_F16)
 REFUSED(dtype_of_bias, with_bias, SHAPE, "bias (f64", "bias must be f32 or a's bf16, not f64",
-        gemm.bias.dtype = IV_F64)
+        gemm.bias.dtype = SB_F64)
 REFUSED(dtype_of_residual, with_residual, SHAPE, "residual (f16",
-        "residual must be f32 or a's bf16, not f16", gemm.residual.dtype = IV_F16)
+        "residual must be f32 or a's bf16, not f16", gemm.residual.dtype = SB_F16)
 REFUSED(number_that_is_no_dtype, good, SHAPE, "take bf16 and f16", "a (",
-        gemm.a.dtype = (iv_dtype)77)
+        gemm.a.dtype = (sb_dtype)77)
 
 REFUSED(different_k, good, SHAPE, "a (bf16, 6 x 19", "b (bf16, 20 x 16", gemm.a.columns = K - 1)
 REFUSED(different_m, good, SHAPE, "c (f32, 5 x 16", "both are M", gemm.c.rows = M - 1)
@@ -142,14 +142,14 @@ REFUSED(bias_of_two_rows, with_bias, SHAPE, "bias (f32, 2 x 16", "must be 1 x 16
 REFUSED(residual_of_another_shape, with_residual, SHAPE, "residual (f32, 1 x 16",
         "must be 6 x 16 as c is; give a stride of 0", gemm.residual.rows = 1)
 
-static iv_gemm accumulating(void) {
-    iv_gemm gemm = good();
+static sb_gemm accumulating(void) {
+    sb_gemm gemm = good();
     gemm.accumulate = true;
     return gemm;
 }
 
 REFUSED(accumulate_in_16_bits, accumulating, SHAPE, "c (bf16",
-        "accumulate continues chains, which are f32, and c is bf16", gemm.c.dtype = IV_BF16)
+        "accumulate continues chains, which are f32, and c is bf16", gemm.c.dtype = SB_BF16)
 REFUSED(accumulate_with_scale, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "",
         gemm.scale = 2)
 REFUSED(accumulate_with_nan, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "",
@@ -157,14 +157,14 @@ REFUSED(accumulate_with_nan, accumulating, INVALID_ARGUMENT, "accumulate with a 
 REFUSED(accumulate_with_bias, accumulating, INVALID_ARGUMENT, "accumulate with a bias", "",
         gemm.bias = bias.matrix)
 REFUSED(accumulate_with_activation, accumulating, INVALID_ARGUMENT, "accumulate with an activation",
-        "", gemm.activation = IV_ACTIVATION_RELU)
+        "", gemm.activation = SB_ACTIVATION_RELU)
 REFUSED(accumulate_with_gate, accumulating, INVALID_ARGUMENT, "accumulate with a gate", "",
-        gemm.gate = IV_GATE_INTERLEAVED, gemm.c.columns = N)
+        gemm.gate = SB_GATE_INTERLEAVED, gemm.c.columns = N)
 REFUSED(accumulate_with_residual, accumulating, INVALID_ARGUMENT, "accumulate with a residual", "",
         gemm.residual = residual.matrix)
 
-static iv_gemm with_map(void) {
-    iv_gemm gemm = good();
+static sb_gemm with_map(void) {
+    sb_gemm gemm = good();
     gemm.rows = map;
     return gemm;
 }
@@ -174,17 +174,17 @@ REFUSED(map_of_other_rows, with_map, SHAPE, "its K is 17",
 
 /* Also where the new engine has the old one's place in memory. */
 static void map_of_another_engine(void **state) {
-    iv_engine *other = make_engine(IV_ISA_SCALAR, 1, IV_CHAIN_HOPPER);
-    iv_row_map *others = NULL;
-    CHECK_OK(iv_row_map_create(other, 2, lengths, &others, error));
-    iv_engine_destroy(other);
-    iv_gemm gemm = good();
+    sb_engine *other = make_engine(SB_ISA_SCALAR, 1, SB_CHAIN_HOPPER);
+    sb_row_map *others = NULL;
+    CHECK_OK(sb_row_map_create(other, 2, lengths, &others, error));
+    sb_engine_destroy(other);
+    sb_gemm gemm = good();
     gemm.rows = others;
-    refused(&gemm, IV_ERROR_INVALID_ARGUMENT, "made by another engine", "iv_row_map_create");
-    other = make_engine(IV_ISA_SCALAR, 1, IV_CHAIN_HOPPER);
-    assert_int_equal(iv_gemm_run(other, NULL, &gemm, NULL), IV_ERROR_INVALID_ARGUMENT);
-    iv_engine_destroy(other);
-    iv_row_map_release(others);
+    refused(&gemm, SB_ERROR_INVALID_ARGUMENT, "made by another engine", "sb_row_map_create");
+    other = make_engine(SB_ISA_SCALAR, 1, SB_CHAIN_HOPPER);
+    assert_int_equal(sb_gemm_run(other, NULL, &gemm, NULL), SB_ERROR_INVALID_ARGUMENT);
+    sb_engine_destroy(other);
+    sb_row_map_release(others);
 }
 
 /* ---- memory ---- */
@@ -233,11 +233,11 @@ REFUSED(c_is_behind_the_residual, with_residual, INVALID_ARGUMENT, "overlaps res
 REFUSED(residual_has_other_strides, with_residual, INVALID_ARGUMENT, "overlaps residual (f32",
         "c's very data, dtype and strides", gemm.residual = gemm.c, gemm.residual.row_stride = 0)
 REFUSED(residual_has_another_dtype, with_residual, INVALID_ARGUMENT, "overlaps residual (bf16",
-        "c's very data, dtype and strides", gemm.residual = gemm.c, gemm.residual.dtype = IV_BF16)
+        "c's very data, dtype and strides", gemm.residual = gemm.c, gemm.residual.dtype = SB_BF16)
 
 /* Memory that is in order. */
 static void layouts_that_are_accepted(void **state) {
-    iv_gemm gemm = good();
+    sb_gemm gemm = good();
     gemm.residual = gemm.c;
     accepted(&gemm);
     gemm = good(); /* strides of extents of 1 lead nowhere */
@@ -269,10 +269,10 @@ static void layouts_that_are_accepted(void **state) {
 static void slices_of_one_buffer(void **state) {
     uint16_t *buffer = calloc(2 * M * (K + 2 * N), sizeof *buffer);
     assert_non_null(buffer);
-    iv_gemm gemm = good();
+    sb_gemm gemm = good();
     gemm.a.data = buffer;
     gemm.c.data = buffer + K;
-    gemm.c.dtype = IV_BF16;
+    gemm.c.dtype = SB_BF16;
     gemm.a.row_stride = gemm.c.row_stride = K + 2 * N;
     gemm.a.batch_stride = gemm.c.batch_stride = M * (K + 2 * N);
     accepted(&gemm);
@@ -283,13 +283,13 @@ static void slices_of_one_buffer(void **state) {
     gemm.a.data = buffer + 2 * N + (M - 1) * (K + 2 * N);
     accepted(&gemm);
     gemm.a.data = (uint16_t *)gemm.a.data - 1;
-    refused(&gemm, IV_ERROR_INVALID_ARGUMENT, "overlaps a (bf16", "");
+    refused(&gemm, SB_ERROR_INVALID_ARGUMENT, "overlaps a (bf16", "");
     free(buffer);
 }
 
 /* Against every pair of elements, for small layouts of any strides: what counts as apart is apart,
  * and what counts as distinct is. */
-static bool touches(const iv_gemm_layout *layout, uintptr_t byte, int *times) {
+static bool touches(const sb_gemm_layout *layout, uintptr_t byte, int *times) {
     *times = 0;
     for (uint64_t i = 0; i < (layout->rank > 0 ? layout->counts[0] : 1); i++) {
         for (uint64_t j = 0; j < (layout->rank > 1 ? layout->counts[1] : 1); j++) {
@@ -305,17 +305,17 @@ static bool touches(const iv_gemm_layout *layout, uintptr_t byte, int *times) {
     return *times > 0;
 }
 
-static iv_gemm_layout random_layout(random_source *source) {
-    iv_matrix matrix = {.dtype = random_between(source, 0, 1) ? IV_F32 : IV_BF16,
+static sb_gemm_layout random_layout(random_source *source) {
+    sb_matrix matrix = {.dtype = random_between(source, 0, 1) ? SB_F32 : SB_BF16,
                         .data = (void *)(uintptr_t)(4000 + 4 * random_between(source, 0, 30)),
                         .rows = random_between(source, 1, 4),
                         .columns = random_between(source, 1, 4),
                         .row_stride = random_between(source, -12, 12),
                         .column_stride = random_between(source, -12, 12),
                         .batch_stride = random_between(source, -24, 24)};
-    iv_gemm_layout layout;
+    sb_gemm_layout layout;
     assert_true(
-        iv_gemm_layout_of(&matrix, matrix.row_stride, random_between(source, 1, 2), &layout));
+        sb_gemm_layout_of(&matrix, matrix.row_stride, random_between(source, 1, 2), &layout));
     return layout;
 }
 
@@ -323,7 +323,7 @@ static void layouts_by_their_bytes(void **state) {
     random_source source = {2};
     int apart = 0, interleaved = 0, distinct = 0;
     for (int trial = 0; trial < 4000; trial++) {
-        iv_gemm_layout one = random_layout(&source), other = random_layout(&source);
+        sb_gemm_layout one = random_layout(&source), other = random_layout(&source);
         bool together = false, repeated = false;
         int times, others;
         for (uintptr_t byte = one.first; byte < one.first + one.span; byte++) {
@@ -336,14 +336,14 @@ static void layouts_by_their_bytes(void **state) {
         touches(&one, one.first + one.span - 1, &times);
         assert_true(times > 0);
         bool whole = one.first + one.span <= other.first || other.first + other.span <= one.first;
-        bool found = iv_gemm_layouts_are_apart(&one, &other);
-        assert_int_equal(found, iv_gemm_layouts_are_apart(&other, &one));
+        bool found = sb_gemm_layouts_are_apart(&one, &other);
+        assert_int_equal(found, sb_gemm_layouts_are_apart(&other, &one));
         assert_false(found && together);
         assert_true(found || !whole);
-        assert_false(iv_gemm_layout_is_distinct(&one) && repeated);
+        assert_false(sb_gemm_layout_is_distinct(&one) && repeated);
         apart += found;
         interleaved += found && !whole;
-        distinct += iv_gemm_layout_is_distinct(&one);
+        distinct += sb_gemm_layout_is_distinct(&one);
     }
     assert_true(apart > 500 && interleaved > 20 && distinct > 500);
 }
@@ -354,62 +354,62 @@ REFUSED(unknown_schedule, good, INVALID_ARGUMENT, "no schedule is called \"quick
         "this engine has chain, definition", gemm.schedule = "quick")
 
 static void no_engine_or_product(void **state) {
-    iv_gemm gemm = good();
-    iv_error error = {IV_OK, ""};
-    assert_int_equal(iv_gemm_run(NULL, NULL, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    sb_gemm gemm = good();
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_gemm_run(NULL, NULL, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "an engine, which is NULL"));
-    assert_int_equal(iv_gemm_run(engine, NULL, NULL, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "an iv_gemm that describes it, which is NULL"));
+    assert_int_equal(sb_gemm_run(engine, NULL, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "an sb_gemm that describes it, which is NULL"));
 }
 
 static void stream_on_the_cpu(void **state) {
-    iv_gemm gemm = good();
-    iv_error error = {IV_OK, ""};
-    assert_int_equal(iv_gemm_run(engine, &gemm, &gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    sb_gemm gemm = good();
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_gemm_run(engine, &gemm, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "engine on the CPU"));
 }
 
 static void options_of_engines(void **state) {
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
-    iv_engine *other = NULL;
-    iv_error error = {IV_OK, ""};
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
+    sb_engine *other = NULL;
+    sb_error error = {SB_OK, ""};
     options.struct_bytes = 4000;
-    assert_int_equal(iv_engine_create(&options, &other, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "iv_engine_options has 4000 bytes"));
-    options = (iv_engine_options)IV_ENGINE_OPTIONS_DEFAULT;
+    assert_int_equal(sb_engine_create(&options, &other, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "sb_engine_options has 4000 bytes"));
+    options = (sb_engine_options)SB_ENGINE_OPTIONS_DEFAULT;
     options.threads = -1;
-    assert_int_equal(iv_engine_create(&options, &other, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_engine_create(&options, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "-1 threads"));
     options.threads = 1;
-    options.isa = (iv_isa)17;
-    assert_int_not_equal(iv_engine_create(&options, &other, &error), IV_OK);
+    options.isa = (sb_isa)17;
+    assert_int_not_equal(sb_engine_create(&options, &other, &error), SB_OK);
     assert_null(other);
-    options.isa = IV_ISA_BEST;
-    options.chain = (iv_chain)2;
-    assert_int_equal(iv_engine_create(&options, &other, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "IV_CHAIN_AMPERE"));
+    options.isa = SB_ISA_BEST;
+    options.chain = (sb_chain)2;
+    assert_int_equal(sb_engine_create(&options, &other, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.message, "SB_CHAIN_AMPERE"));
     assert_null(other);
-    CHECK_OK(iv_engine_create(NULL, &other, error));
-    iv_engine_destroy(other);
-    iv_engine_destroy(NULL);
+    CHECK_OK(sb_engine_create(NULL, &other, error));
+    sb_engine_destroy(other);
+    sb_engine_destroy(NULL);
 }
 
 static void samples_of_row_maps(void **state) {
     const int64_t negative[] = {3, -1}, many[] = {(int64_t)1 << 47, (int64_t)1 << 47, 1};
-    iv_row_map *other = NULL;
-    iv_error error = {IV_OK, ""};
-    assert_int_equal(iv_row_map_create(NULL, 2, lengths, &other, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    sb_row_map *other = NULL;
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(sb_row_map_create(NULL, 2, lengths, &other, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "no engine"));
-    assert_int_equal(iv_row_map_create(engine, -2, lengths, &other, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, -2, lengths, &other, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "-2 samples"));
-    assert_int_equal(iv_row_map_create(engine, 2, NULL, &other, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, 2, NULL, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "lengths of 2 samples are NULL"));
-    assert_int_equal(iv_row_map_create(engine, 2, negative, &other, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, 2, negative, &other, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "sample 1 of 2 has -1 rows"));
-    assert_int_equal(iv_row_map_create(engine, 3, many, &other, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, 3, many, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "samples 0 to 2 are more than 2^48"));
     assert_null(other);
 }

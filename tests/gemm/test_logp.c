@@ -1,4 +1,4 @@
-/* iv_linear_logp on the CPU: against its definition by plain loops, bit for bit; against f64; its
+/* sb_linear_logp on the CPU: against its definition by plain loops, bit for bit; against f64; its
  * corners and its errors. */
 #include <float.h>
 #include <setjmp.h>
@@ -22,44 +22,44 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static void run_cut(iv_engine *engine, iv_linear_logp *logp,
-                    const iv_linear_logp_gradient *gradient, cut cut) {
-    iv_logp_plan plan;
-    MUST(iv_logp_measure(engine, logp, gradient, &plan, error));
+static void run_cut(sb_engine *engine, sb_linear_logp *logp,
+                    const sb_linear_logp_gradient *gradient, cut cut) {
+    sb_logp_plan plan;
+    MUST(sb_logp_measure(engine, logp, gradient, &plan, error));
     if (cut.columns > 0)
         MUST(
-            iv_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+            sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     /* Full of NaN, so that nothing is read that was not written. */
     logp->workspace_bytes = plan.bytes;
     logp->workspace = aligned_alloc(256, plan.bytes + 256);
     assert_non_null(logp->workspace);
     memset(logp->workspace, 0xff, plan.bytes + 256);
     if (cut.columns > 0) {
-        MUST(iv_logp_check_memory(engine, &plan, error));
-        MUST(iv_logp_run(engine, NULL, &plan, error));
+        MUST(sb_logp_check_memory(engine, &plan, error));
+        MUST(sb_logp_run(engine, NULL, &plan, error));
     } else if (gradient != NULL) {
-        MUST(iv_linear_logp_backward(engine, NULL, logp, gradient, error));
+        MUST(sb_linear_logp_backward(engine, NULL, logp, gradient, error));
     } else {
-        MUST(iv_linear_logp_forward(engine, NULL, logp, error));
+        MUST(sb_linear_logp_forward(engine, NULL, logp, error));
     }
     for (int i = 0; i < 256; i++)
         assert_int_equal(((unsigned char *)logp->workspace)[plan.bytes + (size_t)i], 0xff);
     free(logp->workspace);
 }
 
-static void run_forward(iv_engine *engine, logp_case *c, cut cut) {
-    iv_linear_logp logp = logp_describe(c);
+static void run_forward(sb_engine *engine, logp_case *c, cut cut) {
+    sb_linear_logp logp = logp_describe(c);
     run_cut(engine, &logp, NULL, cut);
 }
 
-static void run_backward(iv_engine *engine, logp_case *c, cut cut) {
-    iv_linear_logp logp = logp_describe(c);
-    iv_row_map *map = NULL;
+static void run_backward(sb_engine *engine, logp_case *c, cut cut) {
+    sb_linear_logp logp = logp_describe(c);
+    sb_row_map *map = NULL;
     if (c->samples > 0)
-        MUST(iv_row_map_create(engine, c->samples, c->lengths, &map, error));
-    iv_linear_logp_gradient gradient = logp_describe_gradient(c, map);
+        MUST(sb_row_map_create(engine, c->samples, c->lengths, &map, error));
+    sb_linear_logp_gradient gradient = logp_describe_gradient(c, map);
     run_cut(engine, &logp, &gradient, cut);
-    iv_row_map_release(map);
+    sb_row_map_release(map);
 }
 
 /* ---- tests ---- */
@@ -91,8 +91,8 @@ static void test_definition(void **state) {
  * rows) backward. */
 static void test_rows_alone(void **state) {
     random_source random = {5};
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_BF16,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_BF16,
                    .m = 37,
                    .k = 70,
                    .v = 1301,
@@ -128,9 +128,9 @@ static void test_rows_alone(void **state) {
 }
 
 /* A case of one feature, whose logits are the weights. */
-static logp_case direct_case(iv_dtype dtype, int64_t v) {
+static logp_case direct_case(sb_dtype dtype, int64_t v) {
     logp_case c = {.dtype = dtype,
-                   .d_hidden_dtype = IV_F32,
+                   .d_hidden_dtype = SB_F32,
                    .m = 1,
                    .k = 1,
                    .v = v,
@@ -158,7 +158,7 @@ static long double exact_logp(const float *logits, int64_t v, int64_t target,
  * mantissa) * 2^-24, and the scale's own error, which moves all logits together. */
 static void check_accuracy(int64_t v, float spread, float inverse_temperature, double *worst) {
     random_source random = {(uint64_t)v};
-    logp_case c = {.dtype = IV_BF16,
+    logp_case c = {.dtype = SB_BF16,
                    .m = 6,
                    .k = 3,
                    .v = v,
@@ -192,11 +192,11 @@ static void check_accuracy(int64_t v, float spread, float inverse_temperature, d
 
 /* Equal logits, where all lanes of all blocks round alike. */
 static void test_accuracy_of_equal_logits(void **state) {
-    logp_case c = direct_case(IV_BF16, 1280);
+    logp_case c = direct_case(SB_BF16, 1280);
     double worst = 0;
     for (int step = 0; step < 300; step++) {
         for (int64_t v = 0; v < c.v; v++)
-            c.weight[v] = iv_bf16_from_f32((float)step * 0.25f);
+            c.weight[v] = sb_bf16_from_f32((float)step * 0.25f);
         c.inverse_temperature = 1.0f + (float)step * 0x1p-10f;
         run_forward(engines[engine_count - 1], &c, (cut){0, 0});
         double error = fabs((double)c.logp[0] + log(1280.0)) - 0x1p-24 * log(1280.0);
@@ -234,11 +234,11 @@ static float logp_of(logp_case *c, const float *logits, int64_t target) {
 }
 
 static void test_corners(void **state) {
-    logp_case c = direct_case(IV_BF16, 3);
+    logp_case c = direct_case(SB_BF16, 3);
     const float inf = INFINITY;
     /* Alone in the running: exactly 0, of positive sign. */
-    assert_int_equal(iv_bits_from_f32(logp_of(&c, (float[]){5, -inf, -inf}, 0)), 0);
-    assert_int_equal(iv_bits_from_f32(logp_of(&c, (float[]){5, -1000, -1e30f}, 0)), 0);
+    assert_int_equal(sb_bits_from_f32(logp_of(&c, (float[]){5, -inf, -inf}, 0)), 0);
+    assert_int_equal(sb_bits_from_f32(logp_of(&c, (float[]){5, -1000, -1e30f}, 0)), 0);
     assert_true(logp_of(&c, (float[]){5, -inf, 1}, 1) == -inf);
     assert_true(logp_of(&c, (float[]){0, -1000, -inf}, 1) == -1000.0f);
     assert_true(logp_of(&c, (float[]){999424, -999424, 0}, 1) == -1998848.0f);
@@ -248,29 +248,29 @@ static void test_corners(void **state) {
     /* What is not told apart is NaN, and so is the pair. */
     static const float beyond[] = {INFINITY, NAN, 1454080.0f, 1e30f};
     for (int i = 0; i < 4; i++) {
-        assert_int_equal(iv_bits_from_f32(logp_of(&c, (float[]){1, beyond[i], 2}, 0)), 0x7fc00000);
-        assert_int_equal(iv_bits_from_f32(c.sum[0]), 0x7fc00000);
+        assert_int_equal(sb_bits_from_f32(logp_of(&c, (float[]){1, beyond[i], 2}, 0)), 0x7fc00000);
+        assert_int_equal(sb_bits_from_f32(c.sum[0]), 0x7fc00000);
         assert_int_equal(c.maximum[0], 0);
     }
     assert_true(isnan(logp_of(&c, (float[]){-inf, -inf, -inf}, 0)));
     assert_true(isnan(logp_of(&c, (float[]){-2e6f, -3e6f, -inf}, 0)));
     /* … but for a row that is ignored. */
-    assert_int_equal(iv_bits_from_f32(logp_of(&c, (float[]){NAN, inf, 2}, -100)), 0);
+    assert_int_equal(sb_bits_from_f32(logp_of(&c, (float[]){NAN, inf, 2}, -100)), 0);
     logp_free(&c);
 }
 
 /* Ignored rows have no gradient, whatever their logits and d_logp are. */
 static void test_ignored_rows(void **state) {
-    logp_case c = direct_case(IV_F16, 4);
+    logp_case c = direct_case(SB_F16, 4);
     static const float logits[] = {1, 2, 3, 4};
     logp_of(&c, logits, -100);
     c.d_logp[0] = NAN;
     c.wants_d_weight = true;
     memset(c.d_hidden, 0xff, 4);
     run_backward(engines[0], &c, (cut){0, 0});
-    assert_int_equal(iv_bits_from_f32(*(float *)(void *)c.d_hidden), 0);
+    assert_int_equal(sb_bits_from_f32(*(float *)(void *)c.d_hidden), 0);
     for (int i = 0; i < 4; i++)
-        assert_int_equal(iv_bits_from_f32(c.d_weight[i]), 0);
+        assert_int_equal(sb_bits_from_f32(c.d_weight[i]), 0);
     logp_free(&c);
 }
 
@@ -314,8 +314,8 @@ static void check_differences(const logp_case *c, double *hidden, double *weight
 
 static void test_differences(void **state) {
     random_source random = {3};
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_F32,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_F32,
                    .m = 5,
                    .k = 4,
                    .v = 9,
@@ -342,8 +342,8 @@ static void test_differences(void **state) {
  * the largest error. */
 static void test_gradient_of_large_vocabulary(void **state) {
     random_source random = {8};
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_F32,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_F32,
                    .m = 3,
                    .k = 5,
                    .v = 20011,
@@ -384,12 +384,12 @@ static void test_gradient_of_large_vocabulary(void **state) {
 
 /* Each entry spoils one thing of a valid pair of passes. */
 #define SPOILED(X)                                                                                 \
-    X("struct_bytes", l.struct_bytes--, "start from IV_LINEAR_LOGP_DEFAULT")                       \
-    X("gradient bytes", g.struct_bytes = 0, "start from IV_LINEAR_LOGP_GRADIENT_DEFAULT")          \
+    X("struct_bytes", l.struct_bytes--, "start from SB_LINEAR_LOGP_DEFAULT")                       \
+    X("gradient bytes", g.struct_bytes = 0, "start from SB_LINEAR_LOGP_GRADIENT_DEFAULT")          \
     X("temperature", l.inverse_temperature = 0.0f, "from 2^-20 to 2^20")                           \
     X("temperature NaN", l.inverse_temperature = NAN, "from 2^-20 to 2^20")                        \
-    X("hidden's dtype", l.hidden.dtype = IV_F32, "bf16 and f16")                                   \
-    X("weight's dtype", l.weight.dtype = IV_F16, "one dtype")                                      \
+    X("hidden's dtype", l.hidden.dtype = SB_F32, "bf16 and f16")                                   \
+    X("weight's dtype", l.weight.dtype = SB_F16, "one dtype")                                      \
     X("K", l.weight.rows++, "are both K")                                                          \
     X("negative", l.hidden.rows = -1, "from 0 to 2^48")                                            \
     X("vocabulary", l.weight.columns = (1 << 24) + 1, "at most 2^24 words")                        \
@@ -399,17 +399,17 @@ static void test_gradient_of_large_vocabulary(void **state) {
     X("weight odd", l.weight.data = (char *)l.weight.data + 1, "not aligned")                      \
     X("targets odd", l.targets = (const int64_t *)((const char *)l.targets + 4), "not aligned")    \
     X("stride", l.weight.column_stride = INT64_MAX / 2, "further apart than addresses reach")      \
-    X("small workspace", l.workspace_bytes--, "ask iv_linear_logp_workspace")                      \
+    X("small workspace", l.workspace_bytes--, "ask sb_linear_logp_workspace")                      \
     X("odd workspace", l.workspace = (char *)l.workspace + 128, "not aligned to 256")              \
     X("workspace in use", l.weight.data = l.workspace, "workspace overlaps weight")                \
     X("target", c.targets[1] = 70, "row 1 is 70")                                                  \
     X("negative target", c.targets[2] = -1, "row 2 is -1")                                         \
     X("schedule", l.schedule = "fast", "no schedule is called")                                    \
     X("d_hidden's extents", g.d_hidden.rows--, "d_hidden is 2 x 8")                                \
-    X("d_hidden's dtype", g.d_hidden.dtype = IV_F16, "f32 or hidden's bf16")                       \
+    X("d_hidden's dtype", g.d_hidden.dtype = SB_F16, "f32 or hidden's bf16")                       \
     X("d_hidden's strides", g.d_hidden.row_stride = 4, "elements coincide")                        \
     X("d_weight's extents", g.d_weight.columns--, "d_weight is 8 x 69")                            \
-    X("d_weight's dtype", g.d_weight.dtype = IV_BF16, "must be f32")                               \
+    X("d_weight's dtype", g.d_weight.dtype = SB_BF16, "must be f32")                               \
     X("d_logp", g.d_logp = NULL, "d_logp is NULL")                                                 \
     X("d_hidden on sum", g.d_hidden.data = l.sum, "d_hidden overlaps")                             \
     X("the map's rows", g.rows = map, "the row map have 2 rows")                                   \
@@ -417,8 +417,8 @@ static void test_gradient_of_large_vocabulary(void **state) {
 
 static void test_errors(void **state) {
     random_source random = {4};
-    logp_case c = {.dtype = IV_BF16,
-                   .d_hidden_dtype = IV_F32,
+    logp_case c = {.dtype = SB_BF16,
+                   .d_hidden_dtype = SB_F32,
                    .m = 3,
                    .k = 8,
                    .v = 70,
@@ -429,9 +429,9 @@ static void test_errors(void **state) {
     logp_allocate(&c);
     logp_fill(&c, &random, 1.0f, false);
     const int64_t two = 2, three = 3;
-    iv_row_map *map = NULL, *foreign = NULL;
-    MUST(iv_row_map_create(engines[0], 1, &two, &map, error));
-    MUST(iv_row_map_create(engines[1], 1, &three, &foreign, error));
+    sb_row_map *map = NULL, *foreign = NULL;
+    MUST(sb_row_map_create(engines[0], 1, &two, &map, error));
+    MUST(sb_row_map_create(engines[1], 1, &three, &foreign, error));
     int64_t targets[3];
     memcpy(targets, c.targets, sizeof targets);
     size_t bytes = 0;
@@ -439,64 +439,64 @@ static void test_errors(void **state) {
     assert_non_null(workspace);
 #define TRY_SPOILED(title, spoil, says)                                                            \
     {                                                                                              \
-        iv_linear_logp l = logp_describe(&c);                                                      \
-        iv_linear_logp_gradient g = logp_describe_gradient(&c, NULL);                              \
-        iv_error error = {IV_OK, ""};                                                              \
+        sb_linear_logp l = logp_describe(&c);                                                      \
+        sb_linear_logp_gradient g = logp_describe_gradient(&c, NULL);                              \
+        sb_error error = {SB_OK, ""};                                                              \
         memcpy(c.targets, targets, sizeof targets);                                                \
-        MUST(iv_linear_logp_workspace(engines[0], &l, &g, &bytes, error));                         \
+        MUST(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, error));                         \
         assert_true(bytes <= 1 << 16);                                                             \
         l.workspace = workspace;                                                                   \
         l.workspace_bytes = bytes;                                                                 \
-        MUST(iv_linear_logp_backward(engines[0], NULL, &l, &g, error));                            \
+        MUST(sb_linear_logp_backward(engines[0], NULL, &l, &g, error));                            \
         spoil;                                                                                     \
-        iv_status status = iv_linear_logp_backward(engines[0], NULL, &l, &g, &error);              \
-        if (status == IV_OK || strstr(error.message, says) == NULL)                                \
+        sb_status status = sb_linear_logp_backward(engines[0], NULL, &l, &g, &error);              \
+        if (status == SB_OK || strstr(error.message, says) == NULL)                                \
             fail_msg("%s: status %d, \"%s\" does not say \"%s\"", title, (int)status,              \
                      error.message, says);                                                         \
     }
     SPOILED(TRY_SPOILED)
-    iv_error error = {IV_OK, ""};
-    iv_linear_logp l = logp_describe(&c);
+    sb_error error = {SB_OK, ""};
+    sb_linear_logp l = logp_describe(&c);
     memcpy(c.targets, targets, sizeof targets);
-    assert_int_equal(iv_linear_logp_forward(NULL, NULL, &l, &error), IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_linear_logp_forward(engines[0], NULL, NULL, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_linear_logp_backward(engines[0], NULL, &l, NULL, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_linear_logp_forward(engines[0], &c, &l, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(NULL, NULL, &l, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(engines[0], NULL, NULL, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_backward(engines[0], NULL, &l, NULL, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(engines[0], &c, &l, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "stream"));
-    iv_row_map_release(map);
-    iv_row_map_release(foreign);
+    sb_row_map_release(map);
+    sb_row_map_release(foreign);
     free(workspace);
     logp_free(&c);
 }
 
 /* The page's and the header's figures. */
 static void test_workspace(void **state) {
-    iv_linear_logp l = IV_LINEAR_LOGP_DEFAULT;
-    iv_linear_logp_gradient g = IV_LINEAR_LOGP_GRADIENT_DEFAULT;
+    sb_linear_logp l = SB_LINEAR_LOGP_DEFAULT;
+    sb_linear_logp_gradient g = SB_LINEAR_LOGP_GRADIENT_DEFAULT;
     size_t bytes = 0;
-    l.hidden = logp_matrix(IV_BF16, NULL, 4096, 4096, 0);
-    l.weight = logp_matrix(IV_BF16, NULL, 4096, 151936, 0);
-    MUST(iv_linear_logp_workspace(engines[0], &l, NULL, &bytes, error));
+    l.hidden = logp_matrix(SB_BF16, NULL, 4096, 4096, 0);
+    l.weight = logp_matrix(SB_BF16, NULL, 4096, 151936, 0);
+    MUST(sb_linear_logp_workspace(engines[0], &l, NULL, &bytes, error));
     assert_true(bytes < 73000000);
-    g.d_hidden = logp_matrix(IV_BF16, &bytes, 4096, 4096, 0);
-    g.d_weight = logp_matrix(IV_F32, &bytes, 4096, 151936, 0);
-    MUST(iv_linear_logp_workspace(engines[0], &l, &g, &bytes, error));
+    g.d_hidden = logp_matrix(SB_BF16, &bytes, 4096, 4096, 0);
+    g.d_weight = logp_matrix(SB_F32, &bytes, 4096, 151936, 0);
+    MUST(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, error));
     assert_true(bytes < 168000000);
     /* More rows take no more in the forward pass. */
     l.hidden.rows = 1 << 20;
-    MUST(iv_linear_logp_workspace(engines[0], &l, NULL, &bytes, error));
+    MUST(sb_linear_logp_workspace(engines[0], &l, NULL, &bytes, error));
     assert_true(bytes < 73000000);
     /* Sizes that no memory has are refused. */
-    iv_error error = {IV_OK, ""};
+    sb_error error = {SB_OK, ""};
     l.hidden.rows = (int64_t)1 << 48;
     g.d_hidden.rows = l.hidden.rows;
     l.weight.columns = g.d_weight.columns = 1 << 24;
-    assert_int_equal(iv_linear_logp_workspace(engines[0], &l, &g, &bytes, &error), IV_OK);
+    assert_int_equal(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, &error), SB_OK);
     l.hidden.columns = l.weight.rows = g.d_hidden.columns = g.d_weight.rows = (int64_t)1 << 48;
-    assert_int_equal(iv_linear_logp_workspace(engines[0], &l, &g, &bytes, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
 }
 
 int main(void) {

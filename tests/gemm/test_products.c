@@ -17,7 +17,7 @@
 
 /* A product with all of its memory. */
 typedef struct product {
-    iv_gemm gemm;
+    sb_gemm gemm;
     block a, b, bias, residual, c;
     bool has_map;
     int samples;
@@ -37,8 +37,8 @@ static int64_t random_extent(random_source *source, int64_t least, int64_t most)
     return random_between(source, least, random_between(source, least, most));
 }
 
-static iv_dtype wide_or(random_source *source, iv_dtype dtype) {
-    return random_between(source, 0, 1) ? IV_F32 : dtype;
+static sb_dtype wide_or(random_source *source, sb_dtype dtype) {
+    return random_between(source, 0, 1) ? SB_F32 : dtype;
 }
 
 /* Cuts k into samples, some of them empty. */
@@ -55,11 +55,11 @@ static void random_samples(random_source *source, product *p, int64_t k) {
 
 static void random_epilogue(random_source *source, product *p, bool special) {
     static const float scales[] = {1.0f, 1.0f, 1.0f, 0.088388346f, -3.25f, 1e-30f};
-    iv_gemm *gemm = &p->gemm;
-    iv_dtype dtype = gemm->a.dtype;
+    sb_gemm *gemm = &p->gemm;
+    sb_dtype dtype = gemm->a.dtype;
     int64_t batches = gemm->batches;
     gemm->scale = scales[random_between(source, 0, 5)];
-    gemm->activation = (iv_activation)random_between(source, 0, 4);
+    gemm->activation = (sb_activation)random_between(source, 0, 4);
     if (random_between(source, 0, 1)) {
         p->bias = make_block(
             source,
@@ -80,17 +80,17 @@ static void random_epilogue(random_source *source, product *p, bool special) {
 }
 
 static product random_product(random_source *source) {
-    product p = {.gemm = IV_GEMM_DEFAULT};
-    iv_gemm *gemm = &p.gemm;
-    iv_dtype dtype = random_between(source, 0, 1) ? IV_BF16 : IV_F16;
+    product p = {.gemm = SB_GEMM_DEFAULT};
+    sb_gemm *gemm = &p.gemm;
+    sb_dtype dtype = random_between(source, 0, 1) ? SB_BF16 : SB_F16;
     bool special = random_between(source, 0, 1);
     int64_t m = random_extent(source, 1, 70), n = random_extent(source, 1, 70);
     int64_t k = random_between(source, 0, 9) ? random_extent(source, 1, 300) : 0;
     gemm->batches = random_extent(source, 1, 4);
     gemm->accumulate = random_between(source, 0, 3) == 0;
-    gemm->gate = gemm->accumulate ? IV_GATE_NONE : (iv_gate)random_between(source, 0, 2);
-    int64_t columns = gemm->gate == IV_GATE_NONE ? n : 2 * n;
-    iv_dtype c_dtype = gemm->accumulate ? IV_F32 : wide_or(source, dtype);
+    gemm->gate = gemm->accumulate ? SB_GATE_NONE : (sb_gate)random_between(source, 0, 2);
+    int64_t columns = gemm->gate == SB_GATE_NONE ? n : 2 * n;
+    sb_dtype c_dtype = gemm->accumulate ? SB_F32 : wide_or(source, dtype);
     p.a = make_block(source, random_matrix(source, dtype, m, k, gemm->batches, false),
                      gemm->batches, special);
     p.b = make_block(source, random_matrix(source, dtype, k, columns, gemm->batches, false),
@@ -107,12 +107,12 @@ static product random_product(random_source *source) {
 }
 
 static void describe(const product *p, char *text, size_t size) {
-    const iv_gemm *g = &p->gemm;
+    const sb_gemm *g = &p->gemm;
     snprintf(
         text, size,
         "%s to %s, %lld x %lld x %lld, %lld batches, scale %g, activation %d, gate %d, %s%s%s%d "
         "samples",
-        iv_dtype_name(g->a.dtype), iv_dtype_name(g->c.dtype), (long long)g->c.rows,
+        sb_dtype_name(g->a.dtype), sb_dtype_name(g->c.dtype), (long long)g->c.rows,
         (long long)g->c.columns, (long long)g->a.columns, (long long)g->batches, (double)g->scale,
         g->activation, g->gate, g->bias.data ? "bias, " : "",
         g->residual.data == NULL        ? ""
@@ -122,16 +122,16 @@ static void describe(const product *p, char *text, size_t size) {
 }
 
 /* Runs the product on an engine by one schedule; C's block must get the expected bytes. */
-static void check_run(product *p, iv_engine *engine, const char *schedule, const char *before,
+static void check_run(product *p, sb_engine *engine, const char *schedule, const char *before,
                       const char *expected) {
-    iv_row_map *map = NULL;
+    sb_row_map *map = NULL;
     if (p->has_map)
-        CHECK_OK(iv_row_map_create(engine, p->samples, p->lengths, &map, error));
+        CHECK_OK(sb_row_map_create(engine, p->samples, p->lengths, &map, error));
     memcpy(p->c.bytes, before, p->c.size);
     p->gemm.rows = map;
     p->gemm.schedule = schedule;
-    CHECK_OK(iv_gemm_run(engine, NULL, &p->gemm, error));
-    iv_row_map_release(map);
+    CHECK_OK(sb_gemm_run(engine, NULL, &p->gemm, error));
+    sb_row_map_release(map);
     if (memcmp(p->c.bytes, expected, p->c.size) == 0)
         return;
     char text[512];
@@ -171,7 +171,7 @@ static void products_of_several_tiles(void **state) {
     random_source source = {5};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2];
-        product p = {.gemm = IV_GEMM_DEFAULT, .samples = 3, .has_map = i != 2};
+        product p = {.gemm = SB_GEMM_DEFAULT, .samples = 3, .has_map = i != 2};
         p.lengths[0] = k / 3;
         p.lengths[1] = 1;
         p.lengths[2] = k - k / 3 - 1;
@@ -179,16 +179,16 @@ static void products_of_several_tiles(void **state) {
             p.samples = 1;
             p.lengths[0] = k;
         }
-        p.a = packed_block(&source, IV_BF16, m, k, 1, true);
-        p.b = packed_block(&source, IV_BF16, k, 2 * n, 1, false);
-        p.c = packed_block(&source, IV_BF16, m, n, 1, false);
-        p.bias = packed_block(&source, IV_F32, 1, 2 * n, 1, false);
+        p.a = packed_block(&source, SB_BF16, m, k, 1, true);
+        p.b = packed_block(&source, SB_BF16, k, 2 * n, 1, false);
+        p.c = packed_block(&source, SB_BF16, m, n, 1, false);
+        p.bias = packed_block(&source, SB_F32, 1, 2 * n, 1, false);
         p.gemm.a = p.a.matrix;
         p.gemm.b = p.b.matrix;
         p.gemm.c = p.c.matrix;
         p.gemm.bias = p.bias.matrix;
-        p.gemm.gate = i % 2 ? IV_GATE_STACKED : IV_GATE_INTERLEAVED;
-        p.gemm.activation = IV_ACTIVATION_SILU;
+        p.gemm.gate = i % 2 ? SB_GATE_STACKED : SB_GATE_INTERLEAVED;
+        p.gemm.activation = SB_ACTIVATION_SILU;
         check_product(&p);
         product_free(&p);
     }
@@ -199,11 +199,11 @@ static void products_without_elements(void **state) {
     random_source source = {6};
     static const int64_t extents[][4] = {{0, 5, 7, 2}, {5, 0, 7, 2}, {5, 7, 3, 0}, {0, 0, 0, 1}};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
-        product p = {.gemm = IV_GEMM_DEFAULT, .samples = 1, .lengths = {extents[i][2]}};
+        product p = {.gemm = SB_GEMM_DEFAULT, .samples = 1, .lengths = {extents[i][2]}};
         p.gemm.batches = extents[i][3];
-        p.a = packed_block(&source, IV_F16, extents[i][0], extents[i][2], extents[i][3], false);
-        p.b = packed_block(&source, IV_F16, extents[i][2], extents[i][1], extents[i][3], false);
-        p.c = packed_block(&source, IV_F16, extents[i][0], extents[i][1], extents[i][3], false);
+        p.a = packed_block(&source, SB_F16, extents[i][0], extents[i][2], extents[i][3], false);
+        p.b = packed_block(&source, SB_F16, extents[i][2], extents[i][1], extents[i][3], false);
+        p.c = packed_block(&source, SB_F16, extents[i][0], extents[i][1], extents[i][3], false);
         p.gemm.a = p.a.matrix;
         p.gemm.b = p.b.matrix;
         p.gemm.c = p.c.matrix;
@@ -215,10 +215,10 @@ static void products_without_elements(void **state) {
 
 /* A product of packed operands in f32. */
 static product plain_product(random_source *source, int64_t m, int64_t n, int64_t k) {
-    product p = {.gemm = IV_GEMM_DEFAULT, .samples = 1, .lengths = {k}};
-    p.a = packed_block(source, IV_BF16, m, k, 1, true);
-    p.b = packed_block(source, IV_BF16, k, n, 1, true);
-    p.c = packed_block(source, IV_F32, m, n, 1, false);
+    product p = {.gemm = SB_GEMM_DEFAULT, .samples = 1, .lengths = {k}};
+    p.a = packed_block(source, SB_BF16, m, k, 1, true);
+    p.b = packed_block(source, SB_BF16, k, n, 1, true);
+    p.c = packed_block(source, SB_F32, m, n, 1, false);
     p.gemm.a = p.a.matrix;
     p.gemm.b = p.b.matrix;
     p.gemm.c = p.c.matrix;
@@ -236,11 +236,11 @@ static void accumulated_pieces(void **state) {
             int64_t piece = 16 * random_between(&source, 0, 4);
             if (piece > 150 - k)
                 piece = 150 - k;
-            iv_gemm gemm = p.gemm;
+            sb_gemm gemm = p.gemm;
             gemm.a = transposed(rows_of(transposed(gemm.a), k, piece));
             gemm.b = rows_of(gemm.b, k, piece);
             gemm.accumulate = true;
-            CHECK_OK(iv_gemm_run(engines[i], NULL, &gemm, error));
+            CHECK_OK(sb_gemm_run(engines[i], NULL, &gemm, error));
             k += piece;
         }
         assert_memory_equal(p.c.bytes, whole, p.c.size);
@@ -257,31 +257,31 @@ static void accumulated_samples(void **state) {
     int64_t lengths[SAMPLES], rows = 0;
     for (int s = 0; s < SAMPLES; s++)
         rows += lengths[s] = s == 3 ? 0 : random_between(&source, 1, 40);
-    block gradient = packed_block(&source, IV_BF16, rows, 13, 1, true);
-    block weights = packed_block(&source, IV_F32, 21, 13, 1, false);
-    block inputs = packed_block(&source, IV_BF16, rows, 21, 1, true);
-    iv_gemm whole = IV_GEMM_DEFAULT;
+    block gradient = packed_block(&source, SB_BF16, rows, 13, 1, true);
+    block weights = packed_block(&source, SB_F32, 21, 13, 1, false);
+    block inputs = packed_block(&source, SB_BF16, rows, 21, 1, true);
+    sb_gemm whole = SB_GEMM_DEFAULT;
     whole.a = transposed(inputs.matrix);
     whole.b = gradient.matrix;
     whole.c = weights.matrix;
     char *expected = expected_block(&whole, SAMPLES, lengths, &weights);
     for (int trial = 0; trial < 20; trial++) {
-        iv_engine *engine = engines[trial % engine_count];
+        sb_engine *engine = engines[trial % engine_count];
         memset(weights.bytes, 0, weights.size);
         int64_t row = 0;
         for (int s = 0; s < SAMPLES;) {
             int taken = (int)random_between(&source, 1, SAMPLES - s);
-            iv_row_map *map = NULL;
-            CHECK_OK(iv_row_map_create(engine, taken, lengths + s, &map, error));
-            iv_gemm piece = whole;
-            piece.a = transposed(rows_of(inputs.matrix, row, iv_row_map_rows(map)));
-            piece.b = rows_of(gradient.matrix, row, iv_row_map_rows(map));
+            sb_row_map *map = NULL;
+            CHECK_OK(sb_row_map_create(engine, taken, lengths + s, &map, error));
+            sb_gemm piece = whole;
+            piece.a = transposed(rows_of(inputs.matrix, row, sb_row_map_rows(map)));
+            piece.b = rows_of(gradient.matrix, row, sb_row_map_rows(map));
             piece.rows = map;
             piece.accumulate = true;
-            CHECK_OK(iv_gemm_run(engine, NULL, &piece, error));
-            row += iv_row_map_rows(map);
+            CHECK_OK(sb_gemm_run(engine, NULL, &piece, error));
+            row += sb_row_map_rows(map);
             s += taken;
-            iv_row_map_release(map);
+            sb_row_map_release(map);
         }
         assert_int_equal(row, rows);
         assert_memory_equal(weights.bytes, expected, weights.size);
@@ -297,36 +297,36 @@ static void groups_of_maps(void **state) {
     static const int64_t lengths[] = {0, 1, 16, 17, 0, 48, 15};
     static const int64_t expected[][2] = {{0, 1},   {1, 16},  {17, 16}, {33, 1},
                                           {34, 16}, {50, 16}, {66, 16}, {82, 15}};
-    iv_row_map *map = NULL;
-    CHECK_OK(iv_row_map_create(engines[0], 7, lengths, &map, error));
-    assert_int_equal(iv_row_map_rows(map), 97);
+    sb_row_map *map = NULL;
+    CHECK_OK(sb_row_map_create(engines[0], 7, lengths, &map, error));
+    assert_int_equal(sb_row_map_rows(map), 97);
     assert_int_equal(map->count, 8);
     for (int i = 0; i < 8; i++) {
         assert_int_equal(map->groups[i].row, expected[i][0]);
         assert_int_equal(map->groups[i].count, expected[i][1]);
     }
-    iv_row_map_release(map);
-    CHECK_OK(iv_row_map_create(engines[0], 0, NULL, &map, error));
-    assert_int_equal(iv_row_map_rows(map), 0);
+    sb_row_map_release(map);
+    CHECK_OK(sb_row_map_create(engines[0], 0, NULL, &map, error));
+    assert_int_equal(sb_row_map_rows(map), 0);
     assert_int_equal(map->count, 0);
-    iv_row_map_release(map);
-    iv_row_map_release(NULL);
+    sb_row_map_release(map);
+    sb_row_map_release(NULL);
 }
 
 /* The caller's rounding mode neither counts nor changes. */
 static void callers_rounding_mode(void **state) {
     random_source source = {9};
     product p = plain_product(&source, 5, 70, 100);
-    block residual = packed_block(&source, IV_F32, 5, 70, 1, false);
+    block residual = packed_block(&source, SB_F32, 5, 70, 1, false);
     p.gemm.residual = residual.matrix;
     p.gemm.scale = 0.1f;
     char *expected = expected_block(&p.gemm, 1, p.lengths, &p.c);
     for (int i = 0; i < engine_count; i++) {
         fesetround(FE_UPWARD);
-        iv_status status = iv_gemm_run(engines[i], NULL, &p.gemm, NULL);
+        sb_status status = sb_gemm_run(engines[i], NULL, &p.gemm, NULL);
         int mode = fegetround();
         fesetround(FE_TONEAREST);
-        assert_int_equal(status, IV_OK);
+        assert_int_equal(status, SB_OK);
         assert_int_equal(mode, FE_UPWARD);
         assert_memory_equal(p.c.bytes, expected, p.c.size);
     }
@@ -339,26 +339,26 @@ static void runs_allocate_nothing(void **state) {
     random_source source = {10};
     product p = plain_product(&source, 140, 300, 70);
     for (int i = 0; i < engine_count; i++) {
-        int64_t before = iv_allocation_count().allocations;
-        CHECK_OK(iv_gemm_run(engines[i], NULL, &p.gemm, error));
-        assert_int_equal(iv_allocation_count().allocations, before);
+        int64_t before = sb_allocation_count().allocations;
+        CHECK_OK(sb_gemm_run(engines[i], NULL, &p.gemm, error));
+        assert_int_equal(sb_allocation_count().allocations, before);
     }
     product_free(&p);
 }
 
-static iv_status whole_life(void *context) {
+static sb_status whole_life(void *context) {
     product *p = context;
-    iv_engine *engine = NULL;
-    iv_engine_options options = IV_ENGINE_OPTIONS_DEFAULT;
+    sb_engine *engine = NULL;
+    sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.threads = 2;
-    IV_TRY(iv_engine_create(&options, &engine, NULL));
-    iv_row_map *map = NULL;
-    iv_status status = iv_row_map_create(engine, p->samples, p->lengths, &map, NULL);
+    SB_TRY(sb_engine_create(&options, &engine, NULL));
+    sb_row_map *map = NULL;
+    sb_status status = sb_row_map_create(engine, p->samples, p->lengths, &map, NULL);
     p->gemm.rows = map;
-    if (status == IV_OK)
-        status = iv_gemm_run(engine, NULL, &p->gemm, NULL);
-    iv_row_map_release(map);
-    iv_engine_destroy(engine);
+    if (status == SB_OK)
+        status = sb_gemm_run(engine, NULL, &p->gemm, NULL);
+    sb_row_map_release(map);
+    sb_engine_destroy(engine);
     return status;
 }
 
@@ -373,15 +373,15 @@ static void schedules_of_the_cpu(void **state) {
     random_source source = {12};
     product p = plain_product(&source, 2, 3, 4);
     const char *schedule = NULL;
-    assert_int_equal(iv_gemm_schedule_count(engines[0]), 2);
-    assert_string_equal(iv_gemm_schedule_name(engines[0], 0), "chain");
-    assert_string_equal(iv_gemm_schedule_name(engines[0], 1), "definition");
-    assert_null(iv_gemm_schedule_name(engines[0], 2));
-    assert_null(iv_gemm_schedule_name(engines[0], -1));
-    CHECK_OK(iv_gemm_choose(engines[0], &p.gemm, &schedule, error));
+    assert_int_equal(sb_gemm_schedule_count(engines[0]), 2);
+    assert_string_equal(sb_gemm_schedule_name(engines[0], 0), "chain");
+    assert_string_equal(sb_gemm_schedule_name(engines[0], 1), "definition");
+    assert_null(sb_gemm_schedule_name(engines[0], 2));
+    assert_null(sb_gemm_schedule_name(engines[0], -1));
+    CHECK_OK(sb_gemm_choose(engines[0], &p.gemm, &schedule, error));
     assert_string_equal(schedule, "chain");
     p.gemm.schedule = "definition";
-    CHECK_OK(iv_gemm_choose(engines[0], &p.gemm, &schedule, error));
+    CHECK_OK(sb_gemm_choose(engines[0], &p.gemm, &schedule, error));
     assert_string_equal(schedule, "definition");
     product_free(&p);
 }
@@ -389,11 +389,11 @@ static void schedules_of_the_cpu(void **state) {
 /* The emulation of Ampere's chain, which has no schedule but its definition. */
 static void random_products_by_amperes_chain(void **state) {
     random_source source = {13};
-    iv_engine *ampere[] = {make_engine(IV_ISA_BEST, 1, IV_CHAIN_AMPERE), make_engine(IV_ISA_SCALAR, 3, IV_CHAIN_AMPERE)};
-    assert_int_equal(iv_gemm_schedule_count(ampere[0]), 1);
-    assert_string_equal(iv_gemm_schedule_name(ampere[0], 0), "definition");
-    assert_null(iv_gemm_schedule_name(ampere[0], 1));
-    chain_expected = IV_CHAIN_AMPERE;
+    sb_engine *ampere[] = {make_engine(SB_ISA_BEST, 1, SB_CHAIN_AMPERE), make_engine(SB_ISA_SCALAR, 3, SB_CHAIN_AMPERE)};
+    assert_int_equal(sb_gemm_schedule_count(ampere[0]), 1);
+    assert_string_equal(sb_gemm_schedule_name(ampere[0], 0), "definition");
+    assert_null(sb_gemm_schedule_name(ampere[0], 1));
+    chain_expected = SB_CHAIN_AMPERE;
     for (int trial = 0; trial < 200; trial++) {
         product p = random_product(&source);
         char *before = malloc(p.c.size + 1);
@@ -405,15 +405,15 @@ static void random_products_by_amperes_chain(void **state) {
         free(before);
         product_free(&p);
     }
-    chain_expected = IV_CHAIN_HOPPER;
+    chain_expected = SB_CHAIN_HOPPER;
     product p = plain_product(&source, 2, 3, 4);
-    iv_error error = {IV_OK, ""};
+    sb_error error = {SB_OK, ""};
     p.gemm.schedule = "chain";
-    assert_int_equal(iv_gemm_run(ampere[0], NULL, &p.gemm, &error), IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_gemm_run(ampere[0], NULL, &p.gemm, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "this engine has definition"));
     product_free(&p);
-    iv_engine_destroy(ampere[0]);
-    iv_engine_destroy(ampere[1]);
+    sb_engine_destroy(ampere[0]);
+    sb_engine_destroy(ampere[1]);
 }
 
 int main(void) {

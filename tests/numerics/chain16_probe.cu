@@ -1,4 +1,4 @@
-// What the tensor core really computes in one k16 step, against iv_chain16_step.
+// What the tensor core really computes in one k16 step, against sb_chain16_step.
 //
 //     chain16_probe OUTFILE [tiles per case, default 16384]
 //
@@ -156,7 +156,7 @@ static __device__ float start_value(int data, uint64_t random) {
     int low = 127 - 2, high = 127 + 2;
     int choice = (int)(random >> 44 & 7);
     if (choice == 0) {
-        return iv_bits_to_f32((random >> 47 & 1) ? sign : 0u);
+        return sb_bits_to_f32((random >> 47 & 1) ? sign : 0u);
     }
     if (choice == 1) {
         low = 1, high = 254;
@@ -169,7 +169,7 @@ static __device__ float start_value(int data, uint64_t random) {
     case ONLY_ZEROS:
     case FLOOR:
         if (choice < 5) {
-            return iv_bits_to_f32(sign | (fraction >> (random >> 50 & 15)));
+            return sb_bits_to_f32(sign | (fraction >> (random >> 50 & 15)));
         }
         low = 1, high = 30;
         break;
@@ -179,7 +179,7 @@ static __device__ float start_value(int data, uint64_t random) {
     case INFINITIES:
     case NANS:
         if (choice == 2) {
-            return iv_bits_to_f32(0x7f800000u | sign |
+            return sb_bits_to_f32(0x7f800000u | sign |
                                   (data == NANS && (random >> 47 & 1) ? 1u : 0u));
         }
         break;
@@ -191,7 +191,7 @@ static __device__ float start_value(int data, uint64_t random) {
     default:
         break;
     }
-    return iv_bits_to_f32(sign | (uint32_t)uniform_between(low, high, random) << 23 | fraction);
+    return sb_bits_to_f32(sign | (uint32_t)uniform_between(low, high, random) << 23 | fraction);
 }
 
 static __device__ void tensor_core(int type, float d[4], const uint32_t a[4], const uint32_t b[2],
@@ -244,8 +244,8 @@ static __device__ void fill(Tile &tile, int type, int data, uint64_t seed, int l
 static __device__ void describe(Step &step, const Tile &tile, int type, int row, int column,
                                 float accumulator, float result) {
     step.type = (uint32_t)type;
-    step.accumulator = iv_bits_from_f32(accumulator);
-    step.result = iv_bits_from_f32(result);
+    step.accumulator = sb_bits_from_f32(accumulator);
+    step.result = sb_bits_from_f32(result);
     for (int k = 0; k < 16; k++) {
         step.a[k] = tile.a[row][k];
         step.b[k] = tile.b[column][k];
@@ -258,7 +258,7 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
     int lane = threadIdx.x % 32;
     Tile &tile = shared[threadIdx.x / 32];
     int group = lane / 4, pair_index = lane % 4;
-    iv_chain16_format format = type == BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
+    sb_chain16_format format = type == BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     unsigned long long outputs = 0, mismatches = 0, zero_sign = 0, not_finite = 0;
     for (unsigned number = blockIdx.x * WARPS + threadIdx.x / 32; number < tiles;
          number += gridDim.x * WARPS) {
@@ -283,9 +283,9 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
             tensor_core(type, d, a, b, c);
             for (int slot = 0; slot < 4; slot++) {
                 int row = group + (slot / 2) * 8, column = 2 * pair_index + slot % 2;
-                float model = iv_chain16_step(tile.a[row], tile.b[column], c[slot], format);
-                uint32_t hardware_bits = iv_bits_canonical_f32(d[slot]);
-                uint32_t model_bits = iv_bits_canonical_f32(model);
+                float model = sb_chain16_step(tile.a[row], tile.b[column], c[slot], format);
+                uint32_t hardware_bits = sb_bits_canonical_f32(d[slot]);
+                uint32_t model_bits = sb_bits_canonical_f32(model);
                 outputs++;
                 if (hardware_bits != model_bits) {
                     mismatches++;
@@ -333,10 +333,10 @@ static __global__ void single(Step *step) {
         b[0] = pair(&step->b[2 * pair_index]);
         b[1] = pair(&step->b[2 * pair_index + 8]);
     }
-    float c[4] = {iv_bits_to_f32(step->accumulator), 0.0f, 0.0f, 0.0f}, d[4];
+    float c[4] = {sb_bits_to_f32(step->accumulator), 0.0f, 0.0f, 0.0f}, d[4];
     tensor_core((int)step->type, d, a, b, c);
     if (lane == 0) {
-        step->result = iv_bits_from_f32(d[0]);
+        step->result = sb_bits_from_f32(d[0]);
     }
 }
 
@@ -400,9 +400,9 @@ static void print_step(const Step &step, uint32_t model) {
 }
 
 static float host_model(const Step &step) {
-    iv_chain16_format format =
-        step.type == BF16 ? iv_chain16_format_bf16() : iv_chain16_format_f16();
-    return iv_chain16_step(step.a, step.b, iv_bits_to_f32(step.accumulator), format);
+    sb_chain16_format format =
+        step.type == BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    return sb_chain16_step(step.a, step.b, sb_bits_to_f32(step.accumulator), format);
 }
 
 // Prints every corner; returns how many differ.
@@ -429,9 +429,9 @@ static int run_corners(FILE *file) {
         }
         float model = host_model(*step);
         bool same =
-            iv_bits_canonical_f32(model) == iv_bits_canonical_f32(iv_bits_to_f32(step->result));
+            sb_bits_canonical_f32(model) == sb_bits_canonical_f32(sb_bits_to_f32(step->result));
         printf("  %-40s hardware %08x model %08x%s\n", corner.text, step->result,
-               iv_bits_from_f32(model), same ? "" : "  DIFFERS");
+               sb_bits_from_f32(model), same ? "" : "  DIFFERS");
         fwrite(step, sizeof *step, 1, file);
         wrong += !same;
     }
@@ -471,8 +471,8 @@ int main(int count, char **arguments) {
             int host_differs = 0;
             for (const Step &step : report->recorded) {
                 fwrite(&step, sizeof step, 1, file);
-                uint32_t model = iv_bits_canonical_f32(host_model(step));
-                host_differs += model != iv_bits_canonical_f32(iv_bits_to_f32(step.result));
+                uint32_t model = sb_bits_canonical_f32(host_model(step));
+                host_differs += model != sb_bits_canonical_f32(sb_bits_to_f32(step.result));
             }
             if (host_differs > 0) {
                 printf("    %d of the %d recorded steps differ from the model on the host\n",

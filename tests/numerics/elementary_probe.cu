@@ -25,7 +25,7 @@
 
 static const char *const NAMES[] = {
 #define NAME(name, exact, lowest, highest) #name,
-    IV_TEST_FUNCTIONS(NAME)};
+    SB_TEST_FUNCTIONS(NAME)};
 enum { FUNCTION_COUNT = sizeof NAMES / sizeof NAMES[0], BLOCK = 1 << 13, PRINTED = 3 };
 static const uint64_t CHUNK = uint64_t(1) << 26;
 static const uint64_t INPUTS = uint64_t(1) << 32;
@@ -42,9 +42,9 @@ static __device__ float evaluate_f32(int function, float x) {
     int index = 0;
 #define CALL_F32(name, exact, lowest, highest)                                                     \
     if (function == index++) {                                                                     \
-        return iv_##name##_f32(x);                                                                 \
+        return sb_##name##_f32(x);                                                                 \
     }
-    IV_TEST_FUNCTIONS(CALL_F32)
+    SB_TEST_FUNCTIONS(CALL_F32)
     return 0.0f;
 }
 
@@ -52,9 +52,9 @@ static __device__ double evaluate_f64(int function, double x) {
     int index = 0;
 #define CALL_F64(name, exact, lowest, highest)                                                     \
     if (function == index++) {                                                                     \
-        return iv_##name##_f64(x);                                                                 \
+        return sb_##name##_f64(x);                                                                 \
     }
-    IV_TEST_FUNCTIONS(CALL_F64)
+    SB_TEST_FUNCTIONS(CALL_F64)
     return 0.0;
 }
 
@@ -66,9 +66,9 @@ static __global__ void chunk_f32(int function, uint32_t start, float *results,
     for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < CHUNK;
          index += stride) {
         uint32_t input = start + (uint32_t)index;
-        float result = evaluate_f32(function, iv_bits_to_f32(input));
+        float result = evaluate_f32(function, sb_bits_to_f32(input));
         results[index] = result;
-        sum += mix((uint64_t)input << 32 | iv_bits_canonical_f32(result));
+        sum += mix((uint64_t)input << 32 | sb_bits_canonical_f32(result));
     }
     atomicAdd(checksum, sum);
 }
@@ -77,15 +77,15 @@ static __global__ void chunk_f32(int function, uint32_t start, float *results,
 static __host__ __device__ double sample_f64(uint64_t index) {
     uint64_t bits = mix(index);
     if (index % 2 != 0) {
-        return iv_bits_to_f64(bits);
+        return sb_bits_to_f64(bits);
     }
     uint64_t exponent = 1023 - 20 + bits % 31;
-    return iv_bits_to_f64((bits & 0x800fffffffffffffu) | exponent << 52);
+    return sb_bits_to_f64((bits & 0x800fffffffffffffu) | exponent << 52);
 }
 
 static __host__ __device__ float sample_f32(uint64_t index) {
     uint32_t bits = (uint32_t)mix(index);
-    return iv_bits_to_f32(index % 2 != 0 ? bits
+    return sb_bits_to_f32(index % 2 != 0 ? bits
                                          : (bits & 0x807fffffu) | (127u - 6u + bits % 13u) << 23);
 }
 
@@ -101,8 +101,8 @@ static __global__ void samples_pow(float *narrow, double *wide) {
     uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
     for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < SAMPLES;
          index += stride) {
-        narrow[index] = iv_pow_f32(sample_f32(index), sample_f32(index + SAMPLES));
-        wide[index] = iv_pow_f64(sample_f64(index), sample_f64(index + SAMPLES));
+        narrow[index] = sb_pow_f32(sample_f32(index), sample_f32(index + SAMPLES));
+        wide[index] = sb_pow_f64(sample_f64(index), sample_f64(index + SAMPLES));
     }
 }
 
@@ -138,18 +138,18 @@ static void compare_chunk(int function, uint32_t start, const float *device, Tot
         uint64_t mismatches = 0, checksum = 0;
         for (uint64_t base; (base = next.fetch_add(BLOCK)) < CHUNK;) {
             for (int index = 0; index < BLOCK; index++) {
-                x[index] = iv_bits_to_f32(start + (uint32_t)base + (uint32_t)index);
+                x[index] = sb_bits_to_f32(start + (uint32_t)base + (uint32_t)index);
             }
-            iv_host_evaluate_f32(function, x.data(), y.data(), BLOCK);
+            sb_host_evaluate_f32(function, x.data(), y.data(), BLOCK);
             for (int index = 0; index < BLOCK; index++) {
                 uint32_t input = start + (uint32_t)base + (uint32_t)index;
-                uint32_t host = iv_bits_canonical_f32(y[index]);
+                uint32_t host = sb_bits_canonical_f32(y[index]);
                 checksum += mix((uint64_t)input << 32 | host);
-                if (host != iv_bits_canonical_f32(device[base + index])) {
+                if (host != sb_bits_canonical_f32(device[base + index])) {
                     std::lock_guard<std::mutex> guard(totals.lock);
                     if (totals.mismatches + mismatches++ < PRINTED) {
                         printf("    %s(%08x): CPU %08x GPU %08x\n", NAMES[function], input, host,
-                               iv_bits_from_f32(device[base + index]));
+                               sb_bits_from_f32(device[base + index]));
                     }
                 }
             }
@@ -229,7 +229,7 @@ static bool compare_f64(const char *name, const double *device, Host host) {
             host(base, y.data());
             for (int index = 0; index < BLOCK; index++) {
                 mismatches +=
-                    iv_bits_canonical_f64(y[index]) != iv_bits_canonical_f64(device[base + index]);
+                    sb_bits_canonical_f64(y[index]) != sb_bits_canonical_f64(device[base + index]);
             }
         }
     });
@@ -248,7 +248,7 @@ static bool run_f64(int function, double *results) {
         for (int index = 0; index < BLOCK; index++) {
             x[index] = sample_f64(base + index);
         }
-        iv_host_evaluate_f64(function, x.data(), y, BLOCK);
+        sb_host_evaluate_f64(function, x.data(), y, BLOCK);
     });
 }
 
@@ -263,7 +263,7 @@ static bool run_pow(double *results, float *narrow) {
             x[index] = sample_f64(base + index);
             y[index] = sample_f64(base + index + SAMPLES);
         }
-        iv_host_pow_f64(x.data(), y.data(), z, BLOCK);
+        sb_host_pow_f64(x.data(), y.data(), z, BLOCK);
     });
     uint64_t mismatches = 0;
     for (uint64_t base = 0; base < SAMPLES; base += BLOCK) {
@@ -272,10 +272,10 @@ static bool run_pow(double *results, float *narrow) {
             x[index] = sample_f32(base + index);
             y[index] = sample_f32(base + index + SAMPLES);
         }
-        iv_host_pow_f32(x.data(), y.data(), z.data(), BLOCK);
+        sb_host_pow_f32(x.data(), y.data(), z.data(), BLOCK);
         for (int index = 0; index < BLOCK; index++) {
             mismatches +=
-                iv_bits_canonical_f32(z[index]) != iv_bits_canonical_f32(narrow[base + index]);
+                sb_bits_canonical_f32(z[index]) != sb_bits_canonical_f32(narrow[base + index]);
         }
     }
     printf("%-10s f32 %llu of %llu samples differ\n", "pow", (unsigned long long)mismatches,

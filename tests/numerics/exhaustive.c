@@ -36,20 +36,20 @@ typedef struct function {
     const char *name;
     void (*evaluate)(const float *x, float *y);
     double (*reference)(double);
-    iv_reference_function exact;
+    sb_reference_function exact;
 } function;
 
 /* The loops that the kernels would run, so that the vectorised code is what is checked. */
 #define EVALUATE(name, exact, lowest, highest)                                                     \
     static void evaluate_##name(const float *restrict x, float *restrict y) {                      \
         for (int index = 0; index < CHUNK; index++) {                                              \
-            y[index] = iv_##name##_f32(x[index]);                                                  \
+            y[index] = sb_##name##_f32(x[index]);                                                  \
         }                                                                                          \
     }
-IV_TEST_FUNCTIONS(EVALUATE)
+SB_TEST_FUNCTIONS(EVALUATE)
 
 #define ENTRY(name, exact, lowest, highest) {#name, evaluate_##name, name, exact},
-static const function FUNCTIONS[] = {IV_TEST_FUNCTIONS(ENTRY)};
+static const function FUNCTIONS[] = {SB_TEST_FUNCTIONS(ENTRY)};
 enum { FUNCTION_COUNT = sizeof FUNCTIONS / sizeof FUNCTIONS[0] };
 
 /* What all threads of one function share. */
@@ -67,7 +67,7 @@ typedef struct job {
 /* The error in units of the last place as far as doubles show it; negative where they cannot. */
 static double quick_error(float result, double reference) {
     double y = (double)result;
-    uint64_t bits = iv_bits_from_f64(reference);
+    uint64_t bits = sb_bits_from_f64(reference);
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (exponent == 1024 || !(fabs(y) < INFINITY)) {
         int both_nan = y != y && reference != reference;
@@ -75,11 +75,11 @@ static double quick_error(float result, double reference) {
                             (y > 0.0) == (reference > 0.0);
         return both_nan || both_infinite ? 0.0 : -1.0;
     }
-    if ((iv_bits_from_f64(y) ^ bits) >> 63 != 0) {
+    if ((sb_bits_from_f64(y) ^ bits) >> 63 != 0) {
         return -1.0;
     }
     exponent = exponent < -126 ? -126 : exponent;
-    return fabs(y - reference) * iv_power_of_two_f64(23 - exponent);
+    return fabs(y - reference) * sb_power_of_two_f64(23 - exponent);
 }
 
 /* How far the double reference itself is from the exact value, in units of f32. */
@@ -89,7 +89,7 @@ static double reference_error(const function *item, float x, double reference) {
     mpfr_init2(exact, 160);
     mpfr_set_flt(argument, x, MPFR_RNDN);
     item->exact(exact, argument, MPFR_RNDN);
-    double error = iv_reference_error_f64(reference, exact);
+    double error = sb_reference_error_f64(reference, exact);
     mpfr_clears(argument, exact, (mpfr_ptr)0);
     return error * 0x1p-29;
 }
@@ -101,21 +101,21 @@ static void *run_thread(void *pointer) {
     double worst = 0.0, worst_reference = 0.0;
     float worst_at = 0.0f;
     uint64_t wrong = 0, settled = 0;
-    double allowed = IV_TEST_ALLOWED_ERROR(work->item->name);
+    double allowed = SB_TEST_ALLOWED_ERROR(work->item->name);
     for (;;) {
         uint64_t chunk = atomic_fetch_add(&work->next_chunk, 1);
         if (chunk >= CHUNKS) {
             break;
         }
         for (int index = 0; index < CHUNK; index++) {
-            x[index] = iv_bits_to_f32((uint32_t)(chunk * CHUNK) + (uint32_t)index);
+            x[index] = sb_bits_to_f32((uint32_t)(chunk * CHUNK) + (uint32_t)index);
         }
         work->item->evaluate(x, y);
         for (int index = 0; index < CHUNK; index++) {
             double reference = work->item->reference((double)x[index]);
             double error = quick_error(y[index], reference);
             if (error < 0.0 || error > 0.999) {
-                error = iv_reference_error_of_f32(work->item->exact, x[index], y[index]);
+                error = sb_reference_error_of_f32(work->item->exact, x[index], y[index]);
                 settled++;
             }
             wrong += !(error <= allowed);

@@ -13,7 +13,7 @@ typedef struct format {
 static const format FORMAT_F32 = {-126, 23, 0x1.fffffep127};
 static const format FORMAT_F64 = {-1022, 52, 0x1.fffffffffffffp1023};
 
-int iv_reference_sigmoid(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
+int sb_reference_sigmoid(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
     mpfr_t work;
     mpfr_init2(work, mpfr_get_prec(result) + 64);
     mpfr_neg(work, x, MPFR_RNDN);
@@ -24,7 +24,7 @@ int iv_reference_sigmoid(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
     return inexact;
 }
 
-int iv_reference_softplus(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
+int sb_reference_softplus(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
     /* Beyond this the correction is far below the working precision, and e^x may overflow MPFR. */
     if (mpfr_cmp_ui(x, 1000) > 0) {
         return mpfr_set(result, x, rounding);
@@ -37,7 +37,7 @@ int iv_reference_softplus(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
     return inexact;
 }
 
-int iv_reference_rsqrt(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
+int sb_reference_rsqrt(mpfr_t result, const mpfr_t x, mpfr_rnd_t rounding) {
     if (mpfr_zero_p(x)) {
         mpfr_set_inf(result, mpfr_signbit(x) ? -1 : 1);
         return 0;
@@ -90,37 +90,37 @@ static double error_in_units(double result, const mpfr_t exact, format form) {
     return (signbit(result) != 0) == (mpfr_signbit(exact) != 0) ? error : INFINITY;
 }
 
-double iv_reference_error_f32(float result, const mpfr_t exact) {
+double sb_reference_error_f32(float result, const mpfr_t exact) {
     return error_in_units((double)result, exact, FORMAT_F32);
 }
 
-double iv_reference_error_f64(double result, const mpfr_t exact) {
+double sb_reference_error_f64(double result, const mpfr_t exact) {
     return error_in_units(result, exact, FORMAT_F64);
 }
 
-double iv_reference_error_of_f32(iv_reference_function function, float x, float result) {
+double sb_reference_error_of_f32(sb_reference_function function, float x, float result) {
     mpfr_t argument, exact;
     mpfr_init2(argument, 24);
     mpfr_init2(exact, PRECISION);
     mpfr_set_flt(argument, x, MPFR_RNDN);
     function(exact, argument, MPFR_RNDN);
-    double error = iv_reference_error_f32(result, exact);
+    double error = sb_reference_error_f32(result, exact);
     mpfr_clears(argument, exact, (mpfr_ptr)0);
     return error;
 }
 
-double iv_reference_error_of_f64(iv_reference_function function, double x, double result) {
+double sb_reference_error_of_f64(sb_reference_function function, double x, double result) {
     mpfr_t argument, exact;
     mpfr_init2(argument, 53);
     mpfr_init2(exact, PRECISION);
     mpfr_set_d(argument, x, MPFR_RNDN);
     function(exact, argument, MPFR_RNDN);
-    double error = iv_reference_error_f64(result, exact);
+    double error = sb_reference_error_f64(result, exact);
     mpfr_clears(argument, exact, (mpfr_ptr)0);
     return error;
 }
 
-uint64_t iv_test_random(uint64_t *state) {
+uint64_t sb_test_random(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;

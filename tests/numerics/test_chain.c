@@ -17,7 +17,7 @@
 typedef enum kind { BF16, F16 } kind;
 
 static double value_of(uint16_t bits, kind type) {
-    return type == BF16 ? iv_bf16_to_f64(bits) : iv_f16_to_f64(bits);
+    return type == BF16 ? sb_bf16_to_f64(bits) : sb_f16_to_f64(bits);
 }
 
 /* The exponent of the stored format: a subnormal has that of the smallest normal number. */
@@ -77,12 +77,12 @@ static float by_big_integers(const uint16_t *a, const uint16_t *b, float accumul
 }
 
 static float step(const uint16_t *a, const uint16_t *b, float accumulator, kind type) {
-    return type == BF16 ? iv_chain16_step_bf16(a, b, accumulator)
-                        : iv_chain16_step_f16(a, b, accumulator);
+    return type == BF16 ? sb_chain16_step_bf16(a, b, accumulator)
+                        : sb_chain16_step_f16(a, b, accumulator);
 }
 
 static uint16_t store(float value, kind type) {
-    return type == BF16 ? iv_bf16_from_f32(value) : iv_f16_from_f32(value);
+    return type == BF16 ? sb_bf16_from_f32(value) : sb_f16_from_f32(value);
 }
 
 /* Numbers whose products have exponents around the floor of -133. */
@@ -96,7 +96,7 @@ static double tiny(uint64_t bits) {
 /* A finite 16-bit number whose exponent is uniform within `spread` around that of 1; any pattern
  * for 0. */
 static uint16_t random_number(uint64_t *state, kind type, int spread) {
-    uint64_t bits = iv_test_random(state);
+    uint64_t bits = sb_test_random(state);
     if (spread == TINY) {
         return store((float)tiny(bits), type);
     }
@@ -114,15 +114,15 @@ static uint16_t random_number(uint64_t *state, kind type, int spread) {
 }
 
 static float random_accumulator(uint64_t *state, int spread) {
-    uint64_t bits = iv_test_random(state);
+    uint64_t bits = sb_test_random(state);
     if ((bits >> 60) == 0) {
         return 0.0f;
     }
     if (spread == TINY) {
-        return (bits >> 59) < 24 ? 0.0f : iv_bits_to_f32((uint32_t)bits & 0x8000ffffu);
+        return (bits >> 59) < 24 ? 0.0f : sb_bits_to_f32((uint32_t)bits & 0x8000ffffu);
     }
     if (spread == 0) {
-        float any = iv_bits_to_f32((uint32_t)bits);
+        float any = sb_bits_to_f32((uint32_t)bits);
         return isfinite(any) ? any : 0.0f;
     }
     double magnitude =
@@ -150,14 +150,14 @@ static void check_against_big_integers(kind type) {
         }
         float expected = by_big_integers(a, b, accumulator, type);
         float actual = step(a, b, accumulator, type);
-        assert_int_equal(iv_bits_from_f32(actual), iv_bits_from_f32(expected));
+        assert_int_equal(sb_bits_from_f32(actual), sb_bits_from_f32(expected));
         /* The order inside a group and the two operands' roles do not matter. */
         uint16_t c[16], d[16];
         for (int k = 0; k < 16; k++) {
             c[k] = a[(k * 7 + 3) % 16];
             d[k] = b[(k * 7 + 3) % 16];
         }
-        assert_int_equal(iv_bits_from_f32(step(d, c, accumulator, type)), iv_bits_from_f32(actual));
+        assert_int_equal(sb_bits_from_f32(step(d, c, accumulator, type)), sb_bits_from_f32(actual));
     }
 }
 
@@ -184,10 +184,10 @@ static void check_ampere(kind type) {
         if (!isfinite(low)) /* what the big integers do not know */
             continue;
         float expected = add_by_big_integers(a + 8, b + 8, low, type, 8, 24);
-        float actual = type == BF16 ? iv_chain16_ampere_step_bf16(a, b, accumulator)
-                                    : iv_chain16_ampere_step_f16(a, b, accumulator);
-        assert_int_equal(iv_bits_from_f32(actual), iv_bits_from_f32(expected));
-        differ += iv_bits_from_f32(actual) != iv_bits_from_f32(step(a, b, accumulator, type));
+        float actual = type == BF16 ? sb_chain16_ampere_step_bf16(a, b, accumulator)
+                                    : sb_chain16_ampere_step_f16(a, b, accumulator);
+        assert_int_equal(sb_bits_from_f32(actual), sb_bits_from_f32(expected));
+        differ += sb_bits_from_f32(actual) != sb_bits_from_f32(step(a, b, accumulator, type));
     }
     assert_true(differ > 10000); /* another chain than Hopper's */
 }
@@ -204,27 +204,27 @@ static void test_ampere_corners(void **unused) {
     const uint16_t one = 0x3f80, huge = 0x7f00, infinite = 0x7f80;
     uint16_t a[16] = {one}, b[16] = {one};
     const float below = -0x1p-25f; /* kept by 25 bits, where 1 - 2^-25 is truncated; lost by 24 */
-    assert_true(iv_chain16_step_bf16(a, b, below) == 0x1.fffffep-1f);
-    assert_true(iv_chain16_ampere_step_bf16(a, b, below) == 1.0f);
-    assert_true(iv_chain16_ampere_step_bf16(a, b, -0x1p-24f) == 0x1.fffffep-1f);
+    assert_true(sb_chain16_step_bf16(a, b, below) == 0x1.fffffep-1f);
+    assert_true(sb_chain16_ampere_step_bf16(a, b, below) == 1.0f);
+    assert_true(sb_chain16_ampere_step_bf16(a, b, -0x1p-24f) == 0x1.fffffep-1f);
     /* 2^127 + 2^127 overflows before -2^127 in the other eight comes. */
     uint16_t c[16] = {huge, huge, 0, 0, 0, 0, 0, 0, 0x8000 | huge}, d[16] = {one, one, 0, 0, 0, 0, 0, 0, one};
-    assert_true(iv_chain16_step_bf16(c, d, 0.0f) == 0x1p127f);
-    assert_true(isinf(iv_chain16_ampere_step_bf16(c, d, 0.0f)));
+    assert_true(sb_chain16_step_bf16(c, d, 0.0f) == 0x1p127f);
+    assert_true(isinf(sb_chain16_ampere_step_bf16(c, d, 0.0f)));
     c[8] = 0x8000 | infinite;
-    assert_int_equal(iv_bits_canonical_f32(iv_chain16_ampere_step_bf16(c, d, 0.0f)), 0x7fc00000);
+    assert_int_equal(sb_bits_canonical_f32(sb_chain16_ampere_step_bf16(c, d, 0.0f)), 0x7fc00000);
     /* The chain over any count, continued at a multiple of 16. */
-    const iv_chain16_format ampere = iv_chain16_ampere(iv_chain16_format_f16());
+    const sb_chain16_format ampere = sb_chain16_ampere(sb_chain16_format_f16());
     uint64_t state = 78;
     uint16_t e[90], f[180];
     for (int i = 0; i < 180; i++)
         e[i / 2] = f[i] = random_number(&state, F16, 8);
     for (int count = 0; count <= 90; count++) {
         int cut = count / 32 * 16;
-        float whole = iv_chain16(e, 1, f, 2, count, -0.5f, ampere);
-        float head = iv_chain16(e, 1, f, 2, cut, -0.5f, ampere);
-        float resumed = iv_chain16(e + cut, 1, f + 2 * cut, 2, count - cut, head, ampere);
-        assert_int_equal(iv_bits_from_f32(resumed), iv_bits_from_f32(whole));
+        float whole = sb_chain16(e, 1, f, 2, count, -0.5f, ampere);
+        float head = sb_chain16(e, 1, f, 2, cut, -0.5f, ampere);
+        float resumed = sb_chain16(e + cut, 1, f + 2 * cut, 2, count - cut, head, ampere);
+        assert_int_equal(sb_bits_from_f32(resumed), sb_bits_from_f32(whole));
     }
 }
 
@@ -267,12 +267,12 @@ static void test_corners(void **unused) {
     for (size_t index = 0; index < sizeof CORNERS / sizeof CORNERS[0]; index++) {
         const corner *item = &CORNERS[index];
         uint16_t a[16] = {item->a0, item->a1}, b[16] = {item->b0, item->b1};
-        float result = iv_chain16_step_bf16(a, b, iv_bits_to_f32(item->accumulator));
-        if (iv_bits_canonical_f32(result) != item->expected) {
-            print_message("corner %zu: %08x instead of %08x\n", index, iv_bits_from_f32(result),
+        float result = sb_chain16_step_bf16(a, b, sb_bits_to_f32(item->accumulator));
+        if (sb_bits_canonical_f32(result) != item->expected) {
+            print_message("corner %zu: %08x instead of %08x\n", index, sb_bits_from_f32(result),
                           item->expected);
         }
-        assert_int_equal(iv_bits_canonical_f32(result), item->expected);
+        assert_int_equal(sb_bits_canonical_f32(result), item->expected);
     }
 }
 
@@ -285,12 +285,12 @@ static void test_all_products_at_maximum(void **unused) {
         b[k] = 0xbfff;
     }
     float accumulator = -0x1.fffffep1f;
-    assert_true(iv_chain16_step_bf16(a, b, accumulator) ==
+    assert_true(sb_chain16_step_bf16(a, b, accumulator) ==
                 by_big_integers(a, b, accumulator, BF16));
     for (int k = 0; k < 16; k++) {
         a[k] = b[k] = 0x7bff; /* 65504 */
     }
-    assert_true(iv_chain16_step_f16(a, b, 0x1.fffffep31f) ==
+    assert_true(sb_chain16_step_f16(a, b, 0x1.fffffep31f) ==
                 by_big_integers(a, b, 0x1.fffffep31f, F16));
 }
 
@@ -312,14 +312,14 @@ static void test_chain_is_its_steps(void **unused) {
                 left[k] = a[2 * (start + k)];
                 right[k] = b[3 * (start + k)];
             }
-            expected = iv_chain16_step_f16(left, right, expected);
+            expected = sb_chain16_step_f16(left, right, expected);
         }
-        float actual = iv_chain16_f16(a, 2, b, 3, count, 0.25f);
-        assert_int_equal(iv_bits_from_f32(actual), iv_bits_from_f32(expected));
+        float actual = sb_chain16_f16(a, 2, b, 3, count, 0.25f);
+        assert_int_equal(sb_bits_from_f32(actual), sb_bits_from_f32(expected));
         int cut = count / 32 * 16;
-        float head = iv_chain16_f16(a, 2, b, 3, cut, 0.25f);
-        float resumed = iv_chain16_f16(a + 2 * cut, 2, b + 3 * cut, 3, count - cut, head);
-        assert_int_equal(iv_bits_from_f32(resumed), iv_bits_from_f32(expected));
+        float head = sb_chain16_f16(a, 2, b, 3, cut, 0.25f);
+        float resumed = sb_chain16_f16(a + 2 * cut, 2, b + 3 * cut, 3, count - cut, head);
+        assert_int_equal(sb_bits_from_f32(resumed), sb_bits_from_f32(expected));
     }
 }
 
@@ -329,8 +329,8 @@ static void test_f32_chain(void **unused) {
     double c[257], d[257];
     uint64_t state = 5;
     for (int k = 0; k < 257; k++) {
-        c[k] = (double)(int64_t)iv_test_random(&state) * 0x1p-63;
-        d[k] = (double)(int64_t)iv_test_random(&state) * 0x1p-63;
+        c[k] = (double)(int64_t)sb_test_random(&state) * 0x1p-63;
+        d[k] = (double)(int64_t)sb_test_random(&state) * 0x1p-63;
         a[k] = (float)c[k];
         b[k] = (float)d[k];
     }
@@ -340,10 +340,10 @@ static void test_f32_chain(void **unused) {
         expected = fmaf(a[k], b[k], expected);
         expected_wide = fma(c[k], d[k], expected_wide);
     }
-    assert_true(iv_chain_f32(a, 1, b, 1, 257, 0.0f) == expected);
-    assert_true(iv_chain_f64(c, 1, d, 1, 257, 0.0) == expected_wide);
-    float head = iv_chain_f32(a, 1, b, 1, 100, 0.0f);
-    assert_true(iv_chain_f32(a + 100, 1, b + 100, 1, 157, head) == expected);
+    assert_true(sb_chain_f32(a, 1, b, 1, 257, 0.0f) == expected);
+    assert_true(sb_chain_f64(c, 1, d, 1, 257, 0.0) == expected_wide);
+    float head = sb_chain_f32(a, 1, b, 1, 100, 0.0f);
+    assert_true(sb_chain_f32(a + 100, 1, b + 100, 1, 157, head) == expected);
 }
 
 /* What chain16_probe writes for each recorded step. */
@@ -371,9 +371,9 @@ static void test_recorded_hardware(void **unused) {
     long count = 0;
     while (fread(&item, sizeof item, 1, file) == 1) {
         float result =
-            step(item.a, item.b, iv_bits_to_f32(item.accumulator), item.type == 0 ? BF16 : F16);
-        assert_int_equal(iv_bits_canonical_f32(result),
-                         iv_bits_canonical_f32(iv_bits_to_f32(item.result)));
+            step(item.a, item.b, sb_bits_to_f32(item.accumulator), item.type == 0 ? BF16 : F16);
+        assert_int_equal(sb_bits_canonical_f32(result),
+                         sb_bits_canonical_f32(sb_bits_to_f32(item.result)));
         count++;
     }
     fclose(file);

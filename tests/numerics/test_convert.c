@@ -60,29 +60,29 @@ static uint16_t nearest(double value, format form) {
 }
 
 static void assert_same_f32(float actual, double expected) {
-    assert_int_equal(iv_bits_canonical_f32(actual), iv_bits_canonical_f32((float)expected));
+    assert_int_equal(sb_bits_canonical_f32(actual), sb_bits_canonical_f32((float)expected));
 }
 
 static void test_every_16_bit_pattern_loads_exactly(void **unused) {
     (void)unused;
     for (uint32_t bits = 0; bits <= 0xffff; bits++) {
         uint16_t pattern = (uint16_t)bits;
-        assert_same_f32(iv_f16_to_f32(pattern), value_of(pattern, F16));
-        assert_same_f32(iv_bf16_to_f32(pattern), value_of(pattern, BF16));
-        assert_int_equal(iv_f16_from_f32(iv_f16_to_f32(pattern)), iv_bits_canonical_f16(pattern));
-        assert_int_equal(iv_bf16_from_f32(iv_bf16_to_f32(pattern)),
-                         iv_bits_canonical_bf16(pattern));
+        assert_same_f32(sb_f16_to_f32(pattern), value_of(pattern, F16));
+        assert_same_f32(sb_bf16_to_f32(pattern), value_of(pattern, BF16));
+        assert_int_equal(sb_f16_from_f32(sb_f16_to_f32(pattern)), sb_bits_canonical_f16(pattern));
+        assert_int_equal(sb_bf16_from_f32(sb_bf16_to_f32(pattern)),
+                         sb_bits_canonical_bf16(pattern));
     }
 }
 
 static void check_store_f64(double x) {
-    assert_int_equal(iv_f16_from_f64(x), nearest(x, F16));
-    assert_int_equal(iv_bf16_from_f64(x), nearest(x, BF16));
+    assert_int_equal(sb_f16_from_f64(x), nearest(x, F16));
+    assert_int_equal(sb_bf16_from_f64(x), nearest(x, BF16));
 }
 
 static void check_store(float x) {
-    assert_int_equal(iv_f16_from_f32(x), nearest((double)x, F16));
-    assert_int_equal(iv_bf16_from_f32(x), nearest((double)x, BF16));
+    assert_int_equal(sb_f16_from_f32(x), nearest((double)x, F16));
+    assert_int_equal(sb_bf16_from_f32(x), nearest((double)x, BF16));
     check_store_f64((double)x);
 }
 
@@ -113,9 +113,9 @@ static void test_random_stores(void **unused) {
     (void)unused;
     uint64_t state = 1;
     for (int trial = 0; trial < 1000000; trial++) {
-        uint64_t bits = iv_test_random(&state);
-        check_store(iv_bits_to_f32((uint32_t)bits));
-        check_store_f64(iv_bits_to_f64(bits));
+        uint64_t bits = sb_test_random(&state);
+        check_store(sb_bits_to_f32((uint32_t)bits));
+        check_store_f64(sb_bits_to_f64(bits));
         /* Exponents of the f16 range. */
         check_store_f64(ldexp(1.0 + (double)(bits >> 12) * 0x1p-52, (int)(bits % 48) - 28));
     }
@@ -127,58 +127,58 @@ static void test_wide_integers_round_once(void **unused) {
     /* 2^60 + 2^52 is a tie for bf16; one more must round up, which a stop at f64 or f32 would lose.
      */
     int64_t tie = ((int64_t)1 << 60) + ((int64_t)1 << 52);
-    assert_int_equal(iv_bf16_from_i64(tie), 0x5d80);
-    assert_int_equal(iv_bf16_from_i64(tie + 1), 0x5d81);
-    assert_int_equal(iv_bf16_from_i64(-tie - 1), 0xdd81);
-    assert_int_equal(iv_bf16_from_u64((uint64_t)tie * 8 + 1), 0x5f01);
-    assert_int_equal(iv_f16_from_i64(2049), 0x6800);
-    assert_int_equal(iv_f16_from_i64(2051), 0x6802);
-    assert_int_equal(iv_f16_from_i64(65519), 0x7bff);
-    assert_int_equal(iv_f16_from_i64(65520), 0x7c00);
-    assert_int_equal(iv_f16_from_i64(INT64_MIN), 0xfc00);
-    assert_int_equal(iv_f16_from_u64(UINT64_MAX), 0x7c00);
-    assert_int_equal(iv_bf16_from_u64(UINT64_MAX), 0x5f80);
-    assert_int_equal(iv_f16_from_i64(0), 0);
+    assert_int_equal(sb_bf16_from_i64(tie), 0x5d80);
+    assert_int_equal(sb_bf16_from_i64(tie + 1), 0x5d81);
+    assert_int_equal(sb_bf16_from_i64(-tie - 1), 0xdd81);
+    assert_int_equal(sb_bf16_from_u64((uint64_t)tie * 8 + 1), 0x5f01);
+    assert_int_equal(sb_f16_from_i64(2049), 0x6800);
+    assert_int_equal(sb_f16_from_i64(2051), 0x6802);
+    assert_int_equal(sb_f16_from_i64(65519), 0x7bff);
+    assert_int_equal(sb_f16_from_i64(65520), 0x7c00);
+    assert_int_equal(sb_f16_from_i64(INT64_MIN), 0xfc00);
+    assert_int_equal(sb_f16_from_u64(UINT64_MAX), 0x7c00);
+    assert_int_equal(sb_bf16_from_u64(UINT64_MAX), 0x5f80);
+    assert_int_equal(sb_f16_from_i64(0), 0);
     uint64_t state = 2;
     for (int trial = 0; trial < 200000; trial++) {
-        int64_t small = (int64_t)(iv_test_random(&state) >> 11) >> (iv_test_random(&state) % 50);
-        assert_int_equal(iv_f16_from_i64(-small), nearest((double)-small + 0.0, F16));
-        assert_int_equal(iv_bf16_from_u64((uint64_t)small), nearest((double)small, BF16));
+        int64_t small = (int64_t)(sb_test_random(&state) >> 11) >> (sb_test_random(&state) % 50);
+        assert_int_equal(sb_f16_from_i64(-small), nearest((double)-small + 0.0, F16));
+        assert_int_equal(sb_bf16_from_u64((uint64_t)small), nearest((double)small, BF16));
     }
 }
 
 static void test_floats_to_integers(void **unused) {
     (void)unused;
-    assert_int_equal(iv_i8_from_f32(127.9f), 127);
-    assert_int_equal(iv_i8_from_f32(128.0f), 127);
-    assert_int_equal(iv_i8_from_f32(-128.9f), -128);
-    assert_int_equal(iv_i8_from_f32(-1e9f), -128);
-    assert_int_equal(iv_i8_from_f32(-0.99f), 0);
-    assert_int_equal(iv_u8_from_f32(-0.99f), 0);
-    assert_int_equal(iv_u8_from_f32(-5.0f), 0);
-    assert_int_equal(iv_u8_from_f32(255.99f), 255);
-    assert_int_equal(iv_u8_from_f32(INFINITY), 255);
-    assert_int_equal(iv_i16_from_f32(40000.0f), 32767);
-    assert_int_equal(iv_u16_from_f32(70000.0f), 65535);
-    assert_int_equal(iv_i32_from_f32(2147483648.0f), INT32_MAX);
-    assert_int_equal(iv_i32_from_f64(2147483646.9), 2147483646);
-    assert_int_equal(iv_i32_from_f32(-INFINITY), INT32_MIN);
-    assert_int_equal(iv_u32_from_f32(4294967296.0f), UINT32_MAX);
-    assert_true(iv_i64_from_f32(9223372036854775808.0f) == INT64_MAX);
-    assert_true(iv_i64_from_f64(-9223372036854775808.0) == INT64_MIN);
-    assert_true(iv_i64_from_f64(9223372036854774784.0) == 9223372036854774784);
-    assert_true(iv_i64_from_f64(-1.5) == -1);
-    assert_true(iv_u64_from_f64(18446744073709551616.0) == UINT64_MAX);
-    assert_true(iv_u64_from_f64(18446744073709549568.0) == 18446744073709549568u);
-    assert_true(iv_u64_from_f64(9223372036854775808.0) == 9223372036854775808u);
-    assert_true(iv_u64_from_f64(-0.5) == 0 && iv_u64_from_f64(-7.0) == 0);
-    assert_true(iv_i64_from_f32(NAN) == 0 && iv_u64_from_f32(NAN) == 0);
-    assert_int_equal(iv_i32_from_f32(NAN), 0);
-    assert_int_equal(iv_u32_from_f64(NAN), 0);
-    assert_int_equal(iv_i8_from_f64(NAN), 0);
-    assert_int_equal(iv_bool_from_f32(NAN), 1);
-    assert_int_equal(iv_bool_from_f32(-0.0f), 0);
-    assert_int_equal(iv_bool_from_f32(0x1p-149f), 1);
+    assert_int_equal(sb_i8_from_f32(127.9f), 127);
+    assert_int_equal(sb_i8_from_f32(128.0f), 127);
+    assert_int_equal(sb_i8_from_f32(-128.9f), -128);
+    assert_int_equal(sb_i8_from_f32(-1e9f), -128);
+    assert_int_equal(sb_i8_from_f32(-0.99f), 0);
+    assert_int_equal(sb_u8_from_f32(-0.99f), 0);
+    assert_int_equal(sb_u8_from_f32(-5.0f), 0);
+    assert_int_equal(sb_u8_from_f32(255.99f), 255);
+    assert_int_equal(sb_u8_from_f32(INFINITY), 255);
+    assert_int_equal(sb_i16_from_f32(40000.0f), 32767);
+    assert_int_equal(sb_u16_from_f32(70000.0f), 65535);
+    assert_int_equal(sb_i32_from_f32(2147483648.0f), INT32_MAX);
+    assert_int_equal(sb_i32_from_f64(2147483646.9), 2147483646);
+    assert_int_equal(sb_i32_from_f32(-INFINITY), INT32_MIN);
+    assert_int_equal(sb_u32_from_f32(4294967296.0f), UINT32_MAX);
+    assert_true(sb_i64_from_f32(9223372036854775808.0f) == INT64_MAX);
+    assert_true(sb_i64_from_f64(-9223372036854775808.0) == INT64_MIN);
+    assert_true(sb_i64_from_f64(9223372036854774784.0) == 9223372036854774784);
+    assert_true(sb_i64_from_f64(-1.5) == -1);
+    assert_true(sb_u64_from_f64(18446744073709551616.0) == UINT64_MAX);
+    assert_true(sb_u64_from_f64(18446744073709549568.0) == 18446744073709549568u);
+    assert_true(sb_u64_from_f64(9223372036854775808.0) == 9223372036854775808u);
+    assert_true(sb_u64_from_f64(-0.5) == 0 && sb_u64_from_f64(-7.0) == 0);
+    assert_true(sb_i64_from_f32(NAN) == 0 && sb_u64_from_f32(NAN) == 0);
+    assert_int_equal(sb_i32_from_f32(NAN), 0);
+    assert_int_equal(sb_u32_from_f64(NAN), 0);
+    assert_int_equal(sb_i8_from_f64(NAN), 0);
+    assert_int_equal(sb_bool_from_f32(NAN), 1);
+    assert_int_equal(sb_bool_from_f32(-0.0f), 0);
+    assert_int_equal(sb_bool_from_f32(0x1p-149f), 1);
 }
 
 static void test_random_floats_to_integers(void **unused) {
@@ -186,12 +186,12 @@ static void test_random_floats_to_integers(void **unused) {
     uint64_t state = 3;
     for (int trial = 0; trial < 500000; trial++) {
         double x =
-            ldexp((double)(int64_t)iv_test_random(&state), -(int)(iv_test_random(&state) % 80));
+            ldexp((double)(int64_t)sb_test_random(&state), -(int)(sb_test_random(&state) % 80));
         double whole = trunc(x);
-        assert_true(iv_i64_from_f64(x) == (whole >= 0x1p63 ? INT64_MAX : (int64_t)whole));
-        assert_true((double)iv_i32_from_f64(x) == fmin(fmax(whole, -2147483648.0), 2147483647.0));
-        assert_true((double)iv_i16_from_f64(x) == fmin(fmax(whole, -32768.0), 32767.0));
-        assert_true((double)iv_u8_from_f64(x) == fmin(fmax(whole, 0.0), 255.0));
+        assert_true(sb_i64_from_f64(x) == (whole >= 0x1p63 ? INT64_MAX : (int64_t)whole));
+        assert_true((double)sb_i32_from_f64(x) == fmin(fmax(whole, -2147483648.0), 2147483647.0));
+        assert_true((double)sb_i16_from_f64(x) == fmin(fmax(whole, -32768.0), 32767.0));
+        assert_true((double)sb_u8_from_f64(x) == fmin(fmax(whole, 0.0), 255.0));
     }
 }
 
@@ -205,27 +205,27 @@ static void test_maximum_and_minimum(void **unused) {
             float larger = ascending[i > j ? i : j];
             float smaller = ascending[i < j ? i : j];
             float a = ascending[i], b = ascending[j];
-            assert_int_equal(iv_bits_from_f32(iv_max_f32(a, b)), iv_bits_from_f32(larger));
-            assert_int_equal(iv_bits_from_f32(iv_min_f32(a, b)), iv_bits_from_f32(smaller));
-            double max = iv_max_f64((double)a, (double)b), min = iv_min_f64((double)a, (double)b);
-            assert_true(iv_bits_from_f64(max) == iv_bits_from_f64((double)larger));
-            assert_true(iv_bits_from_f64(min) == iv_bits_from_f64((double)smaller));
-            assert_int_equal(iv_argmax_beats_f32(a, 5, b, 9), i >= j);
-            assert_int_equal(iv_argmax_beats_f32(a, 9, b, 5), i > j);
-            assert_int_equal(iv_argmin_beats_f64((double)a, 5, (double)b, 9), i <= j);
-            assert_int_equal(iv_argmin_beats_f32(a, 9, b, 5), i < j);
+            assert_int_equal(sb_bits_from_f32(sb_max_f32(a, b)), sb_bits_from_f32(larger));
+            assert_int_equal(sb_bits_from_f32(sb_min_f32(a, b)), sb_bits_from_f32(smaller));
+            double max = sb_max_f64((double)a, (double)b), min = sb_min_f64((double)a, (double)b);
+            assert_true(sb_bits_from_f64(max) == sb_bits_from_f64((double)larger));
+            assert_true(sb_bits_from_f64(min) == sb_bits_from_f64((double)smaller));
+            assert_int_equal(sb_argmax_beats_f32(a, 5, b, 9), i >= j);
+            assert_int_equal(sb_argmax_beats_f32(a, 9, b, 5), i > j);
+            assert_int_equal(sb_argmin_beats_f64((double)a, 5, (double)b, 9), i <= j);
+            assert_int_equal(sb_argmin_beats_f32(a, 9, b, 5), i < j);
         }
-        float nan = iv_bits_to_f32(0xffc12345u);
-        assert_int_equal(iv_bits_from_f32(iv_max_f32(nan, ascending[i])), 0x7fc00000);
-        assert_int_equal(iv_bits_from_f32(iv_max_f32(ascending[i], nan)), 0x7fc00000);
-        assert_int_equal(iv_bits_from_f32(iv_min_f32(nan, ascending[i])), 0x7fc00000);
-        assert_int_equal(iv_bits_from_f32(iv_min_f32(ascending[i], nan)), 0x7fc00000);
-        assert_true(isnan(iv_max_f64(NAN, (double)ascending[i])));
-        assert_true(isnan(iv_min_f64((double)ascending[i], NAN)));
-        assert_int_equal(iv_argmax_beats_f32(nan, 9, ascending[i], 5), 1);
-        assert_int_equal(iv_argmin_beats_f32(nan, 9, ascending[i], 5), 1);
-        assert_int_equal(iv_argmax_beats_f64(NAN, 9, NAN, 5), 0);
-        assert_int_equal(iv_argmin_beats_f64(NAN, 5, NAN, 9), 1);
+        float nan = sb_bits_to_f32(0xffc12345u);
+        assert_int_equal(sb_bits_from_f32(sb_max_f32(nan, ascending[i])), 0x7fc00000);
+        assert_int_equal(sb_bits_from_f32(sb_max_f32(ascending[i], nan)), 0x7fc00000);
+        assert_int_equal(sb_bits_from_f32(sb_min_f32(nan, ascending[i])), 0x7fc00000);
+        assert_int_equal(sb_bits_from_f32(sb_min_f32(ascending[i], nan)), 0x7fc00000);
+        assert_true(isnan(sb_max_f64(NAN, (double)ascending[i])));
+        assert_true(isnan(sb_min_f64((double)ascending[i], NAN)));
+        assert_int_equal(sb_argmax_beats_f32(nan, 9, ascending[i], 5), 1);
+        assert_int_equal(sb_argmin_beats_f32(nan, 9, ascending[i], 5), 1);
+        assert_int_equal(sb_argmax_beats_f64(NAN, 9, NAN, 5), 0);
+        assert_int_equal(sb_argmin_beats_f64(NAN, 5, NAN, 9), 1);
     }
 }
 

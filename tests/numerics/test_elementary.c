@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Samples per function and kind; IV_TEST_SAMPLES raises it for a longer run. */
+/* Samples per function and kind; SB_TEST_SAMPLES raises it for a longer run. */
 static long sample_count(void) {
-    const char *text = getenv("IV_TEST_SAMPLES");
+    const char *text = getenv("SB_TEST_SAMPLES");
     long count = text != NULL ? strtol(text, NULL, 10) : 0;
     return count > 0 ? count : 4000;
 }
@@ -24,7 +24,7 @@ static long sample_count(void) {
 typedef struct case_f32 {
     const char *name;
     float (*function)(float);
-    iv_reference_function reference;
+    sb_reference_function reference;
     double lowest;
     double highest;
 } case_f32;
@@ -32,41 +32,41 @@ typedef struct case_f32 {
 typedef struct case_f64 {
     const char *name;
     double (*function)(double);
-    iv_reference_function reference;
+    sb_reference_function reference;
     double lowest;
     double highest;
 } case_f64;
 
 #define CASE_F32(name, reference, lowest, highest)                                                 \
-    {#name, iv_##name##_f32, reference, lowest, highest},
+    {#name, sb_##name##_f32, reference, lowest, highest},
 #define CASE_F64(name, reference, lowest, highest)                                                 \
-    {#name, iv_##name##_f64, reference, lowest, highest},
+    {#name, sb_##name##_f64, reference, lowest, highest},
 
-static const case_f32 CASES_F32[] = {IV_TEST_FUNCTIONS(CASE_F32)};
-static const case_f64 CASES_F64[] = {IV_TEST_FUNCTIONS(CASE_F64)};
+static const case_f32 CASES_F32[] = {SB_TEST_FUNCTIONS(CASE_F32)};
+static const case_f64 CASES_F64[] = {SB_TEST_FUNCTIONS(CASE_F64)};
 
 /* Kinds of sample: any bit pattern, uniform over the interesting range, near 1, powers of two times
  * a random significand near 0. */
 enum { SAMPLE_KINDS = 4 };
 
 static double uniform(uint64_t *state) {
-    return (double)(iv_test_random(state) >> 11) * 0x1p-53;
+    return (double)(sb_test_random(state) >> 11) * 0x1p-53;
 }
 
 static double sample(int kind, double lowest, double highest, uint64_t *state) {
     double fraction = uniform(state);
     if (kind == 0) {
-        return iv_bits_to_f64(iv_test_random(state));
+        return sb_bits_to_f64(sb_test_random(state));
     }
     if (kind == 1) {
         return lowest + (highest - lowest) * fraction;
     }
     if (kind == 2) {
-        double magnitude = ldexp(fraction - 0.5, -(int)(iv_test_random(state) % 50));
+        double magnitude = ldexp(fraction - 0.5, -(int)(sb_test_random(state) % 50));
         return 1.0 + magnitude;
     }
-    double small = ldexp(1.0 + fraction, -(int)(iv_test_random(state) % 60));
-    return (iv_test_random(state) & 1) != 0 ? small : -small;
+    double small = ldexp(1.0 + fraction, -(int)(sb_test_random(state) % 60));
+    return (sb_test_random(state) & 1) != 0 ? small : -small;
 }
 
 static const double SPECIAL[] = {0.0,
@@ -101,12 +101,12 @@ static const double SPECIAL[] = {0.0,
 enum { SPECIAL_COUNT = sizeof SPECIAL / sizeof SPECIAL[0] };
 
 static int check_f32(const case_f32 *item, float x, double *worst, float *worst_at) {
-    double error = iv_reference_error_of_f32(item->reference, x, item->function(x));
+    double error = sb_reference_error_of_f32(item->reference, x, item->function(x));
     if (error > *worst) {
         *worst = error;
         *worst_at = x;
     }
-    return error <= IV_TEST_ALLOWED_ERROR(item->name);
+    return error <= SB_TEST_ALLOWED_ERROR(item->name);
 }
 
 static void test_f32_against_mpfr(void **unused) {
@@ -123,7 +123,7 @@ static void test_f32_against_mpfr(void **unused) {
             right &= check_f32(item, (float)SPECIAL[special], &worst, &worst_at);
         }
         for (long trial = 0; trial < count; trial++) {
-            float any = iv_bits_to_f32((uint32_t)iv_test_random(&state));
+            float any = sb_bits_to_f32((uint32_t)sb_test_random(&state));
             right &= check_f32(item, any, &worst, &worst_at);
             for (int kind = 1; kind < SAMPLE_KINDS; kind++) {
                 float x = (float)sample(kind, item->lowest, item->highest, &state);
@@ -137,12 +137,12 @@ static void test_f32_against_mpfr(void **unused) {
 }
 
 static int check_f64(const case_f64 *item, double x, double *worst, double *worst_at) {
-    double error = iv_reference_error_of_f64(item->reference, x, item->function(x));
+    double error = sb_reference_error_of_f64(item->reference, x, item->function(x));
     if (error > *worst) {
         *worst = error;
         *worst_at = x;
     }
-    return error <= IV_TEST_ALLOWED_ERROR(item->name);
+    return error <= SB_TEST_ALLOWED_ERROR(item->name);
 }
 
 static void test_f64_against_mpfr(void **unused) {
@@ -183,13 +183,13 @@ static void test_trigonometric_near_multiples_of_half_pi(void **unused) {
             mpfr_const_pi(angle, MPFR_RNDN);
             mpfr_div_2ui(angle, angle, 1, MPFR_RNDN);
             double multiple =
-                floor(ldexp(1.0 + uniform(&state), (int)(iv_test_random(&state) % 80)));
+                floor(ldexp(1.0 + uniform(&state), (int)(sb_test_random(&state) % 80)));
             mpfr_mul_d(angle, angle, multiple, MPFR_RNDN);
             x = mpfr_get_d(angle, MPFR_RNDN);
         }
-        assert_true(iv_reference_error_of_f64(mpfr_sin, x, iv_sin_f64(x)) <= 1.0);
-        assert_true(iv_reference_error_of_f64(mpfr_cos, x, iv_cos_f64(x)) <= 1.0);
-        assert_true(iv_reference_error_of_f64(mpfr_tan, x, iv_tan_f64(x)) <= 1.0);
+        assert_true(sb_reference_error_of_f64(mpfr_sin, x, sb_sin_f64(x)) <= 1.0);
+        assert_true(sb_reference_error_of_f64(mpfr_cos, x, sb_cos_f64(x)) <= 1.0);
+        assert_true(sb_reference_error_of_f64(mpfr_tan, x, sb_tan_f64(x)) <= 1.0);
     }
     mpfr_clear(angle);
 }
@@ -202,7 +202,7 @@ static double pow_error_f32(float x, float y) {
     mpfr_set_flt(a, x, MPFR_RNDN);
     mpfr_set_flt(b, y, MPFR_RNDN);
     mpfr_pow(exact, a, b, MPFR_RNDN);
-    double error = iv_reference_error_f32(iv_pow_f32(x, y), exact);
+    double error = sb_reference_error_f32(sb_pow_f32(x, y), exact);
     mpfr_clears(a, b, exact, (mpfr_ptr)0);
     return error;
 }
@@ -215,7 +215,7 @@ static double pow_error_f64(double x, double y) {
     mpfr_set_d(a, x, MPFR_RNDN);
     mpfr_set_d(b, y, MPFR_RNDN);
     mpfr_pow(exact, a, b, MPFR_RNDN);
-    double error = iv_reference_error_f64(iv_pow_f64(x, y), exact);
+    double error = sb_reference_error_f64(sb_pow_f64(x, y), exact);
     mpfr_clears(a, b, exact, (mpfr_ptr)0);
     return error;
 }
@@ -269,13 +269,13 @@ static void test_pow_against_mpfr(void **unused) {
     uint64_t state = 99;
     double worst_f32 = 0.0, worst_f64 = 0.0;
     for (long trial = 0; trial < 4 * count; trial++) {
-        float x32 = iv_bits_to_f32((uint32_t)iv_test_random(&state) & 0x7fffffffu);
+        float x32 = sb_bits_to_f32((uint32_t)sb_test_random(&state) & 0x7fffffffu);
         float y32 = (float)((uniform(&state) - 0.5) * 300.0 / fabs(log2((double)x32)));
-        double x64 = iv_bits_to_f64(iv_test_random(&state) & 0x7fffffffffffffffu);
+        double x64 = sb_bits_to_f64(sb_test_random(&state) & 0x7fffffffffffffffu);
         double y64 = (uniform(&state) - 0.5) * 2150.0 / fabs(log2(x64));
         if (trial % 4 == 1) {
             x32 = 0.5f + (float)uniform(&state);
-            y32 = (float)(iv_test_random(&state) % 41) - 20.0f;
+            y32 = (float)(sb_test_random(&state) % 41) - 20.0f;
             x64 = 0.5 + uniform(&state);
             y64 = (uniform(&state) - 0.5) * 4000.0;
         }
@@ -292,12 +292,12 @@ static void test_pow_against_mpfr(void **unused) {
 static void test_powers_of_two_are_exact(void **unused) {
     (void)unused;
     for (int exponent = -149; exponent <= 127; exponent++) {
-        assert_true(iv_exp2_f32((float)exponent) == ldexpf(1.0f, exponent));
-        assert_true(iv_log2_f32(ldexpf(1.0f, exponent)) == (float)exponent);
+        assert_true(sb_exp2_f32((float)exponent) == ldexpf(1.0f, exponent));
+        assert_true(sb_log2_f32(ldexpf(1.0f, exponent)) == (float)exponent);
     }
     for (int exponent = -1074; exponent <= 1023; exponent++) {
-        assert_true(iv_exp2_f64((double)exponent) == ldexp(1.0, exponent));
-        assert_true(iv_log2_f64(ldexp(1.0, exponent)) == (double)exponent);
+        assert_true(sb_exp2_f64((double)exponent) == ldexp(1.0, exponent));
+        assert_true(sb_log2_f64(ldexp(1.0, exponent)) == (double)exponent);
     }
 }
 
@@ -305,17 +305,17 @@ static void test_round_half_even(void **unused) {
     (void)unused;
     uint64_t state = 5;
     for (int trial = 0; trial < 200000; trial++) {
-        float x = iv_bits_to_f32((uint32_t)iv_test_random(&state));
-        float y = ldexpf((float)(int)(iv_test_random(&state) % 2001) - 1000.0f, -1);
-        double z = iv_bits_to_f64(iv_test_random(&state));
+        float x = sb_bits_to_f32((uint32_t)sb_test_random(&state));
+        float y = ldexpf((float)(int)(sb_test_random(&state) % 2001) - 1000.0f, -1);
+        double z = sb_bits_to_f64(sb_test_random(&state));
         if (x == x) {
-            assert_int_equal(iv_bits_from_f32(iv_round_half_even_f32(x)),
-                             iv_bits_from_f32(rintf(x)));
+            assert_int_equal(sb_bits_from_f32(sb_round_half_even_f32(x)),
+                             sb_bits_from_f32(rintf(x)));
         }
-        assert_int_equal(iv_bits_from_f32(iv_round_half_even_f32(y)), iv_bits_from_f32(rintf(y)));
+        assert_int_equal(sb_bits_from_f32(sb_round_half_even_f32(y)), sb_bits_from_f32(rintf(y)));
         if (z == z) {
-            assert_int_equal(iv_bits_from_f64(iv_round_half_even_f64(z)),
-                             iv_bits_from_f64(rint(z)));
+            assert_int_equal(sb_bits_from_f64(sb_round_half_even_f64(z)),
+                             sb_bits_from_f64(rint(z)));
         }
     }
 }

@@ -1,5 +1,5 @@
 /* The elementary functions compiled for other instruction sets, where the loops vectorise and fma
- * is an instruction, against the baseline build: equal bits, NaNs being one value. IV_TEST_STRIDE
+ * is an instruction, against the baseline build: equal bits, NaNs being one value. SB_TEST_STRIDE
  * (default 1009) is the step over the 2^32 inputs; 1 covers all. */
 #include "elementary_host.h"
 #include "functions.h"
@@ -14,22 +14,22 @@
 #include <stdlib.h>
 
 /* elementary_host.c again, renamed on the compiler's command line. */
-void iv_host_evaluate_f32_avx2(int function, const float *x, float *y, int count);
-void iv_host_evaluate_f64_avx2(int function, const double *x, double *y, int count);
-void iv_host_evaluate_f32_avx512(int function, const float *x, float *y, int count);
-void iv_host_evaluate_f64_avx512(int function, const double *x, double *y, int count);
+void sb_host_evaluate_f32_avx2(int function, const float *x, float *y, int count);
+void sb_host_evaluate_f64_avx2(int function, const double *x, double *y, int count);
+void sb_host_evaluate_f32_avx512(int function, const float *x, float *y, int count);
+void sb_host_evaluate_f64_avx512(int function, const double *x, double *y, int count);
 
 enum { BLOCK = 4096, SAMPLES_F64 = 16 };
 
 #define NAME(name, exact, lowest, highest) #name,
-static const char *const NAMES[] = {IV_TEST_FUNCTIONS(NAME)};
+static const char *const NAMES[] = {SB_TEST_FUNCTIONS(NAME)};
 enum { FUNCTION_COUNT = sizeof NAMES / sizeof NAMES[0] };
 
 typedef void (*evaluate_f32)(int function, const float *x, float *y, int count);
 typedef void (*evaluate_f64)(int function, const double *x, double *y, int count);
 
 static uint64_t stride(void) {
-    const char *text = getenv("IV_TEST_STRIDE");
+    const char *text = getenv("SB_TEST_STRIDE");
     long value = text != NULL ? strtol(text, NULL, 10) : 0;
     return value > 0 ? (uint64_t)value : 1009;
 }
@@ -40,13 +40,13 @@ static void compare_f32(evaluate_f32 other) {
     for (int function = 0; function < FUNCTION_COUNT; function++) {
         for (uint64_t start = 0; start < UINT64_C(0x100000000); start += step * BLOCK) {
             for (uint64_t index = 0; index < BLOCK; index++) {
-                x[index] = iv_bits_to_f32((uint32_t)(start + index * step));
+                x[index] = sb_bits_to_f32((uint32_t)(start + index * step));
             }
-            iv_host_evaluate_f32(function, x, expected, BLOCK);
+            sb_host_evaluate_f32(function, x, expected, BLOCK);
             other(function, x, actual, BLOCK);
             for (int index = 0; index < BLOCK; index++) {
-                if (iv_bits_canonical_f32(expected[index]) !=
-                    iv_bits_canonical_f32(actual[index])) {
+                if (sb_bits_canonical_f32(expected[index]) !=
+                    sb_bits_canonical_f32(actual[index])) {
                     fail_msg("%s(%a): %a instead of %a", NAMES[function], (double)x[index],
                              (double)actual[index], (double)expected[index]);
                 }
@@ -61,15 +61,15 @@ static void compare_f64(evaluate_f64 other) {
     for (int function = 0; function < FUNCTION_COUNT; function++) {
         for (int block = 0; block < SAMPLES_F64; block++) {
             for (int index = 0; index < BLOCK; index++) {
-                uint64_t bits = iv_test_random(&state);
+                uint64_t bits = sb_test_random(&state);
                 uint64_t ordinary = (bits & 0x800fffffffffffffu) | (1003 + bits % 31) << 52;
-                x[index] = iv_bits_to_f64(block % 2 == 0 ? bits : ordinary);
+                x[index] = sb_bits_to_f64(block % 2 == 0 ? bits : ordinary);
             }
-            iv_host_evaluate_f64(function, x, expected, BLOCK);
+            sb_host_evaluate_f64(function, x, expected, BLOCK);
             other(function, x, actual, BLOCK);
             for (int index = 0; index < BLOCK; index++) {
-                if (iv_bits_canonical_f64(expected[index]) !=
-                    iv_bits_canonical_f64(actual[index])) {
+                if (sb_bits_canonical_f64(expected[index]) !=
+                    sb_bits_canonical_f64(actual[index])) {
                     fail_msg("%s(%a): %a instead of %a", NAMES[function], x[index], actual[index],
                              expected[index]);
                 }
@@ -83,8 +83,8 @@ static void test_avx2(void **unused) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
         skip();
     }
-    compare_f32(iv_host_evaluate_f32_avx2);
-    compare_f64(iv_host_evaluate_f64_avx2);
+    compare_f32(sb_host_evaluate_f32_avx2);
+    compare_f64(sb_host_evaluate_f64_avx2);
 }
 
 static void test_avx512(void **unused) {
@@ -93,8 +93,8 @@ static void test_avx512(void **unused) {
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl")) {
         skip();
     }
-    compare_f32(iv_host_evaluate_f32_avx512);
-    compare_f64(iv_host_evaluate_f64_avx512);
+    compare_f32(sb_host_evaluate_f32_avx512);
+    compare_f64(sb_host_evaluate_f64_avx512);
 }
 
 int main(void) {

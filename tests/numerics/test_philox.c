@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 static void check(const uint32_t counter[4], const uint32_t key[2], const uint32_t expected[4]) {
-    iv_philox_block block = {{counter[0], counter[1], counter[2], counter[3]}};
-    iv_philox_block result = iv_philox4x32_10(block, key[0], key[1]);
+    sb_philox_block block = {{counter[0], counter[1], counter[2], counter[3]}};
+    sb_philox_block result = sb_philox4x32_10(block, key[0], key[1]);
     for (int index = 0; index < 4; index++) {
         assert_int_equal(result.word[index], expected[index]);
     }
@@ -32,17 +32,17 @@ static void test_known_answers(void **unused) {
 
 static void test_uniform_numbers(void **unused) {
     (void)unused;
-    assert_true(iv_uniform_f32(0) == 0.0f);
-    assert_true(iv_uniform_f32(0xffu) == 0.0f);
-    assert_true(iv_uniform_f32(0x100u) == 0x1p-24f);
-    assert_true(iv_uniform_f32(0x80000000u) == 0.5f);
-    assert_true(iv_uniform_f32(0xffffffffu) == 0x1.fffffep-1f);
-    assert_true(iv_uniform_open_f32(0) == 0x1p-24f);
-    assert_true(iv_uniform_open_f32(0xffffffffu) == 0x1.fffffep-1f);
-    assert_true(iv_uniform_f64(0, 0) == 0.0);
-    assert_true(iv_uniform_f64(0x80000000u, 0) == 0.5);
-    assert_true(iv_uniform_f64(0, 0x800u) == 0x1p-53);
-    assert_true(iv_uniform_f64(0xffffffffu, 0xffffffffu) == 0x1.fffffffffffffp-1);
+    assert_true(sb_uniform_f32(0) == 0.0f);
+    assert_true(sb_uniform_f32(0xffu) == 0.0f);
+    assert_true(sb_uniform_f32(0x100u) == 0x1p-24f);
+    assert_true(sb_uniform_f32(0x80000000u) == 0.5f);
+    assert_true(sb_uniform_f32(0xffffffffu) == 0x1.fffffep-1f);
+    assert_true(sb_uniform_open_f32(0) == 0x1p-24f);
+    assert_true(sb_uniform_open_f32(0xffffffffu) == 0x1.fffffep-1f);
+    assert_true(sb_uniform_f64(0, 0) == 0.0);
+    assert_true(sb_uniform_f64(0x80000000u, 0) == 0.5);
+    assert_true(sb_uniform_f64(0, 0x800u) == 0x1p-53);
+    assert_true(sb_uniform_f64(0xffffffffu, 0xffffffffu) == 0x1.fffffffffffffp-1);
 }
 
 int main(void) {

@@ -82,18 +82,18 @@ static const int64_t SIZES[] = {0,    1,    2,    3,    5,    127,   128,   129,
 enum { SIZE_COUNT = sizeof SIZES / sizeof SIZES[0] };
 
 static void assert_same(float actual, float expected) {
-    assert_int_equal(iv_bits_canonical_f32(actual), iv_bits_canonical_f32(expected));
+    assert_int_equal(sb_bits_canonical_f32(actual), sb_bits_canonical_f32(expected));
 }
 
 static void assert_same_f64(double actual, double expected) {
-    assert_true(iv_bits_canonical_f64(actual) == iv_bits_canonical_f64(expected));
+    assert_true(sb_bits_canonical_f64(actual) == sb_bits_canonical_f64(expected));
 }
 
 /* Values of very different size, so that any other order gives other bits. */
 static void fill(float *x, double *y, uint64_t seed) {
     uint64_t state = seed;
     for (int i = 0; i < LARGEST; i++) {
-        uint64_t bits = iv_test_random(&state);
+        uint64_t bits = sb_test_random(&state);
         y[i] = ldexp((double)(int64_t)bits, -63 - (int)(bits % 30));
         x[i] = (float)y[i];
     }
@@ -103,13 +103,13 @@ static void check_sizes(const float *x, const double *y) {
     for (int index = 0; index < SIZE_COUNT; index++) {
         int64_t count = SIZES[index];
         float sum = transcribed_f32(x, count, false);
-        assert_same(iv_sum_f32(x, 1, count), sum);
-        assert_same(iv_sum_of_squares_f32(x, 1, count), transcribed_f32(x, count, true));
-        assert_same(iv_mean_f32(x, 1, count), sum / (float)count);
+        assert_same(sb_sum_f32(x, 1, count), sum);
+        assert_same(sb_sum_of_squares_f32(x, 1, count), transcribed_f32(x, count, true));
+        assert_same(sb_mean_f32(x, 1, count), sum / (float)count);
         double wide = transcribed_f64(y, count, false);
-        assert_same_f64(iv_sum_f64(y, 1, count), wide);
-        assert_same_f64(iv_sum_of_squares_f64(y, 1, count), transcribed_f64(y, count, true));
-        assert_same_f64(iv_mean_f64(y, 1, count), wide / (double)count);
+        assert_same_f64(sb_sum_f64(y, 1, count), wide);
+        assert_same_f64(sb_sum_of_squares_f64(y, 1, count), transcribed_f64(y, count, true));
+        assert_same_f64(sb_mean_f64(y, 1, count), wide / (double)count);
     }
 }
 
@@ -133,7 +133,7 @@ static void test_order_is_observable(void **unused) {
     for (int i = 0; i < LARGEST; i++) {
         sequential += x[i];
     }
-    assert_true(sequential != iv_sum_f32(x, 1, LARGEST));
+    assert_true(sequential != sb_sum_f32(x, 1, LARGEST));
 }
 
 static void test_special_values(void **unused) {
@@ -154,10 +154,10 @@ static void test_special_values(void **unused) {
     for (int i = 0; i < 700; i++) {
         negative_zero[i] = -0.0f;
     }
-    assert_int_equal(iv_bits_from_f32(iv_sum_f32(negative_zero, 1, 700)), 0x80000000);
-    assert_int_equal(iv_bits_from_f32(iv_sum_f32(negative_zero, 1, 1)), 0x80000000);
-    assert_int_equal(iv_bits_from_f32(iv_sum_f32(negative_zero, 1, 0)), 0);
-    assert_true(isnan(iv_mean_f32(negative_zero, 1, 0)));
+    assert_int_equal(sb_bits_from_f32(sb_sum_f32(negative_zero, 1, 700)), 0x80000000);
+    assert_int_equal(sb_bits_from_f32(sb_sum_f32(negative_zero, 1, 1)), 0x80000000);
+    assert_int_equal(sb_bits_from_f32(sb_sum_f32(negative_zero, 1, 0)), 0);
+    assert_true(isnan(sb_mean_f32(negative_zero, 1, 0)));
 }
 
 static void test_strides(void **unused) {
@@ -170,10 +170,10 @@ static void test_strides(void **unused) {
         spread[3 * i + 1] = spread[3 * i + 2] = NAN;
         reversed[LARGEST - 1 - i] = x[i];
     }
-    float sum = iv_sum_f32(x, 1, LARGEST);
-    assert_same(iv_sum_f32(spread, 3, LARGEST), sum);
-    assert_same(iv_sum_f32(reversed + LARGEST - 1, -1, LARGEST), sum);
-    assert_same(iv_sum_f32(x, 0, 4), 4.0f * x[0]);
+    float sum = sb_sum_f32(x, 1, LARGEST);
+    assert_same(sb_sum_f32(spread, 3, LARGEST), sum);
+    assert_same(sb_sum_f32(reversed + LARGEST - 1, -1, LARGEST), sum);
+    assert_same(sb_sum_f32(x, 0, 4), 4.0f * x[0]);
 }
 
 typedef struct shifted {
@@ -185,8 +185,8 @@ static float load_shifted(shifted values, int64_t index) {
     return values.data[index] - values.offset;
 }
 
-IV_DEFINE_SUM_F32(sum_shifted, shifted, load_shifted)
-IV_DEFINE_SUM_OF_SQUARES_F32(sum_of_squares_shifted, shifted, load_shifted)
+SB_DEFINE_SUM_F32(sum_shifted, shifted, load_shifted)
+SB_DEFINE_SUM_OF_SQUARES_F32(sum_of_squares_shifted, shifted, load_shifted)
 
 static void test_transformed_values(void **unused) {
     (void)unused;
@@ -197,8 +197,8 @@ static void test_transformed_values(void **unused) {
         moved[i] = x[i] - 0.37f;
     }
     shifted values = {x, 0.37f};
-    assert_same(sum_shifted(values, LARGEST), iv_sum_f32(moved, 1, LARGEST));
-    assert_same(sum_of_squares_shifted(values, LARGEST), iv_sum_of_squares_f32(moved, 1, LARGEST));
+    assert_same(sum_shifted(values, LARGEST), sb_sum_f32(moved, 1, LARGEST));
+    assert_same(sum_of_squares_shifted(values, LARGEST), sb_sum_of_squares_f32(moved, 1, LARGEST));
 }
 
 int main(void) {

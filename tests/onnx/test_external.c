@@ -35,7 +35,7 @@ static void write_file(const char *name, const void *data, size_t size) {
  * beside it. */
 static int set_up(void **state) {
     const char *base = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%s/invar-external-XXXXXX", base != NULL ? base : "/tmp");
+    snprintf(folder, sizeof folder, "%s/samebit-external-XXXXXX", base != NULL ? base : "/tmp");
     assert_non_null(mkdtemp(folder));
     float data[8];
     for (int i = 0; i < 8; i++)
@@ -72,7 +72,7 @@ static int tear_down(void **state) {
 
 /* Loads model/model.onnx, one initialiser with the given external data; the first float goes to
  * *value. */
-static iv_status load(const char *dims, const char *external, float *value, iv_error *error) {
+static sb_status load(const char *dims, const char *external, float *value, sb_error *error) {
     static uint8_t bytes[TEXT_PROTO_ROOM];
     char text[1024];
     snprintf(text, sizeof text,
@@ -80,35 +80,35 @@ static iv_status load(const char *dims, const char *external, float *value, iv_e
              "data_type: 1 data_location: EXTERNAL %s } output { name: \"w\" } }",
              dims, external);
     write_file("model/model.onnx", bytes, text_proto(&onnx__model_proto__descriptor, text, bytes));
-    iv_scope *scope;
-    iv_graph *graph;
-    IV_TRY(iv_scope_create(&scope, error));
-    iv_status status = iv_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, error);
-    if (status == IV_OK) {
-        const iv_tensor *tensor = graph->values[0].fact.constant;
-        *value = iv_tensor_elements(tensor) != 0 ? *(const float *)iv_tensor_data(tensor) : -1;
-        iv_graph_destroy(graph);
+    sb_scope *scope;
+    sb_graph *graph;
+    SB_TRY(sb_scope_create(&scope, error));
+    sb_status status = sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, error);
+    if (status == SB_OK) {
+        const sb_tensor *tensor = graph->values[0].fact.constant;
+        *value = sb_tensor_elements(tensor) != 0 ? *(const float *)sb_tensor_data(tensor) : -1;
+        sb_graph_destroy(graph);
     }
-    iv_scope_destroy(scope);
+    sb_scope_destroy(scope);
     return status;
 }
 
 static void expect(const char *dims, const char *external, float wanted) {
     float value = -2;
-    iv_error error = {0};
-    if (load(dims, external, &value, &error) != IV_OK)
+    sb_error error = {0};
+    if (load(dims, external, &value, &error) != SB_OK)
         fail_msg("%s: %s", external, error.message);
     assert_true(value == wanted);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
-static void expect_failure(const char *external, iv_status status, const char *message) {
+static void expect_failure(const char *external, sb_status status, const char *message) {
     float value;
-    iv_error error = {0};
+    sb_error error = {0};
     assert_int_equal(load("dims: 2", external, &value, &error), status);
     if (strstr(error.message, message) == NULL || strstr(error.message, "tensor 'w'") == NULL)
         fail_msg("'%s' is not in '%s'", message, error.message);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 #define AT(location) "external_data { key: \"location\" value: \"" location "\" } "
@@ -135,33 +135,33 @@ static void test_misaligned(void **state) {
 }
 
 static void test_outside(void **state) {
-    expect_failure(AT("../secret.bin"), IV_ERROR_INVALID_MODEL,
+    expect_failure(AT("../secret.bin"), SB_ERROR_INVALID_MODEL,
                    "may lie outside the model's folder");
-    expect_failure(AT("sub/../../secret.bin"), IV_ERROR_INVALID_MODEL, "may lie outside");
-    expect_failure(AT("sub/.."), IV_ERROR_INVALID_MODEL, "may lie outside");
-    expect_failure(AT("/etc/passwd"), IV_ERROR_INVALID_MODEL, "may lie outside");
-    expect_failure(AT(""), IV_ERROR_INVALID_MODEL, "may lie outside");
-    expect_failure(AT("outward"), IV_ERROR_INVALID_MODEL, "a link leads out of the model's folder");
-    expect_failure(AT("up/secret.bin"), IV_ERROR_INVALID_MODEL, "a link leads out");
+    expect_failure(AT("sub/../../secret.bin"), SB_ERROR_INVALID_MODEL, "may lie outside");
+    expect_failure(AT("sub/.."), SB_ERROR_INVALID_MODEL, "may lie outside");
+    expect_failure(AT("/etc/passwd"), SB_ERROR_INVALID_MODEL, "may lie outside");
+    expect_failure(AT(""), SB_ERROR_INVALID_MODEL, "may lie outside");
+    expect_failure(AT("outward"), SB_ERROR_INVALID_MODEL, "a link leads out of the model's folder");
+    expect_failure(AT("up/secret.bin"), SB_ERROR_INVALID_MODEL, "a link leads out");
 }
 
 static void test_bad_files(void **state) {
-    expect_failure(AT("missing.bin"), IV_ERROR_IO, "missing.bin");
-    expect_failure(AT("sub"), IV_ERROR_IO, "not a regular file");
-    expect_failure(AT("pipe"), IV_ERROR_IO, "not a regular file");
-    expect_failure(AT("empty.bin"), IV_ERROR_INVALID_FILE, "which has only 0");
-    expect_failure(AT("weights.bin") WITH("offset", "28"), IV_ERROR_INVALID_FILE,
+    expect_failure(AT("missing.bin"), SB_ERROR_IO, "missing.bin");
+    expect_failure(AT("sub"), SB_ERROR_IO, "not a regular file");
+    expect_failure(AT("pipe"), SB_ERROR_IO, "not a regular file");
+    expect_failure(AT("empty.bin"), SB_ERROR_INVALID_FILE, "which has only 0");
+    expect_failure(AT("weights.bin") WITH("offset", "28"), SB_ERROR_INVALID_FILE,
                    "bytes 28 to 36 of weights.bin, which has only 32");
-    expect_failure(AT("weights.bin") WITH("offset", "9223372036854775807"), IV_ERROR_INVALID_FILE,
+    expect_failure(AT("weights.bin") WITH("offset", "9223372036854775807"), SB_ERROR_INVALID_FILE,
                    "which has only 32");
-    expect_failure(AT("weights.bin") WITH("offset", "99999999999999999999"), IV_ERROR_INVALID_MODEL,
+    expect_failure(AT("weights.bin") WITH("offset", "99999999999999999999"), SB_ERROR_INVALID_MODEL,
                    "no number of bytes");
-    expect_failure(AT("weights.bin") WITH("offset", "-4"), IV_ERROR_INVALID_MODEL,
+    expect_failure(AT("weights.bin") WITH("offset", "-4"), SB_ERROR_INVALID_MODEL,
                    "the offset of its external data is '-4'");
-    expect_failure(AT("weights.bin") WITH("offset", "4x"), IV_ERROR_INVALID_MODEL, "'4x'");
-    expect_failure(AT("weights.bin") WITH("length", "12"), IV_ERROR_INVALID_MODEL,
+    expect_failure(AT("weights.bin") WITH("offset", "4x"), SB_ERROR_INVALID_MODEL, "'4x'");
+    expect_failure(AT("weights.bin") WITH("length", "12"), SB_ERROR_INVALID_MODEL,
                    "it has 12 bytes of external data where f32[2] needs 8");
-    expect_failure(WITH("offset", "4"), IV_ERROR_INVALID_MODEL, "no location");
+    expect_failure(WITH("offset", "4"), SB_ERROR_INVALID_MODEL, "no location");
 }
 
 /* A few bytes of file must not copy one large file a thousand times. */
@@ -179,15 +179,15 @@ static void test_copies(void **state) {
     }
     strcat(text, "}");
     write_file("model/model.onnx", bytes, text_proto(&onnx__model_proto__descriptor, text, bytes));
-    iv_scope *scope;
-    iv_graph *graph;
-    iv_error error = {0};
-    assert_int_equal(iv_scope_create(&scope, NULL), IV_OK);
-    assert_int_equal(iv_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, &error),
-                     IV_ERROR_UNSUPPORTED);
+    sb_scope *scope;
+    sb_graph *graph;
+    sb_error error = {0};
+    assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
+    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, &error),
+                     SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "tensor 'w2': its external data begin at byte 1"));
-    iv_scope_destroy(scope);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    sb_scope_destroy(scope);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 static void test_from_memory(void **state) {
@@ -197,18 +197,18 @@ static void test_from_memory(void **state) {
                    "ir_version: 8 opset_import { version: 17 } graph { initializer { name: "
                    "\"w\" dims: 2 data_type: 1 data_location: EXTERNAL " AT("weights.bin") "} }",
                    bytes);
-    iv_scope *scope;
-    iv_graph *graph;
-    iv_error error = {0};
-    assert_int_equal(iv_scope_create(&scope, NULL), IV_OK);
-    assert_int_equal(iv_onnx_load(bytes, size, NULL, scope, &graph, NULL, &error),
-                     IV_ERROR_INVALID_ARGUMENT);
+    sb_scope *scope;
+    sb_graph *graph;
+    sb_error error = {0};
+    assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
+    assert_int_equal(sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, &error),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "load it from its file"));
-    assert_int_equal(iv_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, &error),
-                     IV_OK);
-    iv_graph_destroy(graph);
-    iv_scope_destroy(scope);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, &error),
+                     SB_OK);
+    sb_graph_destroy(graph);
+    sb_scope_destroy(scope);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* A file so large that its pages are let go while it is read: all tensors must be whole. */
@@ -244,24 +244,24 @@ static void test_large_file(void **state) {
     fclose(file);
     free(packed);
 
-    iv_scope *scope;
-    iv_graph *graph;
-    assert_int_equal(iv_scope_create(&scope, NULL), IV_OK);
-    assert_int_equal(iv_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL),
-                     IV_OK);
+    sb_scope *scope;
+    sb_graph *graph;
+    assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
+    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL),
+                     SB_OK);
     assert_int_equal(graph->value_count, TENSORS);
     for (int i = 0; i < TENSORS; i++)
-        assert_memory_equal(iv_tensor_data(graph->values[i].fact.constant), data,
+        assert_memory_equal(sb_tensor_data(graph->values[i].fact.constant), data,
                             ELEMENTS * sizeof *data);
-    iv_graph_destroy(graph);
-    iv_scope_destroy(scope);
+    sb_graph_destroy(graph);
+    sb_scope_destroy(scope);
     free(data);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
-static iv_status load_once(void *context) {
+static sb_status load_once(void *context) {
     float value;
-    iv_error error;
+    sb_error error;
     return load("dims: 2", context, &value, &error);
 }
 

@@ -66,17 +66,17 @@ static void test_passed_through(void **state) {
     expect_refused(MODEL
                    "graph { " X CALL("Id", "name: \"f\" input: \"\" output: \"y\"") "} " FUNCTION(
                        "Id", "input: \"a\" output: \"a\""),
-                   IV_ERROR_INVALID_MODEL, "an input that the call omits");
+                   SB_ERROR_INVALID_MODEL, "an input that the call omits");
     expect_refused(MODEL "graph { " X CALL(
                        "Twice", "name: \"f\" input: \"x\" input: \"x\" output: \"y\"") "} " TWICE,
-                   IV_ERROR_INVALID_MODEL,
+                   SB_ERROR_INVALID_MODEL,
                    "node f: function Twice has 1 inputs and 1 outputs, the call 2 and 1");
     expect_refused(MODEL "graph { " X CALL("Twice", "input: \"x\" output: \"x\"") "} " TWICE,
-                   IV_ERROR_INVALID_MODEL, "value 'x' is defined twice");
+                   SB_ERROR_INVALID_MODEL, "value 'x' is defined twice");
     /* The body sees the arguments only. */
     expect_refused(MODEL "graph { " X CALL("F", "name: \"f\" output: \"y\"") "} " FUNCTION(
                        "F", "output: \"b\" " NODE("Relu", "input: \"x\" output: \"b\"")),
-                   IV_ERROR_INVALID_MODEL, "node 'f/Relu_0' uses value 'x', which nothing defines");
+                   SB_ERROR_INVALID_MODEL, "node 'f/Relu_0' uses value 'x', which nothing defines");
 }
 
 #define SCALED                                                                                     \
@@ -90,10 +90,10 @@ static void test_passed_through(void **state) {
                      NODE("Mul", "input: \"a\" input: \"c\" output: \"m\"")                        \
                          NODE("Add", "input: \"m\" input: \"d\" output: \"b\""))
 
-static float constant_of(const iv_graph *graph, const char *name) {
+static float constant_of(const sb_graph *graph, const char *name) {
     for (size_t i = 0; i < graph->value_count; i++) {
         if (strcmp(graph->values[i].name, name) == 0 && graph->values[i].fact.constant != NULL)
-            return *(const float *)iv_tensor_data(graph->values[i].fact.constant);
+            return *(const float *)sb_tensor_data(graph->values[i].fact.constant);
     }
     fail_msg("no constant %s", name);
     return 0;
@@ -119,12 +119,12 @@ static void test_attributes(void **state) {
     unload(&model);
     expect_refused(
         MODEL "graph { " X CALL("Scaled", "name: \"s\" input: \"x\" output: \"y\"") "} " SCALED,
-        IV_ERROR_INVALID_MODEL, "node s/Constant_0 (Constant): a Constant without a value");
+        SB_ERROR_INVALID_MODEL, "node s/Constant_0 (Constant): a Constant without a value");
     expect_refused(
         MODEL "graph { " NODE(
             "Constant",
             "output: \"c\" attribute { name: \"value_float\" ref_attr_name: \"f\" }") "}",
-        IV_ERROR_INVALID_MODEL, "refers to attribute f of a function, but is in none");
+        SB_ERROR_INVALID_MODEL, "refers to attribute f of a function, but is in none");
 }
 
 static void test_shared_tensors(void **state) {
@@ -142,10 +142,10 @@ static void test_shared_tensors(void **state) {
         strcat(text, "1.5,");
     strcat(text, "] } } } }");
     loaded_model model = load_or_fail(text);
-    const iv_tensor *y = model.graph->values[model.graph->outputs[0]].fact.constant;
-    const iv_tensor *z = model.graph->values[model.graph->outputs[1]].fact.constant;
+    const sb_tensor *y = model.graph->values[model.graph->outputs[0]].fact.constant;
+    const sb_tensor *z = model.graph->values[model.graph->outputs[1]].fact.constant;
     assert_ptr_equal(y, z);
-    assert_true(((const float *)iv_tensor_data(y))[1999] == 1.5f);
+    assert_true(((const float *)sb_tensor_data(y))[1999] == 1.5f);
     unload(&model);
 }
 
@@ -194,9 +194,9 @@ static void test_overloads(void **state) {
                                                                                  "input: \"a\" "
                                                                                  "output: \"b\"")),
         "x->z f/Neg_0=Neg(x)[y] g/Relu_0=Relu(y)[z]");
-    expect_refused(MODEL "graph { } " TWICE TWICE, IV_ERROR_INVALID_MODEL,
+    expect_refused(MODEL "graph { } " TWICE TWICE, SB_ERROR_INVALID_MODEL,
                    "function 1 (Twice): it is defined twice");
-    expect_refused(MODEL "graph { } functions { domain: \"my\" }", IV_ERROR_INVALID_MODEL,
+    expect_refused(MODEL "graph { } functions { domain: \"my\" }", SB_ERROR_INVALID_MODEL,
                    "function 0 (): it has no name");
 }
 
@@ -218,11 +218,11 @@ static void test_endless_calls(void **state) {
         MODEL "graph { " X CALL("A", "input: \"x\" output: \"y\"") "} " FUNCTION(
             "A", "input: \"a\" output: \"b\" " CALL("B", "input: \"a\" output: \"b\""))
             FUNCTION("B", "input: \"a\" output: \"b\" " CALL("A", "input: \"a\" output: \"b\"")),
-        IV_ERROR_INVALID_MODEL, "function A calls itself");
+        SB_ERROR_INVALID_MODEL, "function A calls itself");
     expect_refused(
         MODEL "graph { " X CALL("A", "input: \"x\" output: \"y\"") "} " FUNCTION(
             "A", "input: \"a\" output: \"b\" " NODE("Nope", "input: \"a\" output: \"b\"")),
-        IV_ERROR_UNSUPPORTED, "the model uses 1 operator that Invar lacks: Nope");
+        SB_ERROR_UNSUPPORTED, "the model uses 1 operator that Samebit lacks: Nope");
     /* Each function calls the one before twice: 2 to the power of 40 nodes in 40 functions. */
     static char text[TEXT_PROTO_ROOM] =
         MODEL "graph { " X CALL("F39", "input: \"x\" output: \"y\"") "} ";
@@ -245,7 +245,7 @@ static void test_endless_calls(void **state) {
                  i > 1 ? i - 1 : 0, i == 0 ? "" : "my");
         strcat(text, one);
     }
-    expect_refused(text, IV_ERROR_UNSUPPORTED, "call each other so often");
+    expect_refused(text, SB_ERROR_UNSUPPORTED, "call each other so often");
     /* A long chain. */
     snprintf(text, sizeof text, MODEL "graph { " X CALL("F149", "input: \"x\" output: \"y\"") "} ");
     for (int i = 0; i < 150; i++) {
@@ -257,15 +257,15 @@ static void test_endless_calls(void **state) {
                  i, i - 1);
         strcat(text, one);
     }
-    expect_refused(text, IV_ERROR_UNSUPPORTED, "more than 100 deep");
+    expect_refused(text, SB_ERROR_UNSUPPORTED, "more than 100 deep");
 }
 
-static iv_status load_and_unload(void *context) {
+static sb_status load_and_unload(void *context) {
     loaded_model model;
-    iv_error error;
-    IV_TRY(load_text(context, &model, &error));
+    sb_error error;
+    SB_TRY(load_text(context, &model, &error));
     unload(&model);
-    return IV_OK;
+    return SB_OK;
 }
 
 static void test_no_memory(void **state) {

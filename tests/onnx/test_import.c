@@ -38,9 +38,9 @@ static void test_initialisers(void **state) {
              w);
     expect_graph(text, "x->y,w! Add_0=Add(x,w!)[y]");
     snprintf(text, sizeof text, OPSET(17) "graph { %s%s }", w, w);
-    expect_refused(text, IV_ERROR_INVALID_MODEL, "value 'w' is defined twice");
+    expect_refused(text, SB_ERROR_INVALID_MODEL, "value 'w' is defined twice");
     expect_refused(OPSET(17) "graph { initializer { dims: 1 data_type: 1 float_data: 1 } }",
-                   IV_ERROR_INVALID_MODEL, "initialiser 0 has no name");
+                   SB_ERROR_INVALID_MODEL, "initialiser 0 has no name");
     expect_graph(
         OPSET(17) "graph { sparse_initializer { dims: 3 values { name: \"s\" dims: 1 "
                   "data_type: 1 float_data: 7 } indices { dims: 1 data_type: 7 int64_data: 1 } "
@@ -50,12 +50,12 @@ static void test_initialisers(void **state) {
         OPSET(17) "graph { sparse_initializer { dims: 100000000000 values { name: \"s\" dims: 1 "
                   "data_type: 1 float_data: 7 } indices { dims: 1 data_type: 7 int64_data: "
                   "1 } } }",
-        IV_ERROR_UNSUPPORTED, "store it as a dense tensor");
+        SB_ERROR_UNSUPPORTED, "store it as a dense tensor");
 }
 
 /* The constant of the only output. */
-static iv_tensor *only_constant(const loaded_model *model) {
-    iv_tensor *constant = model->graph->values[model->graph->outputs[0]].fact.constant;
+static sb_tensor *only_constant(const loaded_model *model) {
+    sb_tensor *constant = model->graph->values[model->graph->outputs[0]].fact.constant;
     assert_non_null(constant);
     return constant;
 }
@@ -68,62 +68,62 @@ static iv_tensor *only_constant(const loaded_model *model) {
 static void test_constants(void **state) {
     static const struct {
         const char *text;
-        iv_dtype dtype;
+        sb_dtype dtype;
         int rank;
         int64_t elements;
     } cases[] = {
         {CONSTANT(
              "name: \"value\" type: TENSOR t { dims: [1, 2] data_type: 6 int32_data: [1, 2] }"),
-         IV_S32, 2, 2},
-        {CONSTANT("name: \"value_float\" type: FLOAT f: 1.5"), IV_F32, 0, 1},
-        {CONSTANT("name: \"value_floats\" type: FLOATS floats: [1, 2, 3]"), IV_F32, 1, 3},
-        {CONSTANT("name: \"value_int\" type: INT i: 4"), IV_S64, 0, 1},
-        {CONSTANT("name: \"value_ints\" type: INTS ints: [4, 5]"), IV_S64, 1, 2},
-        {CONSTANT("name: \"value_ints\" type: INTS"), IV_S64, 1, 0},
-        {CONSTANT("name: \"value_string\" type: STRING s: \"abc\""), IV_STRING, 0, 1},
-        {CONSTANT("name: \"value_strings\" type: STRINGS strings: \"a\" strings: \"\""), IV_STRING,
+         SB_S32, 2, 2},
+        {CONSTANT("name: \"value_float\" type: FLOAT f: 1.5"), SB_F32, 0, 1},
+        {CONSTANT("name: \"value_floats\" type: FLOATS floats: [1, 2, 3]"), SB_F32, 1, 3},
+        {CONSTANT("name: \"value_int\" type: INT i: 4"), SB_S64, 0, 1},
+        {CONSTANT("name: \"value_ints\" type: INTS ints: [4, 5]"), SB_S64, 1, 2},
+        {CONSTANT("name: \"value_ints\" type: INTS"), SB_S64, 1, 0},
+        {CONSTANT("name: \"value_string\" type: STRING s: \"abc\""), SB_STRING, 0, 1},
+        {CONSTANT("name: \"value_strings\" type: STRINGS strings: \"a\" strings: \"\""), SB_STRING,
          1, 2},
         {CONSTANT(
              "name: \"sparse_value\" type: SPARSE_TENSOR sparse_tensor { dims: [2, 2] values { "
              "dims: 1 data_type: 1 float_data: 3 } indices { dims: 1 data_type: 7 int64_data: 3 } "
              "}"),
-         IV_F32, 2, 4},
+         SB_F32, 2, 4},
         /* The first version of the format did not say the type of an attribute. */
-        {CONSTANT("name: \"value_float\" f: 1.5"), IV_F32, 0, 1},
-        {CONSTANT("name: \"value_int\" i: 0"), IV_S64, 0, 1},
-        {CONSTANT("name: \"value_string\" s: \"\""), IV_STRING, 0, 1},
-        {CONSTANT("name: \"value_floats\" floats: [1, 2]"), IV_F32, 1, 2},
-        {CONSTANT("name: \"value\" t { data_type: 6 int32_data: 1 }"), IV_S32, 0, 1},
+        {CONSTANT("name: \"value_float\" f: 1.5"), SB_F32, 0, 1},
+        {CONSTANT("name: \"value_int\" i: 0"), SB_S64, 0, 1},
+        {CONSTANT("name: \"value_string\" s: \"\""), SB_STRING, 0, 1},
+        {CONSTANT("name: \"value_floats\" floats: [1, 2]"), SB_F32, 1, 2},
+        {CONSTANT("name: \"value\" t { data_type: 6 int32_data: 1 }"), SB_S32, 0, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         loaded_model model = load_or_fail(cases[i].text);
-        iv_tensor *constant = only_constant(&model);
-        assert_int_equal(iv_tensor_dtype(constant), cases[i].dtype);
-        assert_int_equal(iv_tensor_rank(constant), cases[i].rank);
-        assert_int_equal(iv_tensor_elements(constant), cases[i].elements);
+        sb_tensor *constant = only_constant(&model);
+        assert_int_equal(sb_tensor_dtype(constant), cases[i].dtype);
+        assert_int_equal(sb_tensor_rank(constant), cases[i].rank);
+        assert_int_equal(sb_tensor_elements(constant), cases[i].elements);
         assert_int_equal(model.graph->node_count, 0);
         unload(&model);
     }
-    expect_refused(CONSTANT("name: \"value\" type: TENSOR"), IV_ERROR_INVALID_MODEL,
+    expect_refused(CONSTANT("name: \"value\" type: TENSOR"), SB_ERROR_INVALID_MODEL,
                    "node Constant_0 (Constant): attribute value: the tensor is missing");
-    expect_refused(CONSTANT("name: \"other\" i: 1"), IV_ERROR_INVALID_MODEL, "without a value");
+    expect_refused(CONSTANT("name: \"other\" i: 1"), SB_ERROR_INVALID_MODEL, "without a value");
     expect_refused(CONSTANT("name: \"value\" type: TENSOR t { name: \"t\" dims: 3 data_type: 1 }"),
-                   IV_ERROR_INVALID_MODEL, "tensor 't': it has 0 numbers");
-    expect_refused(CONSTANT("name: \"value_string\" s: \"a\\x00b\""), IV_ERROR_UNSUPPORTED,
+                   SB_ERROR_INVALID_MODEL, "tensor 't': it has 0 numbers");
+    expect_refused(CONSTANT("name: \"value_string\" s: \"a\\x00b\""), SB_ERROR_UNSUPPORTED,
                    "holds a NUL");
     expect_refused(CONSTANT("name: \"value_int\" i: 1 } attribute { name: \"value_float\" f: 1"),
-                   IV_ERROR_INVALID_MODEL, "both value_int and value_float");
-    expect_refused(CONSTANT("name: \"value\" type: TENSORS"), IV_ERROR_UNSUPPORTED,
+                   SB_ERROR_INVALID_MODEL, "both value_int and value_float");
+    expect_refused(CONSTANT("name: \"value\" type: TENSORS"), SB_ERROR_UNSUPPORTED,
                    "lists of tensors");
     expect_refused(CONSTANT("name: \"value_int\" i: 1 } attribute { name: \"value_int\" i: 1"),
-                   IV_ERROR_INVALID_MODEL, "attribute value_int is given twice");
+                   SB_ERROR_INVALID_MODEL, "attribute value_int is given twice");
 }
 
 static void expect_fact(const char *type, const char *wanted) {
-    char text[1024], found[IV_FACT_TEXT_BYTES];
+    char text[1024], found[SB_FACT_TEXT_BYTES];
     snprintf(text, sizeof text, OPSET(17) "graph { input { name: \"v\" type { %s } } }", type);
     loaded_model model = load_or_fail(text);
-    assert_string_equal(iv_fact_text(&model.graph->values[0].fact, found, sizeof found), wanted);
+    assert_string_equal(sb_fact_text(&model.graph->values[0].fact, found, sizeof found), wanted);
     unload(&model);
 }
 
@@ -147,22 +147,22 @@ static void test_types(void **state) {
     /* One name is one symbol, in whichever input. */
     loaded_model model = load_or_fail(OPSET(17) "graph { input " FLOATS(
         "a", "dim { }" SYMBOL("a.0#1")) "input " FLOATS("b", SYMBOL("a.0#1")) "}");
-    const iv_fact *a = &model.graph->values[0].fact, *b = &model.graph->values[1].fact;
+    const sb_fact *a = &model.graph->values[0].fact, *b = &model.graph->values[1].fact;
     assert_ptr_equal(a->dims[1], b->dims[0]);
     assert_ptr_not_equal(a->dims[0], a->dims[1]);
     unload(&model);
 
 #define TYPED(type) OPSET(17) "graph { input { name: \"v\" " type " } }"
-    expect_refused(TYPED(""), IV_ERROR_INVALID_MODEL, "value 'v': its type is missing");
-    expect_refused(TYPED("type { tensor_type { elem_type: 15 } }"), IV_ERROR_UNSUPPORTED,
+    expect_refused(TYPED(""), SB_ERROR_INVALID_MODEL, "value 'v': its type is missing");
+    expect_refused(TYPED("type { tensor_type { elem_type: 15 } }"), SB_ERROR_UNSUPPORTED,
                    "value 'v': elements of type complex128");
-    expect_refused(TYPED("type { map_type { key_type: 7 } }"), IV_ERROR_UNSUPPORTED, "a map");
-    expect_refused(TYPED("type { sparse_tensor_type { elem_type: 1 } }"), IV_ERROR_UNSUPPORTED,
+    expect_refused(TYPED("type { map_type { key_type: 7 } }"), SB_ERROR_UNSUPPORTED, "a map");
+    expect_refused(TYPED("type { sparse_tensor_type { elem_type: 1 } }"), SB_ERROR_UNSUPPORTED,
                    "a sparse tensor");
     expect_refused(TYPED("type { sequence_type { elem_type { sequence_type { } } } }"),
-                   IV_ERROR_UNSUPPORTED, "a sequence of sequences");
+                   SB_ERROR_UNSUPPORTED, "a sequence of sequences");
     expect_refused(TYPED("type { optional_type { elem_type { optional_type { } } } }"),
-                   IV_ERROR_UNSUPPORTED, "an optional inside another type");
+                   SB_ERROR_UNSUPPORTED, "an optional inside another type");
 }
 
 static void test_declared_outputs(void **state) {
@@ -172,34 +172,34 @@ static void test_declared_outputs(void **state) {
     expect_graph(DECLARED(FLOATS("y", SYMBOL("other") DIM(2))), "x->y Relu_0=Relu(x)[y]");
     expect_graph(DECLARED(FLOATS("y", DIM(7) DIM(2))), "x->y Relu_0=Relu(x)[y]");
     expect_graph(DECLARED(FLOATS("y", "dim { } dim { dim_value: -1 }")), "x->y Relu_0=Relu(x)[y]");
-    expect_refused(DECLARED(FLOATS("y", SYMBOL("n") DIM(3))), IV_ERROR_INVALID_MODEL,
+    expect_refused(DECLARED(FLOATS("y", SYMBOL("n") DIM(3))), SB_ERROR_INVALID_MODEL,
                    "value 'y' is declared as f32[n,3], but the nodes make it f32[n,2]");
-    expect_refused(DECLARED(FLOATS("y", DIM(2))), IV_ERROR_INVALID_MODEL, "declared as f32[2]");
-    expect_refused(DECLARED(VALUE("y", "11", SYMBOL("n") DIM(2))), IV_ERROR_INVALID_MODEL,
+    expect_refused(DECLARED(FLOATS("y", DIM(2))), SB_ERROR_INVALID_MODEL, "declared as f32[2]");
+    expect_refused(DECLARED(VALUE("y", "11", SYMBOL("n") DIM(2))), SB_ERROR_INVALID_MODEL,
                    "declared as f64[n,2]");
     expect_refused(
         DECLARED("{ name: \"y\" type { sequence_type { elem_type { tensor_type { elem_type: 1 } "
                  "} } } }"),
-        IV_ERROR_INVALID_MODEL, "declared as sequence of f32[…]");
+        SB_ERROR_INVALID_MODEL, "declared as sequence of f32[…]");
 }
 
 static void test_order(void **state) {
     expect_refused(OPSET(17) "graph { " X NODE("Relu", "name: \"late\" input: \"a\" output: \"b\"")
                        NODE("Relu", "input: \"x\" output: \"a\"") "}",
-                   IV_ERROR_INVALID_MODEL,
+                   SB_ERROR_INVALID_MODEL,
                    "node 'late' uses value 'a' before the node that makes it");
     expect_refused(
         OPSET(17) "graph { " X NODE("Relu", "name: \"r\" input: \"z\" output: \"b\"") "}",
-        IV_ERROR_INVALID_MODEL, "node 'r' uses value 'z', which nothing defines");
+        SB_ERROR_INVALID_MODEL, "node 'r' uses value 'z', which nothing defines");
     expect_refused(OPSET(17) "graph { " X NODE("Relu", "input: \"x\" output: \"x\"") "}",
-                   IV_ERROR_INVALID_MODEL, "value 'x' is defined twice");
-    expect_refused(OPSET(17) "graph { " X X "}", IV_ERROR_INVALID_MODEL,
+                   SB_ERROR_INVALID_MODEL, "value 'x' is defined twice");
+    expect_refused(OPSET(17) "graph { " X X "}", SB_ERROR_INVALID_MODEL,
                    "value 'x' is defined twice");
-    expect_refused(OPSET(17) "graph { output { name: \"q\" } }", IV_ERROR_INVALID_MODEL,
+    expect_refused(OPSET(17) "graph { output { name: \"q\" } }", SB_ERROR_INVALID_MODEL,
                    "the graph's output 'q' is a value that nothing defines");
     expect_refused(
         OPSET(17) "graph { " X NODE("Relu", "name: \"self\" input: \"a\" output: \"a\"") "}",
-        IV_ERROR_INVALID_MODEL, "node 'self' uses value 'a' before");
+        SB_ERROR_INVALID_MODEL, "node 'self' uses value 'a' before");
 }
 
 static void test_missing_operators(void **state) {
@@ -210,13 +210,13 @@ static void test_missing_operators(void **state) {
                     "If",
                     "input: \"c\" output: \"d\" attribute { name: \"then_branch\" type: GRAPH g { "
                     "node { op_type: \"Inner\" output: \"i\" } } }") "}",
-        IV_ERROR_UNSUPPORTED,
-        "the model uses 3 operators that Invar lacks: Foo (2 nodes, first f), com.example:Bar (1 "
+        SB_ERROR_UNSUPPORTED,
+        "the model uses 3 operators that Samebit lacks: Foo (2 nodes, first f), com.example:Bar (1 "
         "node, "
         "first c), Inner (1 node, first i)");
     expect_refused(
         OPSET(17) "graph { " X NODE("Foo", "domain: \"ai.onnx\" input: \"x\" output: \"a\"") "}",
-        IV_ERROR_UNSUPPORTED, "the model uses 1 operator that Invar lacks: Foo (1 node");
+        SB_ERROR_UNSUPPORTED, "the model uses 1 operator that Samebit lacks: Foo (1 node");
     static char many[60000] = OPSET(17) "graph { ";
     for (int i = 0; i < 300; i++) {
         char one[128];
@@ -224,10 +224,10 @@ static void test_missing_operators(void **state) {
         strcat(many, one);
     }
     strcat(many, "}");
-    expect_refused(many, IV_ERROR_UNSUPPORTED,
-                   "the model uses 300 operators that Invar lacks: Operator0 (");
+    expect_refused(many, SB_ERROR_UNSUPPORTED,
+                   "the model uses 300 operators that Samebit lacks: Operator0 (");
     loaded_model model;
-    iv_error error;
+    sb_error error;
     (void)load_text(many, &model, &error);
     assert_non_null(strstr(error.message, " more"));
     assert_true(strlen(error.message) + 1 < sizeof error.message);
@@ -236,9 +236,9 @@ static void test_missing_operators(void **state) {
 static void test_versions(void **state) {
 #define OF_VERSION(version, op)                                                                    \
     OPSET(version) "graph { " X NODE(op, "input: \"x\" output: \"y\"") "}"
-    expect_refused(OF_VERSION(22, "Relu"), IV_ERROR_UNSUPPORTED,
+    expect_refused(OF_VERSION(22, "Relu"), SB_ERROR_UNSUPPORTED,
                    "node Relu_0 (Relu) is of operator set 22, and 21 is the newest");
-    expect_refused(OF_VERSION(5, "Relu"), IV_ERROR_UNSUPPORTED, "6 is the oldest supported");
+    expect_refused(OF_VERSION(5, "Relu"), SB_ERROR_UNSUPPORTED, "6 is the oldest supported");
     loaded_model model = load_or_fail(OF_VERSION(1, "Softplus"));
     assert_int_equal(model.graph->nodes[0]->version, 6);
     unload(&model);
@@ -250,11 +250,11 @@ static void test_versions(void **state) {
     assert_int_equal(model.info.opset_count, 2);
     unload(&model);
     expect_refused("ir_version: 8 graph { " X NODE("Relu", "input: \"x\" output: \"y\"") "}",
-                   IV_ERROR_INVALID_MODEL, "imports no version of its operator set ''");
-    expect_refused("ir_version: 99 opset_import { version: 17 } graph { }", IV_ERROR_UNSUPPORTED,
+                   SB_ERROR_INVALID_MODEL, "imports no version of its operator set ''");
+    expect_refused("ir_version: 99 opset_import { version: 17 } graph { }", SB_ERROR_UNSUPPORTED,
                    "ONNX's format version 99, and 11 is the newest");
-    expect_refused("ir_version: 8", IV_ERROR_INVALID_MODEL, "the file holds no graph");
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    expect_refused("ir_version: 8", SB_ERROR_INVALID_MODEL, "the file holds no graph");
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 static void test_info(void **state) {
@@ -331,12 +331,12 @@ static void test_nested_captures(void **state) {
         "Relu_0=Relu(x)[t]}; else_branch{x->x}]}; else_branch{x,c->t Relu_0=Relu(x)[t]}]");
 }
 
-static iv_status load_and_unload(void *context) {
+static sb_status load_and_unload(void *context) {
     loaded_model model;
-    iv_error error;
-    IV_TRY(load_text(context, &model, &error));
+    sb_error error;
+    SB_TRY(load_text(context, &model, &error));
     unload(&model);
-    return IV_OK;
+    return SB_OK;
 }
 
 /* What value_info says of values inside the graph: more than is known, less, the same, or something
@@ -358,12 +358,12 @@ static void test_declared_inside(void **state) {
         unload(&model);
     }
     expect_refused(
-        INSIDE(FLOATS("h", SYMBOL("n") DIM(3))), IV_ERROR_INVALID_MODEL,
+        INSIDE(FLOATS("h", SYMBOL("n") DIM(3))), SB_ERROR_INVALID_MODEL,
         "a declaration in value_info, which the file may also leave out, is wrong: value 'h' is "
         "declared as f32[n,3], but the nodes make it f32[n,2]");
-    expect_refused(INSIDE(VALUE("h", "11", SYMBOL("n") DIM(2))), IV_ERROR_INVALID_MODEL,
+    expect_refused(INSIDE(VALUE("h", "11", SYMBOL("n") DIM(2))), SB_ERROR_INVALID_MODEL,
                    "declared as f64[n,2]");
-    expect_refused(INSIDE(FLOATS("x", SYMBOL("n"))), IV_ERROR_INVALID_MODEL, "declared as f32[n]");
+    expect_refused(INSIDE(FLOATS("x", SYMBOL("n"))), SB_ERROR_INVALID_MODEL, "declared as f32[n]");
     check_failing_allocations(load_and_unload, (void *)(uintptr_t)right[0]);
 }
 
@@ -380,7 +380,7 @@ static void test_deep_nesting(void **state) {
         strcpy(inner, text);
     }
     snprintf(text, sizeof text, OPSET(17) "graph { " X CONDITION "%s }", inner);
-    expect_refused(text, IV_ERROR_UNSUPPORTED, "messages are nested more than 100 deep");
+    expect_refused(text, SB_ERROR_UNSUPPORTED, "messages are nested more than 100 deep");
 }
 
 static void test_no_memory(void **state) {

@@ -45,14 +45,14 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static iv_status load(const void *bytes, size_t size, iv_error *error) {
-    iv_scope *scope;
-    iv_graph *graph;
-    IV_TRY(iv_scope_create(&scope, error));
-    iv_status status = iv_onnx_load(bytes, size, NULL, scope, &graph, NULL, error);
-    if (status == IV_OK)
-        iv_graph_destroy(graph);
-    iv_scope_destroy(scope);
+static sb_status load(const void *bytes, size_t size, sb_error *error) {
+    sb_scope *scope;
+    sb_graph *graph;
+    SB_TRY(sb_scope_create(&scope, error));
+    sb_status status = sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, error);
+    if (status == SB_OK)
+        sb_graph_destroy(graph);
+    sb_scope_destroy(scope);
     return status;
 }
 
@@ -60,20 +60,20 @@ static iv_status load(const void *bytes, size_t size, iv_error *error) {
 static void test_all(void **state) {
     size_t loaded = 0;
     for (size_t i = 0; i < path_count; i++) {
-        iv_scope *scope;
-        iv_graph *graph;
-        iv_error error = {0};
-        assert_int_equal(iv_scope_create(&scope, &error), IV_OK);
-        iv_status status = iv_onnx_load_file(paths[i], scope, &graph, NULL, &error);
-        if (status == IV_OK) {
+        sb_scope *scope;
+        sb_graph *graph;
+        sb_error error = {0};
+        assert_int_equal(sb_scope_create(&scope, &error), SB_OK);
+        sb_status status = sb_onnx_load_file(paths[i], scope, &graph, NULL, &error);
+        if (status == SB_OK) {
             loaded++;
-            iv_graph_destroy(graph);
-        } else if (status != IV_ERROR_UNSUPPORTED ||
-                   strstr(error.message, "that Invar lacks") == NULL) {
+            sb_graph_destroy(graph);
+        } else if (status != SB_ERROR_UNSUPPORTED ||
+                   strstr(error.message, "that Samebit lacks") == NULL) {
             fail_msg("%s", error.message);
         }
-        iv_scope_destroy(scope);
-        assert_int_equal(iv_allocation_count().live_blocks, 0);
+        sb_scope_destroy(scope);
+        assert_int_equal(sb_allocation_count().live_blocks, 0);
     }
     assert_true(loaded > 1000);
 }
@@ -83,9 +83,9 @@ typedef struct model_bytes {
     size_t size;
 } model_bytes;
 
-static iv_status load_bytes(void *context) {
+static sb_status load_bytes(void *context) {
     const model_bytes *model = context;
-    iv_error error;
+    sb_error error;
     return load(model->bytes, model->size, &error);
 }
 
@@ -112,13 +112,13 @@ static void test_no_memory(void **state) {
         model_bytes model;
         if (!has_part(paths[i]))
             continue;
-        assert_int_equal(iv_file_read(paths[i], SIZE_MAX, &model.bytes, &model.size, NULL), IV_OK);
+        assert_int_equal(sb_file_read(paths[i], SIZE_MAX, &model.bytes, &model.size, NULL), SB_OK);
         check_failing_allocations(load_bytes, &model);
-        iv_free(model.bytes);
+        sb_free(model.bytes);
         tried++;
     }
     assert_true(tried >= 7);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* ---- damage ---- */
@@ -134,13 +134,13 @@ static void load_damaged(const uint8_t *bytes, size_t size) {
     uint8_t *exact = malloc(size + (size == 0));
     assert_non_null(exact);
     memcpy(exact, bytes, size);
-    iv_error error = {0};
+    sb_error error = {0};
     double begin = seconds();
-    iv_status status = load(exact, size, &error);
+    sb_status status = load(exact, size, &error);
     free(exact);
-    if (status == IV_ERROR_OUT_OF_MEMORY || status == IV_ERROR_INTERNAL)
+    if (status == SB_ERROR_OUT_OF_MEMORY || status == SB_ERROR_INTERNAL)
         fail_msg("%s", error.message);
-    assert_true(status == IV_OK || error.message[0] != '\0');
+    assert_true(status == SB_OK || error.message[0] != '\0');
     if (seconds() - begin > 20)
         fail_msg("a damaged model of %zu bytes took %.0f s", size, seconds() - begin);
 }
@@ -156,10 +156,10 @@ static void damage(random_source *source, const uint8_t *sound, uint8_t *bytes, 
     }
 }
 
-/* Truncations and flipped bits, over all models in turn until the time is over (INVAR_TEST_SECONDS,
+/* Truncations and flipped bits, over all models in turn until the time is over (SAMEBIT_TEST_SECONDS,
  * 10 by default). */
 static void test_damaged(void **state) {
-    const char *limit = getenv("INVAR_TEST_SECONDS");
+    const char *limit = getenv("SAMEBIT_TEST_SECONDS");
     double end = seconds() + (limit != NULL ? atof(limit) : 10);
     size_t rounds = 0, inputs = 0;
     random_source source = {1};
@@ -167,7 +167,7 @@ static void test_damaged(void **state) {
         for (size_t i = rounds % 7; i < path_count && seconds() < end; i += 7) {
             void *sound;
             size_t size;
-            assert_int_equal(iv_file_read(paths[i], SIZE_MAX, &sound, &size, NULL), IV_OK);
+            assert_int_equal(sb_file_read(paths[i], SIZE_MAX, &sound, &size, NULL), SB_OK);
             uint8_t *bytes = malloc(size + 1);
             assert_non_null(bytes);
             for (int k = 0; k < 12; k++, inputs++) {
@@ -176,8 +176,8 @@ static void test_damaged(void **state) {
                 load_damaged(k == 0 ? sound : bytes, length);
             }
             free(bytes);
-            iv_free(sound);
-            assert_int_equal(iv_allocation_count().live_blocks, 0);
+            sb_free(sound);
+            assert_int_equal(sb_allocation_count().live_blocks, 0);
         }
     }
     print_message("%zu damaged models\n", inputs);

@@ -14,74 +14,74 @@
 
 static uint8_t bytes[TEXT_PROTO_ROOM];
 
-static iv_status read_text(const char *text, iv_tensor **tensor, iv_error *error) {
+static sb_status read_text(const char *text, sb_tensor **tensor, sb_error *error) {
     size_t size = text_proto(&onnx__tensor_proto__descriptor, text, bytes);
-    return iv_onnx_tensor_read(bytes, size, tensor, error);
+    return sb_onnx_tensor_read(bytes, size, tensor, error);
 }
 
 /* Reads the tensor and compares it with `rank` extents and the bytes of `data`. */
-static void expect(const char *text, iv_dtype dtype, int rank, const int64_t *dims,
+static void expect(const char *text, sb_dtype dtype, int rank, const int64_t *dims,
                    const void *data) {
-    iv_tensor *tensor, *wanted;
-    iv_error error = {0};
-    if (read_text(text, &tensor, &error) != IV_OK)
+    sb_tensor *tensor, *wanted;
+    sb_error error = {0};
+    if (read_text(text, &tensor, &error) != SB_OK)
         fail_msg("%s: %s", text, error.message);
-    assert_int_equal(iv_tensor_from_data(dtype, rank, dims, data, &wanted, NULL), IV_OK);
-    assert_true(iv_tensor_equal(tensor, wanted));
-    iv_tensor_release(tensor);
-    iv_tensor_release(wanted);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_tensor_from_data(dtype, rank, dims, data, &wanted, NULL), SB_OK);
+    assert_true(sb_tensor_equal(tensor, wanted));
+    sb_tensor_release(tensor);
+    sb_tensor_release(wanted);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
-static void expect_failure(const char *text, iv_status status, const char *message) {
-    iv_tensor *tensor;
-    iv_error error = {0};
+static void expect_failure(const char *text, sb_status status, const char *message) {
+    sb_tensor *tensor;
+    sb_error error = {0};
     assert_int_equal(read_text(text, &tensor, &error), status);
     if (strstr(error.message, message) == NULL)
         fail_msg("'%s' is not in '%s'", message, error.message);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 #define PAIR(type, a, b) ((const type[]){(type)(a), (type)(b)})
 static const int64_t two[] = {2};
 
 static void test_typed(void **state) {
-    expect("dims: 2 data_type: 1 float_data: [1.5, -2]", IV_F32, 1, two, PAIR(float, 1.5, -2));
-    expect("dims: 2 data_type: 1 float_data: 1.5 float_data: -2", IV_F32, 1, two,
+    expect("dims: 2 data_type: 1 float_data: [1.5, -2]", SB_F32, 1, two, PAIR(float, 1.5, -2));
+    expect("dims: 2 data_type: 1 float_data: 1.5 float_data: -2", SB_F32, 1, two,
            PAIR(float, 1.5, -2));
-    expect("dims: 2 data_type: 11 double_data: [1.5, -2]", IV_F64, 1, two, PAIR(double, 1.5, -2));
-    expect("dims: 2 data_type: 7 int64_data: [-1, 5000000000]", IV_S64, 1, two,
+    expect("dims: 2 data_type: 11 double_data: [1.5, -2]", SB_F64, 1, two, PAIR(double, 1.5, -2));
+    expect("dims: 2 data_type: 7 int64_data: [-1, 5000000000]", SB_S64, 1, two,
            PAIR(int64_t, -1, 5000000000));
-    expect("dims: 2 data_type: 13 uint64_data: [1, 18446744073709551615]", IV_U64, 1, two,
+    expect("dims: 2 data_type: 13 uint64_data: [1, 18446744073709551615]", SB_U64, 1, two,
            PAIR(uint64_t, 1, UINT64_MAX));
-    expect("dims: 2 data_type: 12 uint64_data: [1, 4294967295]", IV_U32, 1, two,
+    expect("dims: 2 data_type: 12 uint64_data: [1, 4294967295]", SB_U32, 1, two,
            PAIR(uint32_t, 1, UINT32_MAX));
-    expect("dims: 2 data_type: 6 int32_data: [1, -7]", IV_S32, 1, two, PAIR(int32_t, 1, -7));
-    expect("dims: 2 data_type: 5 int32_data: [-32768, 32767]", IV_S16, 1, two,
+    expect("dims: 2 data_type: 6 int32_data: [1, -7]", SB_S32, 1, two, PAIR(int32_t, 1, -7));
+    expect("dims: 2 data_type: 5 int32_data: [-32768, 32767]", SB_S16, 1, two,
            PAIR(int16_t, -32768, 32767));
-    expect("dims: 2 data_type: 4 int32_data: [0, 65535]", IV_U16, 1, two, PAIR(uint16_t, 0, 65535));
-    expect("dims: 2 data_type: 3 int32_data: [-128, 127]", IV_S8, 1, two, PAIR(int8_t, -128, 127));
-    expect("dims: 2 data_type: 2 int32_data: [0, 255]", IV_U8, 1, two, PAIR(uint8_t, 0, 255));
-    expect("dims: 2 data_type: 9 int32_data: [1, 0]", IV_BOOL, 1, two, PAIR(uint8_t, 1, 0));
-    expect("dims: 2 data_type: 10 int32_data: [15360, 49152]", IV_F16, 1, two,
+    expect("dims: 2 data_type: 4 int32_data: [0, 65535]", SB_U16, 1, two, PAIR(uint16_t, 0, 65535));
+    expect("dims: 2 data_type: 3 int32_data: [-128, 127]", SB_S8, 1, two, PAIR(int8_t, -128, 127));
+    expect("dims: 2 data_type: 2 int32_data: [0, 255]", SB_U8, 1, two, PAIR(uint8_t, 0, 255));
+    expect("dims: 2 data_type: 9 int32_data: [1, 0]", SB_BOOL, 1, two, PAIR(uint8_t, 1, 0));
+    expect("dims: 2 data_type: 10 int32_data: [15360, 49152]", SB_F16, 1, two,
            PAIR(uint16_t, 0x3c00, 0xc000));
-    expect("dims: 2 data_type: 16 int32_data: [16256, -16384]", IV_BF16, 1, two,
+    expect("dims: 2 data_type: 16 int32_data: [16256, -16384]", SB_BF16, 1, two,
            PAIR(uint16_t, 0x3f80, 0xc000));
-    expect("data_type: 1 float_data: 3", IV_F32, 0, NULL, &(float){3});
-    expect("dims: [0, 3] data_type: 1", IV_F32, 2, (const int64_t[]){0, 3}, NULL);
+    expect("data_type: 1 float_data: 3", SB_F32, 0, NULL, &(float){3});
+    expect("dims: [0, 3] data_type: 1", SB_F32, 2, (const int64_t[]){0, 3}, NULL);
 }
 
 static void test_raw(void **state) {
-    expect("dims: 2 data_type: 1 raw_data: \"\\x00\\x00\\xc0\\x3f\\x00\\x00\\x00\\xc0\"", IV_F32, 1,
+    expect("dims: 2 data_type: 1 raw_data: \"\\x00\\x00\\xc0\\x3f\\x00\\x00\\x00\\xc0\"", SB_F32, 1,
            two, PAIR(float, 1.5, -2));
-    expect("dims: 2 data_type: 10 raw_data: \"\\x00\\x3c\\x00\\xc0\"", IV_F16, 1, two,
+    expect("dims: 2 data_type: 10 raw_data: \"\\x00\\x3c\\x00\\xc0\"", SB_F16, 1, two,
            PAIR(uint16_t, 0x3c00, 0xc000));
-    expect("dims: 2 data_type: 9 raw_data: \"\\x01\\x00\"", IV_BOOL, 1, two, PAIR(uint8_t, 1, 0));
-    expect_failure("dims: 2 data_type: 9 raw_data: \"\\x01\\x02\"", IV_ERROR_INVALID_MODEL,
+    expect("dims: 2 data_type: 9 raw_data: \"\\x01\\x00\"", SB_BOOL, 1, two, PAIR(uint8_t, 1, 0));
+    expect_failure("dims: 2 data_type: 9 raw_data: \"\\x01\\x02\"", SB_ERROR_INVALID_MODEL,
                    "element 1 is the byte 2 where a bool is 0 or 1");
     expect_failure("name: \"w\" dims: 2 data_type: 1 raw_data: \"\\x00\\x00\"",
-                   IV_ERROR_INVALID_MODEL, "tensor 'w': it has 2 bytes where f32[2] needs 8");
-    expect_failure("dims: 1 data_type: 8 raw_data: \"a\"", IV_ERROR_INVALID_MODEL,
+                   SB_ERROR_INVALID_MODEL, "tensor 'w': it has 2 bytes where f32[2] needs 8");
+    expect_failure("dims: 1 data_type: 8 raw_data: \"a\"", SB_ERROR_INVALID_MODEL,
                    "text cannot be stored as raw data");
 }
 
@@ -101,50 +101,50 @@ static void test_moved(void **state) {
         else
             proto.n_float_data = COUNT, proto.float_data = values;
         size_t size = onnx__tensor_proto__pack(&proto, bytes);
-        iv_tensor *tensor;
-        assert_int_equal(iv_onnx_tensor_read(bytes, size, &tensor, NULL), IV_OK);
-        assert_memory_equal(iv_tensor_data(tensor), values, sizeof values);
-        assert_int_equal((uintptr_t)iv_tensor_data(tensor) % IV_ALIGNMENT, 0);
-        iv_tensor_release(tensor);
-        assert_int_equal(iv_allocation_count().live_blocks, 0);
+        sb_tensor *tensor;
+        assert_int_equal(sb_onnx_tensor_read(bytes, size, &tensor, NULL), SB_OK);
+        assert_memory_equal(sb_tensor_data(tensor), values, sizeof values);
+        assert_int_equal((uintptr_t)sb_tensor_data(tensor) % SB_ALIGNMENT, 0);
+        sb_tensor_release(tensor);
+        assert_int_equal(sb_allocation_count().live_blocks, 0);
     }
 }
 
 static void test_bad_tensors(void **state) {
-    expect_failure("name: \"c\" dims: 1 data_type: 14", IV_ERROR_UNSUPPORTED,
+    expect_failure("name: \"c\" dims: 1 data_type: 14", SB_ERROR_UNSUPPORTED,
                    "tensor 'c': elements of type complex64 are not supported");
-    expect_failure("dims: 1 data_type: 17", IV_ERROR_UNSUPPORTED, "float8e4m3fn");
-    expect_failure("dims: 1 data_type: 22", IV_ERROR_UNSUPPORTED, "int4");
-    expect_failure("dims: 1 data_type: 99", IV_ERROR_UNSUPPORTED, "99 is no element type");
-    expect_failure("dims: 1", IV_ERROR_INVALID_MODEL, "0 is no element type");
-    expect_failure("dims: -1 data_type: 1", IV_ERROR_INVALID_MODEL, "its shape is bad");
-    expect_failure("dims: [4294967296, 4294967296] data_type: 1", IV_ERROR_INVALID_MODEL,
+    expect_failure("dims: 1 data_type: 17", SB_ERROR_UNSUPPORTED, "float8e4m3fn");
+    expect_failure("dims: 1 data_type: 22", SB_ERROR_UNSUPPORTED, "int4");
+    expect_failure("dims: 1 data_type: 99", SB_ERROR_UNSUPPORTED, "99 is no element type");
+    expect_failure("dims: 1", SB_ERROR_INVALID_MODEL, "0 is no element type");
+    expect_failure("dims: -1 data_type: 1", SB_ERROR_INVALID_MODEL, "its shape is bad");
+    expect_failure("dims: [4294967296, 4294967296] data_type: 1", SB_ERROR_INVALID_MODEL,
                    "its shape is bad");
-    expect_failure("dims: 1000000000000 data_type: 1 float_data: 1", IV_ERROR_INVALID_MODEL,
+    expect_failure("dims: 1000000000000 data_type: 1 float_data: 1", SB_ERROR_INVALID_MODEL,
                    "it has 1 numbers where f32[1000000000000] needs 1000000000000");
     expect_failure("dims: [1,1,1,1,1,1,1,1,1,1,1,1,1] data_type: 1 float_data: 1",
-                   IV_ERROR_UNSUPPORTED, "it has 13 dimensions");
+                   SB_ERROR_UNSUPPORTED, "it has 13 dimensions");
     expect_failure("dims: 1 data_type: 1 float_data: 1 segment { begin: 0 end: 1 }",
-                   IV_ERROR_UNSUPPORTED, "one segment");
-    expect_failure("dims: 2 data_type: 2 int32_data: [0, 256]", IV_ERROR_INVALID_MODEL,
+                   SB_ERROR_UNSUPPORTED, "one segment");
+    expect_failure("dims: 2 data_type: 2 int32_data: [0, 256]", SB_ERROR_INVALID_MODEL,
                    "element 1 is 256, which is no u8");
-    expect_failure("dims: 1 data_type: 12 uint64_data: 4294967296", IV_ERROR_INVALID_MODEL,
+    expect_failure("dims: 1 data_type: 12 uint64_data: 4294967296", SB_ERROR_INVALID_MODEL,
                    "which is no u32");
-    expect_failure("dims: 2 data_type: 1 int32_data: [0, 1]", IV_ERROR_INVALID_MODEL,
+    expect_failure("dims: 2 data_type: 1 int32_data: [0, 1]", SB_ERROR_INVALID_MODEL,
                    "it has 0 numbers");
     expect_failure("dims: 1 data_type: 1 data_location: EXTERNAL external_data { key: \"location\" "
                    "value: \"x\" }",
-                   IV_ERROR_UNSUPPORTED, "only models may have external data");
+                   SB_ERROR_UNSUPPORTED, "only models may have external data");
 }
 
 static void test_strings(void **state) {
-    iv_tensor *tensor;
+    sb_tensor *tensor;
     assert_int_equal(
         read_text(
             "dims: 3 data_type: 8 string_data: \"ab\" string_data: \"\" string_data: \"c\\x00d\"",
             &tensor, NULL),
-        IV_OK);
-    const iv_string *strings = iv_tensor_data(tensor);
+        SB_OK);
+    const sb_string *strings = sb_tensor_data(tensor);
     assert_int_equal(strings[0].bytes, 2);
     assert_memory_equal(strings[0].data, "ab", 2);
     assert_int_equal(strings[1].bytes, 0);
@@ -152,53 +152,53 @@ static void test_strings(void **state) {
     assert_memory_equal(strings[2].data, "c\0d", 3);
     void *written;
     size_t size;
-    iv_tensor *again;
-    assert_int_equal(iv_onnx_tensor_write(tensor, "t", &written, &size, NULL), IV_OK);
-    assert_int_equal(iv_onnx_tensor_read(written, size, &again, NULL), IV_OK);
-    assert_true(iv_tensor_equal(tensor, again));
-    iv_tensor_release(tensor);
-    iv_tensor_release(again);
-    iv_free(written);
-    expect_failure("dims: 2 data_type: 8 string_data: \"ab\"", IV_ERROR_INVALID_MODEL,
+    sb_tensor *again;
+    assert_int_equal(sb_onnx_tensor_write(tensor, "t", &written, &size, NULL), SB_OK);
+    assert_int_equal(sb_onnx_tensor_read(written, size, &again, NULL), SB_OK);
+    assert_true(sb_tensor_equal(tensor, again));
+    sb_tensor_release(tensor);
+    sb_tensor_release(again);
+    sb_free(written);
+    expect_failure("dims: 2 data_type: 8 string_data: \"ab\"", SB_ERROR_INVALID_MODEL,
                    "it has 1 texts where string[2] needs 2");
 }
 
 /* Every dtype and a view with strides, written and read. */
 static void test_round_trip(void **state) {
-    for (int dtype = IV_BOOL; dtype < IV_STRING; dtype++) {
+    for (int dtype = SB_BOOL; dtype < SB_STRING; dtype++) {
         const int64_t dims[] = {2, 3};
         uint8_t data[48];
         for (size_t i = 0; i < sizeof data; i++)
-            data[i] = dtype == IV_BOOL ? i & 1 : (uint8_t)(37 * i + 1);
-        iv_tensor *tensor, *turned, *again;
-        assert_int_equal(iv_tensor_from_data((iv_dtype)dtype, 2, dims, data, &tensor, NULL), IV_OK);
-        assert_int_equal(iv_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL), IV_OK);
+            data[i] = dtype == SB_BOOL ? i & 1 : (uint8_t)(37 * i + 1);
+        sb_tensor *tensor, *turned, *again;
+        assert_int_equal(sb_tensor_from_data((sb_dtype)dtype, 2, dims, data, &tensor, NULL), SB_OK);
+        assert_int_equal(sb_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL), SB_OK);
         void *written;
         size_t size;
-        assert_int_equal(iv_onnx_tensor_write(turned, NULL, &written, &size, NULL), IV_OK);
-        assert_int_equal(iv_onnx_tensor_read(written, size, &again, NULL), IV_OK);
-        assert_true(iv_tensor_equal(turned, again));
-        iv_free(written);
-        iv_tensor_release(tensor);
-        iv_tensor_release(turned);
-        iv_tensor_release(again);
+        assert_int_equal(sb_onnx_tensor_write(turned, NULL, &written, &size, NULL), SB_OK);
+        assert_int_equal(sb_onnx_tensor_read(written, size, &again, NULL), SB_OK);
+        assert_true(sb_tensor_equal(turned, again));
+        sb_free(written);
+        sb_tensor_release(tensor);
+        sb_tensor_release(turned);
+        sb_tensor_release(again);
     }
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* ---- sparse ---- */
 
-static iv_status read_sparse(const char *text, size_t budget, iv_tensor **tensor, iv_error *error) {
+static sb_status read_sparse(const char *text, size_t budget, sb_tensor **tensor, sb_error *error) {
     size_t size = text_proto(&onnx__sparse_tensor_proto__descriptor, text, bytes);
-    iv_arena arena;
-    iv_arena_begin(&arena, iv_wire_budget(size));
+    sb_arena arena;
+    sb_arena_begin(&arena, sb_wire_budget(size));
     ProtobufCMessage *message;
-    iv_status status = iv_wire_unpack(bytes, size, &onnx__sparse_tensor_proto__descriptor, &arena,
+    sb_status status = sb_wire_unpack(bytes, size, &onnx__sparse_tensor_proto__descriptor, &arena,
                                       &message, error);
-    if (status == IV_OK)
-        status = iv_onnx_tensor_of_sparse((Onnx__SparseTensorProto *)message, NULL, &budget, tensor,
+    if (status == SB_OK)
+        status = sb_onnx_tensor_of_sparse((Onnx__SparseTensorProto *)message, NULL, &budget, tensor,
                                           error);
-    iv_arena_end(&arena);
+    sb_arena_end(&arena);
     return status;
 }
 
@@ -210,13 +210,13 @@ static void test_sparse(void **state) {
         "data_type: 7 int64_data: [0, 1, 1, 2] }"};
     const float wanted[] = {0, 1, 0, 0, 0, 2};
     for (int i = 0; i < 2; i++) {
-        iv_tensor *tensor;
-        assert_int_equal(read_sparse(forms[i], 24, &tensor, NULL), IV_OK);
-        assert_int_equal(iv_tensor_rank(tensor), 2);
-        assert_memory_equal(iv_tensor_data(tensor), wanted, sizeof wanted);
-        iv_tensor_release(tensor);
-        iv_error error = {0};
-        assert_int_equal(read_sparse(forms[i], 23, &tensor, &error), IV_ERROR_UNSUPPORTED);
+        sb_tensor *tensor;
+        assert_int_equal(read_sparse(forms[i], 24, &tensor, NULL), SB_OK);
+        assert_int_equal(sb_tensor_rank(tensor), 2);
+        assert_memory_equal(sb_tensor_data(tensor), wanted, sizeof wanted);
+        sb_tensor_release(tensor);
+        sb_error error = {0};
+        assert_int_equal(read_sparse(forms[i], 23, &tensor, &error), SB_ERROR_UNSUPPORTED);
         assert_non_null(strstr(error.message, "it takes 24 bytes when dense"));
     }
     static const char *const bad[] = {"dims: 6 values { name: \"s\" dims: 1 data_type: 1 "
@@ -238,12 +238,12 @@ static void test_sparse(void **state) {
                                       "float_data: 1 } indices { dims: 1 data_type: 6 "
                                       "int32_data: 1 }"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        iv_tensor *tensor;
-        iv_error error = {0};
-        assert_int_equal(read_sparse(bad[i], 1000, &tensor, &error), IV_ERROR_INVALID_MODEL);
+        sb_tensor *tensor;
+        sb_error error = {0};
+        assert_int_equal(read_sparse(bad[i], 1000, &tensor, &error), SB_ERROR_INVALID_MODEL);
         assert_non_null(strstr(error.message, "sparse tensor 's'"));
     }
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* ---- sequences and optionals, which the installed onnx.proto does not have ---- */
@@ -263,99 +263,99 @@ static void test_sequences(void **state) {
     size_t size = 2;
     size += append_item(file + size, 3, "dims: 1 data_type: 1 float_data: 4");
     size += append_item(file + size, 3, "dims: 2 data_type: 1 float_data: [5, 6]");
-    iv_value value;
-    iv_error error = {0};
+    sb_value value;
+    sb_error error = {0};
     assert_int_equal(
-        iv_onnx_value_read(file, size, IV_KIND_SEQUENCE, false, IV_F64, &value, &error), IV_OK);
-    assert_int_equal(value.kind, IV_KIND_SEQUENCE);
-    assert_int_equal(iv_sequence_count(value.sequence), 2);
-    assert_int_equal(iv_sequence_dtype(value.sequence), IV_F32);
-    assert_int_equal(iv_tensor_elements(iv_sequence_item(value.sequence, 1).tensor), 2);
-    iv_value_release(&value);
+        sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F64, &value, &error), SB_OK);
+    assert_int_equal(value.kind, SB_KIND_SEQUENCE);
+    assert_int_equal(sb_sequence_count(value.sequence), 2);
+    assert_int_equal(sb_sequence_dtype(value.sequence), SB_F32);
+    assert_int_equal(sb_tensor_elements(sb_sequence_item(value.sequence, 1).tensor), 2);
+    sb_value_release(&value);
 
-    assert_int_equal(iv_onnx_value_read(file, 2, IV_KIND_SEQUENCE, false, IV_F64, &value, &error),
-                     IV_OK);
-    assert_int_equal(iv_sequence_count(value.sequence), 0);
-    assert_int_equal(iv_sequence_dtype(value.sequence), IV_F64);
-    iv_value_release(&value);
+    assert_int_equal(sb_onnx_value_read(file, 2, SB_KIND_SEQUENCE, false, SB_F64, &value, &error),
+                     SB_OK);
+    assert_int_equal(sb_sequence_count(value.sequence), 0);
+    assert_int_equal(sb_sequence_dtype(value.sequence), SB_F64);
+    sb_value_release(&value);
 
     size += append_item(file + size, 3, "dims: 1 data_type: 7 int64_data: 1");
     assert_int_equal(
-        iv_onnx_value_read(file, size, IV_KIND_SEQUENCE, false, IV_F32, &value, &error),
-        IV_ERROR_INVALID_FILE);
+        sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+        SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "item 2 of the sequence is s64"));
     assert_int_equal(
-        iv_onnx_value_read(file, size - 1, IV_KIND_SEQUENCE, false, IV_F32, &value, &error),
-        IV_ERROR_INVALID_FILE);
+        sb_onnx_value_read(file, size - 1, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+        SB_ERROR_INVALID_FILE);
     assert_int_equal(
-        iv_onnx_value_read("\x1a\x01\xff", 3, IV_KIND_SEQUENCE, false, IV_F32, &value, &error),
-        IV_ERROR_INVALID_FILE);
+        sb_onnx_value_read("\x1a\x01\xff", 3, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+        SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "the tensor at byte 2"));
     assert_int_equal(
-        iv_onnx_value_read("\x32\x00", 2, IV_KIND_SEQUENCE, false, IV_F32, &value, &error),
-        IV_ERROR_UNSUPPORTED);
+        sb_onnx_value_read("\x32\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+        SB_ERROR_UNSUPPORTED);
     assert_int_equal(
-        iv_onnx_value_read("\x2a\x00", 2, IV_KIND_SEQUENCE, false, IV_F32, &value, &error),
-        IV_ERROR_UNSUPPORTED);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+        sb_onnx_value_read("\x2a\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+        SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 static void test_optionals(void **state) {
     uint8_t file[256];
-    iv_value value;
-    assert_int_equal(iv_onnx_value_read("", 0, IV_KIND_TENSOR, true, IV_F32, &value, NULL), IV_OK);
-    assert_int_equal(value.kind, IV_KIND_NONE);
+    sb_value value;
+    assert_int_equal(sb_onnx_value_read("", 0, SB_KIND_TENSOR, true, SB_F32, &value, NULL), SB_OK);
+    assert_int_equal(value.kind, SB_KIND_NONE);
     size_t size = append_item(file, 3, "dims: 1 data_type: 1 float_data: 4");
-    assert_int_equal(iv_onnx_value_read(file, size, IV_KIND_TENSOR, true, IV_F32, &value, NULL),
-                     IV_OK);
-    assert_int_equal(value.kind, IV_KIND_TENSOR);
-    iv_value_release(&value);
+    assert_int_equal(sb_onnx_value_read(file, size, SB_KIND_TENSOR, true, SB_F32, &value, NULL),
+                     SB_OK);
+    assert_int_equal(value.kind, SB_KIND_TENSOR);
+    sb_value_release(&value);
     /* An optional sequence of that one tensor: the sequence's only field is the same. */
     uint8_t outer[300] = {5 << 3 | 2, (uint8_t)size};
     memcpy(outer + 2, file, size);
     assert_int_equal(
-        iv_onnx_value_read(outer, size + 2, IV_KIND_SEQUENCE, true, IV_F32, &value, NULL), IV_OK);
-    assert_int_equal(value.kind, IV_KIND_SEQUENCE);
-    assert_int_equal(iv_sequence_count(value.sequence), 1);
-    iv_value_release(&value);
-    assert_int_equal(iv_onnx_value_read("\x3a\x00", 2, IV_KIND_TENSOR, true, IV_F32, &value, NULL),
-                     IV_ERROR_UNSUPPORTED);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+        sb_onnx_value_read(outer, size + 2, SB_KIND_SEQUENCE, true, SB_F32, &value, NULL), SB_OK);
+    assert_int_equal(value.kind, SB_KIND_SEQUENCE);
+    assert_int_equal(sb_sequence_count(value.sequence), 1);
+    sb_value_release(&value);
+    assert_int_equal(sb_onnx_value_read("\x3a\x00", 2, SB_KIND_TENSOR, true, SB_F32, &value, NULL),
+                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* ---- running out of memory ---- */
 
-static iv_status read_and_write(void *context) {
-    iv_tensor *tensor;
-    iv_error error;
-    IV_TRY(read_text(context, &tensor, &error));
+static sb_status read_and_write(void *context) {
+    sb_tensor *tensor;
+    sb_error error;
+    SB_TRY(read_text(context, &tensor, &error));
     void *written;
     size_t size;
-    iv_status status = iv_onnx_tensor_write(tensor, "t", &written, &size, &error);
-    if (status == IV_OK)
-        iv_free(written);
-    iv_tensor_release(tensor);
+    sb_status status = sb_onnx_tensor_write(tensor, "t", &written, &size, &error);
+    if (status == SB_OK)
+        sb_free(written);
+    sb_tensor_release(tensor);
     return status;
 }
 
-static iv_status read_one_sequence(void *context) {
+static sb_status read_one_sequence(void *context) {
     static uint8_t file[256];
     size_t size = append_item(file, 3, "dims: 1 data_type: 1 float_data: 4");
-    iv_value value;
-    iv_error error;
-    IV_TRY(iv_onnx_value_read(file, size, IV_KIND_SEQUENCE, false, IV_F32, &value, &error));
-    iv_value_release(&value);
-    return IV_OK;
+    sb_value value;
+    sb_error error;
+    SB_TRY(sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F32, &value, &error));
+    sb_value_release(&value);
+    return SB_OK;
 }
 
-static iv_status read_one_sparse(void *context) {
-    iv_tensor *tensor;
-    iv_error error;
-    IV_TRY(read_sparse("dims: 6 values { dims: 1 data_type: 1 float_data: 1 } indices { dims: 1 "
+static sb_status read_one_sparse(void *context) {
+    sb_tensor *tensor;
+    sb_error error;
+    SB_TRY(read_sparse("dims: 6 values { dims: 1 data_type: 1 float_data: 1 } indices { dims: 1 "
                        "data_type: 7 int64_data: 2 }",
                        1000, &tensor, &error));
-    iv_tensor_release(tensor);
-    return IV_OK;
+    sb_tensor_release(tensor);
+    return SB_OK;
 }
 
 static void test_no_memory(void **state) {

@@ -16,17 +16,17 @@ static uint8_t bytes[TEXT_PROTO_ROOM];
 
 /* Checks `size` bytes as a model; in a block of just that size, so that sanitizers see a step past
  * the end. */
-static iv_status check(const void *data, size_t size, iv_error *error) {
+static sb_status check(const void *data, size_t size, sb_error *error) {
     uint8_t *exact = malloc(size + (size == 0));
     assert_non_null(exact);
     memcpy(exact, data, size);
-    iv_status status = iv_wire_check(exact, size, &onnx__model_proto__descriptor, error);
+    sb_status status = sb_wire_check(exact, size, &onnx__model_proto__descriptor, error);
     free(exact);
     return status;
 }
 
-static void expect(const char *data, size_t size, iv_status status, const char *message) {
-    iv_error error = {0};
+static void expect(const char *data, size_t size, sb_status status, const char *message) {
+    sb_error error = {0};
     assert_int_equal(check(data, size, &error), status);
     if (strstr(error.message, message) == NULL)
         fail_msg("'%s' is not in '%s'", message, error.message);
@@ -34,40 +34,40 @@ static void expect(const char *data, size_t size, iv_status status, const char *
 #define EXPECT(data, status, message) expect(data, sizeof(data) - 1, status, message)
 
 static void test_damage(void **state) {
-    iv_error error;
-    assert_int_equal(check("", 0, &error), IV_OK);
-    EXPECT("\x08\x07\x08", IV_ERROR_INVALID_FILE, "a number that does not end at byte 2");
-    EXPECT("\x08\x07\x00\x01", IV_ERROR_INVALID_FILE, "a bad field tag at byte 2");
-    EXPECT("\xff\xff\xff\xff\xff\x01", IV_ERROR_INVALID_FILE, "a bad field tag at byte 0");
-    EXPECT("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", IV_ERROR_INVALID_FILE,
+    sb_error error;
+    assert_int_equal(check("", 0, &error), SB_OK);
+    EXPECT("\x08\x07\x08", SB_ERROR_INVALID_FILE, "a number that does not end at byte 2");
+    EXPECT("\x08\x07\x00\x01", SB_ERROR_INVALID_FILE, "a bad field tag at byte 2");
+    EXPECT("\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE, "a bad field tag at byte 0");
+    EXPECT("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE,
            "a number that does not end at byte 0");
-    EXPECT("\x12\x05onn", IV_ERROR_INVALID_FILE,
+    EXPECT("\x12\x05onn", SB_ERROR_INVALID_FILE,
            "longer than what is left of its message at byte 0");
-    EXPECT("\x12\xff\xff\xff\xff\xff\x01", IV_ERROR_INVALID_FILE, "a bad length at byte 0");
-    EXPECT("\x08\x07\x0b\x0c", IV_ERROR_INVALID_FILE, "unknown wire type at byte 2");
-    EXPECT("\x0a\x01\x07", IV_ERROR_INVALID_FILE,
+    EXPECT("\x12\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE, "a bad length at byte 0");
+    EXPECT("\x08\x07\x0b\x0c", SB_ERROR_INVALID_FILE, "unknown wire type at byte 2");
+    EXPECT("\x0a\x01\x07", SB_ERROR_INVALID_FILE,
            "ir_version of ModelProto has the wrong wire type");
-    EXPECT("\x12\x03o\0n", IV_ERROR_INVALID_FILE, "producer_name of ModelProto holds a NUL");
-    EXPECT("\x3a\x00\x3a\x00", IV_ERROR_INVALID_FILE, "a second graph in one ModelProto at byte 2");
+    EXPECT("\x12\x03o\0n", SB_ERROR_INVALID_FILE, "producer_name of ModelProto holds a NUL");
+    EXPECT("\x3a\x00\x3a\x00", SB_ERROR_INVALID_FILE, "a second graph in one ModelProto at byte 2");
     /* The inner message ends where the outer one says, not where the file does. */
-    EXPECT("\x3a\x03\x12\x04x\x08\x07", IV_ERROR_INVALID_FILE, "at byte 2");
+    EXPECT("\x3a\x03\x12\x04x\x08\x07", SB_ERROR_INVALID_FILE, "at byte 2");
 }
 
 static void test_packed(void **state) {
     /* model { graph { initializer { … } } } around a packed list */
-    EXPECT("\x3a\x06\x2a\x04\x0a\x02\x01\x80", IV_ERROR_INVALID_FILE,
+    EXPECT("\x3a\x06\x2a\x04\x0a\x02\x01\x80", SB_ERROR_INVALID_FILE,
            "ends within a number at byte 4");
     EXPECT("\x3a\x07\x2a\x05\x22\x03"
            "abc",
-           IV_ERROR_INVALID_FILE, "ends within a number at byte 4");
+           SB_ERROR_INVALID_FILE, "ends within a number at byte 4");
     EXPECT("\x3a\x11\x2a\x0f\x0a\x0d\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-           IV_ERROR_INVALID_FILE, "a number that does not end at byte 4");
-    iv_error error;
-    assert_int_equal(check("\x3a\x07\x2a\x05\x0a\x03\x01\x80\x01", 9, &error), IV_OK);
+           SB_ERROR_INVALID_FILE, "a number that does not end at byte 4");
+    sb_error error;
+    assert_int_equal(check("\x3a\x07\x2a\x05\x0a\x03\x01\x80\x01", 9, &error), SB_OK);
 }
 
 static void test_depth(void **state) {
-    iv_error error = {0};
+    sb_error error = {0};
     static const char deep[] = "messages are nested more than 100 deep";
     uint8_t chain[2 * 4000];
     /* type { sequence_type { elem_type { … } } }: the walk must stop by itself, whatever the depth.
@@ -86,59 +86,59 @@ static void test_depth(void **state) {
         size += length;
     }
     assert_int_equal(
-        iv_wire_check(chain + sizeof chain - size, size, &onnx__type_proto__descriptor, &error),
-        IV_ERROR_UNSUPPORTED);
+        sb_wire_check(chain + sizeof chain - size, size, &onnx__type_proto__descriptor, &error),
+        SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, deep));
     /* The innermost 98 links are 230 bytes, the innermost 100 are 236. */
     assert_int_equal(
-        iv_wire_check(chain + sizeof chain - 230, 230, &onnx__type_proto__descriptor, &error),
-        IV_OK);
+        sb_wire_check(chain + sizeof chain - 230, 230, &onnx__type_proto__descriptor, &error),
+        SB_OK);
     assert_int_equal(
-        iv_wire_check(chain + sizeof chain - 236, 236, &onnx__type_proto__descriptor, &error),
-        IV_ERROR_UNSUPPORTED);
+        sb_wire_check(chain + sizeof chain - 236, 236, &onnx__type_proto__descriptor, &error),
+        SB_ERROR_UNSUPPORTED);
 }
 
 static void test_budget(void **state) {
     /* Two bytes that unfold to a message of some hundred, many times. */
-    iv_arena arena;
+    sb_arena arena;
     ProtobufCMessage *message;
-    iv_error error = {0};
+    sb_error error = {0};
     static uint8_t nodes[60000];
     for (size_t i = 0; i < sizeof nodes; i += 2)
         nodes[i] = 0x0a, nodes[i + 1] = 0;
-    iv_arena_begin(&arena, (size_t)1 << 20);
-    assert_int_equal(iv_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
+    sb_arena_begin(&arena, (size_t)1 << 20);
+    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
                                     &message, &error),
-                     IV_ERROR_UNSUPPORTED);
+                     SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "unfolds to far more memory"));
-    iv_arena_end(&arena);
-    iv_arena_begin(&arena, iv_wire_budget(sizeof nodes));
-    assert_int_equal(iv_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
+    sb_arena_end(&arena);
+    sb_arena_begin(&arena, sb_wire_budget(sizeof nodes));
+    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
                                     &message, &error),
-                     IV_OK);
-    iv_arena_end(&arena);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+                     SB_OK);
+    sb_arena_end(&arena);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 static void test_taking_blocks(void **state) {
-    iv_arena arena;
-    iv_arena_begin(&arena, (size_t)1 << 24);
+    sb_arena arena;
+    sb_arena_begin(&arena, (size_t)1 << 24);
     void *pieces[4];
     for (int i = 0; i < 4; i++) {
-        assert_non_null(iv_arena_allocate(&arena, 24));
-        pieces[i] = iv_arena_allocate(&arena, IV_ARENA_OWN_BLOCK + (size_t)i);
+        assert_non_null(sb_arena_allocate(&arena, 24));
+        pieces[i] = sb_arena_allocate(&arena, SB_ARENA_OWN_BLOCK + (size_t)i);
         assert_non_null(pieces[i]);
-        assert_int_equal((uintptr_t)pieces[i] % IV_ALIGNMENT, 0);
+        assert_int_equal((uintptr_t)pieces[i] % SB_ALIGNMENT, 0);
     }
-    iv_arena_block *middle = iv_arena_take(&arena, pieces[1]);
-    iv_arena_block *newest = iv_arena_take(&arena, pieces[3]);
-    iv_arena_end(&arena);
-    assert_int_equal(iv_allocation_count().live_blocks, 2);
-    memset(pieces[1], 1, IV_ARENA_OWN_BLOCK + 1);
-    memset(pieces[3], 1, IV_ARENA_OWN_BLOCK + 3);
-    iv_arena_free_block(middle);
-    iv_arena_free_block(newest);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    sb_arena_block *middle = sb_arena_take(&arena, pieces[1]);
+    sb_arena_block *newest = sb_arena_take(&arena, pieces[3]);
+    sb_arena_end(&arena);
+    assert_int_equal(sb_allocation_count().live_blocks, 2);
+    memset(pieces[1], 1, SB_ARENA_OWN_BLOCK + 1);
+    memset(pieces[3], 1, SB_ARENA_OWN_BLOCK + 3);
+    sb_arena_free_block(middle);
+    sb_arena_free_block(newest);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* Every prefix of a sound message, and every single flipped bit, is either sound or refused; what
@@ -160,19 +160,19 @@ static void test_mutations(void **state) {
         size_t length = i < size ? i : size;
         if (i >= size)
             changed[(i - size) / 8] ^= (uint8_t)(1u << (i - size) % 8);
-        iv_arena arena;
+        sb_arena arena;
         ProtobufCMessage *message;
-        iv_error error = {0};
-        iv_arena_begin(&arena, iv_wire_budget(length));
-        iv_status status = iv_wire_unpack(changed, length, &onnx__model_proto__descriptor, &arena,
+        sb_error error = {0};
+        sb_arena_begin(&arena, sb_wire_budget(length));
+        sb_status status = sb_wire_unpack(changed, length, &onnx__model_proto__descriptor, &arena,
                                           &message, &error);
-        sound += status == IV_OK;
+        sound += status == SB_OK;
         assert_int_not_equal(status,
-                             IV_ERROR_OUT_OF_MEMORY); /* the check saw what protobuf-c saw */
-        iv_arena_end(&arena);
+                             SB_ERROR_OUT_OF_MEMORY); /* the check saw what protobuf-c saw */
+        sb_arena_end(&arena);
     }
     assert_true(sound > size); /* flips in numbers and names are no damage */
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* Loading models that are written as text. Include after cmocka.h. */
-#ifndef IV_TESTS_TEXT_MODEL_H
-#define IV_TESTS_TEXT_MODEL_H
+#ifndef SB_TESTS_TEXT_MODEL_H
+#define SB_TESTS_TEXT_MODEL_H
 
 #include <stdio.h>
 #include <string.h>
@@ -18,54 +18,54 @@
 #define OPSET(version) "ir_version: 8 opset_import { version: " #version " } "
 
 typedef struct loaded_model {
-    iv_scope *scope;
-    iv_graph *graph;
-    iv_onnx_info info;
+    sb_scope *scope;
+    sb_graph *graph;
+    sb_onnx_info info;
 } loaded_model;
 
-static inline iv_status load_text(const char *text, loaded_model *model, iv_error *error) {
+static inline sb_status load_text(const char *text, loaded_model *model, sb_error *error) {
     static uint8_t bytes[TEXT_PROTO_ROOM];
     size_t size = text_proto(&onnx__model_proto__descriptor, text, bytes);
-    IV_TRY(iv_scope_create(&model->scope, error));
-    iv_status status =
-        iv_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, error);
-    if (status != IV_OK)
-        iv_scope_destroy(model->scope);
+    SB_TRY(sb_scope_create(&model->scope, error));
+    sb_status status =
+        sb_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, error);
+    if (status != SB_OK)
+        sb_scope_destroy(model->scope);
     return status;
 }
 
 static inline void unload(loaded_model *model) {
-    iv_graph_destroy(model->graph);
-    iv_onnx_info_clear(&model->info);
-    iv_scope_destroy(model->scope);
+    sb_graph_destroy(model->graph);
+    sb_onnx_info_clear(&model->info);
+    sb_scope_destroy(model->scope);
 }
 
 static inline loaded_model load_or_fail(const char *text) {
     loaded_model model;
-    iv_error error = {0};
-    if (load_text(text, &model, &error) != IV_OK)
+    sb_error error = {0};
+    if (load_text(text, &model, &error) != SB_OK)
         fail_msg("%s", error.message);
     return model;
 }
 
-static inline void expect_refused(const char *text, iv_status status, const char *message) {
+static inline void expect_refused(const char *text, sb_status status, const char *message) {
     loaded_model model;
-    iv_error error = {0};
-    iv_status found = load_text(text, &model, &error);
+    sb_error error = {0};
+    sb_status found = load_text(text, &model, &error);
     if (found != status || strstr(error.message, message) == NULL)
-        fail_msg("'%s' is not in '%s' (%s)", message, error.message, iv_status_name(found));
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+        fail_msg("'%s' is not in '%s' (%s)", message, error.message, sb_status_name(found));
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 /* The graph as text: "inputs -> outputs: node=Op(inputs)[outputs]; …", with captures behind '|' and
  * constants as 'name!'. */
-static inline char *describe(const iv_graph *graph, char *text, size_t bytes);
+static inline char *describe(const sb_graph *graph, char *text, size_t bytes);
 
-static inline void describe_ids(const iv_graph *graph, int count, const iv_value_id *ids,
+static inline void describe_ids(const sb_graph *graph, int count, const sb_value_id *ids,
                                 int captures, char *text, size_t bytes) {
     for (int i = 0; i < count; i++) {
         size_t used = strlen(text);
-        const iv_value_info *info = ids[i] != IV_NO_VALUE ? &graph->values[ids[i]] : NULL;
+        const sb_value_info *info = ids[i] != SB_NO_VALUE ? &graph->values[ids[i]] : NULL;
         bool constant = info != NULL && info->producer < 0 && info->fact.constant != NULL;
         snprintf(text + used, bytes - used, "%s%s%s",
                  i == 0                  ? ""
@@ -75,7 +75,7 @@ static inline void describe_ids(const iv_graph *graph, int count, const iv_value
     }
 }
 
-static inline void describe_node(const iv_graph *graph, const iv_node *node, char *text,
+static inline void describe_node(const sb_graph *graph, const sb_node *node, char *text,
                                  size_t bytes) {
     size_t used = strlen(text);
     snprintf(text + used, bytes - used, "%s=%s(", node->name, node->op->name);
@@ -84,7 +84,7 @@ static inline void describe_node(const iv_graph *graph, const iv_node *node, cha
     snprintf(text + used, bytes - used, ")[");
     describe_ids(graph, node->output_count, node->outputs, 0, text, bytes);
     for (size_t i = 0; i < node->attributes.count; i++) {
-        if (node->attributes.items[i].kind != IV_ATTRIBUTE_GRAPH)
+        if (node->attributes.items[i].kind != SB_ATTRIBUTE_GRAPH)
             continue;
         used = strlen(text);
         snprintf(text + used, bytes - used, "; %s{", node->attributes.items[i].name);
@@ -97,7 +97,7 @@ static inline void describe_node(const iv_graph *graph, const iv_node *node, cha
     snprintf(text + used, bytes - used, "]");
 }
 
-static inline char *describe(const iv_graph *graph, char *text, size_t bytes) {
+static inline char *describe(const sb_graph *graph, char *text, size_t bytes) {
     text[0] = '\0';
     describe_ids(graph, (int)graph->input_count, graph->inputs, 0, text, bytes);
     size_t used = strlen(text);
@@ -116,7 +116,7 @@ static inline void expect_graph(const char *text, const char *wanted) {
     char found[4096];
     assert_string_equal(describe(model.graph, found, sizeof found), wanted);
     unload(&model);
-    assert_int_equal(iv_allocation_count().live_blocks, 0);
+    assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
 #endif

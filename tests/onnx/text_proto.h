@@ -6,8 +6,8 @@
  *
  * Numbers in brackets are written packed. A few fields that are newer than the installed onnx.proto
  * are known as well. */
-#ifndef IV_TESTS_TEXT_PROTO_H
-#define IV_TESTS_TEXT_PROTO_H
+#ifndef SB_TESTS_TEXT_PROTO_H
+#define SB_TESTS_TEXT_PROTO_H
 
 #include "onnx/onnx.pb-c.h"
 

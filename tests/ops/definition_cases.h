@@ -1,11 +1,11 @@
 /* What the tests of definitions share: small tensors from lists, and one node run by its
  * definition. */
-#ifndef IV_TESTS_DEFINITION_CASES_H
-#define IV_TESTS_DEFINITION_CASES_H
+#ifndef SB_TESTS_DEFINITION_CASES_H
+#define SB_TESTS_DEFINITION_CASES_H
 
 #include "ops/kernel_cases.h"
 
-/* A tensor of a list of extents and a list of values, both in parentheses: TENSOR(IV_S64, (2, 1),
+/* A tensor of a list of extents and a list of values, both in parentheses: TENSOR(SB_S64, (2, 1),
  * (int64_t, 3, 4)). */
 #define UNWRAP(...) __VA_ARGS__
 #define EXTENTS(...) ((int64_t[]){__VA_ARGS__})
@@ -18,16 +18,16 @@
     list_tensor(dtype, 1, EXTENTS((int64_t)COUNT_OF values), LIST_OF values, COUNT_OF values)
 #define SCALAR(dtype, value) list_tensor(dtype, 0, NULL, LIST_OF value, 1)
 
-static inline iv_tensor *list_tensor(iv_dtype dtype, int rank, const int64_t *dims,
+static inline sb_tensor *list_tensor(sb_dtype dtype, int rank, const int64_t *dims,
                                      const void *values, size_t count) {
-    iv_tensor *tensor = NULL;
-    assert_int_equal(iv_tensor_from_data(dtype, rank, dims, values, &tensor, NULL), IV_OK);
-    assert_int_equal(iv_tensor_elements(tensor), count);
+    sb_tensor *tensor = NULL;
+    assert_int_equal(sb_tensor_from_data(dtype, rank, dims, values, &tensor, NULL), SB_OK);
+    assert_int_equal(sb_tensor_elements(tensor), count);
     return tensor;
 }
 
-static inline node_runner make_node(const char *op, int version, iv_tensor *first,
-                                    iv_tensor *second, iv_tensor *third) {
+static inline node_runner make_node(const char *op, int version, sb_tensor *first,
+                                    sb_tensor *second, sb_tensor *third) {
     node_runner runner = {.op = op, .version = version, .output_count = 1};
     runner.inputs[0] = first;
     runner.inputs[1] = second;
@@ -37,15 +37,15 @@ static inline node_runner make_node(const char *op, int version, iv_tensor *firs
 }
 
 /* Runs the definition; output 0 must be `expected` bit for bit. Releases everything. */
-static inline void expect_output(node_runner runner, iv_tensor *expected) {
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
-    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
-    const iv_tensor *got = outputs[0].tensor;
-    if (!iv_tensor_equal(got, expected)) {
-        size_t size = iv_dtype_size(got->dtype);
-        char dims[IV_DIMS_TEXT_BYTES];
-        for (int64_t i = 0; i < iv_tensor_elements(got) && got->dtype == expected->dtype &&
-                            iv_tensor_elements(got) == iv_tensor_elements(expected);
+static inline void expect_output(node_runner runner, sb_tensor *expected) {
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
+    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    const sb_tensor *got = outputs[0].tensor;
+    if (!sb_tensor_equal(got, expected)) {
+        size_t size = sb_dtype_size(got->dtype);
+        char dims[SB_DIMS_TEXT_BYTES];
+        for (int64_t i = 0; i < sb_tensor_elements(got) && got->dtype == expected->dtype &&
+                            sb_tensor_elements(got) == sb_tensor_elements(expected);
              i++) {
             uint64_t left = 0, right = 0;
             memcpy(&left, got->data + (size_t)i * size, size);
@@ -54,19 +54,19 @@ static inline void expect_output(node_runner runner, iv_tensor *expected) {
                 print_message("%s: element %lld is %llx instead of %llx\n", runner.op, (long long)i,
                               (unsigned long long)left, (unsigned long long)right);
         }
-        fail_msg("%s gave another %s%s", runner.op, iv_dtype_name(got->dtype),
-                 iv_dims_text(got->rank, got->dims, dims));
+        fail_msg("%s gave another %s%s", runner.op, sb_dtype_name(got->dtype),
+                 sb_dims_text(got->rank, got->dims, dims));
     }
-    iv_tensor_release(expected);
+    sb_tensor_release(expected);
     release_outputs(outputs);
     node_clear(&runner);
 }
 
 /* The definition must fail with `status` and say `words`. */
-static inline void expect_refusal(node_runner runner, iv_status status, const char *words) {
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
-    iv_error error = {0};
-    assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), status);
+static inline void expect_refusal(node_runner runner, sb_status status, const char *words) {
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_error error = {0};
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), status);
     if (strstr(error.message, words) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", error.message, words);
     release_outputs(outputs);
@@ -76,17 +76,17 @@ static inline void expect_refusal(node_runner runner, iv_status status, const ch
 /* As check_kernels with one thread: for many small cases, where starting threads would take all the
  * time. */
 static inline void check_loops(node_runner runner) {
-    static const iv_isa isas[] = {IV_ISA_SCALAR, IV_ISA_AVX2, IV_ISA_AVX512};
-    iv_value expected[NODE_OUTPUTS] = {{0}}, got[NODE_OUTPUTS] = {{0}};
-    iv_isa isa;
-    node_must_run(&runner, IV_ISA_BEST, 1, expected);
+    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
+    sb_value expected[NODE_OUTPUTS] = {{0}}, got[NODE_OUTPUTS] = {{0}};
+    sb_isa isa;
+    node_must_run(&runner, SB_ISA_BEST, 1, expected);
     for (int i = 0; i < 3; i++) {
-        if (iv_isa_resolve(isas[i], &isa, NULL) != IV_OK)
+        if (sb_isa_resolve(isas[i], &isa, NULL) != SB_OK)
             continue;
         node_must_run(&runner, isa, 1, got);
-        if (!iv_tensor_equal(expected[0].tensor, got[0].tensor))
-            fail_msg("%s of %s differs on %s", runner.op, iv_dtype_name(runner.inputs[0]->dtype),
-                     iv_isa_name(isa));
+        if (!sb_tensor_equal(expected[0].tensor, got[0].tensor))
+            fail_msg("%s of %s differs on %s", runner.op, sb_dtype_name(runner.inputs[0]->dtype),
+                     sb_isa_name(isa));
         release_outputs(got);
     }
     release_outputs(expected);
@@ -94,7 +94,7 @@ static inline void check_loops(node_runner runner) {
 }
 
 static inline int leaves_nothing(void **unused) {
-    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 #endif

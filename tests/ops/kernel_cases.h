@@ -1,33 +1,33 @@
 /* What the tests of kernels against definitions share: awkward tensors of any strides, and the
  * sweep over instruction sets and threads. */
-#ifndef IV_TESTS_KERNEL_CASES_H
-#define IV_TESTS_KERNEL_CASES_H
+#ifndef SB_TESTS_KERNEL_CASES_H
+#define SB_TESTS_KERNEL_CASES_H
 
 #include "cpu/float_cases.h"
 #include "ops/node_runner.h"
 #include "ops/real.h"
 
-static inline void fill_random(random_source *source, distribution kind, iv_tensor *tensor) {
-    int64_t count = iv_tensor_elements(tensor);
+static inline void fill_random(random_source *source, distribution kind, sb_tensor *tensor) {
+    int64_t count = sb_tensor_elements(tensor);
     for (int64_t i = 0; i < count; i++) {
         float value = random_value(source, kind);
-        if (tensor->dtype == IV_F64)
+        if (tensor->dtype == SB_F64)
             ((double *)(void *)tensor->data)[i] =
                 (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
-        else if (iv_dtype_is_float(tensor->dtype))
-            iv_real_store_f32(tensor->dtype, tensor->data, i, value);
+        else if (sb_dtype_is_float(tensor->dtype))
+            sb_real_store_f32(tensor->dtype, tensor->data, i, value);
         else
-            memcpy(tensor->data + (size_t)i * iv_dtype_size(tensor->dtype),
-                   &(uint64_t){random_bits(source)}, iv_dtype_size(tensor->dtype));
+            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype),
+                   &(uint64_t){random_bits(source)}, sb_dtype_size(tensor->dtype));
     }
 }
 
 /* A tensor of these extents with random elements, whose dimensions lie in memory in a random order
  * and direction, with gaps. */
-static inline iv_tensor *random_tensor(random_source *source, distribution kind, iv_dtype dtype,
+static inline sb_tensor *random_tensor(random_source *source, distribution kind, sb_dtype dtype,
                                        int rank, const int64_t *dims) {
-    int order[IV_MAX_RANK], back[IV_MAX_RANK];
-    int64_t memory[IV_MAX_RANK], step[IV_MAX_RANK];
+    int order[SB_MAX_RANK], back[SB_MAX_RANK];
+    int64_t memory[SB_MAX_RANK], step[SB_MAX_RANK];
     bool plain = random_between(source, 0, 2) == 0;
     for (int i = 0; i < rank; i++) {
         int j = plain ? i : (int)random_between(source, 0, i);
@@ -39,59 +39,59 @@ static inline iv_tensor *random_tensor(random_source *source, distribution kind,
         memory[i] = dims[order[i]] * step[i];
         back[order[i]] = i;
     }
-    iv_tensor *tensor = NULL, *view = NULL;
-    assert_int_equal(iv_tensor_create(dtype, rank, memory, &tensor, NULL), IV_OK);
+    sb_tensor *tensor = NULL, *view = NULL;
+    assert_int_equal(sb_tensor_create(dtype, rank, memory, &tensor, NULL), SB_OK);
     fill_random(source, kind, tensor);
     for (int i = 0; i < rank; i++) {
         int64_t count = dims[order[i]];
         bool backward = !plain && count > 0 && random_between(source, 0, 5) == 0;
         int64_t start = backward ? (count - 1) * step[i] : 0;
         assert_int_equal(
-            iv_tensor_slice(tensor, i, start, count, backward ? -step[i] : step[i], &view, NULL),
-            IV_OK);
-        iv_tensor_release(tensor);
+            sb_tensor_slice(tensor, i, start, count, backward ? -step[i] : step[i], &view, NULL),
+            SB_OK);
+        sb_tensor_release(tensor);
         tensor = view;
     }
-    assert_int_equal(iv_tensor_transpose(tensor, back, &view, NULL), IV_OK);
-    iv_tensor_release(tensor);
+    assert_int_equal(sb_tensor_transpose(tensor, back, &view, NULL), SB_OK);
+    sb_tensor_release(tensor);
     return view;
 }
 
 static inline void add_int(node_runner *runner, const char *name, int64_t value) {
-    assert_int_equal(iv_attributes_add_ints(&runner->attributes, name, true, 1, &value, NULL),
-                     IV_OK);
+    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, true, 1, &value, NULL),
+                     SB_OK);
 }
 
 static inline void add_ints(node_runner *runner, const char *name, int64_t count,
                             const int64_t *values) {
-    assert_int_equal(iv_attributes_add_ints(&runner->attributes, name, false, count, values, NULL),
-                     IV_OK);
+    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, false, count, values, NULL),
+                     SB_OK);
 }
 
 static inline void add_float(node_runner *runner, const char *name, float value) {
-    assert_int_equal(iv_attributes_add_floats(&runner->attributes, name, true, 1, &value, NULL),
-                     IV_OK);
+    assert_int_equal(sb_attributes_add_floats(&runner->attributes, name, true, 1, &value, NULL),
+                     SB_OK);
 }
 
 static inline void add_text(node_runner *runner, const char *name, const char *value) {
-    iv_string text = {value, strlen(value)};
-    assert_int_equal(iv_attributes_add_strings(&runner->attributes, name, true, 1, &text, NULL),
-                     IV_OK);
+    sb_string text = {value, strlen(value)};
+    assert_int_equal(sb_attributes_add_strings(&runner->attributes, name, true, 1, &text, NULL),
+                     SB_OK);
 }
 
-static inline void release_outputs(iv_value *outputs) {
+static inline void release_outputs(sb_value *outputs) {
     for (int i = 0; i < NODE_OUTPUTS; i++)
-        iv_value_release(&outputs[i]);
+        sb_value_release(&outputs[i]);
 }
 
 /* Fails unless the kernel of `isa` gives the expected outputs. */
-static inline void check_kernel(node_runner *runner, iv_isa isa, int threads,
-                                const iv_value *expected) {
-    iv_value got[NODE_OUTPUTS] = {{0}};
+static inline void check_kernel(node_runner *runner, sb_isa isa, int threads,
+                                const sb_value *expected) {
+    sb_value got[NODE_OUTPUTS] = {{0}};
     node_must_run(runner, isa, threads, got);
     for (int o = 0; o < runner->output_count; o++) {
-        if (!iv_tensor_equal(expected[o].tensor, got[o].tensor))
-            fail_msg("%s: output %d differs on %s with %d threads", runner->op, o, iv_isa_name(isa),
+        if (!sb_tensor_equal(expected[o].tensor, got[o].tensor))
+            fail_msg("%s: output %d differs on %s with %d threads", runner->op, o, sb_isa_name(isa),
                      threads);
     }
     release_outputs(got);
@@ -101,14 +101,14 @@ static inline void check_kernel(node_runner *runner, iv_isa isa, int threads,
  * and with several: 2, 3 or 8, each instruction set with another number from case to case. Clears
  * the runner. */
 static inline void check_kernels(node_runner *runner) {
-    static const iv_isa isas[] = {IV_ISA_SCALAR, IV_ISA_AVX2, IV_ISA_AVX512};
+    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     static const int threads[] = {2, 3, 8};
     static int cases;
-    iv_value expected[NODE_OUTPUTS] = {{0}};
-    node_must_run(runner, IV_ISA_BEST, 1, expected);
+    sb_value expected[NODE_OUTPUTS] = {{0}};
+    node_must_run(runner, SB_ISA_BEST, 1, expected);
     for (int i = 0; i < 3; i++) {
-        iv_isa isa;
-        if (iv_isa_resolve(isas[i], &isa, NULL) != IV_OK)
+        sb_isa isa;
+        if (sb_isa_resolve(isas[i], &isa, NULL) != SB_OK)
             continue;
         check_kernel(runner, isa, 1, expected);
         check_kernel(runner, isa, threads[(cases + i) % 3], expected);

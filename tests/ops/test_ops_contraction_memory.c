@@ -5,7 +5,7 @@
 #include "support/failing.h"
 
 typedef struct operand {
-    iv_dtype dtype;
+    sb_dtype dtype;
     int rank; /* -1: omitted */
     int64_t dims[4];
 } operand;
@@ -22,15 +22,15 @@ typedef struct memory_case {
 
 #define NONE                                                                                       \
     {                                                                                              \
-        IV_F32, -1, {                                                                              \
+        SB_F32, -1, {                                                                              \
             0                                                                                      \
         }                                                                                          \
     }
 
 static const memory_case cases[] = {
-    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{IV_F32, 3, {2, 5, 7}}, {IV_F32, 2, {7, 6}}}},
-    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{IV_F16, 2, {5, 7}}, {IV_F16, 2, {7, 6}}}},
-    {"MatMul", 13, 1, false, NULL, 0, {0}, 2, {{IV_S64, 2, {5, 7}}, {IV_S64, 2, {7, 6}}}},
+    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{SB_F32, 3, {2, 5, 7}}, {SB_F32, 2, {7, 6}}}},
+    {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{SB_F16, 2, {5, 7}}, {SB_F16, 2, {7, 6}}}},
+    {"MatMul", 13, 1, false, NULL, 0, {0}, 2, {{SB_S64, 2, {5, 7}}, {SB_S64, 2, {7, 6}}}},
     {"Gemm",
      13,
      1,
@@ -39,7 +39,7 @@ static const memory_case cases[] = {
      0,
      {0},
      3,
-     {{IV_BF16, 2, {5, 7}}, {IV_BF16, 2, {7, 6}}, {IV_BF16, 1, {6}}}},
+     {{SB_BF16, 2, {5, 7}}, {SB_BF16, 2, {7, 6}}, {SB_BF16, 1, {6}}}},
     {"MatMulInteger",
      10,
      1,
@@ -48,7 +48,7 @@ static const memory_case cases[] = {
      0,
      {0},
      3,
-     {{IV_U8, 2, {5, 7}}, {IV_S8, 2, {7, 6}}, {IV_U8, 1, {5}}}},
+     {{SB_U8, 2, {5, 7}}, {SB_S8, 2, {7, 6}}, {SB_U8, 1, {5}}}},
     {"QLinearMatMul",
      10,
      1,
@@ -57,14 +57,14 @@ static const memory_case cases[] = {
      0,
      {0},
      8,
-     {{IV_U8, 2, {5, 7}},
-      {IV_F32, 0, {0}},
-      {IV_U8, 0, {0}},
-      {IV_S8, 2, {7, 6}},
-      {IV_F32, 0, {0}},
-      {IV_S8, 0, {0}},
-      {IV_F32, 0, {0}},
-      {IV_U8, 0, {0}}}},
+     {{SB_U8, 2, {5, 7}},
+      {SB_F32, 0, {0}},
+      {SB_U8, 0, {0}},
+      {SB_S8, 2, {7, 6}},
+      {SB_F32, 0, {0}},
+      {SB_S8, 0, {0}},
+      {SB_F32, 0, {0}},
+      {SB_U8, 0, {0}}}},
     {"Conv",
      11,
      1,
@@ -73,7 +73,7 @@ static const memory_case cases[] = {
      4,
      {1, 1, 1, 1},
      3,
-     {{IV_F32, 4, {1, 3, 5, 6}}, {IV_F32, 4, {4, 3, 3, 3}}, {IV_F32, 1, {4}}}},
+     {{SB_F32, 4, {1, 3, 5, 6}}, {SB_F32, 4, {4, 3, 3, 3}}, {SB_F32, 1, {4}}}},
     {"Conv",
      11,
      1,
@@ -82,7 +82,7 @@ static const memory_case cases[] = {
      4,
      {1, 1, 1, 1},
      3,
-     {{IV_BF16, 4, {1, 3, 5, 6}}, {IV_BF16, 4, {4, 3, 3, 3}}, {IV_BF16, 1, {4}}}},
+     {{SB_BF16, 4, {1, 3, 5, 6}}, {SB_BF16, 4, {4, 3, 3, 3}}, {SB_BF16, 1, {4}}}},
     {"ConvTranspose",
      11,
      1,
@@ -91,7 +91,7 @@ static const memory_case cases[] = {
      2,
      {2, 1},
      2,
-     {{IV_F32, 4, {1, 3, 5, 6}}, {IV_F32, 4, {3, 4, 3, 3}}}},
+     {{SB_F32, 4, {1, 3, 5, 6}}, {SB_F32, 4, {3, 4, 3, 3}}}},
     {"ConvInteger",
      10,
      1,
@@ -100,7 +100,7 @@ static const memory_case cases[] = {
      4,
      {1, 1, 1, 1},
      4,
-     {{IV_U8, 4, {1, 3, 5, 6}}, {IV_S8, 4, {4, 3, 3, 3}}, {IV_U8, 0, {0}}, {IV_S8, 1, {4}}}},
+     {{SB_U8, 4, {1, 3, 5, 6}}, {SB_S8, 4, {4, 3, 3, 3}}, {SB_U8, 0, {0}}, {SB_S8, 1, {4}}}},
     {"QLinearConv",
      10,
      1,
@@ -109,15 +109,15 @@ static const memory_case cases[] = {
      0,
      {0},
      9,
-     {{IV_U8, 4, {1, 3, 5, 6}},
-      {IV_F32, 0, {0}},
-      {IV_U8, 0, {0}},
-      {IV_S8, 4, {4, 3, 3, 3}},
-      {IV_F32, 1, {4}},
-      {IV_S8, 1, {4}},
-      {IV_F32, 0, {0}},
-      {IV_S8, 0, {0}},
-      {IV_S32, 1, {4}}}},
+     {{SB_U8, 4, {1, 3, 5, 6}},
+      {SB_F32, 0, {0}},
+      {SB_U8, 0, {0}},
+      {SB_S8, 4, {4, 3, 3, 3}},
+      {SB_F32, 1, {4}},
+      {SB_S8, 1, {4}},
+      {SB_F32, 0, {0}},
+      {SB_S8, 0, {0}},
+      {SB_S32, 1, {4}}}},
     {"DeformConv",
      19,
      1,
@@ -126,14 +126,14 @@ static const memory_case cases[] = {
      0,
      {0},
      3,
-     {{IV_F32, 4, {1, 3, 5, 6}}, {IV_F32, 4, {4, 3, 3, 3}}, {IV_F32, 4, {1, 18, 3, 4}}}},
-    {"MaxPool", 12, 1, true, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
-    {"MaxPool", 12, 2, false, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
-    {"AveragePool", 11, 1, true, "kernel_shape", 2, {2, 2}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
-    {"LpPool", 11, 1, false, "kernel_shape", 2, {2, 2}, 1, {{IV_F64, 4, {1, 3, 5, 6}}}},
-    {"GlobalAveragePool", 1, 1, true, NULL, 0, {0}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
-    {"GlobalMaxPool", 1, 1, true, NULL, 0, {0}, 1, {{IV_F32, 4, {1, 3, 5, 6}}}},
-    {"GlobalLpPool", 2, 1, false, NULL, 0, {0}, 1, {{IV_BF16, 4, {1, 3, 5, 6}}}},
+     {{SB_F32, 4, {1, 3, 5, 6}}, {SB_F32, 4, {4, 3, 3, 3}}, {SB_F32, 4, {1, 18, 3, 4}}}},
+    {"MaxPool", 12, 1, true, "kernel_shape", 2, {2, 2}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
+    {"MaxPool", 12, 2, false, "kernel_shape", 2, {2, 2}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
+    {"AveragePool", 11, 1, true, "kernel_shape", 2, {2, 2}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
+    {"LpPool", 11, 1, false, "kernel_shape", 2, {2, 2}, 1, {{SB_F64, 4, {1, 3, 5, 6}}}},
+    {"GlobalAveragePool", 1, 1, true, NULL, 0, {0}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
+    {"GlobalMaxPool", 1, 1, true, NULL, 0, {0}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
+    {"GlobalLpPool", 2, 1, false, NULL, 0, {0}, 1, {{SB_BF16, 4, {1, 3, 5, 6}}}},
     {"RNN",
      14,
      2,
@@ -142,7 +142,7 @@ static const memory_case cases[] = {
      0,
      {0},
      3,
-     {{IV_F32, 3, {3, 2, 5}}, {IV_F32, 3, {1, 4, 5}}, {IV_F32, 3, {1, 4, 4}}}},
+     {{SB_F32, 3, {3, 2, 5}}, {SB_F32, 3, {1, 4, 5}}, {SB_F32, 3, {1, 4, 4}}}},
     {"GRU",
      14,
      2,
@@ -151,12 +151,12 @@ static const memory_case cases[] = {
      0,
      {0},
      6,
-     {{IV_F32, 3, {3, 2, 5}},
-      {IV_F32, 3, {1, 12, 5}},
-      {IV_F32, 3, {1, 12, 4}},
-      {IV_F32, 2, {1, 24}},
+     {{SB_F32, 3, {3, 2, 5}},
+      {SB_F32, 3, {1, 12, 5}},
+      {SB_F32, 3, {1, 12, 4}},
+      {SB_F32, 2, {1, 24}},
       NONE,
-      {IV_F32, 3, {1, 2, 4}}}},
+      {SB_F32, 3, {1, 2, 4}}}},
     {"LSTM",
      14,
      3,
@@ -165,14 +165,14 @@ static const memory_case cases[] = {
      1,
      {1},
      8,
-     {{IV_F32, 3, {2, 3, 5}},
-      {IV_F32, 3, {1, 16, 5}},
-      {IV_F32, 3, {1, 16, 4}},
-      {IV_F32, 2, {1, 32}},
+     {{SB_F32, 3, {2, 3, 5}},
+      {SB_F32, 3, {1, 16, 5}},
+      {SB_F32, 3, {1, 16, 4}},
+      {SB_F32, 2, {1, 32}},
       NONE,
-      {IV_F32, 3, {2, 1, 4}},
-      {IV_F32, 3, {2, 1, 4}},
-      {IV_F32, 2, {1, 12}}}},
+      {SB_F32, 3, {2, 1, 4}},
+      {SB_F32, 3, {2, 1, 4}},
+      {SB_F32, 2, {1, 12}}}},
     {"LSTM",
      14,
      3,
@@ -181,17 +181,17 @@ static const memory_case cases[] = {
      0,
      {0},
      3,
-     {{IV_F16, 3, {3, 2, 5}}, {IV_F16, 3, {1, 16, 5}}, {IV_F16, 3, {1, 16, 4}}}},
+     {{SB_F16, 3, {3, 2, 5}}, {SB_F16, 3, {1, 16, 5}}, {SB_F16, 3, {1, 16, 4}}}},
 };
 
 typedef struct attempt {
     const memory_case *test;
-    iv_tensor *inputs[NODE_INPUTS];
-    iv_isa isa;
+    sb_tensor *inputs[NODE_INPUTS];
+    sb_isa isa;
     uint64_t constants;
 } attempt;
 
-static iv_status run_attempt(void *context) {
+static sb_status run_attempt(void *context) {
     const attempt *attempt = context;
     const memory_case *test = attempt->test;
     node_runner runner = {.op = test->op,
@@ -199,15 +199,15 @@ static iv_status run_attempt(void *context) {
                           .input_count = test->inputs,
                           .output_count = test->outputs,
                           .constants = attempt->constants};
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
-    iv_error error;
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_error error;
     for (int i = 0; i < test->inputs; i++)
-        runner.inputs[i] = iv_tensor_retain(attempt->inputs[i]);
-    iv_status status = IV_OK;
+        runner.inputs[i] = sb_tensor_retain(attempt->inputs[i]);
+    sb_status status = SB_OK;
     if (test->ints != NULL)
-        status = iv_attributes_add_ints(&runner.attributes, test->ints, test->count == 1,
+        status = sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1,
                                         test->count, test->values, &error);
-    if (status == IV_OK)
+    if (status == SB_OK)
         status = node_run(&runner, attempt->isa, 1, outputs, &error);
     release_outputs(outputs);
     node_clear(&runner);
@@ -226,14 +226,14 @@ static void failed_allocations_leave_nothing_behind(void **unused) {
         }
         for (int constants = 0; constants < 2; constants++) {
             attempt.constants = constants == 0 ? 0 : 6; /* weights and bias */
-            attempt.isa = IV_ISA_BEST;
+            attempt.isa = SB_ISA_BEST;
             check_failing_allocations(run_attempt, &attempt);
-            attempt.isa = IV_ISA_SCALAR;
+            attempt.isa = SB_ISA_SCALAR;
             if (cases[i].has_kernel)
                 check_failing_allocations(run_attempt, &attempt);
         }
         for (int k = 0; k < NODE_INPUTS; k++)
-            iv_tensor_release(attempt.inputs[k]);
+            sb_tensor_release(attempt.inputs[k]);
     }
 }
 

@@ -1,10 +1,10 @@
 /* Conv: kernels against the definition, and the definition against plain loops. */
 #include "ops/kernel_cases.h"
 
-static const iv_dtype float_dtypes[] = {IV_F32, IV_F16, IV_BF16};
+static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
 /* A random convolution whose window fits. */
-static void random_conv(random_source *source, distribution kind, iv_dtype dtype,
+static void random_conv(random_source *source, distribution kind, sb_dtype dtype,
                         node_runner *runner) {
     static const char *const auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
     int axes = (int)random_between(source, 1, 3);
@@ -56,9 +56,9 @@ static void larger_images_are_cut_alike(void **unused) {
     random_source source = {2};
     node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
     add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 1});
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 24, 40, 41});
-    runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){70, 24, 3, 3});
-    runner.inputs[2] = random_tensor(&source, ORDINARY, IV_F32, 1, (int64_t[]){70});
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 24, 40, 41});
+    runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){70, 24, 3, 3});
+    runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 1, (int64_t[]){70});
     runner.constants = 6;
     check_kernels(&runner);
 }
@@ -71,9 +71,9 @@ static void empty_convolutions_run(void **unused) {
     random_source source = {3};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][0]);
-        runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][1]);
-        runner.inputs[2] = random_tensor(&source, ORDINARY, IV_F32, 1, cases[i][1]);
+        runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][0]);
+        runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][1]);
+        runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 1, cases[i][1]);
         runner.constants = i % 2 == 0 ? 6 : 0;
         check_kernels(&runner);
     }
@@ -83,21 +83,21 @@ static void empty_convolutions_run(void **unused) {
 static void definition_runs_taps_then_channels(void **unused) {
     random_source source = {4};
     for (int round = 0; round < 20; round++) {
-        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        sb_value outputs[NODE_OUTPUTS] = {{0}};
         int64_t stride = random_between(&source, 1, 2), pad = random_between(&source, 0, 2);
         node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
         add_ints(&runner, "strides", 2, (int64_t[]){stride, stride});
         add_ints(&runner, "pads", 4, (int64_t[]){pad, pad, pad, pad});
         runner.inputs[0] =
-            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){1, 3, 5, 6});
+            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 3, 5, 6});
         runner.inputs[1] =
-            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){2, 3, 3, 2});
+            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){2, 3, 3, 2});
         runner.inputs[2] =
-            random_tensor(&source, (distribution)(round % 3), IV_F32, 1, (int64_t[]){2});
-        node_must_run(&runner, IV_ISA_BEST, 1, outputs);
-        const iv_tensor *x = runner.inputs[0], *w = runner.inputs[1], *b = runner.inputs[2];
-        const iv_tensor *y = outputs[0].tensor;
-        for (int64_t i = 0; i < iv_tensor_elements(y); i++) {
+            random_tensor(&source, (distribution)(round % 3), SB_F32, 1, (int64_t[]){2});
+        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        const sb_tensor *x = runner.inputs[0], *w = runner.inputs[1], *b = runner.inputs[2];
+        const sb_tensor *y = outputs[0].tensor;
+        for (int64_t i = 0; i < sb_tensor_elements(y); i++) {
             int64_t m = i / (y->dims[2] * y->dims[3]), row = i / y->dims[3] % y->dims[2];
             int64_t column = i % y->dims[3];
             float acc = 0.0f;
@@ -128,12 +128,12 @@ static void wrong_shapes_are_refused(void **unused) {
                                           {{1, 3, 1, 1}, {4, 3, 3, 3}}};
     random_source source = {5};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        iv_error error;
-        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        sb_error error;
+        sb_value outputs[NODE_OUTPUTS] = {{0}};
         node_runner runner = {.op = "Conv", .version = 11, .input_count = 2, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][0]);
-        runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 4, cases[i][1]);
-        assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), IV_ERROR_SHAPE);
+        runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][0]);
+        runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][1]);
+        assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
         node_clear(&runner);
     }
 }
@@ -142,40 +142,40 @@ static void wrong_shapes_are_refused(void **unused) {
 static void deformable_without_offsets_is_a_convolution(void **unused) {
     random_source source = {6};
     for (int round = 0; round < 12; round++) {
-        iv_dtype dtype = round % 4 == 3 ? IV_F64 : float_dtypes[round % 4];
+        sb_dtype dtype = round % 4 == 3 ? SB_F64 : float_dtypes[round % 4];
         int64_t offset_groups = random_between(&source, 1, 2);
-        iv_value outputs[2][NODE_OUTPUTS] = {{{0}}};
+        sb_value outputs[2][NODE_OUTPUTS] = {{{0}}};
         node_runner runners[2] = {
             {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1},
             {.op = "DeformConv", .version = 19, .input_count = 4, .output_count = 1}};
-        iv_tensor *x = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){2, 4, 6, 5});
-        iv_tensor *w = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){6, 2, 3, 2});
-        iv_tensor *bias = random_tensor(&source, ORDINARY, dtype, 1, (int64_t[]){6});
-        iv_tensor *zero = NULL, *offsets = NULL;
-        assert_int_equal(iv_tensor_create(dtype, 0, NULL, &zero, NULL), IV_OK);
+        sb_tensor *x = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){2, 4, 6, 5});
+        sb_tensor *w = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){6, 2, 3, 2});
+        sb_tensor *bias = random_tensor(&source, ORDINARY, dtype, 1, (int64_t[]){6});
+        sb_tensor *zero = NULL, *offsets = NULL;
+        assert_int_equal(sb_tensor_create(dtype, 0, NULL, &zero, NULL), SB_OK);
         assert_int_equal(
-            iv_tensor_broadcast(zero, 4, (int64_t[]){2, 12 * offset_groups, 6, 6}, &offsets, NULL),
-            IV_OK);
-        iv_tensor_release(zero);
+            sb_tensor_broadcast(zero, 4, (int64_t[]){2, 12 * offset_groups, 6, 6}, &offsets, NULL),
+            SB_OK);
+        sb_tensor_release(zero);
         for (int i = 0; i < 2; i++) {
             add_int(&runners[i], "group", 2);
             add_ints(&runners[i], "pads", 4, (int64_t[]){1, 1, 1, 1});
-            runners[i].inputs[0] = iv_tensor_retain(x);
-            runners[i].inputs[1] = iv_tensor_retain(w);
-            runners[i].inputs[2 + i] = iv_tensor_retain(bias);
+            runners[i].inputs[0] = sb_tensor_retain(x);
+            runners[i].inputs[1] = sb_tensor_retain(w);
+            runners[i].inputs[2 + i] = sb_tensor_retain(bias);
         }
         add_int(&runners[1], "offset_group", offset_groups);
         runners[1].inputs[2] = offsets;
         for (int i = 0; i < 2; i++)
-            node_must_run(&runners[i], IV_ISA_BEST, 1, outputs[i]);
-        assert_true(iv_tensor_equal(outputs[0][0].tensor, outputs[1][0].tensor));
+            node_must_run(&runners[i], SB_ISA_BEST, 1, outputs[i]);
+        assert_true(sb_tensor_equal(outputs[0][0].tensor, outputs[1][0].tensor));
         for (int i = 0; i < 2; i++) {
             release_outputs(outputs[i]);
             node_clear(&runners[i]);
         }
-        iv_tensor_release(x);
-        iv_tensor_release(w);
-        iv_tensor_release(bias);
+        sb_tensor_release(x);
+        sb_tensor_release(w);
+        sb_tensor_release(bias);
     }
 }
 

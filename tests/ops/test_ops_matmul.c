@@ -3,7 +3,7 @@
 
 #include "numerics/chain.h"
 
-static const iv_dtype float_dtypes[] = {IV_F32, IV_F16, IV_BF16};
+static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
 static int64_t random_extent(random_source *source) {
     static const int64_t sizes[] = {0, 1, 1, 2, 3, 5, 8, 16, 17, 31, 33, 64, 70};
@@ -13,7 +13,7 @@ static int64_t random_extent(random_source *source) {
 static void kernels_equal_the_definition(void **unused) {
     random_source source = {1};
     for (int round = 0; round < 90; round++) {
-        iv_dtype dtype = float_dtypes[round % 3];
+        sb_dtype dtype = float_dtypes[round % 3];
         distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
         int64_t m = random_extent(&source), n = random_extent(&source), k = random_extent(&source);
         int a_batch = (int)random_between(&source, 0, 2),
@@ -45,8 +45,8 @@ static void kernels_equal_the_definition(void **unused) {
 static void large_products_are_cut_alike(void **unused) {
     random_source source = {2};
     for (int round = 0; round < 3; round++) {
-        iv_dtype dtype = float_dtypes[round];
-        int64_t k = dtype == IV_F32 ? 300 : 70;
+        sb_dtype dtype = float_dtypes[round];
+        int64_t k = dtype == SB_F32 ? 300 : 70;
         node_runner runner = {.op = "MatMul", .version = 13, .input_count = 2, .output_count = 1};
         runner.inputs[0] = random_tensor(&source, ORDINARY, dtype, 3, (int64_t[]){2, 130, k});
         runner.inputs[1] = random_tensor(&source, ORDINARY, dtype, 2, (int64_t[]){k, 200});
@@ -59,7 +59,7 @@ static void gemm_kernels_equal_the_definition(void **unused) {
     static const float scales[] = {1, 0.3f, -2, 0};
     random_source source = {3};
     for (int round = 0; round < 90; round++) {
-        iv_dtype dtype = float_dtypes[round % 3];
+        sb_dtype dtype = float_dtypes[round % 3];
         distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
         int64_t m = random_extent(&source), n = random_extent(&source), k = random_extent(&source);
         bool transpose_a = random_bits(&source) & 1, transpose_b = random_bits(&source) & 1;
@@ -89,18 +89,18 @@ static void definition_is_one_chain(void **unused) {
     random_source source = {4};
     for (int round = 0; round < 40; round++) {
         int64_t m = random_extent(&source), n = random_extent(&source), k = random_extent(&source);
-        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        sb_value outputs[NODE_OUTPUTS] = {{0}};
         node_runner runner = {.op = "MatMul", .version = 9, .input_count = 2, .output_count = 1};
-        iv_dtype dtype = round % 2 == 0 ? IV_F32 : IV_S64;
+        sb_dtype dtype = round % 2 == 0 ? SB_F32 : SB_S64;
         runner.inputs[0] = random_tensor(&source, WIDE, dtype, 2, (int64_t[]){m, k});
         runner.inputs[1] = random_tensor(&source, WIDE, dtype, 2, (int64_t[]){k, n});
-        node_must_run(&runner, IV_ISA_BEST, 1, outputs);
-        const iv_tensor *a = runner.inputs[0], *b = runner.inputs[1], *y = outputs[0].tensor;
+        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        const sb_tensor *a = runner.inputs[0], *b = runner.inputs[1], *y = outputs[0].tensor;
         for (int64_t i = 0; i < m * n; i++) {
             int64_t a_at = i / n * a->strides[0], b_at = i % n * b->strides[1];
-            if (dtype == IV_F32) {
+            if (dtype == SB_F32) {
                 float expected =
-                    iv_chain_f32((const float *)(void *)a->data + a_at, a->strides[1],
+                    sb_chain_f32((const float *)(void *)a->data + a_at, a->strides[1],
                                  (const float *)(void *)b->data + b_at, b->strides[0], k, 0.0f);
                 assert_same_floats("MatMul", &expected, (const float *)(void *)y->data + i, 1);
             } else {
@@ -118,12 +118,12 @@ static void definition_is_one_chain(void **unused) {
 
 static void wrong_shapes_are_refused(void **unused) {
     random_source source = {5};
-    iv_error error;
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_error error;
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "MatMul", .version = 13, .input_count = 2, .output_count = 1};
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 2, (int64_t[]){2, 3});
-    runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 2, (int64_t[]){4, 3});
-    assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), IV_ERROR_SHAPE);
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 2, (int64_t[]){2, 3});
+    runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 2, (int64_t[]){4, 3});
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
     assert_non_null(strstr(error.message, "node"));
     node_clear(&runner);
 }

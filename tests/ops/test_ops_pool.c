@@ -30,7 +30,7 @@ static void random_pool(random_source *source, distribution kind, node_runner *r
         add_text(runner, "auto_pad", random_bits(source) & 1 ? "SAME_LOWER" : "SAME_UPPER");
     else
         add_ints(runner, "pads", 2 * axes, pads);
-    runner->inputs[0] = random_tensor(source, kind, IV_F32, axes + 2, dims);
+    runner->inputs[0] = random_tensor(source, kind, SB_F32, axes + 2, dims);
 }
 
 static void kernels_equal_the_definition(void **unused) {
@@ -53,29 +53,29 @@ static void global_kernels_equal_the_definition(void **unused) {
                 random_between(&source, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
         node_runner runner = {
             .op = ops[round % 2], .version = 1, .input_count = 1, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), IV_F32,
+        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32,
                                          axes + 2, dims);
         check_kernels(&runner);
     }
     /* More than one block of the reduction. */
     node_runner runner = {
         .op = "GlobalAveragePool", .version = 1, .input_count = 1, .output_count = 1};
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 3, 91, 97});
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97});
     check_kernels(&runner);
 }
 
 static void definition_adds_in_row_major_order(void **unused) {
     random_source source = {3};
     for (int round = 0; round < 20; round++) {
-        iv_value outputs[NODE_OUTPUTS] = {{0}};
+        sb_value outputs[NODE_OUTPUTS] = {{0}};
         node_runner runner = {
             .op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
         add_ints(&runner, "kernel_shape", 2, (int64_t[]){3, 2});
         add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 0});
         runner.inputs[0] =
-            random_tensor(&source, (distribution)(round % 3), IV_F32, 4, (int64_t[]){1, 2, 4, 5});
-        node_must_run(&runner, IV_ISA_BEST, 1, outputs);
-        const iv_tensor *x = runner.inputs[0], *y = outputs[0].tensor;
+            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 2, 4, 5});
+        node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+        const sb_tensor *x = runner.inputs[0], *y = outputs[0].tensor;
         assert_int_equal(y->dims[2], 4);
         assert_int_equal(y->dims[3], 5);
         for (int64_t i = 0; i < 40; i++) {
@@ -103,13 +103,13 @@ static void indices_name_the_first_maximum(void **unused) {
     const float values[2][6] = {{1, 5, 5, -0.0f, 0.0f, 0.0f}, {NAN, 2, NAN, 7, 7, -1}};
     const float maxima[2][5] = {{5, 5, 5, 0.0f, 0.0f}, {NAN, NAN, NAN, 7, 7}};
     const int64_t first[2][5] = {{1, 1, 2, 4, 4}, {6, 8, 8, 9, 10}};
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "MaxPool", .version = 12, .input_count = 1, .output_count = 2};
     add_ints(&runner, "kernel_shape", 1, (int64_t[]){2});
     assert_int_equal(
-        iv_tensor_from_data(IV_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL),
-        IV_OK);
-    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+        sb_tensor_from_data(SB_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL),
+        SB_OK);
+    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
     assert_same_floats("maxima", maxima[0], (const float *)(void *)outputs[0].tensor->data, 10);
     assert_memory_equal(outputs[1].tensor->data, first, sizeof first);
     release_outputs(outputs);
@@ -119,12 +119,12 @@ static void indices_name_the_first_maximum(void **unused) {
 /* A kernel as large as numbers go costs no more than the input under it. */
 static void huge_windows_end(void **unused) {
     random_source source = {4};
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
     add_ints(&runner, "kernel_shape", 2, (int64_t[]){INT32_MAX, INT32_MAX});
     add_text(&runner, "auto_pad", "SAME_UPPER");
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 4, (int64_t[]){1, 1, 3, 3});
-    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 1, 3, 3});
+    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
     release_outputs(outputs);
     node_clear(&runner);
 }

@@ -9,22 +9,22 @@ static const char *const activation_names[] = {
     "Sigmoid", "Softplus", "Softsign",    "Tanh",      "ThresholdedRelu"};
 
 static void add_activations(random_source *source, node_runner *runner, int count) {
-    iv_string names[6];
+    sb_string names[6];
     for (int i = 0; i < count; i++) {
         const char *name = activation_names[random_between(source, 0, 10)];
-        names[i] = (iv_string){name, strlen(name)};
+        names[i] = (sb_string){name, strlen(name)};
     }
     assert_int_equal(
-        iv_attributes_add_strings(&runner->attributes, "activations", false, count, names, NULL),
-        IV_OK);
+        sb_attributes_add_strings(&runner->attributes, "activations", false, count, names, NULL),
+        SB_OK);
 }
 
-static iv_tensor *random_lengths(random_source *source, int64_t batch, int64_t steps) {
+static sb_tensor *random_lengths(random_source *source, int64_t batch, int64_t steps) {
     int32_t lengths[8];
-    iv_tensor *tensor = NULL;
+    sb_tensor *tensor = NULL;
     for (int64_t i = 0; i < batch; i++)
         lengths[i] = (int32_t)random_between(source, 0, steps);
-    assert_int_equal(iv_tensor_from_data(IV_S32, 1, &batch, lengths, &tensor, NULL), IV_OK);
+    assert_int_equal(sb_tensor_from_data(SB_S32, 1, &batch, lengths, &tensor, NULL), SB_OK);
     return tensor;
 }
 
@@ -55,21 +55,21 @@ static void random_recurrent(random_source *source, distribution kind, int round
         add_float(runner, "clip", 0.5f);
     if (random_bits(source) & 1)
         add_activations(source, runner, (op + 1) * (int)count);
-    runner->inputs[0] = random_tensor(source, kind, IV_F32, 3, x);
+    runner->inputs[0] = random_tensor(source, kind, SB_F32, 3, x);
     runner->inputs[1] =
-        random_tensor(source, kind, IV_F32, 3, (int64_t[]){count, gates * hidden, inputs});
+        random_tensor(source, kind, SB_F32, 3, (int64_t[]){count, gates * hidden, inputs});
     runner->inputs[2] =
-        random_tensor(source, kind, IV_F32, 3, (int64_t[]){count, gates * hidden, hidden});
+        random_tensor(source, kind, SB_F32, 3, (int64_t[]){count, gates * hidden, hidden});
     if (random_bits(source) & 1)
         runner->inputs[3] =
-            random_tensor(source, kind, IV_F32, 2, (int64_t[]){count, 2 * gates * hidden});
+            random_tensor(source, kind, SB_F32, 2, (int64_t[]){count, 2 * gates * hidden});
     if (random_bits(source) & 1)
         runner->inputs[4] = random_lengths(source, batch, steps);
     for (int i = 5; i < runner->input_count; i++) {
         if (random_bits(source) & 1)
             runner->inputs[i] =
-                i < 7 ? random_tensor(source, kind, IV_F32, 3, state)
-                      : random_tensor(source, kind, IV_F32, 2, (int64_t[]){count, 3 * hidden});
+                i < 7 ? random_tensor(source, kind, SB_F32, 3, state)
+                      : random_tensor(source, kind, SB_F32, 2, (int64_t[]){count, 3 * hidden});
     }
     runner->constants = random_bits(source) & 1 ? 6 : 0;
 }
@@ -83,7 +83,7 @@ static void kernels_equal_the_definition(void **unused) {
     }
 }
 
-static float at3(const iv_tensor *t, int64_t i, int64_t j, int64_t k) {
+static float at3(const sb_tensor *t, int64_t i, int64_t j, int64_t k) {
     return (
         (const float *)(void *)t->data)[i * t->strides[0] + j * t->strides[1] + k * t->strides[2]];
 }
@@ -92,22 +92,22 @@ static float at3(const iv_tensor *t, int64_t i, int64_t j, int64_t k) {
 static void definition_follows_the_formulas(void **unused) {
     enum { STEPS = 3, INPUTS = 5, HIDDEN = 4 };
     random_source source = {2};
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "LSTM", .version = 14, .input_count = 4, .output_count = 3};
     add_int(&runner, "hidden_size", HIDDEN);
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){STEPS, 1, INPUTS});
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){STEPS, 1, INPUTS});
     runner.inputs[1] =
-        random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){1, 4 * HIDDEN, INPUTS});
+        random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4 * HIDDEN, INPUTS});
     runner.inputs[2] =
-        random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){1, 4 * HIDDEN, HIDDEN});
-    runner.inputs[3] = random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){1, 8 * HIDDEN, 1});
-    iv_tensor *bias = NULL;
+        random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4 * HIDDEN, HIDDEN});
+    runner.inputs[3] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 8 * HIDDEN, 1});
+    sb_tensor *bias = NULL;
     assert_int_equal(
-        iv_tensor_reshape(runner.inputs[3], 2, (int64_t[]){1, 8 * HIDDEN}, &bias, NULL), IV_OK);
-    iv_tensor_release(runner.inputs[3]);
+        sb_tensor_reshape(runner.inputs[3], 2, (int64_t[]){1, 8 * HIDDEN}, &bias, NULL), SB_OK);
+    sb_tensor_release(runner.inputs[3]);
     runner.inputs[3] = bias;
-    node_must_run(&runner, IV_ISA_BEST, 1, outputs);
-    const iv_tensor *x = runner.inputs[0], *w = runner.inputs[1], *r = runner.inputs[2];
+    node_must_run(&runner, SB_ISA_BEST, 1, outputs);
+    const sb_tensor *x = runner.inputs[0], *w = runner.inputs[1], *r = runner.inputs[2];
     float h[HIDDEN] = {0}, c[HIDDEN] = {0};
     for (int t = 0; t < STEPS; t++) {
         float pre[4 * HIDDEN];
@@ -121,10 +121,10 @@ static void definition_follows_the_formulas(void **unused) {
             pre[g] = (xw + hr) + (b[g * bias->strides[1]] + b[(4 * HIDDEN + g) * bias->strides[1]]);
         }
         for (int j = 0; j < HIDDEN; j++) {
-            float in = iv_sigmoid_f32(pre[j]), forget = iv_sigmoid_f32(pre[2 * HIDDEN + j]);
-            float kept = forget * c[j], added = in * iv_tanh_f32(pre[3 * HIDDEN + j]);
+            float in = sb_sigmoid_f32(pre[j]), forget = sb_sigmoid_f32(pre[2 * HIDDEN + j]);
+            float kept = forget * c[j], added = in * sb_tanh_f32(pre[3 * HIDDEN + j]);
             c[j] = kept + added;
-            h[j] = iv_sigmoid_f32(pre[HIDDEN + j]) * iv_tanh_f32(c[j]);
+            h[j] = sb_sigmoid_f32(pre[HIDDEN + j]) * sb_tanh_f32(c[j]);
         }
         assert_same_floats("Y", h, (const float *)(void *)outputs[0].tensor->data + t * HIDDEN,
                            HIDDEN);
@@ -137,17 +137,17 @@ static void definition_follows_the_formulas(void **unused) {
 
 static void wrong_lengths_are_refused(void **unused) {
     random_source source = {3};
-    iv_error error;
-    iv_value outputs[NODE_OUTPUTS] = {{0}};
+    sb_error error;
+    sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "RNN", .version = 14, .input_count = 5, .output_count = 2};
-    runner.inputs[0] = random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){2, 1, 3});
-    runner.inputs[1] = random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){1, 4, 3});
-    runner.inputs[2] = random_tensor(&source, ORDINARY, IV_F32, 3, (int64_t[]){1, 4, 4});
+    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){2, 1, 3});
+    runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4, 3});
+    runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 3, (int64_t[]){1, 4, 4});
     assert_int_equal(
-        iv_tensor_from_data(IV_S32, 1, (int64_t[]){1}, (int32_t[]){3}, &runner.inputs[4], NULL),
-        IV_OK);
-    assert_int_equal(node_run(&runner, IV_ISA_BEST, 1, outputs, &error), IV_ERROR_SHAPE);
-    assert_int_equal(node_run(&runner, IV_ISA_SCALAR, 1, outputs, &error), IV_ERROR_SHAPE);
+        sb_tensor_from_data(SB_S32, 1, (int64_t[]){1}, (int32_t[]){3}, &runner.inputs[4], NULL),
+        SB_OK);
+    assert_int_equal(node_run(&runner, SB_ISA_BEST, 1, outputs, &error), SB_ERROR_SHAPE);
+    assert_int_equal(node_run(&runner, SB_ISA_SCALAR, 1, outputs, &error), SB_ERROR_SHAPE);
     node_clear(&runner);
 }
 

@@ -37,17 +37,17 @@ static void sums_have_the_order_of_the_contract(void **unused) {
         float *values = random_values(&source, ORDINARY, n);
         float sum = spelled_out(values, n, false);
         expect_output(
-            make_node("ReduceSum", 13, list_tensor(IV_F32, 1, &n, values, (size_t)n), NULL, NULL),
-            LIST(IV_F32, (float, sum)));
+            make_node("ReduceSum", 13, list_tensor(SB_F32, 1, &n, values, (size_t)n), NULL, NULL),
+            LIST(SB_F32, (float, sum)));
         expect_output(
-            make_node("ReduceMean", 13, list_tensor(IV_F32, 1, &n, values, (size_t)n), NULL, NULL),
-            LIST(IV_F32, (float, sum / (float)n)));
+            make_node("ReduceMean", 13, list_tensor(SB_F32, 1, &n, values, (size_t)n), NULL, NULL),
+            LIST(SB_F32, (float, sum / (float)n)));
         for (int64_t i = 0; i < n; i++)
             values[i] = 1.0f + values[i] * 0.01f;
         expect_output(
-            make_node("ReduceProd", 13, list_tensor(IV_F32, 1, &n, values, (size_t)n), NULL, NULL),
-            LIST(IV_F32, (float, spelled_out(values, n, true))));
-        iv_free(values);
+            make_node("ReduceProd", 13, list_tensor(SB_F32, 1, &n, values, (size_t)n), NULL, NULL),
+            LIST(SB_F32, (float, spelled_out(values, n, true))));
+        sb_free(values);
     }
 }
 
@@ -57,26 +57,26 @@ static void several_axes_and_strides(void **unused) {
     for (int round = 0; round < 30; round++) {
         int64_t dims[4] = {random_between(&source, 1, 4), random_between(&source, 1, 40),
                            random_between(&source, 1, 3), random_between(&source, 1, 60)};
-        iv_tensor *input = random_tensor(&source, ORDINARY, IV_F32, 4, dims), *packed = NULL;
-        assert_int_equal(iv_tensor_contiguous(input, &packed, NULL), IV_OK);
+        sb_tensor *input = random_tensor(&source, ORDINARY, SB_F32, 4, dims), *packed = NULL;
+        assert_int_equal(sb_tensor_contiguous(input, &packed, NULL), SB_OK);
         int64_t kept[2] = {dims[0], dims[2]};
-        iv_tensor *expected = NULL;
-        assert_int_equal(iv_tensor_create(IV_F32, 2, kept, &expected, NULL), IV_OK);
-        const float *from = (const float *)iv_tensor_data(packed);
-        float *values = iv_allocate((size_t)(dims[1] * dims[3]) * sizeof(float));
+        sb_tensor *expected = NULL;
+        assert_int_equal(sb_tensor_create(SB_F32, 2, kept, &expected, NULL), SB_OK);
+        const float *from = (const float *)sb_tensor_data(packed);
+        float *values = sb_allocate((size_t)(dims[1] * dims[3]) * sizeof(float));
         for (int64_t a = 0; a < dims[0]; a++) {
             for (int64_t c = 0; c < dims[2]; c++) {
                 for (int64_t i = 0; i < dims[1] * dims[3]; i++)
                     values[i] =
                         from[((a * dims[1] + i / dims[3]) * dims[2] + c) * dims[3] + i % dims[3]];
-                ((float *)iv_tensor_mutable_data(expected))[a * dims[2] + c] =
+                ((float *)sb_tensor_mutable_data(expected))[a * dims[2] + c] =
                     spelled_out(values, dims[1] * dims[3], false);
             }
         }
-        iv_free(values);
-        iv_tensor_release(packed);
+        sb_free(values);
+        sb_tensor_release(packed);
         node_runner runner =
-            make_node("ReduceSum", 13, input, LIST(IV_S64, (int64_t, -1, 1)), NULL);
+            make_node("ReduceSum", 13, input, LIST(SB_S64, (int64_t, -1, 1)), NULL);
         runner.constants = (uint64_t)(round % 2) * 2;
         add_int(&runner, "keepdims", 0);
         expect_output(runner, expected);
@@ -85,19 +85,19 @@ static void several_axes_and_strides(void **unused) {
 
 static void axes_in_all_forms(void **unused) {
     node_runner attribute =
-        make_node("ReduceMax", 13, TENSOR(IV_F32, (2, 2), (float, 1, 5, NAN, 3)), NULL, NULL);
+        make_node("ReduceMax", 13, TENSOR(SB_F32, (2, 2), (float, 1, 5, NAN, 3)), NULL, NULL);
     add_ints(&attribute, "axes", 1, (int64_t[]){0});
-    expect_output(attribute, TENSOR(IV_F32, (1, 2), (float, NAN, 5)));
-    node_runner noop = make_node("ReduceSumSquare", 18, LIST(IV_F32, (float, 2, 3)), NULL, NULL);
+    expect_output(attribute, TENSOR(SB_F32, (1, 2), (float, NAN, 5)));
+    node_runner noop = make_node("ReduceSumSquare", 18, LIST(SB_F32, (float, 2, 3)), NULL, NULL);
     add_int(&noop, "noop_with_empty_axes", 1);
-    expect_output(noop, LIST(IV_F32, (float, 4, 9)));
-    node_runner twice = make_node("ReduceSum", 13, TENSOR(IV_F32, (1, 1), (float, 1)),
-                                  LIST(IV_S64, (int64_t, 0, -2)), NULL);
-    expect_refusal(twice, IV_ERROR_SHAPE, "axis -2 is named twice");
+    expect_output(noop, LIST(SB_F32, (float, 4, 9)));
+    node_runner twice = make_node("ReduceSum", 13, TENSOR(SB_F32, (1, 1), (float, 1)),
+                                  LIST(SB_S64, (int64_t, 0, -2)), NULL);
+    expect_refusal(twice, SB_ERROR_SHAPE, "axis -2 is named twice");
     node_runner far =
-        make_node("ReduceSum", 13, LIST(IV_F32, (float, 1)), LIST(IV_S64, (int64_t, 1)), NULL);
+        make_node("ReduceSum", 13, LIST(SB_F32, (float, 1)), LIST(SB_S64, (int64_t, 1)), NULL);
     far.constants = 2;
-    expect_refusal(far, IV_ERROR_SHAPE, "outside [-1, 1)");
+    expect_refusal(far, SB_ERROR_SHAPE, "outside [-1, 1)");
 }
 
 static void reductions_of_nothing(void **unused) {
@@ -113,85 +113,85 @@ static void reductions_of_nothing(void **unused) {
                  {"ReduceLogSum", -INFINITY},
                  {"ReduceLogSumExp", -INFINITY}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        iv_tensor *empty = NULL;
-        assert_int_equal(iv_tensor_create(IV_F32, 2, (int64_t[]){2, 0}, &empty, NULL), IV_OK);
-        expect_output(make_node(cases[i].op, 20, empty, LIST(IV_S64, (int64_t, 1)), NULL),
-                      TENSOR(IV_F32, (2, 1), (float, cases[i].value, cases[i].value)));
+        sb_tensor *empty = NULL;
+        assert_int_equal(sb_tensor_create(SB_F32, 2, (int64_t[]){2, 0}, &empty, NULL), SB_OK);
+        expect_output(make_node(cases[i].op, 20, empty, LIST(SB_S64, (int64_t, 1)), NULL),
+                      TENSOR(SB_F32, (2, 1), (float, cases[i].value, cases[i].value)));
     }
-    iv_tensor *empty = NULL;
-    assert_int_equal(iv_tensor_create(IV_S8, 1, (int64_t[]){0}, &empty, NULL), IV_OK);
-    expect_output(make_node("ReduceMax", 20, empty, NULL, NULL), LIST(IV_S8, (int8_t, -128)));
-    assert_int_equal(iv_tensor_create(IV_S32, 1, (int64_t[]){0}, &empty, NULL), IV_OK);
-    expect_refusal(make_node("ReduceMean", 18, empty, NULL, NULL), IV_ERROR_INVALID_ARGUMENT,
+    sb_tensor *empty = NULL;
+    assert_int_equal(sb_tensor_create(SB_S8, 1, (int64_t[]){0}, &empty, NULL), SB_OK);
+    expect_output(make_node("ReduceMax", 20, empty, NULL, NULL), LIST(SB_S8, (int8_t, -128)));
+    assert_int_equal(sb_tensor_create(SB_S32, 1, (int64_t[]){0}, &empty, NULL), SB_OK);
+    expect_refusal(make_node("ReduceMean", 18, empty, NULL, NULL), SB_ERROR_INVALID_ARGUMENT,
                    "mean of no integers");
 }
 
 static void integers(void **unused) {
-    expect_output(make_node("ReduceSum", 13, LIST(IV_S32, (int32_t, INT32_MAX, 1)), NULL, NULL),
-                  LIST(IV_S32, (int32_t, INT32_MIN)));
-    expect_output(make_node("ReduceMean", 13, LIST(IV_S32, (int32_t, -3, -4)), NULL, NULL),
-                  LIST(IV_S32, (int32_t, -3)));
-    expect_output(make_node("ReduceL1", 13, LIST(IV_S64, (int64_t, -3, 4)), NULL, NULL),
-                  LIST(IV_S64, (int64_t, 7)));
-    expect_output(make_node("ReduceL2", 13, LIST(IV_S64, (int64_t, -3, 4)), NULL, NULL),
-                  LIST(IV_S64, (int64_t, 5)));
-    expect_output(make_node("ReduceMin", 20, LIST(IV_BOOL, (uint8_t, 1, 0)), NULL, NULL),
-                  LIST(IV_BOOL, (uint8_t, 0)));
-    expect_output(make_node("ReduceMax", 20, LIST(IV_U64, (uint64_t, 1, UINT64_MAX)), NULL, NULL),
-                  LIST(IV_U64, (uint64_t, UINT64_MAX)));
+    expect_output(make_node("ReduceSum", 13, LIST(SB_S32, (int32_t, INT32_MAX, 1)), NULL, NULL),
+                  LIST(SB_S32, (int32_t, INT32_MIN)));
+    expect_output(make_node("ReduceMean", 13, LIST(SB_S32, (int32_t, -3, -4)), NULL, NULL),
+                  LIST(SB_S32, (int32_t, -3)));
+    expect_output(make_node("ReduceL1", 13, LIST(SB_S64, (int64_t, -3, 4)), NULL, NULL),
+                  LIST(SB_S64, (int64_t, 7)));
+    expect_output(make_node("ReduceL2", 13, LIST(SB_S64, (int64_t, -3, 4)), NULL, NULL),
+                  LIST(SB_S64, (int64_t, 5)));
+    expect_output(make_node("ReduceMin", 20, LIST(SB_BOOL, (uint8_t, 1, 0)), NULL, NULL),
+                  LIST(SB_BOOL, (uint8_t, 0)));
+    expect_output(make_node("ReduceMax", 20, LIST(SB_U64, (uint64_t, 1, UINT64_MAX)), NULL, NULL),
+                  LIST(SB_U64, (uint64_t, UINT64_MAX)));
 }
 
 static void places_of_extremes(void **unused) {
-    expect_output(make_node("ArgMax", 13, LIST(IV_F32, (float, 1, NAN, 5, NAN)), NULL, NULL),
-                  LIST(IV_S64, (int64_t, 1)));
-    expect_output(make_node("ArgMin", 13, LIST(IV_F16, (uint16_t, 0, 0x8000, 0x8000)), NULL, NULL),
-                  LIST(IV_S64, (int64_t, 1)));
+    expect_output(make_node("ArgMax", 13, LIST(SB_F32, (float, 1, NAN, 5, NAN)), NULL, NULL),
+                  LIST(SB_S64, (int64_t, 1)));
+    expect_output(make_node("ArgMin", 13, LIST(SB_F16, (uint16_t, 0, 0x8000, 0x8000)), NULL, NULL),
+                  LIST(SB_S64, (int64_t, 1)));
     node_runner last =
-        make_node("ArgMax", 13, LIST(IV_U64, (uint64_t, UINT64_MAX, 0, UINT64_MAX)), NULL, NULL);
+        make_node("ArgMax", 13, LIST(SB_U64, (uint64_t, UINT64_MAX, 0, UINT64_MAX)), NULL, NULL);
     add_int(&last, "select_last_index", 1);
     add_int(&last, "keepdims", 0);
-    expect_output(last, SCALAR(IV_S64, (int64_t, 2)));
-    iv_tensor *empty = NULL;
-    assert_int_equal(iv_tensor_create(IV_F32, 1, (int64_t[]){0}, &empty, NULL), IV_OK);
-    expect_refusal(make_node("ArgMax", 13, empty, NULL, NULL), IV_ERROR_INVALID_ARGUMENT,
+    expect_output(last, SCALAR(SB_S64, (int64_t, 2)));
+    sb_tensor *empty = NULL;
+    assert_int_equal(sb_tensor_create(SB_F32, 1, (int64_t[]){0}, &empty, NULL), SB_OK);
+    expect_refusal(make_node("ArgMax", 13, empty, NULL, NULL), SB_ERROR_INVALID_ARGUMENT,
                    "no elements to choose from");
 }
 
 static void running_sums(void **unused) {
-    node_runner runner = make_node("CumSum", 14, LIST(IV_F32, (float, 1, 2, 4)),
-                                   SCALAR(IV_S64, (int64_t, -1)), NULL);
+    node_runner runner = make_node("CumSum", 14, LIST(SB_F32, (float, 1, 2, 4)),
+                                   SCALAR(SB_S64, (int64_t, -1)), NULL);
     add_int(&runner, "reverse", 1);
     add_int(&runner, "exclusive", 1);
-    expect_output(runner, LIST(IV_F32, (float, 6, 4, 0)));
-    expect_output(make_node("CumSum", 14, LIST(IV_F32, (float, -0.0f, -0.0f)),
-                            SCALAR(IV_S32, (int32_t, 0)), NULL),
-                  LIST(IV_F32, (float, -0.0f, -0.0f)));
+    expect_output(runner, LIST(SB_F32, (float, 6, 4, 0)));
+    expect_output(make_node("CumSum", 14, LIST(SB_F32, (float, -0.0f, -0.0f)),
+                            SCALAR(SB_S32, (int32_t, 0)), NULL),
+                  LIST(SB_F32, (float, -0.0f, -0.0f)));
     expect_refusal(
-        make_node("CumSum", 14, LIST(IV_F32, (float, 1)), SCALAR(IV_S32, (int32_t, 1)), NULL),
-        IV_ERROR_SHAPE, "axis 1 is outside");
+        make_node("CumSum", 14, LIST(SB_F32, (float, 1)), SCALAR(SB_S32, (int32_t, 1)), NULL),
+        SB_ERROR_SHAPE, "axis 1 is outside");
 }
 
 /* ReduceProd of shape arithmetic is a formula. */
 static void shape_arithmetic_stays_symbolic(void **unused) {
-    node_runner runner = make_node("ReduceProd", 18, LIST(IV_S64, (int64_t, 1, 1)), NULL, NULL);
+    node_runner runner = make_node("ReduceProd", 18, LIST(SB_S64, (int64_t, 1, 1)), NULL, NULL);
     add_int(&runner, "keepdims", 0);
-    iv_error error;
-    assert_int_equal(node_build(&runner, &error), IV_OK);
-    iv_fact input = {0}, output = {0};
-    iv_dim extent = iv_dim_constant(runner.scope, 2);
-    iv_fact_set_tensor(&input, IV_S64, 1, &extent);
-    input.elements = iv_allocate_array(2, sizeof *input.elements);
+    sb_error error;
+    assert_int_equal(node_build(&runner, &error), SB_OK);
+    sb_fact input = {0}, output = {0};
+    sb_dim extent = sb_dim_constant(runner.scope, 2);
+    sb_fact_set_tensor(&input, SB_S64, 1, &extent);
+    input.elements = sb_allocate_array(2, sizeof *input.elements);
     input.element_count = 2;
-    input.elements[0] = iv_dim_symbol(runner.scope, "batch");
-    input.elements[1] = iv_dim_constant(runner.scope, 7);
-    const iv_fact *inputs[1] = {&input};
-    assert_int_equal(iv_node_infer(runner.node, runner.scope, inputs, &output, &error), IV_OK);
+    input.elements[0] = sb_dim_symbol(runner.scope, "batch");
+    input.elements[1] = sb_dim_constant(runner.scope, 7);
+    const sb_fact *inputs[1] = {&input};
+    assert_int_equal(sb_node_infer(runner.node, runner.scope, inputs, &output, &error), SB_OK);
     assert_int_equal(output.rank, 0);
     assert_int_equal(output.element_count, 1);
     char text[64];
-    assert_string_equal(iv_dim_text(output.elements[0], text, sizeof text), "7*batch");
-    iv_fact_clear(&input);
-    iv_fact_clear(&output);
+    assert_string_equal(sb_dim_text(output.elements[0], text, sizeof text), "7*batch");
+    sb_fact_clear(&input);
+    sb_fact_clear(&output);
     node_clear(&runner);
 }
 

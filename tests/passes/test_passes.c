@@ -11,13 +11,13 @@
 #include "support/graph_builder.h"
 #include "support/random.h"
 
-static iv_tensor *random_tensor(random_source *source, int rank, const int64_t *dims) {
+static sb_tensor *random_tensor(random_source *source, int rank, const int64_t *dims) {
     /* What the passes must not disturb: signs of zeros, NaN, infinities, subnormals, rounding. */
     static const float corners[] = {0.0f, -0.0f, 1.0f, -1.0f, 1e-40f, -1e-42f, 3e38f, INFINITY, -INFINITY, NAN};
-    iv_tensor *tensor;
-    assert_int_equal(iv_tensor_create(IV_F32, rank, dims, &tensor, NULL), IV_OK);
-    float *data = iv_tensor_mutable_data(tensor);
-    for (int64_t i = 0; i < iv_tensor_elements(tensor); i++) {
+    sb_tensor *tensor;
+    assert_int_equal(sb_tensor_create(SB_F32, rank, dims, &tensor, NULL), SB_OK);
+    float *data = sb_tensor_mutable_data(tensor);
+    for (int64_t i = 0; i < sb_tensor_elements(tensor); i++) {
         uint64_t bits = random_bits(source);
         data[i] = (bits & 15) == 0 ? corners[(bits >> 8) % 10] : (float)((int32_t)(bits >> 32)) * 0x1p-29f;
     }
@@ -25,29 +25,29 @@ static iv_tensor *random_tensor(random_source *source, int rank, const int64_t *
 }
 
 static void run_all_passes(builder *b) {
-    iv_error error = {IV_OK, ""};
+    sb_error error = {SB_OK, ""};
     builder_finish(b);
-    if (iv_passes_run(b->graph, b->scope, &error) != IV_OK)
+    if (sb_passes_run(b->graph, b->scope, &error) != SB_OK)
         fail_msg("%s", error.message);
 }
 
-static void check_output(const builder *b, iv_tensor *const *inputs, const iv_tensor *expected) {
+static void check_output(const builder *b, sb_tensor *const *inputs, const sb_tensor *expected) {
     static const struct {
-        iv_isa isa;
+        sb_isa isa;
         int threads;
-    } ways[] = {{IV_ISA_SCALAR, 1}, {IV_ISA_AVX2, 2}, {IV_ISA_AVX512, 3}};
+    } ways[] = {{SB_ISA_SCALAR, 1}, {SB_ISA_AVX2, 2}, {SB_ISA_AVX512, 3}};
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        if (ways[i].isa > iv_isa_detect())
+        if (ways[i].isa > sb_isa_detect())
             continue;
-        iv_tensor *output;
+        sb_tensor *output;
         builder_run(b, false, ways[i].isa, ways[i].threads, inputs, &output);
-        assert_true(iv_tensor_equal(output, expected));
-        iv_tensor_release(output);
+        assert_true(sb_tensor_equal(output, expected));
+        sb_tensor_release(output);
     }
 }
 
 /* A float constant that inference cannot have settled: larger than shape arithmetic. */
-static iv_value_id large_constant(builder *b, random_source *source) {
+static sb_value_id large_constant(builder *b, random_source *source) {
     return builder_constant(b, random_tensor(source, 2, (int64_t[]){8, 64}));
 }
 
@@ -55,11 +55,11 @@ static void test_fold(void **state) {
     (void)state;
     random_source source = {1};
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    iv_value_id c = builder_unary(&b, "Neg", large_constant(&b, &source));
-    iv_value_id row = builder_node(&b, "ReduceMax", 1, &c, NULL);
-    iv_value_id y = builder_binary(&b, "Add", x, row);
-    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    sb_value_id c = builder_unary(&b, "Neg", large_constant(&b, &source));
+    sb_value_id row = builder_node(&b, "ReduceMax", 1, &c, NULL);
+    sb_value_id y = builder_binary(&b, "Add", x, row);
+    assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
     run_all_passes(&b);
     assert_int_equal(b.graph->node_count, 1);
     assert_int_equal(builder_count(&b, "Add"), 1);
@@ -69,11 +69,11 @@ static void test_fold(void **state) {
 static void test_views(void **state) {
     (void)state;
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    iv_value_id y = builder_unary(&b, "Transpose", builder_unary(&b, "Transpose", x));
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    sb_value_id y = builder_unary(&b, "Transpose", builder_unary(&b, "Transpose", x));
     y = builder_unary(&b, "Identity", y);
     y = builder_unary(&b, "ReduceMax", y);
-    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
     run_all_passes(&b);
     assert_int_equal(b.graph->node_count, 1);
     builder_destroy(&b);
@@ -82,10 +82,10 @@ static void test_views(void **state) {
 static void test_merge(void **state) {
     (void)state;
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    iv_value_id first = builder_unary(&b, "ReduceMax", x), second = builder_unary(&b, "ReduceMax", x);
-    iv_value_id y = builder_unary(&b, "ReduceMin", builder_binary(&b, "Sub", first, second));
-    assert_int_equal(iv_graph_add_output(b.graph, y, NULL), IV_OK);
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    sb_value_id first = builder_unary(&b, "ReduceMax", x), second = builder_unary(&b, "ReduceMax", x);
+    sb_value_id y = builder_unary(&b, "ReduceMin", builder_binary(&b, "Sub", first, second));
+    assert_int_equal(sb_graph_add_output(b.graph, y, NULL), SB_OK);
     run_all_passes(&b);
     assert_int_equal(builder_count(&b, "ReduceMax"), 1);
     builder_destroy(&b);
@@ -95,10 +95,10 @@ static void test_sweep(void **state) {
     (void)state;
     random_source source = {2};
     builder b = builder_create();
-    iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    iv_value_id unused = large_constant(&b, &source);
+    sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    sb_value_id unused = large_constant(&b, &source);
     builder_binary(&b, "Add", builder_unary(&b, "ReduceMax", x), unused);
-    assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "ReduceMin", x), NULL), IV_OK);
+    assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMin", x), NULL), SB_OK);
     run_all_passes(&b);
     assert_int_equal(b.graph->node_count, 1);
     assert_null(b.graph->values[unused].fact.constant);
@@ -110,13 +110,13 @@ static void test_fuse(void **state) {
     (void)state;
     for (int outside = 0; outside < 2; outside++) {
         builder b = builder_create();
-        iv_value_id x = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-        iv_value_id e = builder_unary(&b, "Exp", x);
-        iv_value_id sum = builder_binary(&b, "Add", builder_unary(&b, "Neg", e),
+        sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+        sb_value_id e = builder_unary(&b, "Exp", x);
+        sb_value_id sum = builder_binary(&b, "Add", builder_unary(&b, "Neg", e),
                                          builder_unary(&b, "Sigmoid", e));
-        assert_int_equal(iv_graph_add_output(b.graph, sum, NULL), IV_OK);
+        assert_int_equal(sb_graph_add_output(b.graph, sum, NULL), SB_OK);
         if (outside == 1)
-            assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", e), NULL), IV_OK);
+            assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", e), NULL), SB_OK);
         run_all_passes(&b);
         assert_int_equal(builder_count(&b, "Fused"), 1);
         assert_int_equal(builder_count(&b, "Exp"), outside);
@@ -128,21 +128,21 @@ static void test_fuse(void **state) {
 static builder normalised(bool trains, int outputs) {
     random_source source = {5};
     builder b = builder_create();
-    iv_attributes attributes = {0};
-    iv_value_id inputs[5], made[3];
-    inputs[0] = builder_unary(&b, "Exp", builder_input(&b, IV_F32, 3, (int64_t[]){-1, 6, 8}));
+    sb_attributes attributes = {0};
+    sb_value_id inputs[5], made[3];
+    inputs[0] = builder_unary(&b, "Exp", builder_input(&b, SB_F32, 3, (int64_t[]){-1, 6, 8}));
     for (int i = 1; i < 5; i++)
         inputs[i] = builder_constant(&b, random_tensor(&source, 1, (int64_t[]){6}));
     for (int o = 0; o < outputs; o++)
         made[o] = builder_value(&b);
     assert_int_equal(
-        iv_attributes_add_ints(&attributes, "training_mode", true, 1, &(int64_t){trains}, NULL), IV_OK);
-    assert_int_equal(iv_graph_add_node(b.graph, iv_op_find("", "BatchNormalization"), 17, "normalise", 5, inputs, 0,
+        sb_attributes_add_ints(&attributes, "training_mode", true, 1, &(int64_t){trains}, NULL), SB_OK);
+    assert_int_equal(sb_graph_add_node(b.graph, sb_op_find("", "BatchNormalization"), 17, "normalise", 5, inputs, 0,
                                        outputs, made, &attributes, NULL, NULL),
-                     IV_OK);
-    assert_int_equal(iv_graph_add_output(b.graph, builder_unary(&b, "Neg", made[0]), NULL), IV_OK);
+                     SB_OK);
+    assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "Neg", made[0]), NULL), SB_OK);
     for (int o = 1; o < outputs; o++)
-        assert_int_equal(iv_graph_add_output(b.graph, made[o], NULL), IV_OK);
+        assert_int_equal(sb_graph_add_output(b.graph, made[o], NULL), SB_OK);
     return b;
 }
 
@@ -156,21 +156,21 @@ static void test_fuse_leaves_training(void **state) {
     } cases[] = {{false, 1}, {true, 1}, {true, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         random_source source = {6};
-        iv_tensor *input = random_tensor(&source, 3, (int64_t[]){5, 6, 8}), *expected[3], *got[3];
+        sb_tensor *input = random_tensor(&source, 3, (int64_t[]){5, 6, 8}), *expected[3], *got[3];
         builder plain = normalised(cases[i].trains, cases[i].outputs);
         builder optimised = normalised(cases[i].trains, cases[i].outputs);
         builder_finish(&plain);
         run_all_passes(&optimised);
         assert_int_equal(builder_count(&optimised, "BatchNormalization"), cases[i].trains);
         assert_int_equal(builder_count(&optimised, "Fused"), !cases[i].trains);
-        builder_run(&plain, true, IV_ISA_SCALAR, 1, &input, expected);
-        builder_run(&optimised, false, iv_isa_detect(), 1, &input, got);
+        builder_run(&plain, true, SB_ISA_SCALAR, 1, &input, expected);
+        builder_run(&optimised, false, sb_isa_detect(), 1, &input, got);
         for (int o = 0; o < cases[i].outputs; o++) {
-            assert_true(iv_tensor_equal(got[o], expected[o]));
-            iv_tensor_release(got[o]);
-            iv_tensor_release(expected[o]);
+            assert_true(sb_tensor_equal(got[o], expected[o]));
+            sb_tensor_release(got[o]);
+            sb_tensor_release(expected[o]);
         }
-        iv_tensor_release(input);
+        sb_tensor_release(input);
         builder_destroy(&plain);
         builder_destroy(&optimised);
     }
@@ -180,11 +180,11 @@ static void test_fuse_leaves_training(void **state) {
 
 #define VALUES 24
 
-static iv_value_id random_node(builder *b, random_source *source, const iv_value_id *values, int count) {
+static sb_value_id random_node(builder *b, random_source *source, const sb_value_id *values, int count) {
     static const char *const unary[] = {"Relu", "Exp", "Neg", "Sigmoid", "Tanh", "Abs", "Identity", "Erf"};
     static const char *const binary[] = {"Add", "Sub", "Mul", "Div", "Max", "Min"};
-    iv_value_id left = values[random_between(source, 0, count - 1)];
-    iv_value_id right = values[random_between(source, 0, count - 1)];
+    sb_value_id left = values[random_between(source, 0, count - 1)];
+    sb_value_id right = values[random_between(source, 0, count - 1)];
     int kind = (int)random_between(source, 0, 9);
     if (kind < 4)
         return builder_unary(b, unary[random_between(source, 0, 7)], left);
@@ -197,18 +197,18 @@ static iv_value_id random_node(builder *b, random_source *source, const iv_value
 static builder random_graph(uint64_t seed) {
     random_source source = {seed};
     builder b = builder_create();
-    iv_value_id values[VALUES];
-    values[0] = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    values[1] = builder_input(&b, IV_F32, 2, (int64_t[]){-1, 64});
-    values[2] = builder_input(&b, IV_F32, 1, (int64_t[]){64});
+    sb_value_id values[VALUES];
+    values[0] = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    values[1] = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
+    values[2] = builder_input(&b, SB_F32, 1, (int64_t[]){64});
     values[3] = builder_constant(&b, random_tensor(&source, 1, (int64_t[]){64}));
     values[4] = builder_constant(&b, random_tensor(&source, 0, NULL));
-    iv_value_id weights = builder_constant(&b, random_tensor(&source, 2, (int64_t[]){64, 64}));
+    sb_value_id weights = builder_constant(&b, random_tensor(&source, 2, (int64_t[]){64, 64}));
     values[5] = builder_binary(&b, "MatMul", values[0], weights);
     for (int i = 6; i < VALUES; i++)
         values[i] = random_node(&b, &source, values, i);
-    iv_value_id sum = builder_binary(&b, "Add", values[VALUES - 1], values[VALUES - 2]);
-    assert_int_equal(iv_graph_add_output(b.graph, builder_binary(&b, "Add", sum, values[0]), NULL), IV_OK);
+    sb_value_id sum = builder_binary(&b, "Add", values[VALUES - 1], values[VALUES - 2]);
+    assert_int_equal(sb_graph_add_output(b.graph, builder_binary(&b, "Add", sum, values[0]), NULL), SB_OK);
     return b;
 }
 
@@ -218,20 +218,20 @@ static void test_random_graphs(void **state) {
     for (uint64_t seed = 100; seed < 160; seed++) {
         random_source source = {seed * 7919};
         int64_t rows = random_between(&source, 0, 9);
-        iv_tensor *inputs[3] = {random_tensor(&source, 2, (int64_t[]){rows, 64}),
+        sb_tensor *inputs[3] = {random_tensor(&source, 2, (int64_t[]){rows, 64}),
                                 random_tensor(&source, 2, (int64_t[]){rows, 64}),
                                 random_tensor(&source, 1, (int64_t[]){64})};
         builder plain = random_graph(seed), optimised = random_graph(seed);
         builder_finish(&plain);
         run_all_passes(&optimised);
         fused += builder_count(&optimised, "Fused");
-        iv_tensor *expected;
-        builder_run(&plain, true, IV_ISA_SCALAR, 1, inputs, &expected);
+        sb_tensor *expected;
+        builder_run(&plain, true, SB_ISA_SCALAR, 1, inputs, &expected);
         check_output(&plain, inputs, expected);
         check_output(&optimised, inputs, expected);
-        iv_tensor_release(expected);
+        sb_tensor_release(expected);
         for (int i = 0; i < 3; i++)
-            iv_tensor_release(inputs[i]);
+            sb_tensor_release(inputs[i]);
         builder_destroy(&plain);
         builder_destroy(&optimised);
     }

@@ -1,5 +1,5 @@
-"""invar.gemm on a device, over a driver that runs kernels on the host (tests/cuda/fake_gpu): INVAR_CUDA_DRIVER is its path, and
-INVAR_LIBRARY a library whose kernels it knows."""
+"""samebit.gemm on a device, over a driver that runs kernels on the host (tests/cuda/fake_gpu): SAMEBIT_CUDA_DRIVER is its path, and
+SAMEBIT_LIBRARY a library whose kernels it knows."""
 import ctypes
 import os
 import pathlib
@@ -8,8 +8,8 @@ import unittest
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
 
-import invar  # noqa: E402
-from invar import _engine  # noqa: E402
+import samebit  # noqa: E402
+from samebit import _engine  # noqa: E402
 from plain_array import Array  # noqa: E402
 from test_package import numbers  # noqa: E402
 
@@ -20,7 +20,7 @@ class Driver:
     """As much of the driver's interface as a program needs that owns memory and streams."""
 
     def __init__(self):
-        self.library = ctypes.CDLL(os.environ["INVAR_CUDA_DRIVER"])
+        self.library = ctypes.CDLL(os.environ["SAMEBIT_CUDA_DRIVER"])
         context = POINTER()
         self("cuInit", ctypes.c_uint(0))
         self("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(0))
@@ -79,27 +79,27 @@ class Products(unittest.TestCase):
         self.values = numbers("bf16", 20 * 70, 1), numbers("bf16", 70 * 30, 2)
         self.host = Array("bf16", (20, 70), self.values[0]), Array("bf16", (70, 30), self.values[1])
         self.device = DeviceArray("bf16", (20, 70), self.values[0]), DeviceArray("bf16", (70, 30), self.values[1])
-        self.expected = invar.gemm(*self.host, out=Array("f32", (20, 30)), activation="silu").bits()
+        self.expected = samebit.gemm(*self.host, out=Array("f32", (20, 30)), activation="silu").bits()
 
     def test_bits_and_order(self):
         """The work is given to the stream that was named, the arrays' makers wait in it, and nobody waits for the device."""
         for stream in (None, driver.stream(), driver.stream()):
             out = DeviceArray("f32", (20, 30))
-            self.assertIs(invar.gemm(*self.device, out=out, activation="silu", stream=stream), out)
+            self.assertIs(samebit.gemm(*self.device, out=out, activation="silu", stream=stream), out)
             self.assertEqual(self.device[0].options["stream"], stream or 1)
             if stream is not None:  # which the legacy stream does not wait for
                 self.assertNotEqual(out.bits(), self.expected)
             self.assertEqual(out.bits(stream), self.expected)
 
     def test_schedules(self):
-        engine = invar.engine("cuda")
-        self.assertIs(engine, invar.engine("cuda:0"))
+        engine = samebit.engine("cuda")
+        self.assertIs(engine, samebit.engine("cuda:0"))
         ran = 0
         for schedule in engine.schedules:
             out = DeviceArray("f32", (20, 30))
             try:
-                invar.gemm(*self.device, out=out, activation="silu", schedule=schedule)
-            except invar.Error as failure:
+                samebit.gemm(*self.device, out=out, activation="silu", schedule=schedule)
+            except samebit.Error as failure:
                 self.assertEqual(failure.status, "unsupported", failure)
                 continue
             self.assertEqual(out.bits(), self.expected, schedule)
@@ -108,24 +108,24 @@ class Products(unittest.TestCase):
 
     def test_samples(self):
         lengths = [9, 0, 21, 40]
-        expected = invar.gemm(*self.host, out=Array("f32", (20, 30)), rows=lengths).bits()
+        expected = samebit.gemm(*self.host, out=Array("f32", (20, 30)), rows=lengths).bits()
         for count in range(_engine.MOST_ROW_MAPS + 2):  # many maps, whose memory comes and goes
-            invar.gemm(*self.device, out=DeviceArray("f32", (20, 30)), rows=lengths + [0] * (count + 1))
+            samebit.gemm(*self.device, out=DeviceArray("f32", (20, 30)), rows=lengths + [0] * (count + 1))
         out = DeviceArray("f32", (20, 30))
-        invar.gemm(*self.device, out=out, rows=invar.RowMap(lengths))
+        samebit.gemm(*self.device, out=out, rows=samebit.RowMap(lengths))
         self.assertEqual(out.bits(), expected)
 
     def test_places(self):
         out = DeviceArray("f32", (20, 30))
-        with self.assertRaisesRegex(invar.Error, "a lies on CUDA device 0 and b on the CPU: bring them together"):
-            invar.gemm(self.device[0], self.host[1], out=out)
-        with self.assertRaisesRegex(invar.Error, "engine is for the CPU"):
-            invar.gemm(*self.device, out=out, on=invar.engine("cpu"))
+        with self.assertRaisesRegex(samebit.Error, "a lies on CUDA device 0 and b on the CPU: bring them together"):
+            samebit.gemm(self.device[0], self.host[1], out=out)
+        with self.assertRaisesRegex(samebit.Error, "engine is for the CPU"):
+            samebit.gemm(*self.device, out=out, on=samebit.engine("cpu"))
         pretended = Array("bf16", (70, 30), self.values[1], device_type=2)
-        with self.assertRaisesRegex(invar.Error, "^b "):
-            invar.gemm(self.device[0], pretended, out=out)
-        with self.assertRaises(invar.Error):
-            invar.Engine("cuda:7")
+        with self.assertRaisesRegex(samebit.Error, "^b "):
+            samebit.gemm(self.device[0], pretended, out=out)
+        with self.assertRaises(samebit.Error):
+            samebit.Engine("cuda:7")
 
 
 if __name__ == "__main__":

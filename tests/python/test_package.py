@@ -1,4 +1,4 @@
-"""The package with nothing but the standard library: opening the library, arrays by DLPack, invar.gemm against the page's own
+"""The package with nothing but the standard library: opening the library, arrays by DLPack, samebit.gemm against the page's own
 arithmetic."""
 import ctypes
 import ctypes.util
@@ -15,9 +15,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path += [str(ROOT / "tests/docs"), str(ROOT / "tests/python")]
 
-import invar  # noqa: E402
+import samebit  # noqa: E402
 from arithmetic import chain16, store  # noqa: E402
-from invar import _engine, _library  # noqa: E402
+from samebit import _engine, _library  # noqa: E402
 from plain_array import Array  # noqa: E402
 
 
@@ -54,47 +54,47 @@ class Opening(unittest.TestCase):
     """In processes of their own, since a library that is open stays open."""
 
     def python(self, code, **variables):
-        environment = {k: v for k, v in os.environ.items() if k not in ("INVAR_LIBRARY", "LD_LIBRARY_PATH")}
+        environment = {k: v for k, v in os.environ.items() if k not in ("SAMEBIT_LIBRARY", "LD_LIBRARY_PATH")}
         environment.update(variables)
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    CALL = "import invar\ntry:\n    invar.version()\nexcept invar.Error as failure:\n    print(failure.status, failure)"
+    CALL = "import samebit\ntry:\n    samebit.version()\nexcept samebit.Error as failure:\n    print(failure.status, failure)"
 
     def test_import_opens_nothing(self):
-        self.assertEqual(self.python("import invar; print('fine')", INVAR_LIBRARY="/nowhere/libinvar.so"), "fine\n")
+        self.assertEqual(self.python("import samebit; print('fine')", SAMEBIT_LIBRARY="/nowhere/libsamebit.so"), "fine\n")
 
     def test_a_named_library_that_is_missing(self):
-        said = self.python(self.CALL, INVAR_LIBRARY="/nowhere/libinvar.so")
-        self.assertIn("/nowhere/libinvar.so", said)
+        said = self.python(self.CALL, SAMEBIT_LIBRARY="/nowhere/libsamebit.so")
+        self.assertIn("/nowhere/libsamebit.so", said)
         self.assertIn("cannot be opened", said)
 
     def test_nothing_named_and_nothing_installed(self):
-        said = self.python("from invar import _library\n_library.LOADER_NAMES = ('libinvar-nowhere.so',)\n" + self.CALL)
-        self.assertIn("INVAR_LIBRARY", said)
-        self.assertIn("libinvar-nowhere.so", said)
+        said = self.python("from samebit import _library\n_library.LOADER_NAMES = ('libsamebit-nowhere.so',)\n" + self.CALL)
+        self.assertIn("SAMEBIT_LIBRARY", said)
+        self.assertIn("libsamebit-nowhere.so", said)
 
     def test_another_library(self):
-        said = self.python(self.CALL, INVAR_LIBRARY=ctypes.util.find_library("c") or "libc.so.6")
+        said = self.python(self.CALL, SAMEBIT_LIBRARY=ctypes.util.find_library("c") or "libc.so.6")
         self.assertIn("has no function", said)
 
     def test_load_by_path(self):
-        path = os.environ["INVAR_LIBRARY"]
-        said = self.python(f"import invar\ninvar.load({path!r})\nprint(invar.version())\ninvar.load({path!r})\n"
-                           "try:\n    invar.load('/another.so')\nexcept invar.Error as failure:\n    print(failure)")
+        path = os.environ["SAMEBIT_LIBRARY"]
+        said = self.python(f"import samebit\nsamebit.load({path!r})\nprint(samebit.version())\nsamebit.load({path!r})\n"
+                           "try:\n    samebit.load('/another.so')\nexcept samebit.Error as failure:\n    print(failure)")
         self.assertIn("already open", said)
 
     def test_versions_agree(self):
-        self.assertEqual(invar.version(), invar.__version__)
+        self.assertEqual(samebit.version(), samebit.__version__)
         project = (ROOT / "python/pyproject.toml").read_text()
-        self.assertIn(f'version = "{invar.__version__}"', project)
-        self.assertGreaterEqual(invar.numerics_version(), 1)
+        self.assertIn(f'version = "{samebit.__version__}"', project)
+        self.assertGreaterEqual(samebit.numerics_version(), 1)
 
     def test_no_device(self):
-        said = self.python("import invar\ntry:\n    invar.Engine('cuda')\nexcept invar.Error as failure:\n"
-                           "    print(failure.status, failure)", INVAR_LIBRARY=os.environ["INVAR_LIBRARY"],
-                           INVAR_CUDA_DRIVER="/nowhere/libcuda.so")
+        said = self.python("import samebit\ntry:\n    samebit.Engine('cuda')\nexcept samebit.Error as failure:\n"
+                           "    print(failure.status, failure)", SAMEBIT_LIBRARY=os.environ["SAMEBIT_LIBRARY"],
+                           SAMEBIT_CUDA_DRIVER="/nowhere/libcuda.so")
         self.assertIn("unsupported", said)
         self.assertIn("/nowhere/libcuda.so", said)
 
@@ -105,7 +105,7 @@ class Layouts(unittest.TestCase):
         self.assertEqual(_engine.GEMM.size, ctypes.sizeof(_library.Gemm))
         matrices = [(11, 4096 + i, 5 + i, 7 + i, 11 + i, 13 + i, 17 + i) for i in range(5)]
         a, b, c, bias, residual = matrices
-        packed = invar.engine().pack(a, b, c, 23, 0.5, bias, 3, 2, residual, True, 4711, "chain")
+        packed = samebit.engine().pack(a, b, c, 23, 0.5, bias, 3, 2, residual, True, 4711, "chain")
         read = _library.Gemm.from_buffer_copy(packed)
         self.assertEqual(read.struct_bytes, ctypes.sizeof(_library.Gemm))
         for expected, name in zip(matrices, ("a", "b", "c", "bias", "residual")):
@@ -115,18 +115,18 @@ class Layouts(unittest.TestCase):
                          (23, 0.5, 3, 2, True, 4711, b"chain"))
 
     def test_numbers_are_the_headers(self):
-        header = (ROOT / "include/invar/gemm.h").read_text() + (ROOT / "include/invar/dtype.h").read_text()
-        header += (ROOT / "include/invar/isa.h").read_text() + (ROOT / "include/invar/error.h").read_text()
+        header = (ROOT / "include/samebit/gemm.h").read_text() + (ROOT / "include/samebit/dtype.h").read_text()
+        header += (ROOT / "include/samebit/isa.h").read_text() + (ROOT / "include/samebit/error.h").read_text()
 
         def number(name):
             return int(re.search(rf"\b{name}\b *=? *(\d+)", header).group(1))
 
-        for names, prefix in ((_library.DTYPE_NUMBERS, "IV_"), (_library.ISA_NUMBERS, "IV_ISA_"),
-                              (_library.CHAIN_NUMBERS, "IV_CHAIN_"),
-                              (_library.ACTIVATION_NUMBERS, "IV_ACTIVATION_"), (_library.GATE_NUMBERS, "IV_GATE_")):
+        for names, prefix in ((_library.DTYPE_NUMBERS, "SB_"), (_library.ISA_NUMBERS, "SB_ISA_"),
+                              (_library.CHAIN_NUMBERS, "SB_CHAIN_"),
+                              (_library.ACTIVATION_NUMBERS, "SB_ACTIVATION_"), (_library.GATE_NUMBERS, "SB_GATE_")):
             for name, value in names.items():
                 self.assertEqual(value, number(prefix + (name or "none").upper()), name)
-        self.assertEqual(_library.MESSAGE_BYTES, number("IV_ERROR_MESSAGE_BYTES"))
+        self.assertEqual(_library.MESSAGE_BYTES, number("SB_ERROR_MESSAGE_BYTES"))
 
 
 class Products(unittest.TestCase):
@@ -136,33 +136,33 @@ class Products(unittest.TestCase):
                 a, b = numbers(dtype, m * k, 1), numbers(dtype, k * n, 2)
                 expected = product(dtype, m, k, n, a, b)
                 left, right = Array(dtype, (m, k), a), Array(dtype, (k, n), b)
-                out = invar.gemm(left, right, out=Array("f32", (m, n)))
+                out = samebit.gemm(left, right, out=Array("f32", (m, n)))
                 self.assertEqual(out.bits(), bits_of("f32", (m, n), expected))
-                rounded = invar.gemm(left, right, out=Array(dtype, (m, n)))
+                rounded = samebit.gemm(left, right, out=Array(dtype, (m, n)))
                 self.assertEqual(rounded.bits(), bits_of(dtype, (m, n), [store(dtype, value) for value in expected]))
 
     def test_strides_and_old_producers(self):
         a, b = numbers("f16", 6 * 20, 3), numbers("f16", 20 * 4, 4)
-        plain = invar.gemm(Array("f16", (6, 20), a), Array("f16", (20, 4), b), out=Array("f32", (6, 4))).bits()
+        plain = samebit.gemm(Array("f16", (6, 20), a), Array("f16", (20, 4), b), out=Array("f32", (6, 4))).bits()
         for versioned in (True, False):
             left = Array("f16", (6, 20), a, strides=(1, 7), offset=5, versioned=versioned)
             right = Array("f16", (20, 4), b, strides=(9, 2), versioned=versioned)
             out = Array("f32", (6, 4), strides=(3, 100), offset=1, versioned=versioned)
-            self.assertIs(invar.gemm(left, right, out=out), out)
+            self.assertIs(samebit.gemm(left, right, out=out), out)
             self.assertEqual(out.bits(), plain)
             self.assertEqual((left.exports, right.exports, out.exports), (1, 1, 1))
 
     def test_bits_in_integers(self):
         a, b = numbers("bf16", 8, 5), numbers("bf16", 8, 6)
-        expected = invar.gemm(Array("bf16", (2, 4), a), Array("bf16", (4, 2), b), out=Array("f32", (2, 2))).bits()
+        expected = samebit.gemm(Array("bf16", (2, 4), a), Array("bf16", (4, 2), b), out=Array("f32", (2, 2))).bits()
         for kind in ("u16", "s16"):
             integers = [Array(kind, shape) for shape in ((2, 4), (4, 2))]
             for array, values in zip(integers, (a, b)):
                 for index, bits in enumerate(bits_of("bf16", (8,), values)):
                     array.memory[index] = bits
-            self.assertEqual(invar.gemm(*integers, out=Array("f32", (2, 2)), dtype="bf16").bits(), expected)
-            with self.assertRaisesRegex(invar.Error, "dtype='bf16'"):
-                invar.gemm(*integers, out=Array("f32", (2, 2)))
+            self.assertEqual(samebit.gemm(*integers, out=Array("f32", (2, 2)), dtype="bf16").bits(), expected)
+            with self.assertRaisesRegex(samebit.Error, "dtype='bf16'"):
+                samebit.gemm(*integers, out=Array("f32", (2, 2)))
 
     def test_epilogue(self):
         m, k, n = 3, 40, 4
@@ -172,7 +172,7 @@ class Products(unittest.TestCase):
         for index, value in enumerate(product("bf16", m, k, n, a, b)):
             value = store("f32", store("f32", value * 0.75) + bias[index % n])
             expected.append(store("bf16", store("f32", (0.0 if value < 0 else value) + residual[index])))
-        out = invar.gemm(Array("bf16", (m, k), a), Array("bf16", (k, n), b), out=Array("bf16", (m, n)), scale=0.75,
+        out = samebit.gemm(Array("bf16", (m, k), a), Array("bf16", (k, n), b), out=Array("bf16", (m, n)), scale=0.75,
                          bias=Array("f32", (n,), bias), activation="relu", residual=Array("bf16", (m, n), residual))
         self.assertEqual(out.bits(), bits_of("bf16", (m, n), expected))
 
@@ -185,23 +185,23 @@ class Products(unittest.TestCase):
         stacked = [x for row in range(k) for x in gates[row * n :][:n] + values[row * n :][:n]]
         interleaved = [x for pair in zip(gates, values) for x in pair]
         for name, b in (("stacked", stacked), ("interleaved", interleaved)):
-            out = invar.gemm(Array("f16", (m, k), a), Array("f16", (k, 2 * n), b), out=Array("f32", (m, n)), activation="relu",
+            out = samebit.gemm(Array("f16", (m, k), a), Array("f16", (k, 2 * n), b), out=Array("f32", (m, n)), activation="relu",
                              gate=name)
             self.assertEqual(out.bits(), expected)
 
     def test_batches(self):
         a, b = numbers("f16", 3 * 2 * 20, 14), numbers("f16", 3 * 20 * 4, 15)
         bias = numbers("f16", 12, 16)
-        together = invar.gemm(Array("f16", (3, 2, 20), a), Array("f16", (3, 20, 4), b), out=Array("f32", (3, 2, 4)),
+        together = samebit.gemm(Array("f16", (3, 2, 20), a), Array("f16", (3, 20, 4), b), out=Array("f32", (3, 2, 4)),
                               bias=Array("f16", (3, 4), bias)).bits()
         for batch in range(3):
-            alone = invar.gemm(Array("f16", (2, 20), a[batch * 40 :][:40]), Array("f16", (20, 4), b[batch * 80 :][:80]),
+            alone = samebit.gemm(Array("f16", (2, 20), a[batch * 40 :][:40]), Array("f16", (20, 4), b[batch * 80 :][:80]),
                                out=Array("f32", (2, 4)), bias=Array("f16", (4,), bias[batch * 4 :][:4]))
             self.assertEqual(alone.bits(), together[batch * 8 :][:8])
-        shared = invar.gemm(Array("f16", (3, 2, 20), a), Array("f16", (20, 4), b[:80]), out=Array("f32", (3, 2, 4))).bits()
-        single = invar.gemm(Array("f16", (3, 2, 20), a), Array("f16", (1, 20, 4), b[:80]), out=Array("f32", (3, 2, 4))).bits()
+        shared = samebit.gemm(Array("f16", (3, 2, 20), a), Array("f16", (20, 4), b[:80]), out=Array("f32", (3, 2, 4))).bits()
+        single = samebit.gemm(Array("f16", (3, 2, 20), a), Array("f16", (1, 20, 4), b[:80]), out=Array("f32", (3, 2, 4))).bits()
         self.assertEqual(shared, single)
-        self.assertEqual(shared[8:16], invar.gemm(Array("f16", (2, 20), a[40:80]), Array("f16", (20, 4), b[:80]),
+        self.assertEqual(shared[8:16], samebit.gemm(Array("f16", (2, 20), a[40:80]), Array("f16", (20, 4), b[:80]),
                                                   out=Array("f32", (2, 4))).bits())
 
     def test_samples_and_accumulation(self):
@@ -210,57 +210,57 @@ class Products(unittest.TestCase):
         a, b = numbers("bf16", m * k, 17), numbers("bf16", k * n, 18)
         expected = bits_of("f32", (m, n), product("bf16", m, k, n, a, b, lengths))
         left, right = Array("bf16", (m, k), a), Array("bf16", (k, n), b)
-        rows = invar.RowMap(lengths)
+        rows = samebit.RowMap(lengths)
         self.assertEqual(rows.rows, k)
-        self.assertEqual(invar.gemm(left, right, out=Array("f32", (m, n)), rows=rows).bits(), expected)
-        self.assertEqual(invar.gemm(left, right, out=Array("f32", (m, n)), rows=lengths).bits(), expected)
-        self.assertNotEqual(invar.gemm(left, right, out=Array("f32", (m, n))).bits(), expected)
+        self.assertEqual(samebit.gemm(left, right, out=Array("f32", (m, n)), rows=rows).bits(), expected)
+        self.assertEqual(samebit.gemm(left, right, out=Array("f32", (m, n)), rows=lengths).bits(), expected)
+        self.assertNotEqual(samebit.gemm(left, right, out=Array("f32", (m, n))).bits(), expected)
         total = Array("f32", (m, n))
         for first, last in ((0, 2), (2, 4), (4, 5)):
             at, to = sum(lengths[:first]), sum(lengths[:last])
             part = Array("bf16", (m, to - at), [a[row * k + i] for row in range(m) for i in range(at, to)])
-            invar.gemm(part, Array("bf16", (to - at, n), b[at * n : to * n]), out=total, accumulate=True,
+            samebit.gemm(part, Array("bf16", (to - at, n), b[at * n : to * n]), out=total, accumulate=True,
                        rows=lengths[first:last])
         self.assertEqual(total.bits(), expected)
 
     def test_many_row_maps(self):
         """More than an engine keeps: one that somebody holds stays, and results stay right."""
         a, b = Array("f16", (1, 40), numbers("f16", 40, 19)), Array("f16", (40, 1), numbers("f16", 40, 20))
-        where = invar.Engine("cpu", threads=1)
-        held = invar.RowMap([7, 33])
-        expected = invar.gemm(a, b, out=Array("f32", (1, 1)), rows=held, on=where).bits()
+        where = samebit.Engine("cpu", threads=1)
+        held = samebit.RowMap([7, 33])
+        expected = samebit.gemm(a, b, out=Array("f32", (1, 1)), rows=held, on=where).bits()
         address = held.address(where)
         for count in range(2 * _engine.MOST_ROW_MAPS):
-            invar.gemm(a, b, out=Array("f32", (1, 1)), rows=[20, 20] + [0] * count, on=where)
+            samebit.gemm(a, b, out=Array("f32", (1, 1)), rows=[20, 20] + [0] * count, on=where)
         self.assertLessEqual(len(where._row_maps), _engine.MOST_ROW_MAPS)
         self.assertEqual(held.address(where), address)
-        self.assertEqual(invar.gemm(a, b, out=Array("f32", (1, 1)), rows=held, on=where).bits(), expected)
+        self.assertEqual(samebit.gemm(a, b, out=Array("f32", (1, 1)), rows=held, on=where).bits(), expected)
 
     def test_schedules_and_engines(self):
         a, b = Array("f16", (9, 50), numbers("f16", 450, 21)), Array("f16", (50, 7), numbers("f16", 350, 22))
-        expected = invar.gemm(a, b, out=Array("f32", (9, 7))).bits()
-        for engine in (invar.Engine("cpu"), invar.Engine("cpu", threads=1), invar.Engine("cpu", threads=3, isa="scalar")):
+        expected = samebit.gemm(a, b, out=Array("f32", (9, 7))).bits()
+        for engine in (samebit.Engine("cpu"), samebit.Engine("cpu", threads=1), samebit.Engine("cpu", threads=3, isa="scalar")):
             self.assertTrue(engine.schedules)
             for schedule in engine.schedules:
-                self.assertEqual(invar.gemm(a, b, out=Array("f32", (9, 7)), schedule=schedule, on=engine).bits(), expected)
+                self.assertEqual(samebit.gemm(a, b, out=Array("f32", (9, 7)), schedule=schedule, on=engine).bits(), expected)
 
     def test_chains(self):
         """1 - 2^-25 is truncated by 25 bits and lost by 24."""
         a, b = Array("bf16", (1, 2), [1.0, -2.0**-25]), Array("bf16", (2, 1), [1.0, 1.0])
         for chain, expected in (("hopper", 0x3f7fffff), ("ampere", 0x3f800000)):
-            where = invar.Engine("cpu", threads=1, chain=chain)
-            self.assertEqual(list(invar.gemm(a, b, out=Array("f32", (1, 1)), on=where).bits()), [expected])
-        with self.assertRaisesRegex(invar.Error, "the chain"):
-            invar.Engine("cpu", chain="turing")
+            where = samebit.Engine("cpu", threads=1, chain=chain)
+            self.assertEqual(list(samebit.gemm(a, b, out=Array("f32", (1, 1)), on=where).bits()), [expected])
+        with self.assertRaisesRegex(samebit.Error, "the chain"):
+            samebit.Engine("cpu", chain="turing")
 
     def test_threads(self):
         a, b = Array("f16", (5, 64), numbers("f16", 320, 23)), Array("f16", (64, 5), numbers("f16", 320, 24))
-        expected = invar.gemm(a, b, out=Array("f32", (5, 5))).bits()
+        expected = samebit.gemm(a, b, out=Array("f32", (5, 5))).bits()
         wrong = []
 
         def work():
             for _ in range(50):
-                if invar.gemm(a, b, out=Array("f32", (5, 5))).bits() != expected:
+                if samebit.gemm(a, b, out=Array("f32", (5, 5))).bits() != expected:
                     wrong.append(True)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
@@ -274,17 +274,17 @@ class Products(unittest.TestCase):
     def test_fork(self):
         """A child has none of its parent's threads and makes an engine of its own."""
         a, b = Array("f16", (40, 64), numbers("f16", 2560, 25)), Array("f16", (64, 40), numbers("f16", 2560, 26))
-        expected = invar.gemm(a, b, out=Array("f32", (40, 40))).bits()
+        expected = samebit.gemm(a, b, out=Array("f32", (40, 40))).bits()
         child = os.fork()
         if child == 0:
             signal.alarm(60)  # rather than wait for ever
             try:
-                os._exit(0 if invar.gemm(a, b, out=Array("f32", (40, 40))).bits() == expected else 1)
+                os._exit(0 if samebit.gemm(a, b, out=Array("f32", (40, 40))).bits() == expected else 1)
             finally:
                 os._exit(2)
         status = os.waitpid(child, 0)[1]
         self.assertTrue(os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, status)
-        self.assertEqual(invar.gemm(a, b, out=Array("f32", (40, 40))).bits(), expected)
+        self.assertEqual(samebit.gemm(a, b, out=Array("f32", (40, 40))).bits(), expected)
 
 
 class Mistakes(unittest.TestCase):
@@ -296,8 +296,8 @@ class Mistakes(unittest.TestCase):
         self.out = Array("f32", (2, 3), [5.0] * 6)
 
     def refuse(self, pattern, *arguments, **options):
-        with self.assertRaisesRegex(invar.Error, pattern):
-            invar.gemm(*arguments, **{"out": self.out, **options})
+        with self.assertRaisesRegex(samebit.Error, pattern):
+            samebit.gemm(*arguments, **{"out": self.out, **options})
         self.assertEqual(self.out.values(), [5.0] * 6)
 
     def test_shapes(self):
@@ -348,8 +348,8 @@ class Mistakes(unittest.TestCase):
         elsewhere = Array("f16", (4, 3), device_type=2, device_id=1)
         self.refuse("a lies on the CPU and b on CUDA device 1", self.a, elsewhere)
         self.assertEqual(elsewhere.options["stream"], 1)
-        with self.assertRaisesRegex(invar.Error, "'gpu' is not one of Invar's"):
-            invar.engine("gpu")
+        with self.assertRaisesRegex(samebit.Error, "'gpu' is not one of Samebit's"):
+            samebit.engine("gpu")
 
     def test_numbers(self):
         self.refuse("cannot be passed on", self.a, self.b, scale="much")

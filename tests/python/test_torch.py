@@ -1,4 +1,4 @@
-"""invar.torch: bits, gradients, compilation, and, where there is one, a GPU."""
+"""samebit.torch: bits, gradients, compilation, and, where there is one, a GPU."""
 import pathlib
 import re
 import shutil
@@ -12,8 +12,8 @@ try:
 except ImportError:
     raise unittest.SkipTest("PyTorch is not installed") from None
 
-import invar
-from invar.torch import accumulate_, linear, linear_logp, matmul
+import samebit
+from samebit.torch import accumulate_, linear, linear_logp, matmul
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
@@ -62,9 +62,9 @@ class Linear(Case):
         for device in DEVICES:
             for kind in KINDS:
                 x, weight, bias = normal(13, 70, dtype=kind), normal(24, 70, dtype=kind), normal(24, dtype=kind)
-                expected = invar.gemm(x, weight.T, bias=bias, activation="silu")
+                expected = samebit.gemm(x, weight.T, bias=bias, activation="silu")
                 self.same(linear(x.to(device), weight.to(device), bias.to(device), "silu"), expected)
-                gated = invar.gemm(x, weight.T, bias=bias, activation="gelu", gate="stacked", out_dtype="f32")
+                gated = samebit.gemm(x, weight.T, bias=bias, activation="gelu", gate="stacked", out_dtype="f32")
                 self.same(linear(x.to(device), weight.to(device), bias.to(device), "gelu", gate="stacked",
                                  dtype=torch.float32), gated)
 
@@ -118,9 +118,9 @@ class Linear(Case):
         grad = normal(37, 12, seed=1)
         linear(x, weight, bias).backward(grad)
         with torch.no_grad():
-            self.same(x.grad, invar.gemm(grad, weight))
-            self.same(weight.grad, invar.gemm(grad.T, x))
-            self.same(bias.grad, invar.gemm(torch.ones(1, 37, dtype=torch.bfloat16), grad)[0])
+            self.same(x.grad, samebit.gemm(grad, weight))
+            self.same(weight.grad, samebit.gemm(grad.T, x))
+            self.same(bias.grad, samebit.gemm(torch.ones(1, 37, dtype=torch.bfloat16), grad)[0])
 
     def test_only_what_is_needed(self):
         x, weight = normal(5, 16), normal(6, 16, gradient=True)
@@ -156,15 +156,15 @@ class Linear(Case):
         x, weight = normal(5, 16), normal(6, 16)
         for pattern, call in (
             ("take bf16 and f16, not f32", lambda: linear(x.float(), weight)),
-            ("float64; Invar takes", lambda: linear(x.double(), weight)),
+            ("float64; Samebit takes", lambda: linear(x.double(), weight)),
             ("both are K", lambda: linear(x, weight[:, :8])),
             ("linear takes x of", lambda: linear(x, weight[0])),
             ("'swish' is not known", lambda: linear(x, weight, activation="swish")),
             ("one dtype", lambda: linear(x, weight.half())),
-            ("requires a gradient, which invar.gemm does not track", lambda: invar.gemm(x.clone().requires_grad_(), weight.T)),
+            ("requires a gradient, which samebit.gemm does not track", lambda: samebit.gemm(x.clone().requires_grad_(), weight.T)),
             ("requires a gradient itself", lambda: linear(x, weight, main_grad=weight.clone().requires_grad_())),
         ):
-            with self.assertRaisesRegex(invar.Error, pattern):
+            with self.assertRaisesRegex(samebit.Error, pattern):
                 call()
 
         def backward(**options):
@@ -177,7 +177,7 @@ class Linear(Case):
             ("integers", {"sample_lengths": torch.tensor([2.0, 3.0])}),
             ("dimensions", {"sample_lengths": torch.tensor([[2, 3]])}),
         ):
-            with self.assertRaisesRegex(invar.Error, pattern):
+            with self.assertRaisesRegex(samebit.Error, pattern):
                 backward(**options)
 
 
@@ -198,7 +198,7 @@ class Samples(Case):
                 padding = -len(part_x) % 16
                 padded_x.append(torch.nn.functional.pad(part_x, (0, 0, 0, padding)))
                 padded_grad.append(torch.nn.functional.pad(part_grad, (0, 0, 0, padding)))
-            expected = invar.gemm(torch.cat(padded_grad).T, torch.cat(padded_x), out_dtype="f32")
+            expected = samebit.gemm(torch.cat(padded_grad).T, torch.cat(padded_x), out_dtype="f32")
             for cuts in ([8], [1] * 8, [3, 5], [4, 1, 3], [7, 1]):
                 weight.requires_grad_().grad = None
                 main_grad = torch.zeros(10, 24, device=device)
@@ -218,13 +218,13 @@ class Samples(Case):
         grad = grad * 2.0 ** normal(*grad.shape, dtype=torch.float32, seed=2).mul(8).round().bfloat16()
         linear(x, weight, bias, sample_lengths=self.lengths).backward(grad)
         ones = torch.ones(1, len(x), dtype=torch.bfloat16)
-        self.same(bias.grad, invar.gemm(ones, grad, rows=self.lengths, out_dtype="f32")[0])
-        self.assertFalse(torch.equal(bias.grad, invar.gemm(ones, grad, out_dtype="f32")[0]))
+        self.same(bias.grad, samebit.gemm(ones, grad, rows=self.lengths, out_dtype="f32")[0])
+        self.assertFalse(torch.equal(bias.grad, samebit.gemm(ones, grad, out_dtype="f32")[0]))
 
     def test_ways_to_say_lengths(self):
         x, weight, bias, grad = self.data()
         grads = []
-        for lengths in (self.lengths, tuple(self.lengths), torch.tensor(self.lengths), invar.RowMap(self.lengths)):
+        for lengths in (self.lengths, tuple(self.lengths), torch.tensor(self.lengths), samebit.RowMap(self.lengths)):
             leaf, addend = weight.clone().requires_grad_(), bias.clone().requires_grad_()
             linear(x, leaf, addend, "silu", sample_lengths=lengths).backward(grad)
             grads.append((leaf.grad, addend.grad))
@@ -248,7 +248,7 @@ class Samples(Case):
     def test_accumulate(self):
         x, weight, bias, grad = self.data()
         total = normal(10, 24, dtype=torch.float32)
-        expected = invar.gemm(grad.T, x, out=total.clone(), accumulate=True)
+        expected = samebit.gemm(grad.T, x, out=total.clone(), accumulate=True)
         self.assertIs(accumulate_(total, grad.T, x), total)
         self.same(total, expected)
 
@@ -286,7 +286,7 @@ class Matmul(Case):
         a, b = normal(4, 10, 16), normal(16, 8, gradient=True)
         grad = normal(4, 10, 8, seed=1)
         matmul(a, b).backward(grad)
-        self.same(b.grad, invar.gemm(a.reshape(40, 16).T, grad.reshape(40, 8)))
+        self.same(b.grad, samebit.gemm(a.reshape(40, 16).T, grad.reshape(40, 8)))
 
 
 class Logp(Case):
@@ -375,10 +375,10 @@ class Logp(Case):
             ("temperature", lambda: linear_logp(hidden, weight, targets, temperature=0)),
             ("temperature", lambda: linear_logp(hidden, weight, targets, temperature=1e9)),
             ("target", lambda: linear_logp(hidden, weight, targets + 300)),
-            ("float32; Invar takes|f32", lambda: linear_logp(hidden.float(), weight.float(), targets)),
+            ("float32; Samebit takes|f32", lambda: linear_logp(hidden.float(), weight.float(), targets)),
             ("main_grad", lambda: linear_logp(hidden, weight, targets, main_grad=torch.zeros(3))),
         ):
-            with self.assertRaisesRegex(invar.Error, pattern):
+            with self.assertRaisesRegex(samebit.Error, pattern):
                 call()
 
 
@@ -391,26 +391,26 @@ class Operators(Case):
     def test_product(self):
         for left, right in (((3, 20), (20, 5)), ((2, 3, 20), (2, 20, 5))):
             a, b = normal(*left, gradient=True), normal(*right, gradient=True)
-            self.check(torch.ops.invar.product.default, a, b, torch.bfloat16, None)
-            self.check(torch.ops.invar.product.default, a.detach(), b.detach(), torch.float32, torch.tensor([12, 8]))
+            self.check(torch.ops.samebit.product.default, a, b, torch.bfloat16, None)
+            self.check(torch.ops.samebit.product.default, a.detach(), b.detach(), torch.float32, torch.tensor([12, 8]))
 
     def test_linear(self):
         x, weight, bias = normal(2, 6, 20, gradient=True), normal(8, 20, gradient=True), normal(8, gradient=True)
         for activation, gate in (("none", "none"), ("relu", "none"), ("gelu", "none"), ("silu", "stacked"),
                                  ("relu", "interleaved")):
-            self.check(torch.ops.invar.linear.default, x, weight, bias, activation, gate, torch.bfloat16, None, None)
-        self.check(torch.ops.invar.linear.default, x, weight, None, "none", "none", torch.float32, torch.tensor([7, 5]), None)
+            self.check(torch.ops.samebit.linear.default, x, weight, bias, activation, gate, torch.bfloat16, None, None)
+        self.check(torch.ops.samebit.linear.default, x, weight, None, "none", "none", torch.float32, torch.tensor([7, 5]), None)
 
     def test_accumulate(self):
-        self.check(torch.ops.invar.accumulate_.default, torch.zeros(3, 5), normal(3, 20), normal(20, 5), torch.tensor([4, 16]))
+        self.check(torch.ops.samebit.accumulate_.default, torch.zeros(3, 5), normal(3, 20), normal(20, 5), torch.tensor([4, 16]))
 
     def test_linear_logp(self):
         hidden, weight = normal(6, 20, gradient=True), normal(30, 20, gradient=True)
         targets = torch.tensor([1, 2, 29, -100, 0, 7])
-        self.check(torch.ops.invar.linear_logp.default, hidden, weight, targets, 1.0, -100, None, None)
-        logp, maximum, total = torch.ops.invar.linear_logp(hidden.detach(), weight.detach(), targets, 1.0, -100, None, None)
+        self.check(torch.ops.samebit.linear_logp.default, hidden, weight, targets, 1.0, -100, None, None)
+        logp, maximum, total = torch.ops.samebit.linear_logp(hidden.detach(), weight.detach(), targets, 1.0, -100, None, None)
         for buffer in (None, torch.zeros(30, 20)):
-            self.check(torch.ops.invar.linear_logp_gradient.default, torch.ones(6), hidden.detach(), weight.detach(), targets,
+            self.check(torch.ops.samebit.linear_logp_gradient.default, torch.ones(6), hidden.detach(), weight.detach(), targets,
                        maximum, total, 1.0, -100, True, buffer, True, None)
 
 
@@ -587,13 +587,13 @@ class Gpu(Case):
         total = torch.zeros(64, 64, device="cuda")
         accumulate_(total, x.T, x)
         graph = torch.cuda.CUDAGraph()
-        with self.assertRaisesRegex(invar.Error, "new, and they cannot be brought"):
+        with self.assertRaisesRegex(samebit.Error, "new, and they cannot be brought"):
             with torch.cuda.graph(graph):
                 accumulate_(total, x.T, x, sample_lengths=[31, 1])
         self.assertEqual(linear(x, weight).shape, (32, 64))
 
     def test_two_sides(self):
-        with self.assertRaisesRegex(invar.Error, "weight lies on cpu"):
+        with self.assertRaisesRegex(samebit.Error, "weight lies on cpu"):
             linear(normal(2, 16, device="cuda"), normal(3, 16))
 
     @unittest.skipUnless(torch.cuda.device_count() > 1, "one GPU")

@@ -1,26 +1,26 @@
 /* Runs something with its first allocation failing, then its second, … until it succeeds; each time
  * it must report that memory ran out and leave nothing behind. Include after cmocka.h. */
-#ifndef IV_TESTS_FAILING_H
-#define IV_TESTS_FAILING_H
+#ifndef SB_TESTS_FAILING_H
+#define SB_TESTS_FAILING_H
 
 #include "base/allocation.h"
 #include "base/error.h"
 
 /* `attempt` does its whole work, frees all of it, and returns its status. */
-static inline void check_failing_allocations(iv_status (*attempt)(void *context), void *context) {
+static inline void check_failing_allocations(sb_status (*attempt)(void *context), void *context) {
     for (int forever = 0; forever < 2; forever++) {
         for (int64_t successes = 0;; successes++) {
-            int64_t before = iv_allocation_count().live_blocks;
-            iv_allocation_fail_after(successes, forever != 0);
-            iv_status status = attempt(context);
-            iv_allocation_fail_after(-1, false);
-            assert_int_equal(iv_allocation_count().live_blocks, before);
-            if (status == IV_OK) {
+            int64_t before = sb_allocation_count().live_blocks;
+            sb_allocation_fail_after(successes, forever != 0);
+            sb_status status = attempt(context);
+            sb_allocation_fail_after(-1, false);
+            assert_int_equal(sb_allocation_count().live_blocks, before);
+            if (status == SB_OK) {
                 assert_true(successes >
                             0); /* else the work allocates nothing and the test tests nothing */
                 break;
             }
-            assert_int_equal(status, IV_ERROR_OUT_OF_MEMORY);
+            assert_int_equal(status, SB_ERROR_OUT_OF_MEMORY);
             assert_true(successes < 100000);
         }
     }

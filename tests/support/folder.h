@@ -1,7 +1,7 @@
 /* A fresh folder under the current one for a test's files, removed with all that it holds. Include
  * after cmocka.h. */
-#ifndef IV_TESTS_FOLDER_H
-#define IV_TESTS_FOLDER_H
+#ifndef SB_TESTS_FOLDER_H
+#define SB_TESTS_FOLDER_H
 
 #include <dirent.h>
 #include <stdio.h>

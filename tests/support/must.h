@@ -2,12 +2,12 @@
 #ifndef SUPPORT_MUST_H
 #define SUPPORT_MUST_H
 
-#include <invar/error.h>
+#include <samebit/error.h>
 
 #define MUST(call)                                                                                 \
     do {                                                                                           \
-        iv_error error_ = {IV_OK, ""}, *error = &error_;                                           \
-        if ((call) != IV_OK)                                                                       \
+        sb_error error_ = {SB_OK, ""}, *error = &error_;                                           \
+        if ((call) != SB_OK)                                                                       \
             fail_msg("%s", error_.message);                                                        \
     } while (0)
 

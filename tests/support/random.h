@@ -1,6 +1,6 @@
 /* Repeatable random numbers for tests: splitmix64. */
-#ifndef IV_TESTS_RANDOM_H
-#define IV_TESTS_RANDOM_H
+#ifndef SB_TESTS_RANDOM_H
+#define SB_TESTS_RANDOM_H
 
 #include <stdint.h>
 

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <invar/dlpack.h>
+#include <samebit/dlpack.h>
 
 #include "support/failing.h"
 #include "tensor/random_view.h"
 
 static int no_leak(void **state) {
-    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 /* The binary interface that other libraries were compiled with. */
@@ -29,36 +29,36 @@ static void test_round_trip(void **state) {
     static model plan;
     random_source source = {31};
     static const unsigned char codes[][2] = {
-        [IV_BOOL] = {kDLBool, 8},  [IV_U8] = {kDLUInt, 8},      [IV_U16] = {kDLUInt, 16},
-        [IV_U32] = {kDLUInt, 32},  [IV_U64] = {kDLUInt, 64},    [IV_S8] = {kDLInt, 8},
-        [IV_S16] = {kDLInt, 16},   [IV_S32] = {kDLInt, 32},     [IV_S64] = {kDLInt, 64},
-        [IV_F16] = {kDLFloat, 16}, [IV_BF16] = {kDLBfloat, 16}, [IV_F32] = {kDLFloat, 32},
-        [IV_F64] = {kDLFloat, 64}};
-    for (int dtype = IV_BOOL; dtype < IV_STRING; dtype++) {
+        [SB_BOOL] = {kDLBool, 8},  [SB_U8] = {kDLUInt, 8},      [SB_U16] = {kDLUInt, 16},
+        [SB_U32] = {kDLUInt, 32},  [SB_U64] = {kDLUInt, 64},    [SB_S8] = {kDLInt, 8},
+        [SB_S16] = {kDLInt, 16},   [SB_S32] = {kDLInt, 32},     [SB_S64] = {kDLInt, 64},
+        [SB_F16] = {kDLFloat, 16}, [SB_BF16] = {kDLBfloat, 16}, [SB_F32] = {kDLFloat, 32},
+        [SB_F64] = {kDLFloat, 64}};
+    for (int dtype = SB_BOOL; dtype < SB_STRING; dtype++) {
         for (int round = 0; round < 20; round++) {
-            iv_tensor *tensor = model_random(&source, (iv_dtype)dtype, &plan), *again = NULL;
+            sb_tensor *tensor = model_random(&source, (sb_dtype)dtype, &plan), *again = NULL;
             DLManagedTensorVersioned *managed = NULL;
-            assert_int_equal(iv_tensor_to_dlpack(tensor, &managed, NULL), IV_OK);
+            assert_int_equal(sb_tensor_to_dlpack(tensor, &managed, NULL), SB_OK);
             assert_int_equal(managed->version.major, 1);
             assert_int_equal(managed->flags, DLPACK_FLAG_BITMASK_READ_ONLY);
             assert_int_equal(managed->dl_tensor.device.device_type, kDLCPU);
             assert_int_equal(managed->dl_tensor.dtype.code, codes[dtype][0]);
             assert_int_equal(managed->dl_tensor.dtype.bits, codes[dtype][1]);
             assert_int_equal(managed->dl_tensor.dtype.lanes, 1);
-            assert_ptr_equal(managed->dl_tensor.data, iv_tensor_data(tensor));
-            iv_tensor_release(tensor);
-            assert_int_equal(iv_tensor_from_dlpack(managed, &again, NULL), IV_OK);
-            assert_int_equal(iv_tensor_dtype(again), dtype);
+            assert_ptr_equal(managed->dl_tensor.data, sb_tensor_data(tensor));
+            sb_tensor_release(tensor);
+            assert_int_equal(sb_tensor_from_dlpack(managed, &again, NULL), SB_OK);
+            assert_int_equal(sb_tensor_dtype(again), dtype);
             model_check(again, &plan);
-            iv_tensor_release(again);
+            sb_tensor_release(again);
         }
     }
-    iv_tensor *text = NULL;
+    sb_tensor *text = NULL;
     DLManagedTensorVersioned *managed = NULL;
-    assert_int_equal(iv_tensor_create(IV_STRING, 0, NULL, &text, NULL), IV_OK);
-    assert_int_equal(iv_tensor_to_dlpack(text, &managed, NULL), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_tensor_create(SB_STRING, 0, NULL, &text, NULL), SB_OK);
+    assert_int_equal(sb_tensor_to_dlpack(text, &managed, NULL), SB_ERROR_UNSUPPORTED);
     assert_null(managed);
-    iv_tensor_release(text);
+    sb_tensor_release(text);
 }
 
 static int deleted;
@@ -87,40 +87,40 @@ static void test_import(void **state) {
     DLManagedTensorVersioned versioned = {
         .version = {1, 7}, .deleter = delete_versioned, .dl_tensor = good()};
     DLManagedTensor legacy = {.dl_tensor = good(), .deleter = delete_legacy};
-    iv_tensor *tensors[2] = {NULL}, *copy = NULL;
+    sb_tensor *tensors[2] = {NULL}, *copy = NULL;
     deleted = 0;
-    assert_int_equal(iv_tensor_from_dlpack(&versioned, &tensors[0], NULL), IV_OK);
-    assert_int_equal(iv_tensor_from_dlpack_legacy(&legacy, &tensors[1], NULL), IV_OK);
+    assert_int_equal(sb_tensor_from_dlpack(&versioned, &tensors[0], NULL), SB_OK);
+    assert_int_equal(sb_tensor_from_dlpack_legacy(&legacy, &tensors[1], NULL), SB_OK);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(iv_tensor_contiguous(tensors[i], &copy, NULL), IV_OK);
-        assert_memory_equal(iv_tensor_data(copy), expected, sizeof expected);
-        iv_tensor_release(copy);
+        assert_int_equal(sb_tensor_contiguous(tensors[i], &copy, NULL), SB_OK);
+        assert_memory_equal(sb_tensor_data(copy), expected, sizeof expected);
+        sb_tensor_release(copy);
         assert_int_equal(deleted, i);
-        iv_tensor_release(tensors[i]);
+        sb_tensor_release(tensors[i]);
         assert_int_equal(deleted, i + 1);
     }
     /* Row-major without strides; nobody to tell; nothing inside. */
     versioned.deleter = NULL;
     versioned.dl_tensor.strides = NULL;
-    assert_int_equal(iv_tensor_from_dlpack(&versioned, &tensors[0], NULL), IV_OK);
-    assert_true(iv_tensor_is_contiguous(tensors[0]));
-    iv_tensor_release(tensors[0]);
+    assert_int_equal(sb_tensor_from_dlpack(&versioned, &tensors[0], NULL), SB_OK);
+    assert_true(sb_tensor_is_contiguous(tensors[0]));
+    sb_tensor_release(tensors[0]);
     legacy.deleter = NULL;
     legacy.dl_tensor = (DLTensor){
         .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 64, 1}, .shape = (int64_t[]){0, 5}};
-    assert_int_equal(iv_tensor_from_dlpack_legacy(&legacy, &tensors[0], NULL), IV_OK);
-    assert_int_equal(iv_tensor_elements(tensors[0]), 0);
-    iv_tensor_release(tensors[0]);
+    assert_int_equal(sb_tensor_from_dlpack_legacy(&legacy, &tensors[0], NULL), SB_OK);
+    assert_int_equal(sb_tensor_elements(tensors[0]), 0);
+    sb_tensor_release(tensors[0]);
 }
 
-static void expect_refusal(const DLTensor *tensor, iv_status status, const char *words) {
+static void expect_refusal(const DLTensor *tensor, sb_status status, const char *words) {
     DLManagedTensorVersioned versioned = {
         .version = {1, 0}, .deleter = delete_versioned, .dl_tensor = *tensor};
     DLManagedTensor legacy = {.dl_tensor = *tensor, .deleter = delete_legacy};
-    iv_tensor *imported = NULL;
-    iv_error errors[2];
-    assert_int_equal(iv_tensor_from_dlpack(&versioned, &imported, &errors[0]), status);
-    assert_int_equal(iv_tensor_from_dlpack_legacy(&legacy, &imported, &errors[1]), status);
+    sb_tensor *imported = NULL;
+    sb_error errors[2];
+    assert_int_equal(sb_tensor_from_dlpack(&versioned, &imported, &errors[0]), status);
+    assert_int_equal(sb_tensor_from_dlpack_legacy(&legacy, &imported, &errors[1]), status);
     for (int i = 0; i < 2; i++) {
         if (strstr(errors[i].message, words) == NULL)
             fail_msg("\"%s\" does not say \"%s\"", errors[i].message, words);
@@ -130,60 +130,60 @@ static void expect_refusal(const DLTensor *tensor, iv_status status, const char 
 
 static void test_refusals(void **state) {
     DLTensor tensor;
-    iv_tensor *imported = NULL;
-    iv_error error;
+    sb_tensor *imported = NULL;
+    sb_error error;
     deleted = 0;
     tensor = good(), tensor.device.device_type = kDLCUDA;
-    expect_refusal(&tensor, IV_ERROR_UNSUPPORTED, "device type 2");
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "device type 2");
     tensor = good(), tensor.dtype.lanes = 4;
-    expect_refusal(&tensor, IV_ERROR_UNSUPPORTED, "4 lanes");
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "4 lanes");
     tensor = good(), tensor.dtype.bits = 4;
-    expect_refusal(&tensor, IV_ERROR_UNSUPPORTED, "4 bits");
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "4 bits");
     tensor = good(), tensor.dtype.code = kDLComplex;
-    expect_refusal(&tensor, IV_ERROR_UNSUPPORTED, "code 5");
+    expect_refusal(&tensor, SB_ERROR_UNSUPPORTED, "code 5");
     tensor = good(), tensor.ndim = 13;
-    expect_refusal(&tensor, IV_ERROR_SHAPE, "rank 13");
+    expect_refusal(&tensor, SB_ERROR_SHAPE, "rank 13");
     tensor = good(), tensor.ndim = -1;
-    expect_refusal(&tensor, IV_ERROR_SHAPE, "rank -1");
+    expect_refusal(&tensor, SB_ERROR_SHAPE, "rank -1");
     tensor = good(), tensor.shape = NULL;
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "no extents");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "no extents");
     tensor = good(), tensor.shape = (int64_t[]){-2, 3};
-    expect_refusal(&tensor, IV_ERROR_SHAPE, "negative");
+    expect_refusal(&tensor, SB_ERROR_SHAPE, "negative");
     tensor = good(), tensor.shape = (int64_t[]){INT64_MAX, 3};
-    expect_refusal(&tensor, IV_ERROR_SHAPE, "overflows");
+    expect_refusal(&tensor, SB_ERROR_SHAPE, "overflows");
     tensor = good(), tensor.strides = (int64_t[]){INT64_MIN, 1};
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "dimension 0");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "dimension 0");
     tensor = good(), tensor.byte_offset = UINT64_MAX;
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "offset");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "offset");
     tensor = good(), tensor.byte_offset = 6;
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "not aligned");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "not aligned");
     tensor = good(), tensor.data = NULL;
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "no memory");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "no memory");
     tensor = good(), tensor.data = NULL, tensor.byte_offset = 0;
-    expect_refusal(&tensor, IV_ERROR_INVALID_ARGUMENT, "no memory");
+    expect_refusal(&tensor, SB_ERROR_INVALID_ARGUMENT, "no memory");
     /* Of another major version, nothing behind the version is looked at. */
     DLManagedTensorVersioned newer = {.version = {2, 0}, .deleter = delete_versioned};
-    assert_int_equal(iv_tensor_from_dlpack(&newer, &imported, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_tensor_from_dlpack(&newer, &imported, &error), SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "version 2.0"));
-    assert_int_equal(iv_tensor_from_dlpack(NULL, &imported, NULL), IV_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(iv_tensor_from_dlpack_legacy(NULL, &imported, NULL),
-                     IV_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_tensor_from_dlpack(NULL, &imported, NULL), SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_tensor_from_dlpack_legacy(NULL, &imported, NULL),
+                     SB_ERROR_INVALID_ARGUMENT);
     assert_int_equal(deleted, 0);
 }
 
-static iv_status there_and_back(void *context) {
-    iv_tensor *tensor = NULL, *again = NULL;
+static sb_status there_and_back(void *context) {
+    sb_tensor *tensor = NULL, *again = NULL;
     DLManagedTensorVersioned *managed = NULL;
-    iv_status status = iv_tensor_create(IV_F32, 1, &(const int64_t){4}, &tensor, NULL);
-    if (status == IV_OK)
-        status = iv_tensor_to_dlpack(tensor, &managed, NULL);
-    if (status == IV_OK) {
-        status = iv_tensor_from_dlpack(managed, &again, NULL);
-        if (status != IV_OK)
+    sb_status status = sb_tensor_create(SB_F32, 1, &(const int64_t){4}, &tensor, NULL);
+    if (status == SB_OK)
+        status = sb_tensor_to_dlpack(tensor, &managed, NULL);
+    if (status == SB_OK) {
+        status = sb_tensor_from_dlpack(managed, &again, NULL);
+        if (status != SB_OK)
             managed->deleter(managed);
     }
-    iv_tensor_release(tensor);
-    iv_tensor_release(again);
+    sb_tensor_release(tensor);
+    sb_tensor_release(again);
     return status;
 }
 

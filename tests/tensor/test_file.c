@@ -17,103 +17,103 @@ static void test_read(void **state) {
         content[i] = (char)(i * 7);
     void *bytes;
     size_t size;
-    iv_error error;
+    sb_error error;
     static const size_t sizes[] = {0, 1, 5, 4096, 65536, 70000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         folder_write("some", content, sizes[i]);
-        assert_int_equal(iv_file_read(folder_path("some"), sizes[i], &bytes, &size, NULL), IV_OK);
+        assert_int_equal(sb_file_read(folder_path("some"), sizes[i], &bytes, &size, NULL), SB_OK);
         assert_int_equal(size, sizes[i]);
         assert_memory_equal(bytes, content, size);
         assert_int_equal(((char *)bytes)[size], 0);
-        iv_free(bytes);
-        iv_mapping mapping;
-        assert_int_equal(iv_file_map(folder_path("some"), &mapping, NULL), IV_OK);
+        sb_free(bytes);
+        sb_mapping mapping;
+        assert_int_equal(sb_file_map(folder_path("some"), &mapping, NULL), SB_OK);
         assert_int_equal(mapping.size, sizes[i]);
         assert_memory_equal(mapping.bytes, content, size);
-        iv_file_unmap(&mapping);
-        iv_file_unmap(&mapping);
+        sb_file_unmap(&mapping);
+        sb_file_unmap(&mapping);
     }
-    assert_int_equal(iv_file_read(folder_path("some"), 69999, &bytes, &size, &error),
-                     IV_ERROR_INVALID_FILE);
+    assert_int_equal(sb_file_read(folder_path("some"), 69999, &bytes, &size, &error),
+                     SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "69999"));
-    assert_int_equal(iv_file_read(folder_path("none"), 1, &bytes, &size, &error), IV_ERROR_IO);
+    assert_int_equal(sb_file_read(folder_path("none"), 1, &bytes, &size, &error), SB_ERROR_IO);
     assert_non_null(strstr(error.message, "none"));
-    assert_int_equal(iv_file_read(folder, 1, &bytes, &size, &error), IV_ERROR_IO);
-    iv_mapping mapping;
-    assert_int_equal(iv_file_map(folder, &mapping, &error), IV_ERROR_IO);
-    assert_int_equal(iv_file_map(folder_path("none"), &mapping, &error), IV_ERROR_IO);
-    assert_int_equal(iv_file_map("/dev/null", &mapping, &error), IV_ERROR_IO);
+    assert_int_equal(sb_file_read(folder, 1, &bytes, &size, &error), SB_ERROR_IO);
+    sb_mapping mapping;
+    assert_int_equal(sb_file_map(folder, &mapping, &error), SB_ERROR_IO);
+    assert_int_equal(sb_file_map(folder_path("none"), &mapping, &error), SB_ERROR_IO);
+    assert_int_equal(sb_file_map("/dev/null", &mapping, &error), SB_ERROR_IO);
 }
 
 /* Files without a size of their own grow while they are read, up to the limit. */
 static void test_endless(void **state) {
     void *bytes;
     size_t size;
-    iv_error error;
-    assert_int_equal(iv_file_read("/dev/zero", 100000, &bytes, &size, &error),
-                     IV_ERROR_INVALID_FILE);
-    assert_int_equal(iv_file_read("/dev/null", 0, &bytes, &size, &error), IV_OK);
+    sb_error error;
+    assert_int_equal(sb_file_read("/dev/zero", 100000, &bytes, &size, &error),
+                     SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_file_read("/dev/null", 0, &bytes, &size, &error), SB_OK);
     assert_int_equal(size, 0);
-    iv_free(bytes);
+    sb_free(bytes);
 }
 
 static void expect_content(const char *name, const char *content) {
     void *bytes;
     size_t size;
-    assert_int_equal(iv_file_read(folder_path(name), 1000, &bytes, &size, NULL), IV_OK);
+    assert_int_equal(sb_file_read(folder_path(name), 1000, &bytes, &size, NULL), SB_OK);
     assert_string_equal(bytes, content);
-    iv_free(bytes);
+    sb_free(bytes);
 }
 
 static void test_write(void **state) {
-    static const iv_file_part parts[] = {{"one ", 4}, {NULL, 0}, {"two", 3}};
-    iv_error error;
-    assert_int_equal(iv_file_write_whole(folder_path("new"), 3, parts, NULL), IV_OK);
+    static const sb_file_part parts[] = {{"one ", 4}, {NULL, 0}, {"two", 3}};
+    sb_error error;
+    assert_int_equal(sb_file_write_whole(folder_path("new"), 3, parts, NULL), SB_OK);
     expect_content("new", "one two");
-    assert_int_equal(iv_file_write_whole(folder_path("new"), 1, parts, NULL), IV_OK);
+    assert_int_equal(sb_file_write_whole(folder_path("new"), 1, parts, NULL), SB_OK);
     expect_content("new", "one ");
-    assert_int_equal(iv_file_write_whole(folder_path("no/file"), 1, parts, &error), IV_ERROR_IO);
+    assert_int_equal(sb_file_write_whole(folder_path("no/file"), 1, parts, &error), SB_ERROR_IO);
     assert_int_equal(folder_count(false), 1);
     /* The name is taken by a folder: the old state stays, and nothing else is left. */
     assert_int_equal(mkdir(folder_path("taken"), 0777), 0);
-    assert_int_equal(iv_file_write_whole(folder_path("taken"), 1, parts, &error), IV_ERROR_IO);
+    assert_int_equal(sb_file_write_whole(folder_path("taken"), 1, parts, &error), SB_ERROR_IO);
     assert_int_equal(folder_count(false), 2);
     assert_int_equal(rmdir(folder_path("taken")), 0);
     /* Given up half-way. */
-    iv_replacement replacement;
-    assert_int_equal(iv_replacement_begin(folder_path("new"), &replacement, NULL), IV_OK);
+    sb_replacement replacement;
+    assert_int_equal(sb_replacement_begin(folder_path("new"), &replacement, NULL), SB_OK);
     assert_int_equal(folder_count(false), 2);
-    iv_replacement_abandon(&replacement);
+    sb_replacement_abandon(&replacement);
     assert_int_equal(folder_count(false), 1);
     expect_content("new", "one ");
     /* Somebody removed the temporary file. */
-    assert_int_equal(iv_replacement_begin(folder_path("new"), &replacement, NULL), IV_OK);
+    assert_int_equal(sb_replacement_begin(folder_path("new"), &replacement, NULL), SB_OK);
     unlink(replacement.temporary);
-    assert_int_equal(iv_replacement_commit(&replacement, &error), IV_ERROR_IO);
+    assert_int_equal(sb_replacement_commit(&replacement, &error), SB_ERROR_IO);
     expect_content("new", "one ");
 }
 
-static iv_status write_and_read(void *context) {
+static sb_status write_and_read(void *context) {
     void *bytes = NULL;
     size_t size;
-    iv_status status =
-        iv_file_write_whole(folder_path("kept"), 1, &(iv_file_part){"content", 7}, NULL);
-    if (status == IV_OK)
-        status = iv_file_read(folder_path("kept"), 100, &bytes, &size, NULL);
-    iv_free(bytes);
+    sb_status status =
+        sb_file_write_whole(folder_path("kept"), 1, &(sb_file_part){"content", 7}, NULL);
+    if (status == SB_OK)
+        status = sb_file_read(folder_path("kept"), 100, &bytes, &size, NULL);
+    sb_free(bytes);
     return status;
 }
 
 /* The flush of the folder is the one allocation whose failure is nobody's loss. */
 static void test_memory(void **state) {
-    int64_t before = iv_allocation_count().live_blocks;
+    int64_t before = sb_allocation_count().live_blocks;
     for (int64_t successes = 0; successes < 20; successes++) {
-        iv_allocation_fail_after(successes, false);
-        iv_status status = write_and_read(NULL);
-        iv_allocation_fail_after(-1, false);
-        assert_true(status == IV_OK || status == IV_ERROR_OUT_OF_MEMORY);
-        assert_true(successes > 1 || status == IV_ERROR_OUT_OF_MEMORY);
-        assert_int_equal(iv_allocation_count().live_blocks, before);
+        sb_allocation_fail_after(successes, false);
+        sb_status status = write_and_read(NULL);
+        sb_allocation_fail_after(-1, false);
+        assert_true(status == SB_OK || status == SB_ERROR_OUT_OF_MEMORY);
+        assert_true(successes > 1 || status == SB_ERROR_OUT_OF_MEMORY);
+        assert_int_equal(sb_allocation_count().live_blocks, before);
         assert_true(folder_count(false) <= 1);
     }
     expect_content("kept", "content");

@@ -12,7 +12,7 @@
 #include "tensor/random_view.h"
 
 static int no_leak(void **state) {
-    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 /* A file of version 1 with that header text (padded to a length that is no multiple of anything)
@@ -30,21 +30,21 @@ static size_t make_file(const char *header, const void *data, size_t bytes) {
     return 10 + length + bytes;
 }
 
-static iv_tensor *read_good(const char *header, const void *data, size_t bytes) {
-    iv_tensor *tensor = NULL;
-    iv_error error = {0};
-    if (iv_npy_read(file, make_file(header, data, bytes), &tensor, &error) != IV_OK)
+static sb_tensor *read_good(const char *header, const void *data, size_t bytes) {
+    sb_tensor *tensor = NULL;
+    sb_error error = {0};
+    if (sb_npy_read(file, make_file(header, data, bytes), &tensor, &error) != SB_OK)
         fail_msg("%s: %s", header, error.message);
     return tensor;
 }
 
-static void expect_elements(iv_tensor *tensor, iv_dtype dtype, int rank, const int64_t *dims,
+static void expect_elements(sb_tensor *tensor, sb_dtype dtype, int rank, const int64_t *dims,
                             const void *data) {
-    iv_tensor *expected = NULL;
-    assert_int_equal(iv_tensor_from_data(dtype, rank, dims, data, &expected, NULL), IV_OK);
-    assert_true(iv_tensor_equal(tensor, expected));
-    iv_tensor_release(expected);
-    iv_tensor_release(tensor);
+    sb_tensor *expected = NULL;
+    assert_int_equal(sb_tensor_from_data(dtype, rank, dims, data, &expected, NULL), SB_OK);
+    assert_true(sb_tensor_equal(tensor, expected));
+    sb_tensor_release(expected);
+    sb_tensor_release(tensor);
 }
 
 static void test_reads_numpy(void **state) {
@@ -54,32 +54,32 @@ static void test_reads_numpy(void **state) {
     static const unsigned char fortran[] = {1, 4, 2, 5, 3, 6}, rows[] = {1, 2, 3, 4, 5, 6};
     expect_elements(
         read_good("{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }", halves, 12),
-        IV_F16, 2, six, halves);
+        SB_F16, 2, six, halves);
     expect_elements(
         read_good("{'descr': '>f2', 'fortran_order': False, 'shape': (2, 3), }", swapped, 12),
-        IV_F16, 2, six, halves);
+        SB_F16, 2, six, halves);
     /* Any order of keys, either kind of quotes, with and without the last commas. */
     expect_elements(
-        read_good("{\"shape\":(2,3,),'fortran_order':True ,\"descr\":'|u1'}", fortran, 6), IV_U8, 2,
+        read_good("{\"shape\":(2,3,),'fortran_order':True ,\"descr\":'|u1'}", fortran, 6), SB_U8, 2,
         six, rows);
     expect_elements(
-        read_good("{'descr': '<V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), IV_BF16,
+        read_good("{'descr': '<V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16,
         1, &(const int64_t){6}, halves);
     expect_elements(
-        read_good("{'descr': '|V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), IV_BF16,
+        read_good("{'descr': '|V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16,
         1, &(const int64_t){6}, halves);
     expect_elements(
         read_good("{'descr': '>i8', 'fortran_order': True, 'shape': (), }", "\0\0\0\0\0\0\1\2", 8),
-        IV_S64, 0, NULL, &(const int64_t){0x102});
+        SB_S64, 0, NULL, &(const int64_t){0x102});
     expect_elements(
-        read_good("{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9), }", NULL, 0), IV_F64, 2,
+        read_good("{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9), }", NULL, 0), SB_F64, 2,
         (const int64_t[]){0, 9}, NULL);
 
     /* The view of Fortran order has the file's own layout. */
-    iv_tensor *tensor =
+    sb_tensor *tensor =
         read_good("{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }", fortran, 6);
-    assert_memory_equal(iv_tensor_strides(tensor), ((const int64_t[]){1, 2}), 16);
-    iv_tensor_release(tensor);
+    assert_memory_equal(sb_tensor_strides(tensor), ((const int64_t[]){1, 2}), 16);
+    sb_tensor_release(tensor);
 }
 
 static void test_versions(void **state) {
@@ -92,9 +92,9 @@ static void test_versions(void **state) {
         memcpy(file + 8, (const char[]){(char)length, 0, 0, 0}, 4);
         memcpy(file + 12, header, length);
         file[12 + length] = 7;
-        iv_tensor *tensor = NULL;
-        assert_int_equal(iv_npy_read(file, 13 + length, &tensor, NULL), IV_OK);
-        expect_elements(tensor, IV_U8, 1, &(const int64_t){1}, "\7");
+        sb_tensor *tensor = NULL;
+        assert_int_equal(sb_npy_read(file, 13 + length, &tensor, NULL), SB_OK);
+        expect_elements(tensor, SB_U8, 1, &(const int64_t){1}, "\7");
     }
 }
 
@@ -104,187 +104,187 @@ static void test_text(void **state) {
     unsigned char swapped[sizeof points];
     for (size_t i = 0; i < sizeof points; i++)
         swapped[i] = ((const unsigned char *)points)[i ^ 3];
-    static const iv_string strings[] = {{"a", 1},
+    static const sb_string strings[] = {{"a", 1},
                                         {"\xc3\xa9\xe6\xbc\xa2\xf0\x9f\x98\x80", 9},
                                         {"b\0c", 3},
                                         {"\0\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80", 11}};
-    iv_tensor *expected = NULL, *tensor, *again = NULL;
-    assert_int_equal(iv_tensor_from_strings(2, (const int64_t[]){2, 2}, strings, &expected, NULL),
-                     IV_OK);
+    sb_tensor *expected = NULL, *tensor, *again = NULL;
+    assert_int_equal(sb_tensor_from_strings(2, (const int64_t[]){2, 2}, strings, &expected, NULL),
+                     SB_OK);
     tensor = read_good("{'descr': '<U4', 'fortran_order': False, 'shape': (2, 2), }", points,
                        sizeof points);
-    assert_true(iv_tensor_equal(tensor, expected));
+    assert_true(sb_tensor_equal(tensor, expected));
     void *bytes;
     size_t size;
-    assert_int_equal(iv_npy_write(tensor, &bytes, &size, NULL), IV_OK);
+    assert_int_equal(sb_npy_write(tensor, &bytes, &size, NULL), SB_OK);
     assert_memory_equal((char *)bytes + size - sizeof points, points, sizeof points);
-    assert_int_equal(iv_npy_read(bytes, size, &again, NULL), IV_OK);
-    assert_true(iv_tensor_equal(again, expected));
-    iv_free(bytes);
-    iv_tensor_release(again);
-    iv_tensor_release(tensor);
+    assert_int_equal(sb_npy_read(bytes, size, &again, NULL), SB_OK);
+    assert_true(sb_tensor_equal(again, expected));
+    sb_free(bytes);
+    sb_tensor_release(again);
+    sb_tensor_release(tensor);
     tensor = read_good("{'descr': '>U4', 'fortran_order': False, 'shape': (2, 2), }", swapped,
                        sizeof swapped);
-    assert_true(iv_tensor_equal(tensor, expected));
-    iv_tensor_release(tensor);
-    iv_tensor_release(expected);
-    iv_tensor_release(
+    assert_true(sb_tensor_equal(tensor, expected));
+    sb_tensor_release(tensor);
+    sb_tensor_release(expected);
+    sb_tensor_release(
         read_good("{'descr': '<U0', 'fortran_order': False, 'shape': (0,), }", NULL, 0));
 }
 
 static void test_round_trips(void **state) {
     static model plan;
     random_source source = {11};
-    for (int dtype = IV_BOOL; dtype < IV_DTYPE_COUNT; dtype++) {
+    for (int dtype = SB_BOOL; dtype < SB_DTYPE_COUNT; dtype++) {
         for (int round = 0; round < 40; round++) {
-            iv_tensor *tensor = model_random(&source, (iv_dtype)dtype, &plan), *again = NULL;
+            sb_tensor *tensor = model_random(&source, (sb_dtype)dtype, &plan), *again = NULL;
             void *bytes;
             size_t size;
-            assert_int_equal(iv_npy_write(tensor, &bytes, &size, NULL), IV_OK);
-            assert_int_equal(iv_npy_read(bytes, size, &again, NULL), IV_OK);
+            assert_int_equal(sb_npy_write(tensor, &bytes, &size, NULL), SB_OK);
+            assert_int_equal(sb_npy_read(bytes, size, &again, NULL), SB_OK);
             model_check(again, &plan);
-            iv_free(bytes);
-            iv_tensor_release(again);
-            iv_tensor_release(tensor);
+            sb_free(bytes);
+            sb_tensor_release(again);
+            sb_tensor_release(tensor);
         }
     }
     /* The longest header. */
-    int64_t dims[IV_MAX_RANK] = {0};
-    for (int i = 1; i < IV_MAX_RANK; i++)
+    int64_t dims[SB_MAX_RANK] = {0};
+    for (int i = 1; i < SB_MAX_RANK; i++)
         dims[i] = i == 1 ? INT64_MAX / 8 : 1;
-    iv_tensor *tensor = NULL, *again = NULL;
-    assert_int_equal(iv_tensor_create(IV_U64, IV_MAX_RANK, dims, &tensor, NULL), IV_OK);
+    sb_tensor *tensor = NULL, *again = NULL;
+    assert_int_equal(sb_tensor_create(SB_U64, SB_MAX_RANK, dims, &tensor, NULL), SB_OK);
     void *bytes;
     size_t size;
-    assert_int_equal(iv_npy_write(tensor, &bytes, &size, NULL), IV_OK);
+    assert_int_equal(sb_npy_write(tensor, &bytes, &size, NULL), SB_OK);
     assert_int_equal(size % 64, 0);
-    assert_int_equal(iv_npy_read(bytes, size, &again, NULL), IV_OK);
-    assert_true(iv_tensor_equal(tensor, again));
-    iv_free(bytes);
-    iv_tensor_release(again);
-    iv_tensor_release(tensor);
+    assert_int_equal(sb_npy_read(bytes, size, &again, NULL), SB_OK);
+    assert_true(sb_tensor_equal(tensor, again));
+    sb_free(bytes);
+    sb_tensor_release(again);
+    sb_tensor_release(tensor);
 }
 
 static void test_hostile_headers(void **state) {
     static const struct {
         const char *header;
-        iv_status status;
+        sb_status status;
         const char *words;
     } bad[] = {
-        {"", IV_ERROR_INVALID_FILE, "begin with {"},
-        {"{", IV_ERROR_INVALID_FILE, "string in quotes"},
-        {"{}", IV_ERROR_INVALID_FILE, "lacks"},
-        {"{'descr': '<f4', 'fortran_order': False}", IV_ERROR_INVALID_FILE, "lacks"},
+        {"", SB_ERROR_INVALID_FILE, "begin with {"},
+        {"{", SB_ERROR_INVALID_FILE, "string in quotes"},
+        {"{}", SB_ERROR_INVALID_FILE, "lacks"},
+        {"{'descr': '<f4', 'fortran_order': False}", SB_ERROR_INVALID_FILE, "lacks"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-         IV_ERROR_INVALID_FILE, "twice"},
+         SB_ERROR_INVALID_FILE, "twice"},
         {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
-         IV_ERROR_INVALID_FILE, "byte 27"},
-        {"{'descr' '<f4', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE, "colon"},
-        {"{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE, "comma"},
-        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+         SB_ERROR_INVALID_FILE, "byte 27"},
+        {"{'descr' '<f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "colon"},
+        {"{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "comma"},
+        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "True nor False"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 1}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': 1}", SB_ERROR_INVALID_FILE,
          "begin with ("},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}", IV_ERROR_INVALID_FILE, "comma"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}", SB_ERROR_INVALID_FILE, "comma"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1)}", SB_ERROR_INVALID_FILE,
          "comma"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", SB_ERROR_INVALID_FILE,
          "at least 0"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}",
-         IV_ERROR_INVALID_FILE, "overflows"},
+         SB_ERROR_INVALID_FILE, "overflows"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 2)}",
-         IV_ERROR_INVALID_FILE, "overflows"},
+         SB_ERROR_INVALID_FILE, "overflows"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}",
-         IV_ERROR_INVALID_FILE, "but 4 bytes follow"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", IV_ERROR_INVALID_FILE,
+         SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", SB_ERROR_INVALID_FILE,
          "but 4 bytes follow"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}", SB_ERROR_INVALID_FILE,
          "but 4 bytes follow"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}",
-         IV_ERROR_UNSUPPORTED, "more than 12"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", IV_ERROR_INVALID_FILE,
+         SB_ERROR_UNSUPPORTED, "more than 12"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", SB_ERROR_INVALID_FILE,
          "line feed"},
-        {"{'descr': 'f4', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': 'f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "byte order"},
-        {"{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "byte order"},
-        {"{'descr': '|U1', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '|U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "byte order"},
-        {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "byte order"},
-        {"{'descr': '<', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "byte order"},
-        {"{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE, "number"},
-        {"{'descr': '<f4", IV_ERROR_INVALID_FILE, "damaged"},
-        {"{'descr': '<f4\\'', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "number"},
+        {"{'descr': '<f4", SB_ERROR_INVALID_FILE, "damaged"},
+        {"{'descr': '<f4\\'', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "damaged"},
-        {"{'descr': '<f4\n', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<f4\n', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "damaged"},
-        {"{'descr': '>V2', 'fortran_order': False, 'shape': (2,)}", IV_ERROR_UNSUPPORTED, "'>V2'"},
-        {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_UNSUPPORTED, "astype"},
-        {"{'descr': '|S4', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_UNSUPPORTED, "astype"},
-        {"{'descr': '<M8[D]', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_UNSUPPORTED,
+        {"{'descr': '>V2', 'fortran_order': False, 'shape': (2,)}", SB_ERROR_UNSUPPORTED, "'>V2'"},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
+        {"{'descr': '|S4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
+        {"{'descr': '<M8[D]', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED,
          "astype"},
-        {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_UNSUPPORTED, "pickled"},
-        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", IV_ERROR_UNSUPPORTED,
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "pickled"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED,
          "structures"},
         {"{'descr': '<U9223372036854775807', 'fortran_order': False, 'shape': (1,)}",
-         IV_ERROR_UNSUPPORTED, "astype"},
+         SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': "
          "(4611686018427387904,)}",
-         IV_ERROR_INVALID_FILE, "overflows"},
+         SB_ERROR_INVALID_FILE, "overflows"},
         {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': (16,)}",
-         IV_ERROR_INVALID_FILE, "but 4 bytes follow"},
-        {"{'descr': '|b1', 'fortran_order': False, 'shape': (4,)}", IV_ERROR_INVALID_FILE,
+         SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
+        {"{'descr': '|b1', 'fortran_order': False, 'shape': (4,)}", SB_ERROR_INVALID_FILE,
          "neither 0 nor 1"},
-        {"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", IV_ERROR_INVALID_FILE,
+        {"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
          "not a Unicode character"},
     };
-    int64_t most = iv_allocation_count().live_bytes + 65536;
+    int64_t most = sb_allocation_count().live_bytes + 65536;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        iv_tensor *tensor = NULL;
-        iv_error error = {0};
+        sb_tensor *tensor = NULL;
+        sb_error error = {0};
         size_t size = make_file(bad[i].header, "\0\xd8\0\0", 4);
-        iv_status status = iv_npy_read(file, size, &tensor, &error);
+        sb_status status = sb_npy_read(file, size, &tensor, &error);
         if (status != bad[i].status || strstr(error.message, bad[i].words) == NULL)
-            fail_msg("%s: %s: %s", bad[i].header, iv_status_name(status), error.message);
+            fail_msg("%s: %s: %s", bad[i].header, sb_status_name(status), error.message);
         assert_null(tensor);
     }
     /* Text without characters takes no bytes, however much of it there is. */
-    iv_tensor *tensor = NULL;
+    sb_tensor *tensor = NULL;
     size_t size =
         make_file("{'descr': '<U0', 'fortran_order': False, 'shape': (100000000000,), }", NULL, 0);
-    assert_int_equal(iv_npy_read(file, size, &tensor, NULL), IV_ERROR_INVALID_FILE);
-    assert_true(iv_allocation_count().peak_bytes < most + (1 << 20));
+    assert_int_equal(sb_npy_read(file, size, &tensor, NULL), SB_ERROR_INVALID_FILE);
+    assert_true(sb_allocation_count().peak_bytes < most + (1 << 20));
 }
 
 static void test_hostile_prefixes(void **state) {
     static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
-    iv_tensor *tensor = NULL;
-    iv_error error;
+    sb_tensor *tensor = NULL;
+    sb_error error;
     size_t size = make_file(header, "abcdefgh!", 9);
     /* Exactly one length is right. */
     for (size_t cut = 0; cut <= size; cut++) {
-        iv_status status = iv_npy_read(file, cut, &tensor, &error);
-        assert_int_equal(status, cut == size - 1 ? IV_OK : IV_ERROR_INVALID_FILE);
+        sb_status status = sb_npy_read(file, cut, &tensor, &error);
+        assert_int_equal(status, cut == size - 1 ? SB_OK : SB_ERROR_INVALID_FILE);
     }
-    iv_tensor_release(tensor);
+    sb_tensor_release(tensor);
     file[0] = 'x';
-    assert_int_equal(iv_npy_read(file, size - 1, &tensor, &error), IV_ERROR_INVALID_FILE);
+    assert_int_equal(sb_npy_read(file, size - 1, &tensor, &error), SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "byte 0"));
     file[0] = '\x93';
     file[6] = 4;
-    assert_int_equal(iv_npy_read(file, size - 1, &tensor, &error), IV_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_npy_read(file, size - 1, &tensor, &error), SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "4.0"));
     file[6] = 2; /* now the header's length is made of its own text too, and huge */
-    assert_int_equal(iv_npy_read(file, size - 1, &tensor, &error), IV_ERROR_INVALID_FILE);
+    assert_int_equal(sb_npy_read(file, size - 1, &tensor, &error), SB_ERROR_INVALID_FILE);
     static char large[200000] = "\x93NUMPY\2\0\0\0\2\0";
-    assert_int_equal(iv_npy_read(large, sizeof large, &tensor, &error), IV_ERROR_INVALID_FILE);
+    assert_int_equal(sb_npy_read(large, sizeof large, &tensor, &error), SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "131072"));
 }
 
 static void test_unwritable_text(void **state) {
-    static const iv_string bad[] = {{"\xff", 1},
+    static const sb_string bad[] = {{"\xff", 1},
                                     {"\xc3", 1},
                                     {"\xc0\x80", 2},
                                     {"\xed\xa0\x80", 3},
@@ -294,45 +294,45 @@ static void test_unwritable_text(void **state) {
                                     {"\x80", 1},
                                     {"a\0", 2}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        iv_tensor *tensor = NULL;
-        iv_error error = {0};
+        sb_tensor *tensor = NULL;
+        sb_error error = {0};
         void *bytes = NULL;
         size_t size;
-        assert_int_equal(iv_tensor_from_strings(0, NULL, &bad[i], &tensor, NULL), IV_OK);
-        assert_int_equal(iv_npy_write(tensor, &bytes, &size, &error), IV_ERROR_INVALID_ARGUMENT);
+        assert_int_equal(sb_tensor_from_strings(0, NULL, &bad[i], &tensor, NULL), SB_OK);
+        assert_int_equal(sb_npy_write(tensor, &bytes, &size, &error), SB_ERROR_INVALID_ARGUMENT);
         assert_non_null(strstr(error.message, "text element 0"));
         assert_null(bytes);
-        iv_tensor_release(tensor);
+        sb_tensor_release(tensor);
     }
 }
 
-static iv_status write_and_read(void *context) {
-    iv_dtype dtype = *(const iv_dtype *)context;
-    iv_tensor *tensor = NULL, *turned = NULL, *again = NULL;
+static sb_status write_and_read(void *context) {
+    sb_dtype dtype = *(const sb_dtype *)context;
+    sb_tensor *tensor = NULL, *turned = NULL, *again = NULL;
     void *bytes = NULL;
     size_t size;
-    iv_status status = iv_tensor_create(dtype, 2, (const int64_t[]){3, 2}, &tensor, NULL);
-    if (status == IV_OK)
-        status = iv_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL);
-    if (status == IV_OK)
-        status = iv_npy_write(turned, &bytes, &size, NULL);
-    if (status == IV_OK)
-        status = iv_npy_read(bytes, size, &again, NULL);
-    iv_free(bytes);
-    iv_tensor_release(again);
+    sb_status status = sb_tensor_create(dtype, 2, (const int64_t[]){3, 2}, &tensor, NULL);
+    if (status == SB_OK)
+        status = sb_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL);
+    if (status == SB_OK)
+        status = sb_npy_write(turned, &bytes, &size, NULL);
+    if (status == SB_OK)
+        status = sb_npy_read(bytes, size, &again, NULL);
+    sb_free(bytes);
+    sb_tensor_release(again);
     again = NULL;
     static const char header[] = "{'descr': '>U1', 'fortran_order': True, 'shape': (1, 2), }";
-    if (status == IV_OK)
-        status = iv_npy_read(file, make_file(header, "\0\0\0a\0\0\0b", 8), &again, NULL);
-    iv_tensor_release(again);
-    iv_tensor_release(turned);
-    iv_tensor_release(tensor);
+    if (status == SB_OK)
+        status = sb_npy_read(file, make_file(header, "\0\0\0a\0\0\0b", 8), &again, NULL);
+    sb_tensor_release(again);
+    sb_tensor_release(turned);
+    sb_tensor_release(tensor);
     return status;
 }
 
 static void test_memory(void **state) {
-    check_failing_allocations(write_and_read, &(iv_dtype){IV_F32});
-    check_failing_allocations(write_and_read, &(iv_dtype){IV_STRING});
+    check_failing_allocations(write_and_read, &(sb_dtype){SB_F32});
+    check_failing_allocations(write_and_read, &(sb_dtype){SB_STRING});
 }
 
 int main(void) {

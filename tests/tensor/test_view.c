@@ -10,29 +10,29 @@
 #include "tensor/random_view.h"
 
 static int no_leak(void **state) {
-    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 static void test_random_chains(void **state) {
     static model plan;
     random_source source = {1};
-    for (int dtype = IV_BOOL; dtype < IV_DTYPE_COUNT; dtype++) {
+    for (int dtype = SB_BOOL; dtype < SB_DTYPE_COUNT; dtype++) {
         for (int round = 0; round < 150; round++) {
-            iv_tensor *tensor = model_random(&source, (iv_dtype)dtype, &plan);
+            sb_tensor *tensor = model_random(&source, (sb_dtype)dtype, &plan);
             model_check(tensor, &plan);
-            iv_tensor *contiguous = NULL;
-            assert_int_equal(iv_tensor_contiguous(tensor, &contiguous, NULL), IV_OK);
-            assert_true(iv_tensor_is_contiguous(contiguous));
+            sb_tensor *contiguous = NULL;
+            assert_int_equal(sb_tensor_contiguous(tensor, &contiguous, NULL), SB_OK);
+            assert_true(sb_tensor_is_contiguous(contiguous));
             model_check(contiguous, &plan);
-            assert_true(iv_tensor_equal(tensor, contiguous));
+            assert_true(sb_tensor_equal(tensor, contiguous));
             /* The copy stands on its own. */
-            if (!iv_tensor_is_contiguous(tensor)) {
-                iv_tensor_release(tensor);
+            if (!sb_tensor_is_contiguous(tensor)) {
+                sb_tensor_release(tensor);
                 tensor = NULL;
                 model_check(contiguous, &plan);
             }
-            iv_tensor_release(tensor);
-            iv_tensor_release(contiguous);
+            sb_tensor_release(tensor);
+            sb_tensor_release(contiguous);
         }
     }
 }
@@ -44,11 +44,11 @@ static void test_reshape_finds_all(void **state) {
     random_source source = {2};
     int found = 0, refused = 0;
     for (int round = 0; round < 4000; round++) {
-        iv_tensor *tensor = model_random(&source, IV_S64, &plan);
-        int64_t dims[IV_MAX_RANK], offsets[MODEL_ELEMENTS], index[IV_MAX_RANK];
+        sb_tensor *tensor = model_random(&source, SB_S64, &plan);
+        int64_t dims[SB_MAX_RANK], offsets[MODEL_ELEMENTS], index[SB_MAX_RANK];
         int64_t count = plan.count;
         if (count == 0) {
-            iv_tensor_release(tensor);
+            sb_tensor_release(tensor);
             continue;
         }
         int rank = model_random_shape(&source, count, dims);
@@ -56,10 +56,10 @@ static void test_reshape_finds_all(void **state) {
             model_unravel(plan.rank, plan.dims, i, index);
             offsets[i] = 0;
             for (int d = 0; d < plan.rank; d++)
-                offsets[i] += index[d] * iv_tensor_strides(tensor)[d];
+                offsets[i] += index[d] * sb_tensor_strides(tensor)[d];
         }
         /* The only candidate: each dimension's stride is the distance to its second element. */
-        int64_t strides[IV_MAX_RANK], inner = 1;
+        int64_t strides[SB_MAX_RANK], inner = 1;
         for (int d = rank - 1; d >= 0; d--) {
             strides[d] = dims[d] > 1 ? offsets[inner] - offsets[0] : 0;
             inner *= dims[d];
@@ -72,31 +72,31 @@ static void test_reshape_finds_all(void **state) {
                 offset += index[d] * strides[d];
             possible = possible && offset == offsets[i];
         }
-        iv_tensor *view = NULL;
-        iv_status status = iv_tensor_reshape(tensor, rank, dims, &view, NULL);
-        assert_int_equal(status, possible ? IV_OK : IV_ERROR_UNSUPPORTED);
+        sb_tensor *view = NULL;
+        sb_status status = sb_tensor_reshape(tensor, rank, dims, &view, NULL);
+        assert_int_equal(status, possible ? SB_OK : SB_ERROR_UNSUPPORTED);
         found += possible;
         refused += !possible;
-        iv_tensor_release(view);
-        iv_tensor_release(tensor);
+        sb_tensor_release(view);
+        sb_tensor_release(tensor);
     }
     assert_true(found > 500 && refused > 100);
 }
 
 static void test_views_keep_storage(void **state) {
     static model plan;
-    iv_tensor *tensor = model_start(IV_F32, 2, (const int64_t[]){3, 4}, &plan), *view = NULL;
-    assert_int_equal(iv_tensor_slice(tensor, 0, 2, 3, -1, &view, NULL), IV_OK);
-    assert_ptr_equal(iv_tensor_data(view), (const char *)iv_tensor_data(tensor) + 8 * 4);
-    iv_tensor_release(tensor);
-    const float *data = iv_tensor_data(view);
+    sb_tensor *tensor = model_start(SB_F32, 2, (const int64_t[]){3, 4}, &plan), *view = NULL;
+    assert_int_equal(sb_tensor_slice(tensor, 0, 2, 3, -1, &view, NULL), SB_OK);
+    assert_ptr_equal(sb_tensor_data(view), (const char *)sb_tensor_data(tensor) + 8 * 4);
+    sb_tensor_release(tensor);
+    const float *data = sb_tensor_data(view);
     for (int i = 0; i < 12; i++)
         assert_true(
-            model_is(IV_F32, (const char *)&data[-4 * (i / 4) + i % 4], (2 - i / 4) * 4 + i % 4));
-    iv_tensor_release(view);
+            model_is(SB_F32, (const char *)&data[-4 * (i / 4) + i % 4], (2 - i / 4) * 4 + i % 4));
+    sb_tensor_release(view);
 }
 
-static void refused(iv_status status, iv_status expected, const iv_error *error,
+static void refused(sb_status status, sb_status expected, const sb_error *error,
                     const char *words) {
     assert_int_equal(status, expected);
     assert_int_equal(error->status, expected);
@@ -106,93 +106,93 @@ static void refused(iv_status status, iv_status expected, const iv_error *error,
 
 static void test_refusals(void **state) {
     static model plan;
-    iv_tensor *tensor = model_start(IV_U8, 2, (const int64_t[]){3, 4}, &plan), *view = NULL;
-    iv_error error;
-    refused(iv_tensor_reshape(tensor, 1, (const int64_t[]){11}, &view, &error), IV_ERROR_SHAPE,
+    sb_tensor *tensor = model_start(SB_U8, 2, (const int64_t[]){3, 4}, &plan), *view = NULL;
+    sb_error error;
+    refused(sb_tensor_reshape(tensor, 1, (const int64_t[]){11}, &view, &error), SB_ERROR_SHAPE,
             &error, "[3,4] to [11]");
-    refused(iv_tensor_reshape(tensor, 2, (const int64_t[]){-3, -4}, &view, &error), IV_ERROR_SHAPE,
+    refused(sb_tensor_reshape(tensor, 2, (const int64_t[]){-3, -4}, &view, &error), SB_ERROR_SHAPE,
             &error, "negative");
     refused(
-        iv_tensor_reshape(tensor, 3, (const int64_t[]){INT64_MAX, INT64_MAX, 12}, &view, &error),
-        IV_ERROR_SHAPE, &error, "overflows");
-    refused(iv_tensor_reshape(tensor, 13, plan.ids, &view, &error), IV_ERROR_SHAPE, &error,
+        sb_tensor_reshape(tensor, 3, (const int64_t[]){INT64_MAX, INT64_MAX, 12}, &view, &error),
+        SB_ERROR_SHAPE, &error, "overflows");
+    refused(sb_tensor_reshape(tensor, 13, plan.ids, &view, &error), SB_ERROR_SHAPE, &error,
             "rank 13");
-    refused(iv_tensor_reshape(tensor, -1, plan.ids, &view, &error), IV_ERROR_SHAPE, &error,
+    refused(sb_tensor_reshape(tensor, -1, plan.ids, &view, &error), SB_ERROR_SHAPE, &error,
             "rank -1");
-    refused(iv_tensor_reshape(tensor, 1, NULL, &view, &error), IV_ERROR_INVALID_ARGUMENT, &error,
+    refused(sb_tensor_reshape(tensor, 1, NULL, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
             "no extents");
-    refused(iv_tensor_transpose(tensor, (const int[]){0, 0}, &view, &error),
-            IV_ERROR_INVALID_ARGUMENT, &error, "twice");
-    refused(iv_tensor_transpose(tensor, (const int[]){0, 2}, &view, &error),
-            IV_ERROR_INVALID_ARGUMENT, &error, "dimension 2");
-    refused(iv_tensor_transpose(tensor, (const int[]){-1, 0}, &view, &error),
-            IV_ERROR_INVALID_ARGUMENT, &error, "dimension -1");
+    refused(sb_tensor_transpose(tensor, (const int[]){0, 0}, &view, &error),
+            SB_ERROR_INVALID_ARGUMENT, &error, "twice");
+    refused(sb_tensor_transpose(tensor, (const int[]){0, 2}, &view, &error),
+            SB_ERROR_INVALID_ARGUMENT, &error, "dimension 2");
+    refused(sb_tensor_transpose(tensor, (const int[]){-1, 0}, &view, &error),
+            SB_ERROR_INVALID_ARGUMENT, &error, "dimension -1");
     static const int64_t slices[][3] = {
         {0, 5, 1},         {4, 1, 1},        {-1, 1, 1},        {0, 2, -1},
         {0, -1, 1},        {0, 1, 0},        {3, 2, INT64_MAX}, {0, INT64_MAX, INT64_MAX},
         {3, 3, INT64_MIN}, {INT64_MAX, 2, 1}};
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
-        refused(iv_tensor_slice(tensor, 1, slices[i][0], slices[i][1], slices[i][2], &view, &error),
-                IV_ERROR_SHAPE, &error, "axis 1");
-    refused(iv_tensor_slice(tensor, 2, 0, 1, 1, &view, &error), IV_ERROR_INVALID_ARGUMENT, &error,
+        refused(sb_tensor_slice(tensor, 1, slices[i][0], slices[i][1], slices[i][2], &view, &error),
+                SB_ERROR_SHAPE, &error, "axis 1");
+    refused(sb_tensor_slice(tensor, 2, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
             "axis 2");
-    refused(iv_tensor_slice(tensor, -1, 0, 1, 1, &view, &error), IV_ERROR_INVALID_ARGUMENT, &error,
+    refused(sb_tensor_slice(tensor, -1, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
             "axis -1");
-    refused(iv_tensor_broadcast(tensor, 2, (const int64_t[]){3, 5}, &view, &error), IV_ERROR_SHAPE,
+    refused(sb_tensor_broadcast(tensor, 2, (const int64_t[]){3, 5}, &view, &error), SB_ERROR_SHAPE,
             &error, "[3,4] to [3,5]");
-    refused(iv_tensor_broadcast(tensor, 1, (const int64_t[]){4}, &view, &error), IV_ERROR_SHAPE,
+    refused(sb_tensor_broadcast(tensor, 1, (const int64_t[]){4}, &view, &error), SB_ERROR_SHAPE,
             &error, "[3,4] to [4]");
-    refused(iv_tensor_broadcast(tensor, 4, (const int64_t[]){INT64_MAX, 2, 3, 4}, &view, &error),
-            IV_ERROR_SHAPE, &error, "overflows");
+    refused(sb_tensor_broadcast(tensor, 4, (const int64_t[]){INT64_MAX, 2, 3, 4}, &view, &error),
+            SB_ERROR_SHAPE, &error, "overflows");
     /* One element, however large the step. */
-    assert_int_equal(iv_tensor_slice(tensor, 1, 3, 1, INT64_MIN, &view, NULL), IV_OK);
-    assert_true(model_is(IV_U8, iv_tensor_data(view), 3));
-    iv_tensor_release(view);
+    assert_int_equal(sb_tensor_slice(tensor, 1, 3, 1, INT64_MIN, &view, NULL), SB_OK);
+    assert_true(model_is(SB_U8, sb_tensor_data(view), 3));
+    sb_tensor_release(view);
     /* None, wherever it starts. */
-    assert_int_equal(iv_tensor_slice(tensor, 1, INT64_MAX, 0, 1, &view, NULL), IV_OK);
-    assert_int_equal(iv_tensor_elements(view), 0);
-    iv_tensor_release(view);
-    iv_tensor_release(tensor);
+    assert_int_equal(sb_tensor_slice(tensor, 1, INT64_MAX, 0, 1, &view, NULL), SB_OK);
+    assert_int_equal(sb_tensor_elements(view), 0);
+    sb_tensor_release(view);
+    sb_tensor_release(tensor);
 }
 
 /* An empty tensor may wrap no memory at all: no view may compute an address from it. */
 static void test_empty_without_memory(void **state) {
-    iv_tensor *tensor = NULL, *view = NULL;
+    sb_tensor *tensor = NULL, *view = NULL;
     static const int64_t dims[] = {5, 0, 7}, strides[] = {INT64_MAX, INT64_MIN, 3};
-    assert_int_equal(iv_tensor_wrap(IV_F64, 3, dims, strides, NULL, NULL, NULL, &tensor, NULL),
-                     IV_OK);
-    assert_int_equal(iv_tensor_slice(tensor, 0, 4, 5, -1, &view, NULL), IV_OK);
-    assert_null(iv_tensor_data(view));
-    iv_tensor_release(view);
-    assert_int_equal(iv_tensor_broadcast(tensor, 4, (const int64_t[]){9, 5, 0, 7}, &view, NULL),
-                     IV_OK);
-    assert_int_equal(iv_tensor_elements(view), 0);
-    iv_tensor_release(view);
-    assert_int_equal(iv_tensor_reshape(tensor, 1, (const int64_t[]){0}, &view, NULL), IV_OK);
-    iv_tensor_release(view);
-    iv_tensor_release(tensor);
+    assert_int_equal(sb_tensor_wrap(SB_F64, 3, dims, strides, NULL, NULL, NULL, &tensor, NULL),
+                     SB_OK);
+    assert_int_equal(sb_tensor_slice(tensor, 0, 4, 5, -1, &view, NULL), SB_OK);
+    assert_null(sb_tensor_data(view));
+    sb_tensor_release(view);
+    assert_int_equal(sb_tensor_broadcast(tensor, 4, (const int64_t[]){9, 5, 0, 7}, &view, NULL),
+                     SB_OK);
+    assert_int_equal(sb_tensor_elements(view), 0);
+    sb_tensor_release(view);
+    assert_int_equal(sb_tensor_reshape(tensor, 1, (const int64_t[]){0}, &view, NULL), SB_OK);
+    sb_tensor_release(view);
+    sb_tensor_release(tensor);
 }
 
-static iv_status chain(void *context) {
-    iv_dtype dtype = *(const iv_dtype *)context;
-    iv_tensor *steps[5] = {NULL};
-    iv_status status = iv_tensor_create(dtype, 2, (const int64_t[]){4, 6}, &steps[0], NULL);
-    if (status == IV_OK)
-        status = iv_tensor_transpose(steps[0], (const int[]){1, 0}, &steps[1], NULL);
-    if (status == IV_OK)
-        status = iv_tensor_slice(steps[1], 0, 5, 3, -2, &steps[2], NULL);
-    if (status == IV_OK)
-        status = iv_tensor_broadcast(steps[2], 3, (const int64_t[]){2, 3, 4}, &steps[3], NULL);
-    if (status == IV_OK)
-        status = iv_tensor_contiguous(steps[3], &steps[4], NULL);
+static sb_status chain(void *context) {
+    sb_dtype dtype = *(const sb_dtype *)context;
+    sb_tensor *steps[5] = {NULL};
+    sb_status status = sb_tensor_create(dtype, 2, (const int64_t[]){4, 6}, &steps[0], NULL);
+    if (status == SB_OK)
+        status = sb_tensor_transpose(steps[0], (const int[]){1, 0}, &steps[1], NULL);
+    if (status == SB_OK)
+        status = sb_tensor_slice(steps[1], 0, 5, 3, -2, &steps[2], NULL);
+    if (status == SB_OK)
+        status = sb_tensor_broadcast(steps[2], 3, (const int64_t[]){2, 3, 4}, &steps[3], NULL);
+    if (status == SB_OK)
+        status = sb_tensor_contiguous(steps[3], &steps[4], NULL);
     for (int i = 0; i < 5; i++)
-        iv_tensor_release(steps[i]);
+        sb_tensor_release(steps[i]);
     return status;
 }
 
 static void test_memory(void **state) {
-    check_failing_allocations(chain, &(iv_dtype){IV_F16});
-    check_failing_allocations(chain, &(iv_dtype){IV_STRING});
+    check_failing_allocations(chain, &(sb_dtype){SB_F16});
+    check_failing_allocations(chain, &(sb_dtype){SB_STRING});
 }
 
 int main(void) {

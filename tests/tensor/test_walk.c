@@ -12,14 +12,14 @@
 #include "tensor/walk.h"
 
 static int no_leak(void **state) {
-    return iv_allocation_count().live_blocks == 0 ? 0 : -1;
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
 /* What a walk visited: the addresses of all operands, element by element. */
 typedef struct visits {
     int operands;
     int64_t count;
-    char *seen[MODEL_ELEMENTS][IV_WALK_OPERANDS];
+    char *seen[MODEL_ELEMENTS][SB_WALK_OPERANDS];
 } visits;
 
 static void note(void *context, int64_t count, char *const *data, const int64_t *steps) {
@@ -33,27 +33,27 @@ static void note(void *context, int64_t count, char *const *data, const int64_t 
     }
 }
 
-static char *address_of(const iv_tensor *tensor, int rank, const int64_t *index) {
+static char *address_of(const sb_tensor *tensor, int rank, const int64_t *index) {
     char *address = tensor->data;
     for (int d = 0; d < tensor->rank; d++) {
         if (tensor->dims[d] != 1)
             address += index[d + rank - tensor->rank] * tensor->strides[d] *
-                       (int64_t)iv_dtype_size(tensor->dtype);
+                       (int64_t)sb_dtype_size(tensor->dtype);
     }
     return address;
 }
 
 static int compare_visits(const void *left, const void *right) {
-    return memcmp(left, right, sizeof(char *[IV_WALK_OPERANDS]));
+    return memcmp(left, right, sizeof(char *[SB_WALK_OPERANDS]));
 }
 
 /* Tensors whose extents are those of `dims`, some of them 1, or missing in front. */
-static iv_tensor *random_operand(random_source *source, int rank, const int64_t *dims) {
+static sb_tensor *random_operand(random_source *source, int rank, const int64_t *dims) {
     static model plan;
-    static const iv_dtype dtypes[] = {IV_U8, IV_F16, IV_F32, IV_S64, IV_STRING};
-    int64_t own[IV_MAX_RANK], stored[IV_MAX_RANK];
+    static const sb_dtype dtypes[] = {SB_U8, SB_F16, SB_F32, SB_S64, SB_STRING};
+    int64_t own[SB_MAX_RANK], stored[SB_MAX_RANK];
     int missing = random_between(source, 0, 3) == 0 ? (int)random_between(source, 0, rank) : 0;
-    int permutation[IV_MAX_RANK];
+    int permutation[SB_MAX_RANK];
     for (int i = 0; i < rank - missing; i++) {
         own[i] = random_between(source, 0, 3) == 0 ? 1 : dims[i + missing];
         int j = (int)random_between(source, 0, i);
@@ -64,17 +64,17 @@ static iv_tensor *random_operand(random_source *source, int rank, const int64_t 
      * strides. */
     for (int i = 0; i < rank - missing; i++)
         stored[permutation[i]] = own[i];
-    iv_tensor *tensor =
+    sb_tensor *tensor =
         model_start(dtypes[random_between(source, 0, 4)], rank - missing, stored, &plan);
-    iv_tensor *view = NULL;
-    assert_int_equal(iv_tensor_transpose(tensor, permutation, &view, NULL), IV_OK);
-    iv_tensor_release(tensor);
+    sb_tensor *view = NULL;
+    assert_int_equal(sb_tensor_transpose(tensor, permutation, &view, NULL), SB_OK);
+    sb_tensor_release(tensor);
     for (int i = 0; i < rank - missing; i++) {
         if (random_between(source, 0, 3) != 0 || own[i] == 0)
             continue;
-        iv_tensor *reversed = NULL;
-        assert_int_equal(iv_tensor_slice(view, i, own[i] - 1, own[i], -1, &reversed, NULL), IV_OK);
-        iv_tensor_release(view);
+        sb_tensor *reversed = NULL;
+        assert_int_equal(sb_tensor_slice(view, i, own[i] - 1, own[i], -1, &reversed, NULL), SB_OK);
+        sb_tensor_release(view);
         view = reversed;
     }
     return view;
@@ -82,18 +82,18 @@ static iv_tensor *random_operand(random_source *source, int rank, const int64_t 
 
 static void check_walk(random_source *source, bool ordered) {
     static visits log, expected;
-    int64_t dims[IV_MAX_RANK], index[IV_MAX_RANK];
+    int64_t dims[SB_MAX_RANK], index[SB_MAX_RANK];
     int rank = model_random_shape(
         source, random_between(source, 1, 30) * random_between(source, 1, 12), dims);
     if (rank > 0 && random_between(source, 0, 19) == 0)
         dims[random_between(source, 0, rank - 1)] = 0;
-    int operands = (int)random_between(source, 1, IV_WALK_OPERANDS);
-    iv_tensor *tensors[IV_WALK_OPERANDS];
+    int operands = (int)random_between(source, 1, SB_WALK_OPERANDS);
+    sb_tensor *tensors[SB_WALK_OPERANDS];
     for (int i = 0; i < operands; i++)
         tensors[i] = random_operand(source, rank, dims);
-    iv_walk walk;
-    (ordered ? iv_walk_start_ordered : iv_walk_start)(&walk, rank, dims, operands,
-                                                      (const iv_tensor *const *)tensors);
+    sb_walk walk;
+    (ordered ? sb_walk_start_ordered : sb_walk_start)(&walk, rank, dims, operands,
+                                                      (const sb_tensor *const *)tensors);
     memset(&log, 0, sizeof log);
     memset(&expected, 0, sizeof expected);
     log.operands = expected.operands = operands;
@@ -106,7 +106,7 @@ static void check_walk(random_source *source, bool ordered) {
     assert_int_equal(walk.elements, expected.count);
 
     /* In one go, then in pieces, whose order must be that of the whole. */
-    iv_walk_run(&walk, note, &log);
+    sb_walk_run(&walk, note, &log);
     assert_int_equal(log.count, expected.count);
     static visits pieces;
     memset(&pieces, 0, sizeof pieces);
@@ -114,7 +114,7 @@ static void check_walk(random_source *source, bool ordered) {
     for (int64_t begin = 0; begin < expected.count;) {
         int64_t end = begin + random_between(source, 0, 1 + expected.count / 3);
         end = end < expected.count ? end : expected.count;
-        iv_walk_run_range(&walk, begin, end, note, &pieces);
+        sb_walk_run_range(&walk, begin, end, note, &pieces);
         begin = end;
     }
     assert_memory_equal(&pieces, &log, sizeof log);
@@ -124,7 +124,7 @@ static void check_walk(random_source *source, bool ordered) {
     }
     assert_memory_equal(&log, &expected, sizeof log);
     for (int i = 0; i < operands; i++)
-        iv_tensor_release(tensors[i]);
+        sb_tensor_release(tensors[i]);
 }
 
 static void test_unordered(void **state) {
@@ -147,25 +147,25 @@ static void count_rows(void *context, int64_t count, char *const *data, const in
 static void test_merging(void **state) {
     static model plan;
     static const int64_t dims[] = {2, 3, 1, 4};
-    iv_tensor *left = model_start(IV_F32, 4, dims, &plan);
-    iv_tensor *right = model_start(IV_S64, 4, dims, &plan);
-    iv_tensor *turned[2] = {NULL};
-    iv_walk walk;
+    sb_tensor *left = model_start(SB_F32, 4, dims, &plan);
+    sb_tensor *right = model_start(SB_S64, 4, dims, &plan);
+    sb_tensor *turned[2] = {NULL};
+    sb_walk walk;
     int rows = 0;
-    iv_walk_start_ordered(&walk, 4, dims, 2, (const iv_tensor *const[]){left, right});
-    iv_walk_run(&walk, count_rows, &rows);
+    sb_walk_start_ordered(&walk, 4, dims, 2, (const sb_tensor *const[]){left, right});
+    sb_walk_run(&walk, count_rows, &rows);
     assert_int_equal(rows, 1);
     static const int permutation[] = {3, 2, 0, 1};
-    assert_int_equal(iv_tensor_transpose(left, permutation, &turned[0], NULL), IV_OK);
-    assert_int_equal(iv_tensor_transpose(right, permutation, &turned[1], NULL), IV_OK);
+    assert_int_equal(sb_tensor_transpose(left, permutation, &turned[0], NULL), SB_OK);
+    assert_int_equal(sb_tensor_transpose(right, permutation, &turned[1], NULL), SB_OK);
     rows = 0;
-    iv_walk_start(&walk, 4, turned[0]->dims, 2, (const iv_tensor *const *)turned);
-    iv_walk_run(&walk, count_rows, &rows);
+    sb_walk_start(&walk, 4, turned[0]->dims, 2, (const sb_tensor *const *)turned);
+    sb_walk_run(&walk, count_rows, &rows);
     assert_int_equal(rows, 1);
-    iv_tensor_release(turned[0]);
-    iv_tensor_release(turned[1]);
-    iv_tensor_release(left);
-    iv_tensor_release(right);
+    sb_tensor_release(turned[0]);
+    sb_tensor_release(turned[1]);
+    sb_tensor_release(left);
+    sb_tensor_release(right);
 }
 
 int main(void) {

@@ -69,7 +69,7 @@ static bool is_step(int64_t stride) {
     return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
 }
 
-static layout layout_of(const iv_gemm16_operand *operand, int64_t lines, int64_t k, int64_t batches) {
+static layout layout_of(const sb_gemm16_operand *operand, int64_t lines, int64_t k, int64_t batches) {
     if ((uintptr_t)operand->data % 16 != 0 ||
         (batches > 1 && operand->batch_stride != 0 && !is_step(operand->batch_stride)))
         return NEITHER;
@@ -81,22 +81,22 @@ static layout layout_of(const iv_gemm16_operand *operand, int64_t lines, int64_t
 }
 
 /* Columns of B. */
-static int64_t b_lines(const iv_gemm_plan *plan) {
-    return plan->gemm->gate != IV_GATE_NONE ? 2 * plan->n : plan->n;
+static int64_t b_lines(const sb_gemm_plan *plan) {
+    return plan->gemm->gate != SB_GATE_NONE ? 2 * plan->n : plan->n;
 }
 
 static bool refuse(char *why, const char *reason) {
-    snprintf(why, IV_GEMM_WHY_BYTES, "%s", reason);
+    snprintf(why, SB_GEMM_WHY_BYTES, "%s", reason);
     return false;
 }
 
-static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const void *state, const iv_gemm_plan *plan,
+static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
                 char *why) {
     const shape *shape = self->shape;
-    iv_gemm16 product;
+    sb_gemm16 product;
     if (state == NULL)
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
-    bool is_gated = plan->gemm->gate != IV_GATE_NONE, is_stacked = plan->gemm->gate == IV_GATE_STACKED;
+    bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
     if (plan->group_count == 0 || (is_gated && (has(shape, TURNED) || shape->n % 32 != 0)))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if ((plan->device_groups != 0) != has(shape, MAPPED))
@@ -105,7 +105,7 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
     if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
         (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
         return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
-    iv_gemm16_describe(plan, &product);
+    sb_gemm16_describe(plan, &product);
     layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
     layout b = layout_of(&product.b, b_lines(plan), plan->k, plan->batches);
     if (a == NEITHER || b == NEITHER)
@@ -130,21 +130,21 @@ static bool can(const iv_gemm_schedule *self, const iv_engine *engine, const voi
 #define MEMORY_RATE 4.2e6
 
 /* Clusters that run at the same time. */
-static int at_once(const iv_engine *engine, const shape *shape) {
+static int at_once(const sb_engine *engine, const shape *shape) {
     int clusters = engine->cuda->multiprocessors / shape->cluster;
     return clusters > 0 ? clusters : 1;
 }
 
 /* Tiles of 64 k. */
-static int64_t blocks_of(const shape *shape, const iv_gemm_plan *plan) {
-    return iv_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
+static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
+    return sb_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
 }
 
-static double cost_of(const shape *shape, const iv_engine *engine, const iv_gemm_plan *plan) {
+static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm_plan *plan) {
     bool turned = has(shape, TURNED);
     int64_t lines = turned ? plan->n : plan->m, most = shape->rows * shape->cluster;
-    double rows = (double)iv_gemm_divide_up(lines, most);
-    double columns = (double)iv_gemm_divide_up(turned ? plan->m : b_lines(plan), shape->n);
+    double rows = (double)sb_gemm_divide_up(lines, most);
+    double columns = (double)sb_gemm_divide_up(turned ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(engine, shape));
     double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
@@ -155,32 +155,32 @@ static double cost_of(const shape *shape, const iv_engine *engine, const iv_gemm
     return fmax(fmax(computing, fetched), moved) + computing / 8;
 }
 
-static double cost(const iv_gemm_schedule *self, const iv_engine *engine, const iv_gemm_plan *plan) {
+static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
     return cost_of(self->shape, engine, plan);
 }
 
 /* ---- loading ---- */
 
 /* Whether the module is machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has none. */
-static bool has_hopper_code(const iv_cuda_device *device, const char *module) {
-    char why[IV_CUDA_WHY_BYTES];
-    const iv_cuda_image *image =
-        iv_cuda_choose_image(device->images, module, device->compute, device->driver->version, why);
-    return device->compute == 90 && image != NULL && image->kind == IV_CUDA_CUBIN_EXACT;
+static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
+    char why[SB_CUDA_WHY_BYTES];
+    const sb_cuda_image *image =
+        sb_cuda_choose_image(device->images, module, device->compute, device->driver->version, why);
+    return device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT;
 }
 
-static iv_status prepare(const iv_gemm_schedule *self, iv_engine *engine, void **state, iv_error *error) {
+static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
     const shape *shape = self->shape;
     *state = NULL;
     if (!has_hopper_code(engine->cuda, shape->module))
-        return IV_OK;
-    unsigned layouts = has(shape, MAPPED)    ? IV_GEMM_LAYOUTS_ACROSS
-                       : has(shape, B_ALONG) ? IV_GEMM_LAYOUTS_B_ALONG
-                                             : IV_GEMM_LAYOUTS_ALL;
-    iv_gemm16_kernels *kernels;
-    IV_TRY(iv_gemm16_load(engine->cuda, shape->module, sizeof(iv_gemm16_hopper), layouts, &kernels, error));
+        return SB_OK;
+    unsigned layouts = has(shape, MAPPED)    ? SB_GEMM_LAYOUTS_ACROSS
+                       : has(shape, B_ALONG) ? SB_GEMM_LAYOUTS_B_ALONG
+                                             : SB_GEMM_LAYOUTS_ALL;
+    sb_gemm16_kernels *kernels;
+    SB_TRY(sb_gemm16_load(engine->cuda, shape->module, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
-    return IV_OK;
+    return SB_OK;
 }
 
 /* ---- launching ---- */
@@ -193,7 +193,7 @@ typedef struct boxes {
     int box[5];
 } boxes;
 
-static iv_status encode(const iv_engine *engine, iv_dtype dtype, const boxes *boxes, iv_tensor_map *map, iv_error *error) {
+static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map, sb_error *error) {
     cuuint64_t extents[5], steps[4];
     cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
     for (unsigned i = 0; i < boxes->rank; i++) {
@@ -203,9 +203,9 @@ static iv_status encode(const iv_engine *engine, iv_dtype dtype, const boxes *bo
         if (i > 0)
             steps[i - 1] = (cuuint64_t)(boxes->extents[i] > 1 ? boxes->steps[i] : 8) * 2;
     }
-    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(iv_tensor_map), "the driver's map");
-    return IV_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
-                      dtype == IV_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
+    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map), "the driver's map");
+    return SB_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+                      dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
                       (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
@@ -213,9 +213,9 @@ static iv_status encode(const iv_engine *engine, iv_dtype dtype, const boxes *bo
 /* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines `k_part` k. Where a
  * stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one in some 80 cycles (measured),
  * however little each brings. */
-static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *plan, const shape *shape,
-                                const iv_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
-                                iv_tensor_map *map, iv_error *error) {
+static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+                                const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
+                                sb_tensor_map *map, sb_error *error) {
     int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
     int64_t batch = operand->batch_stride;
     int64_t step = operand->k_stride;
@@ -230,11 +230,11 @@ static iv_status encode_operand(const iv_engine *engine, const iv_gemm_plan *pla
 }
 
 /* B with gates before values, of which eights take turns. */
-static iv_status encode_stacked(const iv_engine *engine, const iv_gemm_plan *plan, const shape *shape, iv_tensor_map *map,
-                                iv_error *error) {
-    iv_gemm16 product;
-    iv_gemm16_describe(plan, &product);
-    const iv_gemm16_operand *b = &product.b;
+static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape, sb_tensor_map *map,
+                                sb_error *error) {
+    sb_gemm16 product;
+    sb_gemm16_describe(plan, &product);
+    const sb_gemm16_operand *b = &product.b;
     int64_t batches = b->batch_stride != 0 ? plan->batches : 1, line = b->line_stride, eights = plan->n / 8;
     int part = shape->n / 16 / shape->cluster;
     const boxes one = {.rank = 5,
@@ -251,16 +251,16 @@ static iv_status encode_stacked(const iv_engine *engine, const iv_gemm_plan *pla
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const iv_gemm16 *product, bool turned) {
-    const iv_gemm16_output *c = &product->c;
-    return !turned && product->gate == IV_GATE_NONE && c->dtype != IV_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
+static bool stores_in_bulk(const sb_gemm16 *product, bool turned) {
+    const sb_gemm16_output *c = &product->c;
+    return !turned && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
            (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
            (product->batches == 1 || is_step(c->batch_stride));
 }
 
-static bool stores_pairs(const iv_gemm16_hopper *p) {
-    const iv_gemm16_output *c = &p->product.c;
-    size_t element = c->dtype == IV_F32 ? 4 : 2;
+static bool stores_pairs(const sb_gemm16_hopper *p) {
+    const sb_gemm16_output *c = &p->product.c;
+    size_t element = c->dtype == SB_F32 ? 4 : 2;
     return p->column_stride == 1 && p->columns % 2 == 0 && (p->rows == 1 || p->row_stride % 2 == 0) &&
            (p->product.batches == 1 || c->batch_stride % 2 == 0) && (uintptr_t)c->data % (2 * element) == 0;
 }
@@ -271,22 +271,22 @@ static int threads_of(const shape *shape) {
 
 /* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what wgmma, which
  * reads 64 rows of A whether there are so many or not, reads behind the last stage. */
-static int room_bytes(const shape *shape, const iv_gemm16_hopper *p) {
+static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     if (shape->n >= BOX)
         return shape->rows / 64 * ROOM_BYTES;
     int read = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
     return read > p->stage_bytes ? read - p->stage_bytes : 0;
 }
 
-static unsigned shared_bytes(const shape *shape, const iv_gemm16_hopper *p) {
+static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
 }
 
 /* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply whatever lies
  * behind them, and no result is kept of it. */
-static void fill_ring(const shape *shape, const layout layouts[2], iv_gemm16_hopper *p) {
+static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
     bool few = shape->rows == 64 && layouts[0] == ALONG && p->rows < shape->rows;
-    int rows = few ? (int)iv_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
+    int rows = few ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
     int columns = layouts[1] == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
     p->a_box_bytes = rows * TILE_K * 2;
     p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
@@ -295,7 +295,7 @@ static void fill_ring(const shape *shape, const layout layouts[2], iv_gemm16_hop
 }
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
-static void fill_stream(const shape *shape, iv_gemm16_hopper *p) {
+static void fill_stream(const shape *shape, sb_gemm16_hopper *p) {
     bool turned = has(shape, TURNED), is_repeated = p->product.batches > 1 && !(turned ? p->a_batched : p->b_batched);
     if (shape->rows > 64 || is_repeated || (turned ? p->column_tiles : p->row_tiles) > 1)
         return;
@@ -305,31 +305,31 @@ static void fill_stream(const shape *shape, iv_gemm16_hopper *p) {
     p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
 }
 
-static void fill(const shape *shape, iv_gemm16_hopper *p) {
-    const iv_gemm16 *product = &p->product;
+static void fill(const shape *shape, sb_gemm16_hopper *p) {
+    const sb_gemm16 *product = &p->product;
     bool turned = has(shape, TURNED);
     p->turned = turned;
     p->rows = turned ? product->n : product->m;
-    p->columns = turned ? product->m : product->gate != IV_GATE_NONE ? 2 * product->n : product->n;
-    p->stacked = product->gate == IV_GATE_STACKED;
+    p->columns = turned ? product->m : product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
+    p->stacked = product->gate == SB_GATE_STACKED;
     p->row_stride = turned ? product->c.column_stride : product->c.row_stride;
     p->column_stride = turned ? product->c.row_stride : product->c.column_stride;
-    p->row_tiles = (int32_t)iv_gemm_divide_up(p->rows, shape->rows * shape->cluster);
-    p->column_tiles = (int32_t)iv_gemm_divide_up(p->columns, shape->n);
+    p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, shape->rows * shape->cluster);
+    p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
-    p->storing = (product->gate == IV_GATE_NONE && !product->has_epilogue ? IV_GEMM16_PLAIN : 0) |
-                 (stores_in_bulk(product, turned) ? IV_GEMM16_BULK : 0) |
-                 (product->c.dtype == IV_F32 ? IV_GEMM16_WIDE : 0) | (stores_pairs(p) ? IV_GEMM16_PAIRS : 0);
+    p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
+                 (stores_in_bulk(product, turned) ? SB_GEMM16_BULK : 0) |
+                 (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static iv_status fill_factors(const iv_engine *engine, const shape *shape, const iv_gemm_plan *plan, iv_gemm16_hopper *p,
-                              layout layouts[2], iv_error *error) {
-    iv_gemm16_describe(plan, &p->product);
+static sb_status fill_factors(const sb_engine *engine, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
+                              layout layouts[2], sb_error *error) {
+    sb_gemm16_describe(plan, &p->product);
     fill(shape, p);
     bool turned = has(shape, TURNED);
-    const iv_gemm16_operand *a = turned ? &p->product.b : &p->product.a;
-    const iv_gemm16_operand *b = turned ? &p->product.a : &p->product.b;
+    const sb_gemm16_operand *a = turned ? &p->product.b : &p->product.a;
+    const sb_gemm16_operand *b = turned ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
     layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
     fill_ring(shape, layouts, p);
@@ -337,7 +337,7 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     fill_stream(shape, p);
-    IV_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
+    SB_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
     if (p->stacked)
         return encode_stacked(engine, plan, shape, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
@@ -345,40 +345,40 @@ static iv_status fill_factors(const iv_engine *engine, const shape *shape, const
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
-static iv_status give(const shape *shape, const iv_engine *engine, const iv_cuda_queue *queue, const iv_gemm_plan *plan,
-                      const iv_cuda_kernel *kernel, const iv_gemm16_hopper *p, const void *parameters, iv_error *error) {
+static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters, sb_error *error) {
     int clusters = p->tiles < at_once(engine, shape) ? p->tiles : at_once(engine, shape);
-    iv_cuda_range ranges[IV_GEMM_RANGES];
-    iv_cuda_task task = {
-        .kind = IV_CUDA_KERNEL,
+    sb_cuda_range ranges[SB_GEMM_RANGES];
+    sb_cuda_task task = {
+        .kind = SB_CUDA_KERNEL,
         .step = -1,
         .kernel = {.kernel = kernel,
                    .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
                    .block = {(unsigned)threads_of(shape), 1, 1},
                    .shared_bytes = shared_bytes(shape, p),
                    .parameters = parameters,
-                   .range_count = iv_gemm_ranges(plan, ranges),
+                   .range_count = sb_gemm_ranges(plan, ranges),
                    .ranges = ranges},
     };
-    return iv_cuda_launch(queue, &task, error);
+    return sb_cuda_launch(queue, &task, error);
 }
 
 /* Where results go by TMA. */
-static iv_status encode_output(const iv_engine *engine, const iv_gemm_plan *plan, iv_gemm16_hopper *p, iv_error *error) {
-    const iv_gemm16_output *c = &p->product.c;
+static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
+    const sb_gemm16_output *c = &p->product.c;
     boxes boxes = {4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
-    return p->storing & IV_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : IV_OK;
+    return p->storing & SB_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
-static iv_status launch(const iv_gemm_schedule *self, const iv_engine *engine, const void *state,
-                        const iv_cuda_queue *queue, const iv_gemm_plan *plan, iv_error *error) {
+static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
     const shape *shape = self->shape;
-    const iv_gemm16_kernels *kernels = state;
-    iv_gemm16_hopper p = {0};
+    const sb_gemm16_kernels *kernels = state;
+    sb_gemm16_hopper p = {0};
     layout layouts[2];
-    IV_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
-    IV_TRY(encode_output(engine, plan, &p, error));
-    const iv_cuda_kernel *kernel = kernels->by[plan->dtype == IV_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
+    SB_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
+    SB_TRY(encode_output(engine, plan, &p, error));
+    const sb_cuda_kernel *kernel = kernels->by[plan->dtype == SB_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
     return give(shape, engine, queue, plan, kernel, &p, &p, error);
 }
 
@@ -391,49 +391,49 @@ static const shape logits_shapes[] = {
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
-static iv_status find_logits(const iv_engine *engine, const shape *shape, bool is_f16, bool b_across,
-                             const iv_cuda_kernel **kernel, iv_error *error) {
+static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_across,
+                             const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
-    snprintf(name, sizeof name, "iv_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16", b_across ? "across" : "along");
-    return iv_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(iv_gemm16_logits), kernel, error);
+    snprintf(name, sizeof name, "sb_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16", b_across ? "across" : "along");
+    return sb_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(sb_gemm16_logits), kernel, error);
 }
 
-iv_status iv_gemm16_logits_prepare(const iv_engine *engine, iv_error *error) {
-    const iv_cuda_kernel *kernel;
+sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
+    const sb_cuda_kernel *kernel;
     for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->cuda, logits_shapes[i / 4].module); i++)
-        IV_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
-    return IV_OK;
+        SB_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
+    return SB_OK;
 }
 
-bool iv_gemm16_logits_can(const iv_engine *engine, const iv_gemm_plan *plan) {
-    char why[IV_GEMM_WHY_BYTES];
-    iv_gemm16 product;
-    if (engine->chain != IV_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) ||
-        !can(&iv_gemm_hopper[0], engine, engine, plan, why))
+bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
+    char why[SB_GEMM_WHY_BYTES];
+    sb_gemm16 product;
+    if (engine->chain != SB_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) ||
+        !can(&sb_gemm_hopper[0], engine, engine, plan, why))
         return false;
-    iv_gemm16_describe(plan, &product);
+    sb_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == ALONG;
 }
 
-iv_status iv_gemm16_logits_launch(const iv_engine *engine, const iv_cuda_queue *queue, const iv_gemm_plan *plan,
-                                  const iv_logp_reduce *reduce, iv_error *error) {
+sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+                                  const sb_logp_reduce *reduce, sb_error *error) {
     const shape *shape = &logits_shapes[0];
     for (int i = 1; i < LOGITS_SHAPES; i++)
         shape = cost_of(&logits_shapes[i], engine, plan) < cost_of(shape, engine, plan) ? &logits_shapes[i] : shape;
-    iv_gemm16_logits p = {.reduce = *reduce};
-    const iv_cuda_kernel *kernel;
+    sb_gemm16_logits p = {.reduce = *reduce};
+    const sb_cuda_kernel *kernel;
     layout layouts[2];
-    IV_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
-    IV_TRY(find_logits(engine, shape, plan->dtype == IV_F16, layouts[1] == ACROSS, &kernel, error));
+    SB_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
+    SB_TRY(find_logits(engine, shape, plan->dtype == SB_F16, layouts[1] == ACROSS, &kernel, error));
     return give(shape, engine, queue, plan, kernel, &p.product, &p, error);
 }
 
 #define SCHEDULE(index, title)                                                                     \
     {                                                                                              \
-        .name = title, .shape = &shapes[index], .prepare = prepare, .release = iv_free,            \
+        .name = title, .shape = &shapes[index], .prepare = prepare, .release = sb_free,            \
         .can = can, .cost = cost, .launch = launch                                                 \
     }
-const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
+const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(0, "tile-128x256"),
     SCHEDULE(1, "tile-128x224"),
     SCHEDULE(2, "tile-128x192"),
@@ -453,4 +453,4 @@ const iv_gemm_schedule iv_gemm_hopper[IV_GEMM_HOPPER_SCHEDULES] = {
     SCHEDULE(16, "mapped-128x256"),
     SCHEDULE(17, "mapped-128x128"),
 };
-_Static_assert(sizeof shapes / sizeof shapes[0] == IV_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");
+_Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

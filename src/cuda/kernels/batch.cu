@@ -6,72 +6,72 @@
 #include "numerics/reduce.h"
 #include "ops/batch_factors_formula.h"
 
-IV_CUDA_DEFINE_FROM_ANY(f32, float)
-IV_CUDA_DEFINE_FROM_ANY(f64, double)
+SB_CUDA_DEFINE_FROM_ANY(f32, float)
+SB_CUDA_DEFINE_FROM_ANY(f64, double)
 
-IV_CUDA_FUNCTION uint64_t load_bits(const char *at, int size) {
+SB_CUDA_FUNCTION uint64_t load_bits(const char *at, int size) {
     return size == 8   ? *(const uint64_t *)(const void *)at
            : size == 4 ? *(const uint32_t *)(const void *)at
                        : *(const uint16_t *)(const void *)at;
 }
 
 /* By the rules of Cast: to a float of any width. */
-IV_CUDA_FUNCTION void store_f64(iv_cuda_typed type, char *at, double value) {
-    if (type.type == IV_CUDA_TYPE_f64)
+SB_CUDA_FUNCTION void store_f64(sb_cuda_typed type, char *at, double value) {
+    if (type.type == SB_CUDA_TYPE_f64)
         *(double *)(void *)at = value;
-    else if (type.type == IV_CUDA_TYPE_f32)
+    else if (type.type == SB_CUDA_TYPE_f32)
         *(float *)(void *)at = (float)value;
     else
         *(uint16_t *)(void *)at =
-            type.type == IV_CUDA_TYPE_f16 ? iv_f16_from_f64(value) : iv_bf16_from_f64(value);
+            type.type == SB_CUDA_TYPE_f16 ? sb_f16_from_f64(value) : sb_bf16_from_f64(value);
 }
 
-IV_CUDA_FUNCTION void store_f32(iv_cuda_typed type, char *at, float value) {
-    if (type.type == IV_CUDA_TYPE_f32)
+SB_CUDA_FUNCTION void store_f32(sb_cuda_typed type, char *at, float value) {
+    if (type.type == SB_CUDA_TYPE_f32)
         *(float *)(void *)at = value;
-    else if (type.type == IV_CUDA_TYPE_f64)
+    else if (type.type == SB_CUDA_TYPE_f64)
         *(double *)(void *)at = (double)value;
     else
         *(uint16_t *)(void *)at =
-            type.type == IV_CUDA_TYPE_f16 ? iv_f16_from_f32(value) : iv_bf16_from_f32(value);
+            type.type == SB_CUDA_TYPE_f16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
 }
 
-#define factors_f32 iv_batch_normalization_factors
-#define factors_f64 iv_batch_normalization_factors_f64
+#define factors_f32 sb_batch_normalization_factors
+#define factors_f64 sb_batch_normalization_factors_f64
 
 /* Leaves the sum of each element's `value`, which sees x, in `total` of every thread. */
 #define SUM(real, suffix, kind, value, total)                                                      \
     do {                                                                                           \
         real sum_of_blocks = 0;                                                                    \
-        for (int64_t start = 0; start < p->box.elements; start += IV_REDUCE_BLOCK) {               \
+        for (int64_t start = 0; start < p->box.elements; start += SB_REDUCE_BLOCK) {               \
             int64_t left = p->box.elements - start;                                                \
-            int size = left < IV_REDUCE_BLOCK ? (int)left : IV_REDUCE_BLOCK;                       \
+            int size = left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK;                       \
             real sum = 0;                                                                          \
-            for (int at = lane; at < size; at += IV_REDUCE_LANES) {                                \
-                iv_cuda_place(&p->box, start + at, 2, offsets);                                    \
-                real x = iv_cuda_##suffix##_from_any(p->type.type,                                 \
+            for (int at = lane; at < size; at += SB_REDUCE_LANES) {                                \
+                sb_cuda_place(&p->box, start + at, 2, offsets);                                    \
+                real x = sb_cuda_##suffix##_from_any(p->type.type,                                 \
                                                      load_bits(in + offsets[1], p->type.size));    \
                 real term = value;                                                                 \
-                sum = at == lane ? IV_REDUCE_FIRST_##kind(term)                                    \
-                                 : IV_REDUCE_NEXT_##kind##_##suffix(term, sum);                    \
+                sum = at == lane ? SB_REDUCE_FIRST_##kind(term)                                    \
+                                 : SB_REDUCE_NEXT_##kind##_##suffix(term, sum);                    \
             }                                                                                      \
             lanes[lane] = sum;                                                                     \
-            int present = size < IV_REDUCE_LANES ? size : IV_REDUCE_LANES;                         \
-            for (int half = IV_REDUCE_LANES / 2; half > 0; half /= 2) {                            \
-                IV_CUDA_BARRIER();                                                                 \
+            int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                         \
+            for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {                            \
+                SB_CUDA_BARRIER();                                                                 \
                 if (lane < half && lane + half < present)                                          \
                     lanes[lane] += lanes[lane + half];                                             \
                 present = present < half ? present : half;                                         \
             }                                                                                      \
-            IV_CUDA_BARRIER();                                                                     \
+            SB_CUDA_BARRIER();                                                                     \
             sum_of_blocks = start == 0 ? lanes[0] : sum_of_blocks + lanes[0];                      \
-            IV_CUDA_BARRIER();                                                                     \
+            SB_CUDA_BARRIER();                                                                     \
         }                                                                                          \
         total = sum_of_blocks;                                                                     \
     } while (0)
 
 #define GIVEN(suffix, i)                                                                           \
-    iv_cuda_##suffix##_from_any(                                                                   \
+    sb_cuda_##suffix##_from_any(                                                                   \
         p->given[i].type.type,                                                                     \
         load_bits(p->given[i].data + channel * p->given[i].step, p->given[i].type.size))
 #define RESULT(suffix, i, value)                                                                   \
@@ -79,8 +79,8 @@ IV_CUDA_FUNCTION void store_f32(iv_cuda_typed type, char *at, float value) {
     store_##suffix(p->results[i].type, p->results[i].data + channel * p->results[i].step, value)
 
 #define BATCH(real, suffix)                                                                        \
-    IV_CUDA_KERNEL(iv_cuda_batch_##suffix, iv_cuda_batch, p) {                                     \
-        IV_CUDA_SHARED real lanes[IV_REDUCE_LANES];                                                \
+    SB_CUDA_KERNEL(sb_cuda_batch_##suffix, sb_cuda_batch, p) {                                     \
+        SB_CUDA_SHARED real lanes[SB_REDUCE_LANES];                                                \
         int lane = (int)threadIdx.x;                                                               \
         int64_t offsets[2];                                                                        \
         for (int64_t channel = blockIdx.x; channel < p->channels; channel += gridDim.x) {          \
@@ -90,9 +90,9 @@ IV_CUDA_FUNCTION void store_f32(iv_cuda_typed type, char *at, float value) {
                 real count = (real)p->box.elements, total, given_mean = mean;                      \
                 real momentum = (real)p->momentum, given_variance = variance;                      \
                 SUM(real, suffix, SUM, x, total);                                                  \
-                mean = iv_div_##suffix(total, count);                                              \
+                mean = sb_div_##suffix(total, count);                                              \
                 SUM(real, suffix, SQUARES, x - mean, total);                                       \
-                variance = iv_div_##suffix(total, count);                                          \
+                variance = sb_div_##suffix(total, count);                                          \
                 if (lane == 0) {                                                                   \
                     RESULT(suffix, 0, given_mean * momentum + mean * (1 - momentum));              \
                     RESULT(suffix, 1, given_variance * momentum + variance * (1 - momentum));      \
@@ -103,12 +103,12 @@ IV_CUDA_FUNCTION void store_f32(iv_cuda_typed type, char *at, float value) {
             factors_##suffix(GIVEN(suffix, 0), GIVEN(suffix, 1), mean, variance,                   \
                              (real)p->epsilon, &a, &b);                                            \
             for (int64_t at = lane; at < p->box.elements && p->wants_output;                       \
-                 at += IV_CUDA_BATCH_THREADS) {                                                    \
-                iv_cuda_place(&p->box, at, 2, offsets);                                            \
-                real x = iv_cuda_##suffix##_from_any(p->type.type,                                 \
+                 at += SB_CUDA_BATCH_THREADS) {                                                    \
+                sb_cuda_place(&p->box, at, 2, offsets);                                            \
+                real x = sb_cuda_##suffix##_from_any(p->type.type,                                 \
                                                      load_bits(in + offsets[1], p->type.size));    \
                 store_##suffix(p->type, p->box.data[0] + channel * p->out_step + offsets[0],       \
-                               iv_fma_##suffix(x, a, b));                                          \
+                               sb_fma_##suffix(x, a, b));                                          \
             }                                                                                      \
         }                                                                                          \
     }

@@ -13,24 +13,24 @@ typedef struct product_place {
     int64_t a, b; /* where its chain begins */
 } product_place;
 
-IV_CUDA_FUNCTION product_place find_product(const iv_cuda_any_matmul *p, int64_t index) {
+SB_CUDA_FUNCTION product_place find_product(const sb_cuda_any_matmul *p, int64_t index) {
     product_place at;
     at.batch = index;
-    at.column = iv_cuda_take(&at.batch, p->n);
-    at.row = iv_cuda_take(&at.batch, p->m);
+    at.column = sb_cuda_take(&at.batch, p->n);
+    at.row = sb_cuda_take(&at.batch, p->m);
     at.a = at.row * p->a_row;
     at.b = at.column * p->b_column;
     int64_t rest = at.batch;
-    IV_CUDA_KEEP_LOOP
+    SB_CUDA_KEEP_LOOP
     for (int d = p->rank - 1; d >= 0; d--) {
-        int64_t number = iv_cuda_take(&rest, p->dims[d]);
+        int64_t number = sb_cuda_take(&rest, p->dims[d]);
         at.a += number * p->a_steps[d];
         at.b += number * p->b_steps[d];
     }
     return at;
 }
 
-IV_CUDA_FUNCTION int64_t find_addend(const iv_cuda_any_matmul *p, const product_place *at) {
+SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_place *at) {
     return at->row * p->addend_row + at->column * p->addend_column;
 }
 
@@ -44,24 +44,24 @@ IV_CUDA_FUNCTION int64_t find_addend(const iv_cuda_any_matmul *p, const product_
     }
 
 #define PRODUCT_16(suffix)                                                                         \
-    IV_CUDA_KERNEL(iv_cuda_matmul_any_##suffix, iv_cuda_any_matmul, p) {                           \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL(sb_cuda_matmul_any_##suffix, sb_cuda_any_matmul, p) {                           \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             product_place at = find_product(p, index);                                             \
-            float value = iv_chain16_##suffix((const uint16_t *)p->a + at.a, p->a_k,               \
+            float value = sb_chain16_##suffix((const uint16_t *)p->a + at.a, p->a_k,               \
                                               (const uint16_t *)p->b + at.b, p->b_k, p->k, 0.0f);  \
             FINISH_FLOAT(float,                                                                    \
-                         iv_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), \
+                         sb_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), \
                          value)                                                                    \
-            ((uint16_t *)p->y)[index] = iv_##suffix##_from_f32(value);                             \
+            ((uint16_t *)p->y)[index] = sb_##suffix##_from_f32(value);                             \
         }                                                                                          \
     }
 PRODUCT_16(f16)
 PRODUCT_16(bf16)
 
-IV_CUDA_KERNEL(iv_cuda_matmul_any_f64, iv_cuda_any_matmul, p) {
-    IV_CUDA_EACH(index, p->elements) {
+SB_CUDA_KERNEL(sb_cuda_matmul_any_f64, sb_cuda_any_matmul, p) {
+    SB_CUDA_EACH(index, p->elements) {
         product_place at = find_product(p, index);
-        double value = iv_chain_f64((const double *)p->a + at.a, p->a_k,
+        double value = sb_chain_f64((const double *)p->a + at.a, p->a_k,
                                     (const double *)p->b + at.b, p->b_k, p->k, 0.0);
         FINISH_FLOAT(double, ((const double *)p->addend)[find_addend(p, &at)], value)
         ((double *)p->y)[index] = value;
@@ -70,8 +70,8 @@ IV_CUDA_KERNEL(iv_cuda_matmul_any_f64, iv_cuda_any_matmul, p) {
 
 /* Signed ones too: everything is modulo 2 to the width. */
 #define PRODUCT_INTEGER(suffix, type)                                                              \
-    IV_CUDA_KERNEL(iv_cuda_matmul_any_##suffix, iv_cuda_any_matmul, p) {                           \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL(sb_cuda_matmul_any_##suffix, sb_cuda_any_matmul, p) {                           \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             product_place at = find_product(p, index);                                             \
             const type *a = (const type *)p->a + at.a, *b = (const type *)p->b + at.b;             \
             type value = 0;                                                                        \
@@ -90,13 +90,13 @@ PRODUCT_INTEGER(u64, uint64_t)
 
 /* Where tap `tap` of output position `position` lies in the input, and whether it does; and where
  * in the weights. */
-IV_CUDA_FUNCTION bool find_tap(const iv_cuda_any_convolution *p, int64_t position, int64_t tap,
+SB_CUDA_FUNCTION bool find_tap(const sb_cuda_any_convolution *p, int64_t position, int64_t tap,
                                int64_t *x_offset, int64_t *w_offset) {
     bool inside = true;
     *x_offset = *w_offset = 0;
-    IV_CUDA_KEEP_LOOP
+    SB_CUDA_KEEP_LOOP
     for (int d = p->rank - 1; d >= 0; d--) {
-        int64_t t = iv_cuda_take(&tap, p->kernel[d]), o = iv_cuda_take(&position, p->out[d]);
+        int64_t t = sb_cuda_take(&tap, p->kernel[d]), o = sb_cuda_take(&position, p->out[d]);
         int64_t at = o * p->stride[d] + t * p->dilation[d] - p->begin[d];
         inside = inside && at >= 0 && at < p->in[d];
         *x_offset += at * p->x_steps[d];
@@ -109,50 +109,50 @@ IV_CUDA_FUNCTION bool find_tap(const iv_cuda_any_convolution *p, int64_t positio
 #define CHAIN(suffix, type, load, value)                                                           \
     do {                                                                                           \
         int64_t group = output;                                                                    \
-        iv_cuda_take(&group, p->group_outputs);                                                    \
+        sb_cuda_take(&group, p->group_outputs);                                                    \
         int64_t x = sample * p->x_sample + group * p->channels * p->x_channel;                     \
-        iv_cuda_chain_##suffix chain;                                                              \
-        iv_cuda_chain_start_##suffix(&chain);                                                      \
+        sb_cuda_chain_##suffix chain;                                                              \
+        sb_cuda_chain_start_##suffix(&chain);                                                      \
         for (int64_t t = 0; t < p->taps; t++) {                                                    \
             int64_t x_offset, w_offset;                                                            \
             bool inside = find_tap(p, position, t, &x_offset, &w_offset);                          \
             const type *left = (const type *)p->x + x + (inside ? x_offset : 0);                   \
             const type *right = (const type *)p->w + output * p->w_output + w_offset;              \
             for (int64_t c = 0; c < p->channels; c++)                                              \
-                iv_cuda_chain_push_##suffix(&chain, inside ? left[c * p->x_channel] : (type)0,     \
+                sb_cuda_chain_push_##suffix(&chain, inside ? left[c * p->x_channel] : (type)0,     \
                                             right[c * p->w_channel]);                              \
         }                                                                                          \
-        value = iv_cuda_chain_end_##suffix(&chain);                                                \
+        value = sb_cuda_chain_end_##suffix(&chain);                                                \
         if (p->bias)                                                                               \
             value = value + load(((const type *)p->bias)[output * p->bias_step]);                  \
     } while (0)
 
 #define CONVOLUTION(suffix, type, real, load, store)                                               \
-    IV_CUDA_KERNEL(iv_cuda_conv_any_##suffix, iv_cuda_any_convolution, p) {                        \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t sample = index, position = iv_cuda_take(&sample, p->positions);                \
-            int64_t output = iv_cuda_take(&sample, p->outputs);                                    \
+    SB_CUDA_KERNEL(sb_cuda_conv_any_##suffix, sb_cuda_any_convolution, p) {                        \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t sample = index, position = sb_cuda_take(&sample, p->positions);                \
+            int64_t output = sb_cuda_take(&sample, p->outputs);                                    \
             real value;                                                                            \
             CHAIN(suffix, type, load, value);                                                      \
             ((type *)p->y)[index] = store(value);                                                  \
         }                                                                                          \
     }
 #define SAME(value) (value)
-CONVOLUTION(f16, uint16_t, float, iv_f16_to_f32, iv_f16_from_f32)
-CONVOLUTION(bf16, uint16_t, float, iv_bf16_to_f32, iv_bf16_from_f32)
+CONVOLUTION(f16, uint16_t, float, sb_f16_to_f32, sb_f16_from_f32)
+CONVOLUTION(bf16, uint16_t, float, sb_bf16_to_f32, sb_bf16_from_f32)
 CONVOLUTION(f64, double, double, SAME, SAME)
 
 /* With the nodes behind, which only f32 has. */
-IV_CUDA_KERNEL(iv_cuda_conv_any_f32, iv_cuda_any_convolution, p) {
-    IV_CUDA_EACH(index, p->elements) {
-        int64_t sample = index, position = iv_cuda_take(&sample, p->positions);
-        int64_t output = iv_cuda_take(&sample, p->outputs);
+SB_CUDA_KERNEL(sb_cuda_conv_any_f32, sb_cuda_any_convolution, p) {
+    SB_CUDA_EACH(index, p->elements) {
+        int64_t sample = index, position = sb_cuda_take(&sample, p->positions);
+        int64_t output = sb_cuda_take(&sample, p->outputs);
         float value;
         CHAIN(f32, float, SAME, value);
-        iv_cuda_tail_place place;
-        iv_cuda_tail_begin(&p->tail, sample, &place);
+        sb_cuda_tail_place place;
+        sb_cuda_tail_begin(&p->tail, sample, &place);
         place.row = output;
         place.column = position;
-        ((float *)p->y)[index] = iv_cuda_tail_f32(&p->tail, &place, value);
+        ((float *)p->y)[index] = sb_cuda_tail_f32(&p->tail, &place, value);
     }
 }

@@ -1,8 +1,8 @@
 /* Convolutions in f32 as products, one kernel for each shape of tiles. Threads of a block fetch
- * tiles together and meet at each IV_CUDA_BARRIER. */
+ * tiles together and meet at each SB_CUDA_BARRIER. */
 #include "cuda/kernels/patch.cuh"
 #include "numerics/scalar.h"
 
-#define IV_TILE_CONVOLUTION 1
-#define IV_TILE_SHAPE(m, n) iv_cuda_conv_f32_##m##x##n
+#define SB_TILE_CONVOLUTION 1
+#define SB_TILE_SHAPE(m, n) sb_cuda_conv_f32_##m##x##n
 #include "cuda/kernels/tile_kernels.cuh"

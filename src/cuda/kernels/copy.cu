@@ -3,13 +3,13 @@
 #include "cuda/kernels/box.cuh"
 
 #define COPY(bits, type)                                                                           \
-    IV_CUDA_KERNEL(iv_cuda_copy_##bits, iv_cuda_box, box) {                                        \
-        IV_CUDA_EACH_GROUP(number, box) {                                                          \
-            iv_cuda_group group;                                                                   \
-            type values[IV_CUDA_GROUP] = {0};                                                      \
-            iv_cuda_group_find(box, number, 2, &group);                                            \
-            IV_CUDA_GROUP_LOAD(type, box, &group, 1, values);                                      \
-            IV_CUDA_GROUP_STORE(type, box, &group, 0, values);                                     \
+    SB_CUDA_KERNEL(sb_cuda_copy_##bits, sb_cuda_box, box) {                                        \
+        SB_CUDA_EACH_GROUP(number, box) {                                                          \
+            sb_cuda_group group;                                                                   \
+            type values[SB_CUDA_GROUP] = {0};                                                      \
+            sb_cuda_group_find(box, number, 2, &group);                                            \
+            SB_CUDA_GROUP_LOAD(type, box, &group, 1, values);                                      \
+            SB_CUDA_GROUP_STORE(type, box, &group, 0, values);                                     \
         }                                                                                          \
     }
 COPY(8, uint8_t)

@@ -3,24 +3,24 @@
 #include "cuda/kernels/index.cuh"
 #include "ops/real.h"
 
-#define LOAD_f32(p, operand, at) iv_real_load_f32((p)->dtype, (p)->data[operand], at)
+#define LOAD_f32(p, operand, at) sb_real_load_f32((p)->dtype, (p)->data[operand], at)
 #define LOAD_f64(p, operand, at) (((const double *)(p)->data[operand])[at])
-#define STORE_f32(p, index, value) iv_real_store_f32((p)->dtype, (p)->out, index, value)
+#define STORE_f32(p, index, value) sb_real_store_f32((p)->dtype, (p)->out, index, value)
 #define STORE_f64(p, index, value) ((double *)(p)->out)[index] = (value)
 
 /* All but the last operand are multiplied from left to right; `step` takes that product and the last
  * operand into the sum. A single operand is added. */
 #define EINSUM(suffix, type, load, store, step)                                                    \
-    IV_CUDA_KERNEL(iv_cuda_einsum_##suffix, iv_cuda_einsum, p) {                                   \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t first[IV_CUDA_EINSUM_OPERANDS], at[IV_CUDA_EINSUM_OPERANDS], rest = index;     \
+    SB_CUDA_KERNEL(sb_cuda_einsum_##suffix, sb_cuda_einsum, p) {                                   \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t first[SB_CUDA_EINSUM_OPERANDS], at[SB_CUDA_EINSUM_OPERANDS], rest = index;     \
             int last = p->operands - 1, innermost = p->outer + p->inner - 1;                       \
             int64_t length = p->inner > 0 ? p->dims[innermost] : 1;                                \
             type sum = (type)0;                                                                    \
             for (int t = 0; t <= last; t++)                                                        \
                 first[t] = 0;                                                                      \
             for (int d = p->outer - 1; d >= 0; d--) {                                              \
-                int64_t place = iv_cuda_take(&rest, p->dims[d]);                                   \
+                int64_t place = sb_cuda_take(&rest, p->dims[d]);                                   \
                 for (int t = 0; t <= last; t++)                                                    \
                     first[t] += place * p->steps[t][d];                                            \
             }                                                                                      \
@@ -29,7 +29,7 @@
                 for (int t = 0; t <= last; t++)                                                    \
                     at[t] = first[t];                                                              \
                 for (int d = innermost - 1; d >= p->outer; d--) {                                  \
-                    int64_t place = iv_cuda_take(&number, p->dims[d]);                             \
+                    int64_t place = sb_cuda_take(&number, p->dims[d]);                             \
                     for (int t = 0; t <= last; t++)                                                \
                         at[t] += place * p->steps[t][d];                                           \
                 }                                                                                  \
@@ -46,8 +46,8 @@
             store(p, index, sum);                                                                  \
         }                                                                                          \
     }
-EINSUM(f32, float, LOAD_f32, STORE_f32, iv_fma_f32)
-EINSUM(f64, double, LOAD_f64, STORE_f64, iv_fma_f64)
+EINSUM(f32, float, LOAD_f32, STORE_f32, sb_fma_f32)
+EINSUM(f64, double, LOAD_f64, STORE_f64, sb_fma_f64)
 
 /* Integers modulo 2 to the width, for which signs do not matter; and, with one operand and nothing to
  * sum, elements that move. Narrow types are computed as unsigned, so that nothing overflows. */

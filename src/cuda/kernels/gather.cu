@@ -4,54 +4,54 @@
 #include "cuda/kernels/index.cuh"
 #include "ops/number.h"
 
-#define WORDS(X) IV_CUDA_SIZES(X) X(128, iv_cuda_16_bytes)
+#define WORDS(X) SB_CUDA_SIZES(X) X(128, sb_cuda_16_bytes)
 
 /* Data of any strides: `axis` counts the picks. */
 #define GATHER(size, type)                                                                         \
-    IV_CUDA_KERNEL(iv_cuda_gather_##size, iv_cuda_gather_elements, p) {                            \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL(sb_cuda_gather_##size, sb_cuda_gather_elements, p) {                            \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             int64_t rest = index, offset = 0, place = 0;                                           \
-            IV_CUDA_KEEP_LOOP                                                                      \
+            SB_CUDA_KEEP_LOOP                                                                      \
             for (int d = p->rank - 1; d >= 0; d--) {                                               \
-                int64_t at = d > 0 ? iv_cuda_take(&rest, p->dims[d]) : rest;                       \
+                int64_t at = d > 0 ? sb_cuda_take(&rest, p->dims[d]) : rest;                       \
                 if (d == p->axis)                                                                  \
-                    at = place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, at),       \
+                    at = place = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, at),       \
                                                      p->extent, p->fault);                         \
                 offset += at * p->steps[d];                                                        \
             }                                                                                      \
             if (place >= 0)                                                                        \
-                ((type *)(void *)p->out)[index] = IV_CUDA_CONST_ELEMENT(type, p->in, offset);      \
+                ((type *)(void *)p->out)[index] = SB_CUDA_CONST_ELEMENT(type, p->in, offset);      \
         }                                                                                          \
     }
 WORDS(GATHER)
 
 #define GATHER_ELEMENTS(size, type)                                                                \
-    IV_CUDA_KERNEL(iv_cuda_gather_elements_##size, iv_cuda_gather_elements, p) {                   \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL(sb_cuda_gather_elements_##size, sb_cuda_gather_elements, p) {                   \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             int64_t rest = index, offset = 0;                                                      \
-            int64_t place = iv_cuda_check_index(iv_cuda_index(p->indices, p->wide, index),         \
+            int64_t place = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, index),         \
                                                 p->extent, p->fault);                              \
-            IV_CUDA_KEEP_LOOP                                                                      \
+            SB_CUDA_KEEP_LOOP                                                                      \
             for (int d = p->rank - 1; d >= 0; d--) {                                               \
-                int64_t at = d > 0 ? iv_cuda_take(&rest, p->dims[d]) : rest;                       \
+                int64_t at = d > 0 ? sb_cuda_take(&rest, p->dims[d]) : rest;                       \
                 offset += (d == p->axis ? place : at) * p->steps[d];                               \
             }                                                                                      \
             if (place >= 0)                                                                        \
-                ((type *)(void *)p->out)[index] = IV_CUDA_CONST_ELEMENT(type, p->in, offset);      \
+                ((type *)(void *)p->out)[index] = SB_CUDA_CONST_ELEMENT(type, p->in, offset);      \
         }                                                                                          \
     }
-IV_CUDA_SIZES(GATHER_ELEMENTS)
+SB_CUDA_SIZES(GATHER_ELEMENTS)
 
 #define GATHER_ND(size, type)                                                                      \
-    IV_CUDA_KERNEL(iv_cuda_gather_nd_##size, iv_cuda_gather_nd, p) {                               \
-        IV_CUDA_EACH(index, p->words) {                                                            \
-            int64_t tuple = index, at = iv_cuda_take(&tuple, p->block), offset = 0;                \
+    SB_CUDA_KERNEL(sb_cuda_gather_nd_##size, sb_cuda_gather_nd, p) {                               \
+        SB_CUDA_EACH(index, p->words) {                                                            \
+            int64_t tuple = index, at = sb_cuda_take(&tuple, p->block), offset = 0;                \
             int64_t batch = tuple;                                                                 \
             int inside = 1;                                                                        \
-            iv_cuda_take(&batch, p->tuples);                                                       \
+            sb_cuda_take(&batch, p->tuples);                                                       \
             for (int d = 0; d < p->depth; d++) {                                                   \
-                int64_t place = iv_cuda_check_index(                                               \
-                    iv_cuda_index(p->indices, p->wide, tuple * p->depth + d), p->dims[d],          \
+                int64_t place = sb_cuda_check_index(                                               \
+                    sb_cuda_index(p->indices, p->wide, tuple * p->depth + d), p->dims[d],          \
                     p->fault);                                                                     \
                 inside &= place >= 0;                                                              \
                 offset = offset * p->dims[d] + place;                                              \
@@ -65,15 +65,15 @@ IV_CUDA_SIZES(GATHER_ELEMENTS)
 WORDS(GATHER_ND)
 
 #define ONE_HOT(size, type)                                                                        \
-    IV_CUDA_KERNEL(iv_cuda_one_hot_##size, iv_cuda_one_hot, p) {                                   \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t outer = index, inner = iv_cuda_take(&outer, p->inner);                         \
-            int64_t middle = iv_cuda_take(&outer, p->extent);                                      \
-            int64_t hot = iv_i64_from_f64(                                                         \
-                iv_number_load(p->dtype, p->indices, outer * p->inner + inner));                   \
+    SB_CUDA_KERNEL(sb_cuda_one_hot_##size, sb_cuda_one_hot, p) {                                   \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
+            int64_t outer = index, inner = sb_cuda_take(&outer, p->inner);                         \
+            int64_t middle = sb_cuda_take(&outer, p->extent);                                      \
+            int64_t hot = sb_i64_from_f64(                                                         \
+                sb_number_load(p->dtype, p->indices, outer * p->inner + inner));                   \
             hot = hot < 0 ? hot + p->extent : hot;                                                 \
             ((type *)(void *)p->out)[index] =                                                      \
                 ((const type *)(const void *)p->values)[hot == middle ? 1 : 0];                    \
         }                                                                                          \
     }
-IV_CUDA_SIZES(ONE_HOT)
+SB_CUDA_SIZES(ONE_HOT)

@@ -8,9 +8,9 @@
 #include "cuda/kernels/gemm16_tile.cuh"
 
 #if defined(AMPERE_CHAIN)
-LAYOUTS(iv_gemm16_ampere_bf16, bf16, "bf16")
-LAYOUTS(iv_gemm16_ampere_f16, f16, "f16")
+LAYOUTS(sb_gemm16_ampere_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_ampere_f16, f16, "f16")
 #else
-LAYOUTS(iv_gemm16_general_bf16, bf16, "bf16")
-LAYOUTS(iv_gemm16_general_f16, f16, "f16")
+LAYOUTS(sb_gemm16_general_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_general_f16, f16, "f16")
 #endif

@@ -1,28 +1,28 @@
 /* What the kernels of 16-bit products by TMA and wgmma take, for the host and for the device. */
-#ifndef IV_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
-#define IV_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
+#ifndef SB_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
+#define SB_CUDA_KERNELS_GEMM16_HOPPER_PARAMETERS_H
 
 #include "cuda/kernels/gemm16_parameters.h"
 #include "gemm/logp_tasks.h"
 
 /* A tensor map of the driver (CUtensorMap), which the copy engine reads. */
-typedef struct iv_tensor_map {
+typedef struct sb_tensor_map {
     uint64_t words[16];
-} __attribute__((aligned(64))) iv_tensor_map;
+} __attribute__((aligned(64))) sb_tensor_map;
 
 enum {
-    IV_GEMM16_PLAIN = 1, /* only rounded, without gates and epilogues */
-    IV_GEMM16_BULK = 2,  /* by TMA: of 16 bits, without a gate */
-    IV_GEMM16_WIDE = 4,  /* as f32 */
-    IV_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
+    SB_GEMM16_PLAIN = 1, /* only rounded, without gates and epilogues */
+    SB_GEMM16_BULK = 2,  /* by TMA: of 16 bits, without a gate */
+    SB_GEMM16_WIDE = 4,  /* as f32 */
+    SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
 };
 
 /* The kernel computes rows × columns tiles of C, or of C turned over when `turned`: then A of the kernel is B of the product, and
  * its rows are C's columns. A chain does not depend on which factor is which. */
-typedef struct iv_gemm16_hopper {
-    iv_gemm16 product;
-    iv_tensor_map a, b;        /* of the kernel */
-    iv_tensor_map c;           /* where results leave in bulk */
+typedef struct sb_gemm16_hopper {
+    sb_gemm16 product;
+    sb_tensor_map a, b;        /* of the kernel */
+    sb_tensor_map c;           /* where results leave in bulk */
     int64_t rows, columns;     /* of the kernel's C */
     int64_t row_stride, column_stride; /* the same of C */
     int32_t row_tiles, column_tiles; /* tiles of clusters, and of columns */
@@ -34,15 +34,15 @@ typedef struct iv_gemm16_hopper {
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t turned;
     int32_t stacked;           /* eight of B's gates and eight of its values take turns in tiles */
-    int32_t storing;           /* how results leave: some of IV_GEMM16_PLAIN, … */
+    int32_t storing;           /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams;           /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
     int32_t ahead;             /* k of those, in 64s, that are asked for before the kernel ahead has ended */
-} iv_gemm16_hopper;
+} sb_gemm16_hopper;
 
 /* A product of logits, and what becomes of them. */
-typedef struct iv_gemm16_logits {
-    iv_gemm16_hopper product;
-    iv_logp_reduce reduce;
-} iv_gemm16_logits;
+typedef struct sb_gemm16_logits {
+    sb_gemm16_hopper product;
+    sb_logp_reduce reduce;
+} sb_gemm16_logits;
 
 #endif

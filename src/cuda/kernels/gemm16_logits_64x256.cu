@@ -1,11 +1,11 @@
 /* Logits of 16-bit products, reduced where they are: tiles of 64 by 256, for few rows. */
-#define IV_GEMM_N 256
-#define IV_GEMM_GROUPS 1
-#define IV_GEMM_BOXES 1
-#define IV_GEMM_STAGES 32
-#define IV_GEMM_CLUSTER 1
-#define IV_GEMM_LOGITS
-#define IV_GEMM_KERNEL(layout) iv_gemm16_logits_64x256_##layout
-#define IV_GEMM_A_ALONG
+#define SB_GEMM_N 256
+#define SB_GEMM_GROUPS 1
+#define SB_GEMM_BOXES 1
+#define SB_GEMM_STAGES 32
+#define SB_GEMM_CLUSTER 1
+#define SB_GEMM_LOGITS
+#define SB_GEMM_KERNEL(layout) sb_gemm16_logits_64x256_##layout
+#define SB_GEMM_A_ALONG
 #include "cuda/kernels/gemm16_logits.cuh"
 #include "cuda/kernels/gemm16_hopper_layouts.cuh"

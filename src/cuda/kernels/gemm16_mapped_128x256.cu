@@ -2,23 +2,23 @@
 #include "cuda/kernels/gemm16_mapped.cuh"
 #include "cuda/kernels/wgmma.cuh"
 
-#define IV_GEMM_N 256
-#define IV_GEMM_GROUPS 2
-#define IV_GEMM_BOXES 1
-#define IV_GEMM_STAGES 4
-#define IV_GEMM_CLUSTER 2
-#define IV_GEMM_MAPPED
+#define SB_GEMM_N 256
+#define SB_GEMM_GROUPS 2
+#define SB_GEMM_BOXES 1
+#define SB_GEMM_STAGES 4
+#define SB_GEMM_CLUSTER 2
+#define SB_GEMM_MAPPED
 
-#define IV_GEMM_NAME iv_gemm16_mapped_128x256_bf16_across_across
-#define IV_GEMM_TYPE "bf16"
-#define IV_GEMM_SUFFIX bf16
-#define IV_GEMM_A_ACROSS 1
-#define IV_GEMM_B_ACROSS 1
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_bf16_across_across
+#define SB_GEMM_TYPE "bf16"
+#define SB_GEMM_SUFFIX bf16
+#define SB_GEMM_A_ACROSS 1
+#define SB_GEMM_B_ACROSS 1
 #include "cuda/kernels/gemm16_hopper.cuh"
 
-#define IV_GEMM_NAME iv_gemm16_mapped_128x256_f16_across_across
-#define IV_GEMM_TYPE "f16"
-#define IV_GEMM_SUFFIX f16
-#define IV_GEMM_A_ACROSS 1
-#define IV_GEMM_B_ACROSS 1
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_f16_across_across
+#define SB_GEMM_TYPE "f16"
+#define SB_GEMM_SUFFIX f16
+#define SB_GEMM_A_ACROSS 1
+#define SB_GEMM_B_ACROSS 1
 #include "cuda/kernels/gemm16_hopper.cuh"

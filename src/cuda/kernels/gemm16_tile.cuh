@@ -27,9 +27,9 @@
 #define TENSOR_CORES 0
 #endif
 #if defined(AMPERE_CHAIN)
-#define CHAIN_STEP(suffix) iv_chain16_ampere_step_##suffix
+#define CHAIN_STEP(suffix) sb_chain16_ampere_step_##suffix
 #else
-#define CHAIN_STEP(suffix) iv_chain16_step_##suffix
+#define CHAIN_STEP(suffix) sb_chain16_step_##suffix
 #endif
 
 #define KSTEP 32
@@ -62,17 +62,17 @@ typedef struct tile_place {
 /* Blocks that run at the same time share rows of A and columns of B, which the L2 cache then has: tiles are counted down
  * strips of 8 tiles. */
 #define STRIP_TILES 8
-IV_CUDA_FUNCTION tile_place find_tile(const iv_gemm16_general *p, int64_t index) {
+SB_CUDA_FUNCTION tile_place find_tile(const sb_gemm16_general *p, int64_t index) {
     tile_place at;
     int64_t strip = index;
-    int64_t inside = iv_cuda_take(&strip, p->row_tiles * p->column_tiles);
+    int64_t inside = sb_cuda_take(&strip, p->row_tiles * p->column_tiles);
     at.batch = strip;
     strip = inside;
-    inside = iv_cuda_take(&strip, STRIP_TILES * p->column_tiles);
+    inside = sb_cuda_take(&strip, STRIP_TILES * p->column_tiles);
     const int64_t first = strip * STRIP_TILES, left = p->row_tiles - first;
     int64_t column = inside;
-    at.row = (first + iv_cuda_take(&column, left < STRIP_TILES ? left : STRIP_TILES)) * TILE_M;
-    at.column = column * (p->product.gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N);
+    at.row = (first + sb_cuda_take(&column, left < STRIP_TILES ? left : STRIP_TILES)) * TILE_M;
+    at.column = column * (p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N);
     return at;
 }
 
@@ -86,17 +86,17 @@ typedef struct reader {
 
 /* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line along k, or `tile` / 8 in a
  * row of lines. */
-IV_CUDA_FUNCTION int piece_line(int piece, bool along, int tile) {
+SB_CUDA_FUNCTION int piece_line(int piece, bool along, int tile) {
     return along ? piece / (KSTEP / 8) : piece % (tile / 8) * 8;
 }
-IV_CUDA_FUNCTION int piece_k(int piece, bool along, int tile) {
+SB_CUDA_FUNCTION int piece_k(int piece, bool along, int tile) {
     return along ? piece % (KSTEP / 8) * 8 : piece / (tile / 8);
 }
 
-IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const tile_place *tile) {
-    const iv_gemm16_operand *a = &p->product.a;
+SB_CUDA_FUNCTION reader read_a(const sb_gemm16_general *p, bool along, const tile_place *tile) {
+    const sb_gemm16_operand *a = &p->product.a;
     reader made;
-    IV_CUDA_UNROLL
+    SB_CUDA_UNROLL
     for (int i = 0; i < OWN_A; i++) {
         const int piece = (int)threadIdx.x + i * THREADS;
         const int64_t row = tile->row + piece_line(piece, along, TILE_M), left = p->product.k > 0 ? p->product.m - row : 0;
@@ -107,13 +107,13 @@ IV_CUDA_FUNCTION reader read_a(const iv_gemm16_general *p, bool along, const til
     return made;
 }
 
-IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const tile_place *tile) {
-    const iv_gemm16_operand *b = &p->product.b;
+SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool along, const tile_place *tile) {
+    const sb_gemm16_operand *b = &p->product.b;
     reader made;
-    IV_CUDA_UNROLL
+    SB_CUDA_UNROLL
     for (int i = 0; i < OWN_B; i++) {
         const int piece = (int)threadIdx.x + i * THREADS, line = piece_line(piece, along, TILE_N);
-        int64_t left, column = iv_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
+        int64_t left, column = sb_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
         const bool inside = line % 8 < left && p->product.k > 0;
         made.lines[i] = !inside ? 0 : along ? 1 : (int)left;
         made.at[i] = b->data + (p->product.k > 0 ? piece_k(piece, along, TILE_N) * b->k_stride : 0) +
@@ -124,20 +124,20 @@ IV_CUDA_FUNCTION reader read_b(const iv_gemm16_general *p, bool along, const til
 
 /* Whether every piece of the tile's operands has all its lines, or none, and can be copied. What stands for lines that are
  * not there does not matter, since only their own sums see it. */
-IV_CUDA_FUNCTION bool has_whole_lines(const iv_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
-    const iv_gemm16 *product = &p->product;
-    const int columns = product->gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N;
+SB_CUDA_FUNCTION bool has_whole_lines(const sb_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
+    const sb_gemm16 *product = &p->product;
+    const int columns = product->gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N;
     const bool a_whole = a_along || product->m % 8 == 0 || tile->row + TILE_M <= product->m;
     const bool b_whole = b_along || product->n % 8 == 0 || tile->column + columns <= product->n;
     return p->a_width == 8 && a_whole && p->b_width == 8 && b_whole;
 }
 
 /* The first `count` of 8 elements `stride` apart, and zeros. */
-IV_CUDA_FUNCTION iv_gemm16_eight read_elements(const uint16_t *from, int64_t stride, int count, int width) {
+SB_CUDA_FUNCTION sb_gemm16_eight read_elements(const uint16_t *from, int64_t stride, int count, int width) {
     uint32_t words[4];
     if (count == 8 && width == 8)
-        return *(const iv_gemm16_eight *)(const void *)from;
-    IV_CUDA_UNROLL
+        return *(const sb_gemm16_eight *)(const void *)from;
+    SB_CUDA_UNROLL
     for (int i = 0; i < 4; i++) {
         if (count == 8 && width == 2) {
             words[i] = ((const uint32_t *)(const void *)from)[i];
@@ -147,7 +147,7 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_elements(const uint16_t *from, int64_t str
             words[i] = low | high << 16;
         }
     }
-    iv_gemm16_eight all = {words[0], words[1], words[2], words[3]};
+    sb_gemm16_eight all = {words[0], words[1], words[2], words[3]};
     return all;
 }
 
@@ -157,7 +157,7 @@ typedef struct step_group {
     int count;
 } step_group;
 
-IV_CUDA_FUNCTION step_group find_group(const iv_gemm16 *p, int64_t group) {
+SB_CUDA_FUNCTION step_group find_group(const sb_gemm16 *p, int64_t group) {
     step_group found;
     const int64_t left = p->k - group * 16;
     found.row = group * 16;
@@ -173,7 +173,7 @@ IV_CUDA_FUNCTION step_group find_group(const iv_gemm16 *p, int64_t group) {
 }
 
 /* A piece whose k begin `inside` the step and are in a group of `rows` k from `row` on. */
-IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows, bool along,
+SB_CUDA_FUNCTION sb_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows, bool along,
                                             int64_t k_stride, int width) {
     const int left = rows - inside % 16;
     const int there = left <= 0 ? 0 : left > 8 ? 8 : left;
@@ -184,7 +184,7 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int i
 
 #define READ(own, pieces, operand, along, tile, width)                                                                 \
     do {                                                                                                               \
-        IV_CUDA_UNROLL                                                                                                 \
+        SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int inside = piece_k((int)threadIdx.x + i * THREADS, along, tile);                                   \
             const int64_t row = inside < 16 ? low_group.row : high_group.row;                                          \
@@ -198,19 +198,19 @@ IV_CUDA_FUNCTION iv_gemm16_eight read_piece(const uint16_t *at, int lines, int i
 
 /* The place of 8 elements along k of a line, or of 8 lines of one k: pieces of neighbouring lines, or k, are in different banks
  * when eight of them are fetched at once or put there. */
-IV_CUDA_FUNCTION int along_place(int line, int eight) {
+SB_CUDA_FUNCTION int along_place(int line, int eight) {
     return line * (KSTEP / 8) + (eight ^ (line >> 1 & 3));
 }
-IV_CUDA_FUNCTION int across_place(int k, int eight, int tile) {
+SB_CUDA_FUNCTION int across_place(int k, int eight, int tile) {
     return k * (tile / 8) + (eight ^ (k & 7));
 }
-IV_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
+SB_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
     return along ? along_place(line, k / 8) : across_place(k, line / 8, tile);
 }
 
 #define STORE(own, pieces, to, along, tile)                                                                            \
     do {                                                                                                               \
-        IV_CUDA_UNROLL                                                                                                 \
+        SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
             (to)[place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile)] = pieces[i];         \
@@ -218,14 +218,14 @@ IV_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
     } while (0)
 
 /* Copies a piece, or zeros where it is not `wanted`; `from` is an address in any case. */
-IV_CUDA_FUNCTION void copy_piece(iv_gemm16_eight *to, const uint16_t *from, bool wanted) {
+SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool wanted) {
 #if defined(__CUDACC__)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
                  "r"(wanted ? 16 : 0)
                  : "memory");
 #else
-    const iv_gemm16_eight none = {0, 0, 0, 0};
-    *to = wanted ? *(const iv_gemm16_eight *)(const void *)from : none;
+    const sb_gemm16_eight none = {0, 0, 0, 0};
+    *to = wanted ? *(const sb_gemm16_eight *)(const void *)from : none;
 #endif
 }
 
@@ -234,7 +234,7 @@ IV_CUDA_FUNCTION void copy_piece(iv_gemm16_eight *to, const uint16_t *from, bool
 #define COPY(own, to, operand, along, tile)                                                                            \
     do {                                                                                                               \
         const int64_t k_stride = p->product.operand.k_stride;                                                          \
-        IV_CUDA_UNROLL                                                                                                 \
+        SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
             const bool wanted = !by_rows || piece_k((int)threadIdx.x, along, tile) <                                   \
@@ -254,7 +254,7 @@ IV_CUDA_FUNCTION void copy_piece(iv_gemm16_eight *to, const uint16_t *from, bool
                 high_group = find_group(&p->product, next * 2 + 3);                                                    \
             }                                                                                                          \
         }                                                                                                              \
-        IV_CUDA_COPIES_END();                                                                                          \
+        SB_CUDA_COPIES_END();                                                                                          \
         put = put + 1 < STAGES ? put + 1 : 0;                                                                          \
         next++;                                                                                                        \
     } while (0)
@@ -263,7 +263,7 @@ IV_CUDA_FUNCTION void copy_piece(iv_gemm16_eight *to, const uint16_t *from, bool
 
 #if TENSOR_CORES
 /* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `across` turns each. */
-IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_gemm16_eight *row, bool across) {
+SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *row, bool across) {
     const uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
     if (across)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -285,12 +285,12 @@ IV_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const iv_gemm16_eight *
 
 /* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in the
  * order in which a multiplication wants them, lines and k by turns. */
-IV_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
+SB_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
     return along ? along_place(line + line_eight * 8 + row, k_eight) : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
 }
 /* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the first place's, so
  * that flipping them adds them, whatever the spreading over the banks has flipped below: no address needs a register. */
-IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) {
+SB_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) {
     return along ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
 }
 
@@ -305,18 +305,18 @@ IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) 
         const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_along, TILE_M);              \
         const int b_place =                                                                                            \
             fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_along, TILE_N);              \
-        IV_CUDA_UNROLL                                                                                                 \
+        SB_CUDA_UNROLL                                                                                                 \
         for (int k = 0; k < KSTEP; k += 16) {                                                                          \
             uint32_t a[2][4], b[MATRICES_N / 2][4];                                                                    \
-            IV_CUDA_UNROLL                                                                                             \
+            SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < MATRICES_N / 2; j++)                                                                   \
                 FETCH_B(j, b_along);                                                                                   \
             FETCH_A(0, a_along);                                                                                       \
-            IV_CUDA_UNROLL                                                                                             \
+            SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < MATRICES_M; i++) {                                                                     \
                 if (i + 1 < MATRICES_M)                                                                                \
                     FETCH_A(i + 1, a_along);                                                                           \
-                IV_CUDA_UNROLL                                                                                         \
+                SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < MATRICES_N; j++)                                                                   \
                     MULTIPLY(type, sums[i][j], a[i % 2], b[j / 2] + j % 2 * 2);                                        \
             }                                                                                                          \
@@ -324,8 +324,8 @@ IV_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) 
     } while (0)
 #else
 /* An element of a tile in shared memory. */
-IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, int k, bool along, int tile) {
-    const iv_gemm16_eight *eight = &tile_data[place(line, k, along, tile)];
+SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, int k, bool along, int tile) {
+    const sb_gemm16_eight *eight = &tile_data[place(line, k, along, tile)];
     const int i = along ? k % 8 : line % 8;
     const uint32_t word = i < 2 ? eight->x : i < 4 ? eight->y : i < 6 ? eight->z : eight->w;
     return (uint16_t)(word >> i % 2 * 16);
@@ -333,13 +333,13 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
 
 #define COMPUTE(suffix, type, a_along, b_along)                                                                        \
     do {                                                                                                               \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++) {                                                        \
             const int line = ELEMENT_LINE(i), column = ELEMENT_COLUMN(i);                                              \
             if (tile.row + line >= p->product.m ||                                                                     \
-                tile.column + iv_gemm16_c_column(p->product.gate, column) >= p->product.n)                             \
+                tile.column + sb_gemm16_c_column(p->product.gate, column) >= p->product.n)                             \
                 continue;                                                                                              \
-            IV_CUDA_KEEP_LOOP                                                                                          \
+            SB_CUDA_KEEP_LOOP                                                                                          \
             for (int k = 0; k < KSTEP && step * 2 + k / 16 < p->product.group_count; k += 16) {                        \
                 uint16_t a[16], b[16];                                                                                 \
                 for (int l = 0; l < 16; l++) {                                                                         \
@@ -361,7 +361,7 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
 /* Step `ahead` into its half of the first two places. */
 #define STORE_BOTH(a_along, b_along)                                                                                   \
     do {                                                                                                               \
-        iv_gemm16_eight *to = shared + ahead % 2 * STEP_PIECES;                                                        \
+        sb_gemm16_eight *to = shared + ahead % 2 * STEP_PIECES;                                                        \
         STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                                   \
         STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                                        \
     } while (0)
@@ -372,28 +372,28 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
         step_group low_group = find_group(&p->product, 0), high_group = find_group(&p->product, 1);                    \
         int64_t next = 0;                                                                                              \
         int put = 0, use = 0;                                                                                          \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < STAGES - 1; i++)                                                                           \
             COPY_BOTH(a_along, b_along);                                                                               \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t step = 0; step < copied; step++) {                                                                \
-            IV_CUDA_COPIES_WAIT(STAGES - 2);                                                                           \
-            IV_CUDA_BARRIER();                                                                                         \
+            SB_CUDA_COPIES_WAIT(STAGES - 2);                                                                           \
+            SB_CUDA_BARRIER();                                                                                         \
             COPY_BOTH(a_along, b_along);                                                                               \
-            const iv_gemm16_eight *a_tile = shared + use * STEP_PIECES, *b_tile = a_tile + A_PIECES;                   \
+            const sb_gemm16_eight *a_tile = shared + use * STEP_PIECES, *b_tile = a_tile + A_PIECES;                   \
             COMPUTE(suffix, type, a_along, b_along);                                                                   \
             use = use + 1 < STAGES ? use + 1 : 0;                                                                      \
         }                                                                                                              \
-        IV_CUDA_BARRIER();                                                                                             \
+        SB_CUDA_BARRIER();                                                                                             \
     } while (0)
 
 /* The others, one after the step that is computed. */
 #define OTHER_STEPS(suffix, type, a_along, b_along)                                                                    \
     do {                                                                                                               \
-        iv_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                              \
+        sb_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                              \
         step_group low_group = find_group(&p->product, copied * 2);                                                    \
         step_group high_group = find_group(&p->product, copied * 2 + 1);                                               \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t ahead = copied; ahead <= steps; ahead++) {                                                        \
             if (ahead < steps) {                                                                                       \
                 READ(OWN_A, a_pieces, a, a_along, TILE_M, p->a_width);                                                 \
@@ -403,22 +403,22 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
             }                                                                                                          \
             if (ahead > copied) {                                                                                      \
                 const int64_t step = ahead - 1;                                                                        \
-                const iv_gemm16_eight *a_tile = shared + step % 2 * STEP_PIECES, *b_tile = a_tile + A_PIECES;          \
+                const sb_gemm16_eight *a_tile = shared + step % 2 * STEP_PIECES, *b_tile = a_tile + A_PIECES;          \
                 COMPUTE(suffix, type, a_along, b_along);                                                               \
             }                                                                                                          \
             if (ahead < steps)                                                                                         \
                 STORE_BOTH(a_along, b_along);                                                                          \
-            IV_CUDA_BARRIER();                                                                                         \
+            SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)
 
 #define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
-    IV_CUDA_KERNEL_BOUNDED(name, iv_gemm16_general, p, THREADS, BLOCKS) {                                              \
-        IV_CUDA_SHARED iv_gemm16_eight shared[SHARED_PIECES];                                                          \
+    SB_CUDA_KERNEL_BOUNDED(name, sb_gemm16_general, p, THREADS, BLOCKS) {                                              \
+        SB_CUDA_SHARED sb_gemm16_eight shared[SHARED_PIECES];                                                          \
         float *chains = (float *)(void *)shared;                                                                       \
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \
         const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;                                                    \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {                                       \
             const tile_place tile = find_tile(p, index);                                                               \
             const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
@@ -437,7 +437,7 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
     }
 
 #define EACH_SUM                                                                                                       \
-    IV_CUDA_UNROLL                                                                                                     \
+    SB_CUDA_UNROLL                                                                                                     \
     for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++)
 
 #define SUM(i) sums[(i) / 4 / MATRICES_N][(i) / 4 % MATRICES_N][(i) % 4]
@@ -448,33 +448,33 @@ IV_CUDA_FUNCTION uint16_t element(const iv_gemm16_eight *tile_data, int line, in
     do {                                                                                                               \
         EACH_SUM                                                                                                       \
             SUM(i) = 0.0f;                                                                                             \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M && p->product.c.accumulate; strip++) {                                  \
-            iv_gemm16_begin_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP, TILE_N, chains, \
+            sb_gemm16_begin_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP, TILE_N, chains, \
                                  PITCH, (int)threadIdx.x, THREADS);                                                    \
-            IV_CUDA_BARRIER();                                                                                         \
+            SB_CUDA_BARRIER();                                                                                         \
             EACH_SUM {                                                                                                 \
                 if (i / 4 / MATRICES_N == strip)                                                                       \
                     SUM(i) = CHAIN(i);                                                                                 \
             }                                                                                                          \
-            IV_CUDA_BARRIER();                                                                                         \
+            SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)
 
 /* Strip by strip through shared memory. */
 #define FINISH()                                                                                                       \
     do {                                                                                                               \
-        IV_CUDA_KEEP_LOOP                                                                                              \
+        SB_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M; strip++) {                                                             \
             EACH_SUM {                                                                                                 \
                 if (i / 4 / MATRICES_N == strip)                                                                       \
                     CHAIN(i) = SUM(i);                                                                                 \
             }                                                                                                          \
-            IV_CUDA_BARRIER();                                                                                         \
-            iv_gemm16_finish_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,               \
-                                  p->product.gate != IV_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH,                \
+            SB_CUDA_BARRIER();                                                                                         \
+            sb_gemm16_finish_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,               \
+                                  p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH,                \
                                   (int)threadIdx.x, THREADS);                                                          \
-            IV_CUDA_BARRIER();                                                                                         \
+            SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)
 

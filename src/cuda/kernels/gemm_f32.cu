@@ -1,27 +1,27 @@
 /* Matrix products in f32, one kernel for each shape of tiles. Threads of a block fetch tiles
- * together and meet at each IV_CUDA_BARRIER. */
+ * together and meet at each SB_CUDA_BARRIER. */
 #include "cuda/kernels/index.cuh"
 #include "cuda/kernels/tile.cuh"
 #include "numerics/scalar.h"
 
 /* Finishes and stores neighbours of a row. */
-IV_CUDA_FUNCTION void iv_product_store(const iv_cuda_matmul *p, int64_t batch, int64_t row,
+SB_CUDA_FUNCTION void sb_product_store(const sb_cuda_matmul *p, int64_t batch, int64_t row,
                                        int64_t column, int width, const float *chains) {
-    const iv_cuda_contraction *base = &p->base;
+    const sb_cuda_contraction *base = &p->base;
     float *y = base->y + batch * p->y_batch + row * base->y_row + column * base->y_column;
     int64_t left = base->n - column;
     int count = left < width ? (int)left : width;
     if (base->plain && count == 4 && base->vectors) {
-        iv_tile_put(y, width, chains);
+        sb_tile_put(y, width, chains);
         return;
     }
-    iv_cuda_tail_place place;
-    iv_cuda_tail_begin(&base->tail, batch, &place);
+    sb_cuda_tail_place place;
+    sb_cuda_tail_begin(&base->tail, batch, &place);
     place.row = row;
     place.column = column;
-    iv_tile_store(base, &place, y, width, count, base->vectors, chains);
+    sb_tile_store(base, &place, y, width, count, base->vectors, chains);
 }
 
-#define IV_TILE_CONVOLUTION 0
-#define IV_TILE_SHAPE(m, n) iv_cuda_matmul_f32_##m##x##n
+#define SB_TILE_CONVOLUTION 0
+#define SB_TILE_SHAPE(m, n) sb_cuda_matmul_f32_##m##x##n
 #include "cuda/kernels/tile_kernels.cuh"

@@ -1,6 +1,6 @@
 /* How kernels are written.
  *
- *     IV_CUDA_KERNEL(iv_name, iv_struct_of_parameters, p) { … p->member … }
+ *     SB_CUDA_KERNEL(sb_name, sb_struct_of_parameters, p) { … p->member … }
  *
  * makes a kernel that takes one struct by value, which is all that launching, recording and
  * replaying it need to know. The body is the common part of C and CUDA C++: tests compile the same
@@ -10,8 +10,8 @@
  *
  * The parameters stay where the driver puts them (constant memory), and are never copied to a
  * thread's own. */
-#ifndef IV_CUDA_KERNELS_KERNEL_CUH
-#define IV_CUDA_KERNELS_KERNEL_CUH
+#ifndef SB_CUDA_KERNELS_KERNEL_CUH
+#define SB_CUDA_KERNELS_KERNEL_CUH
 
 #include <stdint.h>
 
@@ -19,52 +19,52 @@
  * first instructions wait until that one has ended and its writes are seen, so that only the way to the device is saved. Every
  * kernel waits, whether it needs to or not: whoever waits for a kernel then waits for all that came before it. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-#define IV_CUDA_DEPEND()                                                                           \
+#define SB_CUDA_DEPEND()                                                                           \
     asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
 #else
-#define IV_CUDA_DEPEND() (void)0
+#define SB_CUDA_DEPEND() (void)0
 #endif
 
 /* A hint that a condition is true less often than not, so that what it guards may lie apart. */
-#define IV_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
+#define SB_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
 
 #if defined(__CUDACC__)
-#define IV_CUDA_KERNEL(name, type, parameters)                                                     \
+#define SB_CUDA_KERNEL(name, type, parameters)                                                     \
     static __device__ __forceinline__ void name##_body(const type *parameters);                    \
     extern "C" __global__ void name(const __grid_constant__ type given) {                          \
-        IV_CUDA_DEPEND();                                                                          \
+        SB_CUDA_DEPEND();                                                                          \
         name##_body(&given);                                                                       \
     }                                                                                              \
     static __device__ __forceinline__ void name##_body(const type *parameters)
 /* The same for blocks of at most `threads`, of which a multiprocessor shall take `blocks`: what a
  * kernel that waits for memory gives registers up for. */
-#define IV_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
+#define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
     static __device__ __forceinline__ void name##_body(const type *parameters);                    \
     extern "C" __global__ void __launch_bounds__(threads, blocks)                                  \
         name(const __grid_constant__ type given) {                                                 \
-        IV_CUDA_DEPEND();                                                                          \
+        SB_CUDA_DEPEND();                                                                          \
         name##_body(&given);                                                                       \
     }                                                                                              \
     static __device__ __forceinline__ void name##_body(const type *parameters)
-#define IV_CUDA_FUNCTION static __device__ __forceinline__
-#define IV_CUDA_SHARED __shared__
-#define IV_CUDA_BARRIER() __syncthreads()
-#define IV_CUDA_KEEP_LOOP _Pragma("unroll 1")
-#define IV_CUDA_UNROLL _Pragma("unroll")
+#define SB_CUDA_FUNCTION static __device__ __forceinline__
+#define SB_CUDA_SHARED __shared__
+#define SB_CUDA_BARRIER() __syncthreads()
+#define SB_CUDA_KEEP_LOOP _Pragma("unroll 1")
+#define SB_CUDA_UNROLL _Pragma("unroll")
 #else
-#define IV_CUDA_UNROLL
-#define IV_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
-    IV_CUDA_KERNEL(name, type, parameters)
+#define SB_CUDA_UNROLL
+#define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                            \
+    SB_CUDA_KERNEL(name, type, parameters)
 #endif
 
 /* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */
-#define IV_CUDA_EACH(index, count)                                                                 \
+#define SB_CUDA_EACH(index, count)                                                                 \
     for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);          \
          index += (int64_t)gridDim.x * blockDim.x)
 
 /* The element `offset` bytes behind the first one of an operand. */
-#define IV_CUDA_ELEMENT(type, first, offset) (*(type *)(void *)((first) + (offset)))
-#define IV_CUDA_CONST_ELEMENT(type, first, offset)                                                 \
+#define SB_CUDA_ELEMENT(type, first, offset) (*(type *)(void *)((first) + (offset)))
+#define SB_CUDA_CONST_ELEMENT(type, first, offset)                                                 \
     (*(const type *)(const void *)((first) + (offset)))
 
 #endif

@@ -1,13 +1,13 @@
 /* What the kernels of losses and determinants take, for the host and for devices. */
-#ifndef IV_CUDA_KERNELS_LOSSES_PARAMETERS_H
-#define IV_CUDA_KERNELS_LOSSES_PARAMETERS_H
+#ifndef SB_CUDA_KERNELS_LOSSES_PARAMETERS_H
+#define SB_CUDA_KERNELS_LOSSES_PARAMETERS_H
 
 #include "cuda/kernels/rows_parameters.h"
 
-/* The loss and the weight of each target. Rows are the classes of one target: IV_CUDA_ROW_IN are
- * scores, IV_CUDA_ROW_SCALE the targets, with one element a row. */
-typedef struct iv_cuda_losses {
-    iv_cuda_rows rows;
+/* The loss and the weight of each target. Rows are the classes of one target: SB_CUDA_ROW_IN are
+ * scores, SB_CUDA_ROW_SCALE the targets, with one element a row. */
+typedef struct sb_cuda_losses {
+    sb_cuda_rows rows;
     int32_t wide; /* targets are s64 */
     int32_t ignores;
     int64_t ignored;
@@ -16,20 +16,20 @@ typedef struct iv_cuda_losses {
     char *losses, *shares; /* in the computing type; shares may be NULL */
     char *each;            /* losses in the scores' type, for no reduction; else NULL */
     uint32_t *fault;
-} iv_cuda_losses;
+} sb_cuda_losses;
 
 /* loss = sum of losses, divided by that of shares if there are any. */
-typedef struct iv_cuda_loss_total {
+typedef struct sb_cuda_loss_total {
     const char *losses, *shares;
     char *out;
-} iv_cuda_loss_total;
+} sb_cuda_loss_total;
 
 /* Determinants: rows are matrices of length n * n. */
-typedef struct iv_cuda_determinant {
-    iv_cuda_rows rows;
+typedef struct sb_cuda_determinant {
+    sb_cuda_rows rows;
     int64_t n;
-    int32_t dtype;  /* iv_dtype */
+    int32_t dtype;  /* sb_dtype */
     double *matrix; /* [rows, n, n] to eliminate in */
-} iv_cuda_determinant;
+} sb_cuda_determinant;
 
 #endif

@@ -22,16 +22,16 @@ typedef struct tile_place {
     int64_t a, b;               /* the batch's matrices, in elements */
 } tile_place;
 
-IV_CUDA_FUNCTION tile_place find_tile(const iv_cuda_any_matmul *p, int64_t index) {
+SB_CUDA_FUNCTION tile_place find_tile(const sb_cuda_any_matmul *p, int64_t index) {
     tile_place at;
     at.batch = index;
-    at.column = iv_cuda_take(&at.batch, (p->n + 7) / 8) * 8;
-    at.row = iv_cuda_take(&at.batch, (p->m + 15) / 16) * 16;
+    at.column = sb_cuda_take(&at.batch, (p->n + 7) / 8) * 8;
+    at.row = sb_cuda_take(&at.batch, (p->m + 15) / 16) * 16;
     at.a = at.b = 0;
     int64_t rest = at.batch;
-    IV_CUDA_KEEP_LOOP
+    SB_CUDA_KEEP_LOOP
     for (int d = p->rank - 1; d >= 0; d--) {
-        int64_t number = iv_cuda_take(&rest, p->dims[d]);
+        int64_t number = sb_cuda_take(&rest, p->dims[d]);
         at.a += number * p->a_steps[d];
         at.b += number * p->b_steps[d];
     }
@@ -40,7 +40,7 @@ IV_CUDA_FUNCTION tile_place find_tile(const iv_cuda_any_matmul *p, int64_t index
 
 #if TENSOR_CORES
 /* Two neighbouring k of a line of an operand; zeros where there are none. */
-IV_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k, int64_t step,
+SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k, int64_t step,
                                     int64_t count) {
     uint32_t low = inside && k < count ? line[k * step] : 0;
     uint32_t high = inside && k + 1 < count ? line[(k + 1) * step] : 0;
@@ -62,7 +62,7 @@ IV_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
         const uint16_t *lower = upper + 8 * p->a_row;                                              \
         const uint16_t *right = (const uint16_t *)p->b + tile.b + b_column * p->b_column;          \
         const bool up = a_row < p->m, low = a_row + 8 < p->m, in = b_column < p->n;                \
-        IV_CUDA_KEEP_LOOP                                                                          \
+        SB_CUDA_KEEP_LOOP                                                                          \
         for (int64_t k = lane % 4 * 2; k < (p->k + 15) / 16 * 16; k += 16) {                       \
             uint32_t a[4] = {load_pair(upper, up, k, p->a_k, p->k),                                \
                              load_pair(lower, low, k, p->a_k, p->k),                               \
@@ -81,7 +81,7 @@ IV_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
             const int64_t row = tile.row + lane / 4 + i / 2 * 8;                                   \
             const int64_t column = tile.column + lane % 4 * 2 + i % 2;                             \
             if (row < p->m && column < p->n)                                                       \
-                sums[i] = iv_chain16_##suffix(                                                     \
+                sums[i] = sb_chain16_##suffix(                                                     \
                     (const uint16_t *)p->a + tile.a + row * p->a_row, p->a_k,                      \
                     (const uint16_t *)p->b + tile.b + column * p->b_column, p->b_k, p->k, 0.0f);   \
         }                                                                                          \
@@ -89,7 +89,7 @@ IV_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
 #endif
 
 #define PRODUCT(suffix, type)                                                                      \
-    IV_CUDA_KERNEL(iv_cuda_matmul_16_##suffix, iv_cuda_any_matmul, p) {                            \
+    SB_CUDA_KERNEL(sb_cuda_matmul_16_##suffix, sb_cuda_any_matmul, p) {                            \
         const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;                      \
         const int64_t tiles = p->elements / (p->m * p->n) * ((p->m + 15) / 16) * ((p->n + 7) / 8); \
         for (int64_t index = (int64_t)blockIdx.x * warps + (int)threadIdx.x / 32; index < tiles;   \
@@ -105,12 +105,12 @@ IV_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
                 float value = p->alpha != 1.0f ? p->alpha * sums[i] : sums[i];                     \
                 if (p->addend) {                                                                   \
                     const uint16_t *addend = (const uint16_t *)p->addend;                          \
-                    float other = iv_##suffix##_to_f32(                                            \
+                    float other = sb_##suffix##_to_f32(                                            \
                         addend[row * p->addend_row + column * p->addend_column]);                  \
                     value = value + (p->beta != 1.0f ? p->beta * other : other);                   \
                 }                                                                                  \
                 ((uint16_t *)p->y)[(tile.batch * p->m + row) * p->n + column] =                    \
-                    iv_##suffix##_from_f32(value);                                                 \
+                    sb_##suffix##_from_f32(value);                                                 \
             }                                                                                      \
         }                                                                                          \
     }

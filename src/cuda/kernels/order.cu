@@ -1,5 +1,5 @@
 /* ArgMax, ArgMin, Hardmax, TopK, CumSum and CumProd. Types are parameters: what is compared are the
- * keys of ops/order.h, 64-bit integers, whatever the type. Threads meet at every IV_CUDA_BARRIER.
+ * keys of ops/order.h, 64-bit integers, whatever the type. Threads meet at every SB_CUDA_BARRIER.
  */
 #include "cuda/kernels/order_parameters.h"
 #include "cuda/kernels/rows.cuh"
@@ -7,13 +7,13 @@
 #include "ops/order.h"
 
 /* A key that is larger for what comes first: of the largest elements or the least. */
-IV_CUDA_FUNCTION int64_t key_of(int32_t dtype, const char *element, int least) {
-    int64_t key = iv_order_key((iv_dtype)dtype, element, 0, least != 0);
+SB_CUDA_FUNCTION int64_t key_of(int32_t dtype, const char *element, int least) {
+    int64_t key = sb_order_key((sb_dtype)dtype, element, 0, least != 0);
     return least ? ~key : key;
 }
 
 /* Copies an element of `bytes` bytes. */
-IV_CUDA_FUNCTION void copy_element(char *to, const char *from, int bytes) {
+SB_CUDA_FUNCTION void copy_element(char *to, const char *from, int bytes) {
     switch (bytes) {
     case 1:
         *(uint8_t *)(void *)to = *(const uint8_t *)(const void *)from;
@@ -30,20 +30,20 @@ IV_CUDA_FUNCTION void copy_element(char *to, const char *from, int bytes) {
     }
 }
 
-IV_CUDA_FUNCTION int bytes_of(int32_t dtype) {
+SB_CUDA_FUNCTION int bytes_of(int32_t dtype) {
     switch (dtype) {
-    case IV_BOOL:
-    case IV_U8:
-    case IV_S8:
+    case SB_BOOL:
+    case SB_U8:
+    case SB_S8:
         return 1;
-    case IV_U16:
-    case IV_S16:
-    case IV_F16:
-    case IV_BF16:
+    case SB_U16:
+    case SB_S16:
+    case SB_F16:
+    case SB_BF16:
         return 2;
-    case IV_U32:
-    case IV_S32:
-    case IV_F32:
+    case SB_U32:
+    case SB_S32:
+    case SB_F32:
         return 4;
     default:
         return 8;
@@ -54,7 +54,7 @@ IV_CUDA_FUNCTION int bytes_of(int32_t dtype) {
 
 /* Whether (key, index) is better than (best, at): of equal keys the first index is, or the last.
  * An index of -1 stands for no candidate. */
-IV_CUDA_FUNCTION int beats(int64_t key, int64_t index, int64_t best, int64_t at, int last) {
+SB_CUDA_FUNCTION int beats(int64_t key, int64_t index, int64_t best, int64_t at, int last) {
     if (index < 0 || at < 0)
         return index >= 0;
     if (key != best)
@@ -62,23 +62,23 @@ IV_CUDA_FUNCTION int beats(int64_t key, int64_t index, int64_t best, int64_t at,
     return last ? index > at : index < at;
 }
 
-IV_CUDA_KERNEL(iv_cuda_arg_best, iv_cuda_arg, p) {
-    IV_CUDA_SHARED int64_t keys[32], places[32];
-    const iv_cuda_rows *rows = &p->rows;
+SB_CUDA_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
+    SB_CUDA_SHARED int64_t keys[32], places[32];
+    const sb_cuda_rows *rows = &p->rows;
     for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {
-        const char *in = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_IN, row);
+        const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);
         int64_t best = 0, at = -1;
         for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x) {
             int64_t key =
-                key_of(p->dtype, in + IV_CUDA_ROW_OFFSET(rows, IV_CUDA_ROW_IN, i), p->least);
+                key_of(p->dtype, in + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_IN, i), p->least);
             if (beats(key, i, best, at, p->last)) {
                 best = key;
                 at = i;
             }
         }
         for (int half = 16; half > 0; half /= 2) {
-            int64_t key = (int64_t)iv_cuda_shuffle_down_u64((uint64_t)best, half, 32);
-            int64_t place = (int64_t)iv_cuda_shuffle_down_u64((uint64_t)at, half, 32);
+            int64_t key = (int64_t)sb_cuda_shuffle_down_u64((uint64_t)best, half, 32);
+            int64_t place = (int64_t)sb_cuda_shuffle_down_u64((uint64_t)at, half, 32);
             if (beats(key, place, best, at, p->last)) {
                 best = key;
                 at = place;
@@ -88,7 +88,7 @@ IV_CUDA_KERNEL(iv_cuda_arg_best, iv_cuda_arg, p) {
             keys[threadIdx.x / 32] = best;
             places[threadIdx.x / 32] = at;
         }
-        IV_CUDA_BARRIER();
+        SB_CUDA_BARRIER();
         best = keys[0];
         at = places[0];
         for (unsigned warp = 1; warp < blockDim.x / 32; warp++) {
@@ -97,14 +97,14 @@ IV_CUDA_KERNEL(iv_cuda_arg_best, iv_cuda_arg, p) {
                 at = places[warp];
             }
         }
-        IV_CUDA_BARRIER();
+        SB_CUDA_BARRIER();
         if (!p->one_hot && threadIdx.x == 0)
             p->best[row] = at;
         if (p->one_hot) {
-            char *out = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_OUT, row);
+            char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);
             for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x)
-                iv_number_store((iv_dtype)p->dtype,
-                                out + IV_CUDA_ROW_OFFSET(rows, IV_CUDA_ROW_OUT, i), 0, i == at);
+                sb_number_store((sb_dtype)p->dtype,
+                                out + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, i), 0, i == at);
         }
     }
 }
@@ -112,13 +112,13 @@ IV_CUDA_KERNEL(iv_cuda_arg_best, iv_cuda_arg, p) {
 /* ---- running sums and products ---- */
 
 #define CUMULATIVE(suffix, type, LOAD, STORE)                                                      \
-    IV_CUDA_KERNEL(iv_cuda_cumulative_##suffix, iv_cuda_cumulative, p) {                           \
-        const iv_cuda_rows *rows = &p->rows;                                                       \
-        int64_t in_step = rows->inner_steps[IV_CUDA_ROW_IN][0];                                    \
-        int64_t out_step = rows->inner_steps[IV_CUDA_ROW_OUT][0];                                  \
-        IV_CUDA_EACH(row, rows->count) {                                                           \
-            const char *in = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_IN, row);                         \
-            char *out = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_OUT, row);                             \
+    SB_CUDA_KERNEL(sb_cuda_cumulative_##suffix, sb_cuda_cumulative, p) {                           \
+        const sb_cuda_rows *rows = &p->rows;                                                       \
+        int64_t in_step = rows->inner_steps[SB_CUDA_ROW_IN][0];                                    \
+        int64_t out_step = rows->inner_steps[SB_CUDA_ROW_OUT][0];                                  \
+        SB_CUDA_EACH(row, rows->count) {                                                           \
+            const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                         \
+            char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                             \
             type running = (type)(p->product != 0);                                                \
             for (int64_t i = 0; i < rows->length; i++) {                                           \
                 int64_t at = p->reverse ? rows->length - 1 - i : i;                                \
@@ -131,16 +131,16 @@ IV_CUDA_KERNEL(iv_cuda_arg_best, iv_cuda_arg, p) {
             }                                                                                      \
         }                                                                                          \
     }
-#define LOAD_f16(data) iv_f16_to_f32(*(const uint16_t *)(const void *)(data))
-#define LOAD_bf16(data) iv_bf16_to_f32(*(const uint16_t *)(const void *)(data))
+#define LOAD_f16(data) sb_f16_to_f32(*(const uint16_t *)(const void *)(data))
+#define LOAD_bf16(data) sb_bf16_to_f32(*(const uint16_t *)(const void *)(data))
 #define LOAD_f32(data) (*(const float *)(const void *)(data))
 #define LOAD_f64(data) (*(const double *)(const void *)(data))
 #define LOAD_8(data) (*(const uint8_t *)(const void *)(data))
 #define LOAD_16(data) (*(const uint16_t *)(const void *)(data))
 #define LOAD_32(data) (*(const uint32_t *)(const void *)(data))
 #define LOAD_64(data) (*(const uint64_t *)(const void *)(data))
-#define STORE_f16(data, value) (*(uint16_t *)(void *)(data) = iv_f16_from_f32(value))
-#define STORE_bf16(data, value) (*(uint16_t *)(void *)(data) = iv_bf16_from_f32(value))
+#define STORE_f16(data, value) (*(uint16_t *)(void *)(data) = sb_f16_from_f32(value))
+#define STORE_bf16(data, value) (*(uint16_t *)(void *)(data) = sb_bf16_from_f32(value))
 #define STORE_f32(data, value) (*(float *)(void *)(data) = (value))
 #define STORE_f64(data, value) (*(double *)(void *)(data) = (value))
 #define STORE_8(data, value) (*(uint8_t *)(void *)(data) = (uint8_t)(value))
@@ -161,12 +161,12 @@ CUMULATIVE(64, uint64_t, LOAD_64, STORE_64)
 
 /* Whether candidate (key, index) comes before the other one; indices differ. No candidate is one
  * with the least key and an index behind all others. */
-IV_CUDA_FUNCTION int before(int64_t key, int64_t index, int64_t other, int64_t other_index) {
+SB_CUDA_FUNCTION int before(int64_t key, int64_t index, int64_t other, int64_t other_index) {
     return key != other ? key > other : index < other_index;
 }
 
 /* Sorts `count` candidates, a power of 2, by bitonic merging. */
-IV_CUDA_FUNCTION void sort_candidates(int64_t *keys, int64_t *places, int count) {
+SB_CUDA_FUNCTION void sort_candidates(int64_t *keys, int64_t *places, int count) {
     for (int run = 2; run <= count; run *= 2) {
         for (int distance = run / 2; distance > 0; distance /= 2) {
             for (int i = (int)threadIdx.x; i < count / 2; i += (int)blockDim.x) {
@@ -181,37 +181,37 @@ IV_CUDA_FUNCTION void sort_candidates(int64_t *keys, int64_t *places, int count)
                     places[high] = place;
                 }
             }
-            IV_CUDA_BARRIER();
+            SB_CUDA_BARRIER();
         }
     }
 }
 
 /* A block for each row keeps the best candidates in the first half of what it sorts, and tries the
  * others by halves; most pieces of a long row have none that is good enough, and are not sorted. */
-IV_CUDA_KERNEL(iv_cuda_topk_select, iv_cuda_topk, p) {
-    IV_CUDA_SHARED int64_t keys[IV_CUDA_SORTED];
-    IV_CUDA_SHARED int64_t places[IV_CUDA_SORTED];
-    IV_CUDA_SHARED int better;
-    const iv_cuda_rows *rows = &p->rows;
+SB_CUDA_KERNEL(sb_cuda_topk_select, sb_cuda_topk, p) {
+    SB_CUDA_SHARED int64_t keys[SB_CUDA_SORTED];
+    SB_CUDA_SHARED int64_t places[SB_CUDA_SORTED];
+    SB_CUDA_SHARED int better;
+    const sb_cuda_rows *rows = &p->rows;
     int bytes = bytes_of(p->dtype);
     for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {
-        const char *in = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_IN, row);
-        char *out = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_OUT, row);
+        const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);
+        char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);
         /* A row that fits is sorted once. */
         int sorted = 2;
-        while (sorted < IV_CUDA_SORTED && sorted < rows->length)
+        while (sorted < SB_CUDA_SORTED && sorted < rows->length)
             sorted *= 2;
         int64_t next = 0;
         while (next == 0 || next < rows->length) {
-            int kept = next == 0 ? 0 : IV_CUDA_SELECTED, room = sorted - kept;
+            int kept = next == 0 ? 0 : SB_CUDA_SELECTED, room = sorted - kept;
             if (threadIdx.x == 0)
                 better = next == 0;
-            IV_CUDA_BARRIER();
+            SB_CUDA_BARRIER();
             for (int i = (int)threadIdx.x; i < room; i += (int)blockDim.x) {
                 int64_t at = next + i, key = INT64_MIN, place = INT64_MAX;
                 if (at < rows->length) {
                     place = at;
-                    key = key_of(p->dtype, in + at * rows->inner_steps[IV_CUDA_ROW_IN][0],
+                    key = key_of(p->dtype, in + at * rows->inner_steps[SB_CUDA_ROW_IN][0],
                                  !p->largest);
                     if (kept > 0 && before(key, place, keys[p->k - 1], places[p->k - 1]))
                         better = 1;
@@ -219,41 +219,41 @@ IV_CUDA_KERNEL(iv_cuda_topk_select, iv_cuda_topk, p) {
                 keys[kept + i] = key;
                 places[kept + i] = place;
             }
-            IV_CUDA_BARRIER();
+            SB_CUDA_BARRIER();
             if (better)
                 sort_candidates(keys, places, sorted);
-            IV_CUDA_BARRIER();
+            SB_CUDA_BARRIER();
             next += room;
         }
         for (int64_t i = threadIdx.x; i < p->k; i += blockDim.x) {
-            copy_element(out + i * rows->inner_steps[IV_CUDA_ROW_OUT][0],
-                         in + places[i] * rows->inner_steps[IV_CUDA_ROW_IN][0], bytes);
+            copy_element(out + i * rows->inner_steps[SB_CUDA_ROW_OUT][0],
+                         in + places[i] * rows->inner_steps[SB_CUDA_ROW_IN][0], bytes);
             if (p->indices != NULL)
-                p->indices[(out - rows->data[IV_CUDA_ROW_OUT] +
-                            i * rows->inner_steps[IV_CUDA_ROW_OUT][0]) /
+                p->indices[(out - rows->data[SB_CUDA_ROW_OUT] +
+                            i * rows->inner_steps[SB_CUDA_ROW_OUT][0]) /
                            bytes] = places[i];
         }
-        IV_CUDA_BARRIER();
+        SB_CUDA_BARRIER();
     }
 }
 
 /* For large k: each element counts those that come before it. */
-IV_CUDA_KERNEL(iv_cuda_topk_count, iv_cuda_topk, p) {
-    const iv_cuda_rows *rows = &p->rows;
-    int64_t in_step = rows->inner_steps[IV_CUDA_ROW_IN][0];
-    int64_t out_step = rows->inner_steps[IV_CUDA_ROW_OUT][0];
+SB_CUDA_KERNEL(sb_cuda_topk_count, sb_cuda_topk, p) {
+    const sb_cuda_rows *rows = &p->rows;
+    int64_t in_step = rows->inner_steps[SB_CUDA_ROW_IN][0];
+    int64_t out_step = rows->inner_steps[SB_CUDA_ROW_OUT][0];
     int bytes = bytes_of(p->dtype);
-    IV_CUDA_EACH(element, rows->count * rows->length) {
+    SB_CUDA_EACH(element, rows->count * rows->length) {
         int64_t row = element / rows->length, at = element - row * rows->length, rank = 0;
-        const char *in = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_IN, row);
+        const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);
         int64_t key = key_of(p->dtype, in + at * in_step, !p->largest);
         for (int64_t i = 0; i < rows->length; i++)
             rank += i != at && before(key_of(p->dtype, in + i * in_step, !p->largest), i, key, at);
         if (rank < p->k) {
-            char *out = IV_CUDA_ROW_FIRST(rows, IV_CUDA_ROW_OUT, row) + rank * out_step;
+            char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row) + rank * out_step;
             copy_element(out, in + at * in_step, bytes);
             if (p->indices != NULL)
-                p->indices[(out - rows->data[IV_CUDA_ROW_OUT]) / bytes] = at;
+                p->indices[(out - rows->data[SB_CUDA_ROW_OUT]) / bytes] = at;
         }
     }
 }

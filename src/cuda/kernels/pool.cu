@@ -12,31 +12,31 @@
  * far apart. */
 typedef struct window {
     int64_t plane;
-    int32_t at[IV_CUDA_POOL_AXES];
-    int64_t first[IV_CUDA_POOL_AXES], count[IV_CUDA_POOL_AXES];
+    int32_t at[SB_CUDA_POOL_AXES];
+    int64_t first[SB_CUDA_POOL_AXES], count[SB_CUDA_POOL_AXES];
     const char *x;
 } window;
 
-IV_CUDA_FUNCTION int64_t take(int64_t *index, int64_t extent) {
+SB_CUDA_FUNCTION int64_t take(int64_t *index, int64_t extent) {
     int64_t whole = *index;
     *index = whole <= UINT32_MAX && extent <= UINT32_MAX ? (uint32_t)whole / (uint32_t)extent
                                                          : whole / extent;
     return whole - *index * extent;
 }
 
-IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *found) {
-    int64_t position[IV_CUDA_POOL_AXES];
-    IV_CUDA_UNROLL
-    for (int i = IV_CUDA_POOL_AXES - 1; i >= 0; i--)
+SB_CUDA_FUNCTION void find_window(const sb_cuda_pool *p, int64_t index, window *found) {
+    int64_t position[SB_CUDA_POOL_AXES];
+    SB_CUDA_UNROLL
+    for (int i = SB_CUDA_POOL_AXES - 1; i >= 0; i--)
         position[i] = take(&index, p->axis[i].out);
     found->plane = index;
     int64_t channel = take(&index, p->channels);
     found->x = p->x + index * p->batch_step + channel * p->channel_step;
-    IV_CUDA_UNROLL
-    for (int i = 0; i < IV_CUDA_POOL_AXES; i++) {
-        const iv_cuda_pool_axis *axis = &p->axis[i];
+    SB_CUDA_UNROLL
+    for (int i = 0; i < SB_CUDA_POOL_AXES; i++) {
+        const sb_cuda_pool_axis *axis = &p->axis[i];
         int64_t start = position[i] * axis->stride - axis->begin, first, last;
-        iv_window_taps(axis->in, axis->kernel, axis->dilation, start, &first, &last);
+        sb_window_taps(axis->in, axis->kernel, axis->dilation, start, &first, &last);
         found->count[i] = last - first;
         found->first[i] = start + first * axis->dilation;
         found->x += found->first[i] * axis->step;
@@ -45,9 +45,9 @@ IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *
 
 /* All taps in row-major order, with `element` their address. */
 #define EACH_TAP(w, element)                                                                       \
-    IV_CUDA_KEEP_LOOP                                                                              \
+    SB_CUDA_KEEP_LOOP                                                                              \
     for (int64_t i = 0; i < (w).count[0]; i++)                                                     \
-        IV_CUDA_KEEP_LOOP                                                                          \
+        SB_CUDA_KEEP_LOOP                                                                          \
     for (int64_t j = 0; j < (w).count[1]; j++)                                                     \
         for (int64_t k = 0; k < (w).count[2]; k++)                                                 \
             for (const char *element = (w).x + i * p->axis[0].dilation * p->axis[0].step +         \
@@ -59,15 +59,15 @@ IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *
 
 /* `order` gives integers that order as elements do; the first of the largest ones is copied. */
 #define MAXIMUM(suffix, type, key_type, order, least)                                              \
-    IV_CUDA_KERNEL_BOUNDED(iv_cuda_pool_max_##suffix, iv_cuda_pool, p, 256, 4) {                   \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL_BOUNDED(sb_cuda_pool_max_##suffix, sb_cuda_pool, p, 256, 4) {                   \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             window w;                                                                              \
             find_window(p, index, &w);                                                             \
             type best = least;                                                                     \
             key_type best_key = 0;                                                                 \
             int64_t best_flat = -1;                                                                \
             EACH_TAP(w, element) {                                                                 \
-                type value = IV_CUDA_CONST_ELEMENT(type, element, 0);                              \
+                type value = SB_CUDA_CONST_ELEMENT(type, element, 0);                              \
                 key_type key = order(value);                                                       \
                 if (best_flat < 0 || key > best_key) {                                             \
                     best = value;                                                                  \
@@ -82,89 +82,89 @@ IV_CUDA_FUNCTION void find_window(const iv_cuda_pool *p, int64_t index, window *
                 p->indices[index] = best_flat < 0 ? -1 : w.plane * p->plane + best_flat;           \
         }                                                                                          \
     }
-#define ORDER_f16(value) iv_bits_order_f32(iv_f16_to_f32(value))
-#define ORDER_bf16(value) iv_bits_order_f32(iv_bf16_to_f32(value))
+#define ORDER_f16(value) sb_bits_order_f32(sb_f16_to_f32(value))
+#define ORDER_bf16(value) sb_bits_order_f32(sb_bf16_to_f32(value))
 MAXIMUM(f16, uint16_t, int32_t, ORDER_f16, 0xfc00)
 MAXIMUM(bf16, uint16_t, int32_t, ORDER_bf16, 0xff80)
-MAXIMUM(f32, float, int32_t, iv_bits_order_f32, -iv_infinity_f32())
-MAXIMUM(f64, double, int64_t, iv_bits_order_f64, -iv_infinity_f64())
-MAXIMUM(s8, int8_t, int32_t, IV_SAME, INT8_MIN)
-MAXIMUM(u8, uint8_t, int32_t, IV_SAME, 0)
+MAXIMUM(f32, float, int32_t, sb_bits_order_f32, -sb_infinity_f32())
+MAXIMUM(f64, double, int64_t, sb_bits_order_f64, -sb_infinity_f64())
+MAXIMUM(s8, int8_t, int32_t, SB_SAME, INT8_MIN)
+MAXIMUM(u8, uint8_t, int32_t, SB_SAME, 0)
 
 /* ---- average and norm ---- */
 
 /* Taps inside the padded input. */
-IV_CUDA_FUNCTION int64_t padded_taps(const iv_cuda_pool *p, int64_t index) {
+SB_CUDA_FUNCTION int64_t padded_taps(const sb_cuda_pool *p, int64_t index) {
     int64_t taps = 1;
-    IV_CUDA_UNROLL
-    for (int i = IV_CUDA_POOL_AXES - 1; i >= 0; i--) {
-        const iv_cuda_pool_axis *axis = &p->axis[i];
+    SB_CUDA_UNROLL
+    for (int i = SB_CUDA_POOL_AXES - 1; i >= 0; i--) {
+        const sb_cuda_pool_axis *axis = &p->axis[i];
         int64_t position = take(&index, axis->out);
-        taps *= iv_window_padded_taps(axis->in + axis->end, axis->kernel, axis->dilation,
+        taps *= sb_window_padded_taps(axis->in + axis->end, axis->kernel, axis->dilation,
                                       position * axis->stride - axis->begin);
     }
     return taps;
 }
 
 #define AVERAGE(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
-    IV_CUDA_KERNEL_BOUNDED(iv_cuda_pool_average_##suffix, iv_cuda_pool, p, 256, 3) {               \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL_BOUNDED(sb_cuda_pool_average_##suffix, sb_cuda_pool, p, 256, 3) {               \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             window w;                                                                              \
             find_window(p, index, &w);                                                             \
             real sum = 0;                                                                          \
             EACH_TAP(w, element) {                                                                 \
-                sum = sum + load(IV_CUDA_CONST_ELEMENT(type, element, 0));                         \
+                sum = sum + load(SB_CUDA_CONST_ELEMENT(type, element, 0));                         \
             }                                                                                      \
             int64_t taps = p->count_include_pad ? padded_taps(p, index)                            \
                                                 : w.count[0] * w.count[1] * w.count[2];            \
-            ((type *)(void *)p->y)[index] = store(iv_div_##real_suffix(sum, (real)taps));          \
+            ((type *)(void *)p->y)[index] = store(sb_div_##real_suffix(sum, (real)taps));          \
         }                                                                                          \
     }                                                                                              \
-    IV_CUDA_KERNEL(iv_cuda_pool_norm_##suffix, iv_cuda_pool, p) {                                  \
-        IV_CUDA_EACH(index, p->elements) {                                                         \
+    SB_CUDA_KERNEL(sb_cuda_pool_norm_##suffix, sb_cuda_pool, p) {                                  \
+        SB_CUDA_EACH(index, p->elements) {                                                         \
             window w;                                                                              \
             find_window(p, index, &w);                                                             \
             real sum = 0, power = (real)p->p;                                                      \
             EACH_TAP(w, element) {                                                                 \
-                real value = load(IV_CUDA_CONST_ELEMENT(type, element, 0));                        \
+                real value = load(SB_CUDA_CONST_ELEMENT(type, element, 0));                        \
                 if (power == 1)                                                                    \
-                    sum = sum + iv_abs_##real_suffix(value);                                       \
+                    sum = sum + sb_abs_##real_suffix(value);                                       \
                 else if (power == 2)                                                               \
-                    sum = iv_fma_##real_suffix(value, value, sum);                                 \
+                    sum = sb_fma_##real_suffix(value, value, sum);                                 \
                 else                                                                               \
-                    sum = sum + iv_pow_##real_suffix(iv_abs_##real_suffix(value), power);          \
+                    sum = sum + sb_pow_##real_suffix(sb_abs_##real_suffix(value), power);          \
             }                                                                                      \
             real norm = power == 1 ? sum                                                           \
                         : power == 2                                                               \
-                            ? iv_sqrt_##real_suffix(sum)                                           \
-                            : iv_pow_##real_suffix(sum, iv_div_##real_suffix((real)1, power));     \
+                            ? sb_sqrt_##real_suffix(sum)                                           \
+                            : sb_pow_##real_suffix(sum, sb_div_##real_suffix((real)1, power));     \
             ((type *)(void *)p->y)[index] = store(norm);                                           \
         }                                                                                          \
     }
-IV_FLOAT_TYPES(AVERAGE, )
+SB_FLOAT_TYPES(AVERAGE, )
 
 /* ---- MaxUnpool ---- */
 
 /* Of several elements with one place the last one stays, as when they are moved one after the
  * other: the largest number is found whatever the order. */
 #if defined(__CUDACC__)
-IV_CUDA_FUNCTION void raise(uint64_t *winner, uint64_t number) {
+SB_CUDA_FUNCTION void raise(uint64_t *winner, uint64_t number) {
     atomicMax((unsigned long long *)winner, (unsigned long long)number);
 }
 #else
-IV_CUDA_FUNCTION void raise(uint64_t *winner, uint64_t number) {
+SB_CUDA_FUNCTION void raise(uint64_t *winner, uint64_t number) {
     *winner = *winner < number ? number : *winner;
 }
 #endif
 
-IV_CUDA_KERNEL(iv_cuda_unpool_mark, iv_cuda_unpool, p) {
-    IV_CUDA_EACH(element, p->elements) {
+SB_CUDA_KERNEL(sb_cuda_unpool_mark, sb_cuda_unpool, p) {
+    SB_CUDA_EACH(element, p->elements) {
         int64_t index = p->indices[element], place = 0;
         if (index < 0 || index >= p->limit) {
-            *p->fault = IV_CUDA_FAULT_INDEX;
+            *p->fault = SB_CUDA_FAULT_INDEX;
             continue;
         }
-        IV_CUDA_KEEP_LOOP
+        SB_CUDA_KEEP_LOOP
         for (int d = p->rank - 1; d >= 0; d--)
             place += take(&index, p->least[d]) * p->strides[d];
         raise(&p->winners[place], (uint64_t)element + 1);
@@ -172,8 +172,8 @@ IV_CUDA_KERNEL(iv_cuda_unpool_mark, iv_cuda_unpool, p) {
 }
 
 #define PLACE(bits, type)                                                                          \
-    IV_CUDA_KERNEL(iv_cuda_unpool_place_##bits, iv_cuda_unpool, p) {                               \
-        IV_CUDA_EACH(place, p->places) {                                                           \
+    SB_CUDA_KERNEL(sb_cuda_unpool_place_##bits, sb_cuda_unpool, p) {                               \
+        SB_CUDA_EACH(place, p->places) {                                                           \
             uint64_t winner = p->winners[place];                                                   \
             ((type *)(void *)p->y)[place] =                                                        \
                 winner != 0 ? ((const type *)(const void *)p->x)[winner - 1] : 0;                  \

@@ -7,70 +7,70 @@
 #include "numerics/chain.h"
 #include "ops/type_lists.h"
 
-#define IV_CELL_REAL float
-#define IV_CELL(name) name##_f32
-#define IV_CELL_MATH(name) iv_##name##_f32
+#define SB_CELL_REAL float
+#define SB_CELL(name) name##_f32
+#define SB_CELL_MATH(name) sb_##name##_f32
 #include "ops/recurrent_cell.h"
-#undef IV_CELL_REAL
-#undef IV_CELL
-#undef IV_CELL_MATH
+#undef SB_CELL_REAL
+#undef SB_CELL
+#undef SB_CELL_MATH
 
-#define IV_CELL_REAL double
-#define IV_CELL(name) name##_f64
-#define IV_CELL_MATH(name) iv_##name##_f64
+#define SB_CELL_REAL double
+#define SB_CELL(name) name##_f64
+#define SB_CELL_MATH(name) sb_##name##_f64
 #include "ops/recurrent_cell.h"
-#undef IV_CELL_REAL
-#undef IV_CELL
-#undef IV_CELL_MATH
+#undef SB_CELL_REAL
+#undef SB_CELL
+#undef SB_CELL_MATH
 
 #define MOST_GATES 4
 
 /* The time steps of a batch row: a wrong number is a fault, and counts as none. */
-IV_CUDA_FUNCTION int64_t length_of(const iv_cuda_recurrent *p, int64_t batch) {
+SB_CUDA_FUNCTION int64_t length_of(const sb_cuda_recurrent *p, int64_t batch) {
     if (p->lengths == NULL)
         return p->steps;
     int64_t length = p->lengths[batch * p->length_stride];
     if (length >= 0 && length <= p->steps)
         return length;
-    *p->fault = IV_CUDA_FAULT_INDEX;
+    *p->fault = SB_CUDA_FAULT_INDEX;
     return 0;
 }
 
 /* The chain of `count` values of `left` with those of `right`, from +0. What bounds it is the way
  * to the weights: many are fetched ahead of their step. */
 #define FMA_CHAIN(suffix, type)                                                                    \
-    IV_CUDA_FUNCTION type chain_##suffix(const type *left, int64_t left_stride, const type *right, \
+    SB_CUDA_FUNCTION type chain_##suffix(const type *left, int64_t left_stride, const type *right, \
                                          int64_t rows, int64_t count) {                            \
         type sum = 0;                                                                              \
-        IV_CUDA_UNROLL_BY_32                                                                       \
+        SB_CUDA_UNROLL_BY_32                                                                       \
         for (int64_t k = 0; k < count; k++)                                                        \
-            sum = iv_fma_##suffix(left[k * left_stride], right[k * rows], sum);                    \
+            sum = sb_fma_##suffix(left[k * left_stride], right[k * rows], sum);                    \
         return sum;                                                                                \
     }
 #if defined(__CUDACC__)
-#define IV_CUDA_UNROLL_BY_32 _Pragma("unroll 32")
+#define SB_CUDA_UNROLL_BY_32 _Pragma("unroll 32")
 #else
-#define IV_CUDA_UNROLL_BY_32
+#define SB_CUDA_UNROLL_BY_32
 #endif
 FMA_CHAIN(f32, float)
 FMA_CHAIN(f64, double)
 
 #define CHAIN_16(suffix)                                                                           \
-    IV_CUDA_FUNCTION float chain_##suffix(const uint16_t *left, int64_t left_stride,               \
+    SB_CUDA_FUNCTION float chain_##suffix(const uint16_t *left, int64_t left_stride,               \
                                           const uint16_t *right, int64_t rows, int64_t count) {    \
-        return iv_chain16(left, left_stride, right, rows, count, 0.0f,                             \
-                          iv_chain16_format_##suffix());                                           \
+        return sb_chain16(left, left_stride, right, rows, count, 0.0f,                             \
+                          sb_chain16_format_##suffix());                                           \
     }
 CHAIN_16(f16)
 CHAIN_16(bf16)
 
 /* State elements of a block: a warp computes their chains with one gate's weights. */
-#define ELEMENTS IV_CUDA_RECURRENT_ELEMENTS
+#define ELEMENTS SB_CUDA_RECURRENT_ELEMENTS
 
 #define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
     /* xw[t, b, row]. */                                                                           \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_product_##suffix, iv_cuda_recurrent, p) {                     \
-        IV_CUDA_EACH(index, p->steps * p->batch * p->rows) {                                       \
+    SB_CUDA_KERNEL(sb_cuda_recurrent_product_##suffix, sb_cuda_recurrent, p) {                     \
+        SB_CUDA_EACH(index, p->steps * p->batch * p->rows) {                                       \
             int64_t place = index / p->rows, row = index - place * p->rows;                        \
             int64_t t = place / p->batch, b = place - t * p->batch;                                \
             ((real *)(void *)p->xw)[index] = chain_##suffix(                                       \
@@ -78,8 +78,8 @@ CHAIN_16(bf16)
                 (const type *)(const void *)p->w + row, p->rows, p->inputs);                       \
         }                                                                                          \
     }                                                                                              \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_start_##suffix, iv_cuda_recurrent, p) {                       \
-        IV_CUDA_EACH(index, p->batch * p->hidden) {                                                \
+    SB_CUDA_KERNEL(sb_cuda_recurrent_start_##suffix, sb_cuda_recurrent, p) {                       \
+        SB_CUDA_EACH(index, p->batch * p->hidden) {                                                \
             int64_t b = index / p->hidden, j = index - b * p->hidden;                              \
             const type *h = (const type *)(const void *)p->initial_h;                              \
             const type *c = (const type *)(const void *)p->initial_c;                              \
@@ -87,8 +87,8 @@ CHAIN_16(bf16)
             ((type *)(void *)p->c)[index] = c != NULL ? c[b * p->c_batch + j * p->c_stride] : 0;   \
         }                                                                                          \
     }                                                                                              \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_finish_##suffix, iv_cuda_recurrent, p) {                      \
-        IV_CUDA_EACH(index, p->batch * p->hidden) {                                                \
+    SB_CUDA_KERNEL(sb_cuda_recurrent_finish_##suffix, sb_cuda_recurrent, p) {                      \
+        SB_CUDA_EACH(index, p->batch * p->hidden) {                                                \
             int64_t b = index / p->hidden, at = b * p->state_batch + index - b * p->hidden;        \
             if (p->y_h != NULL)                                                                    \
                 ((type *)(void *)p->y_h)[at] = ((const type *)(const void *)p->h)[index];          \
@@ -97,11 +97,11 @@ CHAIN_16(bf16)
         }                                                                                          \
     }                                                                                              \
     /* Bias `at` of the 2 * rows. */                                                               \
-    IV_CUDA_FUNCTION real bias_##suffix(const iv_cuda_recurrent *p, int64_t at) {                  \
+    SB_CUDA_FUNCTION real bias_##suffix(const sb_cuda_recurrent *p, int64_t at) {                  \
         return load(((const type *)(const void *)p->b)[at * p->b_stride]);                         \
     }                                                                                              \
     /* (xw + hr) + (wb + rb) of gate row `row`. */                                                 \
-    IV_CUDA_FUNCTION real joined_##suffix(const iv_cuda_recurrent *p, int64_t row, real xw,        \
+    SB_CUDA_FUNCTION real joined_##suffix(const sb_cuda_recurrent *p, int64_t row, real xw,        \
                                           real hr) {                                               \
         real bias = 0, pre;                                                                        \
         if (p->b != NULL)                                                                          \
@@ -109,7 +109,7 @@ CHAIN_16(bf16)
         join_##real_suffix(1, &xw, &hr, p->b != NULL ? &bias : NULL, &pre);                        \
         return pre;                                                                                \
     }                                                                                              \
-    IV_CUDA_FUNCTION void store_state_##suffix(const iv_cuda_recurrent *p, int64_t index,          \
+    SB_CUDA_FUNCTION void store_state_##suffix(const sb_cuda_recurrent *p, int64_t index,          \
                                                int64_t b, int64_t t, real h) {                     \
         type stored = store(h);                                                                    \
         ((type *)(void *)p->h_next)[index] = stored;                                               \
@@ -118,7 +118,7 @@ CHAIN_16(bf16)
                 stored;                                                                            \
     }                                                                                              \
     /* Past the end of a sequence the state stays and Y is +0. Gives the time step, or -1. */      \
-    IV_CUDA_FUNCTION int64_t time_##suffix(const iv_cuda_recurrent *p, int64_t index, int64_t b) { \
+    SB_CUDA_FUNCTION int64_t time_##suffix(const sb_cuda_recurrent *p, int64_t index, int64_t b) { \
         int64_t length = length_of(p, b);                                                          \
         if (p->step < length)                                                                      \
             return p->backward ? length - 1 - p->step : p->step;                                   \
@@ -130,28 +130,28 @@ CHAIN_16(bf16)
     }                                                                                              \
     /* One state element, from its chains hr: RNN, LSTM, GRU with linear_before_reset; of other    \
      * GRUs z and r * H. */                                                                        \
-    IV_CUDA_FUNCTION void cell_##suffix(const iv_cuda_recurrent *p, int64_t index, int64_t b,      \
+    SB_CUDA_FUNCTION void cell_##suffix(const sb_cuda_recurrent *p, int64_t index, int64_t b,      \
                                         int64_t t, int gates, const real *hr) {                    \
-        const iv_recurrent_params *params = &p->params;                                            \
-        const iv_activation *activations = params->activations[p->direction];                      \
-        int resets = params->kind == IV_RECURRENT_GRU && !params->linear_before_reset;             \
+        const sb_recurrent_params *params = &p->params;                                            \
+        const sb_activation *activations = params->activations[p->direction];                      \
+        int resets = params->kind == SB_RECURRENT_GRU && !params->linear_before_reset;             \
         int64_t hidden = p->hidden, j = index - b * hidden;                                        \
         const real *xw = (const real *)(const void *)p->xw + (t * p->batch + b) * p->rows + j;     \
         real pre[MOST_GATES], h = load(((const type *)(const void *)p->h)[index]);                 \
-        IV_CUDA_UNROLL                                                                             \
+        SB_CUDA_UNROLL                                                                             \
         for (int g = 0; g < MOST_GATES; g++)                                                       \
             pre[g] =                                                                               \
                 g < gates ? joined_##suffix(p, g * hidden + j, xw[g * hidden], hr[g]) : (real)0;   \
-        if (params->kind == IV_RECURRENT_RNN) {                                                    \
+        if (params->kind == SB_RECURRENT_RNN) {                                                    \
             gate_##real_suffix(params, &activations[0], 1, pre);                                   \
-            round_state_##real_suffix(IV_##dtype, 1, pre);                                         \
+            round_state_##real_suffix(SB_##dtype, 1, pre);                                         \
             store_state_##suffix(p, index, b, t, pre[0]);                                          \
-        } else if (params->kind == IV_RECURRENT_LSTM) {                                            \
+        } else if (params->kind == SB_RECURRENT_LSTM) {                                            \
             real peephole[3], c = load(((const type *)(const void *)p->c)[index]);                 \
             for (int i = 0; i < 3 && p->p != NULL; i++)                                            \
                 peephole[i] =                                                                      \
                     load(((const type *)(const void *)p->p)[(i * hidden + j) * p->p_stride]);      \
-            lstm_##real_suffix(params, activations, IV_##dtype, 1, pre,                            \
+            lstm_##real_suffix(params, activations, SB_##dtype, 1, pre,                            \
                                p->p != NULL ? peephole : NULL, &c, &h);                            \
             ((type *)(void *)p->c)[index] = store(c);                                              \
             store_state_##suffix(p, index, b, t, h);                                               \
@@ -159,7 +159,7 @@ CHAIN_16(bf16)
             gate_##real_suffix(params, &activations[0], 2, pre);                                   \
             if (resets) {                                                                          \
                 real reset;                                                                        \
-                gru_reset_##real_suffix(IV_##dtype, 1, &pre[1], &h, &reset);                       \
+                gru_reset_##real_suffix(SB_##dtype, 1, &pre[1], &h, &reset);                       \
                 ((type *)(void *)p->reset)[index] = store(reset);                                  \
                 ((real *)(void *)p->z)[index] = pre[0];                                            \
                 return;                                                                            \
@@ -172,13 +172,13 @@ CHAIN_16(bf16)
             }                                                                                      \
             gru_join_linear_##real_suffix(1, &own, p->b != NULL ? &w_bias : NULL, &pre[1], &hr[2], \
                                           &r_bias, &candidate);                                    \
-            gru_update_##real_suffix(params, &activations[1], IV_##dtype, 1, &pre[0], &candidate,  \
+            gru_update_##real_suffix(params, &activations[1], SB_##dtype, 1, &pre[0], &candidate,  \
                                      &h);                                                          \
             store_state_##suffix(p, index, b, t, h);                                               \
         }                                                                                          \
     }                                                                                              \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_step_##suffix, iv_cuda_recurrent, p) {                        \
-        IV_CUDA_SHARED real sums[MOST_GATES][ELEMENTS];                                            \
+    SB_CUDA_KERNEL(sb_cuda_recurrent_step_##suffix, sb_cuda_recurrent, p) {                        \
+        SB_CUDA_SHARED real sums[MOST_GATES][ELEMENTS];                                            \
         int gates = (int)blockDim.x / ELEMENTS, gate = (int)threadIdx.x / ELEMENTS;                \
         int lane = (int)threadIdx.x % ELEMENTS;                                                    \
         int64_t hidden = p->hidden, states = p->batch * hidden;                                    \
@@ -189,7 +189,7 @@ CHAIN_16(bf16)
                 sums[gate][lane] = chain_##suffix(                                                 \
                     (const type *)(const void *)p->h + b * hidden, 1,                              \
                     (const type *)(const void *)p->r + gate * hidden + j, p->rows, hidden);        \
-            IV_CUDA_BARRIER();                                                                     \
+            SB_CUDA_BARRIER();                                                                     \
             int64_t t = gate == 0 && index < states ? time_##suffix(p, index, b) : -1;             \
             if (t >= 0) {                                                                          \
                 real hr[MOST_GATES];                                                               \
@@ -197,13 +197,13 @@ CHAIN_16(bf16)
                     hr[g] = sums[g][lane];                                                         \
                 cell_##suffix(p, index, b, t, gates, hr);                                          \
             }                                                                                      \
-            IV_CUDA_BARRIER();                                                                     \
+            SB_CUDA_BARRIER();                                                                     \
         }                                                                                          \
     }                                                                                              \
     /* The rest of a GRU's step once r * H is whole. */                                            \
-    IV_CUDA_KERNEL(iv_cuda_recurrent_reset_##suffix, iv_cuda_recurrent, p) {                       \
+    SB_CUDA_KERNEL(sb_cuda_recurrent_reset_##suffix, sb_cuda_recurrent, p) {                       \
         int64_t hidden = p->hidden;                                                                \
-        IV_CUDA_EACH(index, p->batch *hidden) {                                                    \
+        SB_CUDA_EACH(index, p->batch *hidden) {                                                    \
             int64_t b = index / hidden, j = index - b * hidden, t = time_##suffix(p, index, b);    \
             if (t < 0)                                                                             \
                 continue;                                                                          \
@@ -215,8 +215,8 @@ CHAIN_16(bf16)
             real candidate = joined_##suffix(p, row, xw, hr);                                      \
             real z = ((const real *)(const void *)p->z)[index];                                    \
             gru_update_##real_suffix(&p->params, &p->params.activations[p->direction][1],          \
-                                     IV_##dtype, 1, &z, &candidate, &h);                           \
+                                     SB_##dtype, 1, &z, &candidate, &h);                           \
             store_state_##suffix(p, index, b, t, h);                                               \
         }                                                                                          \
     }
-IV_FLOAT_TYPES(KERNELS, )
+SB_FLOAT_TYPES(KERNELS, )

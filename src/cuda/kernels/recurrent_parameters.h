@@ -1,17 +1,17 @@
 /* What the kernels of RNN, GRU and LSTM take, for the host and for devices. */
-#ifndef IV_CUDA_KERNELS_RECURRENT_PARAMETERS_H
-#define IV_CUDA_KERNELS_RECURRENT_PARAMETERS_H
+#ifndef SB_CUDA_KERNELS_RECURRENT_PARAMETERS_H
+#define SB_CUDA_KERNELS_RECURRENT_PARAMETERS_H
 
 #include "cuda/kernels/parameters.h"
 #include "ops/recurrent_types.h"
 
 /* State elements of a block that computes a time step. */
-#define IV_CUDA_RECURRENT_ELEMENTS 32
+#define SB_CUDA_RECURRENT_ELEMENTS 32
 
 /* One direction of a node. Pointers are to the elements of this direction; strides are in elements.
  * What an operand that is NULL would have is +0, or no term at all. */
-typedef struct iv_cuda_recurrent {
-    iv_recurrent_params params;
+typedef struct sb_cuda_recurrent {
+    sb_recurrent_params params;
     int32_t direction, backward;
     int64_t steps, batch, inputs, hidden, rows; /* rows: gates * hidden */
     int64_t step;                               /* the time step that the kernel computes */
@@ -29,6 +29,6 @@ typedef struct iv_cuda_recurrent {
     char *y, *y_h, *y_c;
     int64_t y_step, y_batch, state_batch;
     uint32_t *fault;
-} iv_cuda_recurrent;
+} sb_cuda_recurrent;
 
 #endif

@@ -1,53 +1,53 @@
 /* The structs that the kernels of resize.cu take. Arrays of axes lie on the device. */
-#ifndef IV_CUDA_KERNELS_RESIZE_PARAMETERS_H
-#define IV_CUDA_KERNELS_RESIZE_PARAMETERS_H
+#ifndef SB_CUDA_KERNELS_RESIZE_PARAMETERS_H
+#define SB_CUDA_KERNELS_RESIZE_PARAMETERS_H
 
-#include <invar/dtype.h>
+#include <samebit/dtype.h>
 
 #include "cuda/kernels/parameters.h"
 #include "ops/resize_values.h"
 
 /* What the axis looks at, for each position of the output. */
-typedef struct iv_cuda_resize_plan {
-    iv_resize_axis axis;
-    iv_resize_rule rule;
-} iv_cuda_resize_plan;
+typedef struct sb_cuda_resize_plan {
+    sb_resize_axis axis;
+    sb_resize_rule rule;
+} sb_cuda_resize_plan;
 
 /* Elements of the output are those of the input that the axes look at; an axis without `first` is
  * not resized. The output is packed, the input has steps in bytes. */
-typedef struct iv_cuda_resize_nearest {
+typedef struct sb_cuda_resize_nearest {
     int64_t elements;
     int32_t rank;
-    int64_t dims[IV_CUDA_RANK], steps[IV_CUDA_RANK];
-    const int64_t *first[IV_CUDA_RANK];
+    int64_t dims[SB_CUDA_RANK], steps[SB_CUDA_RANK];
+    const int64_t *first[SB_CUDA_RANK];
     const char *in;
     char *out;
-} iv_cuda_resize_nearest;
+} sb_cuda_resize_nearest;
 
 /* [outer, in, inner] to [outer, out, inner], packed. */
-typedef struct iv_cuda_resize_pass {
+typedef struct sb_cuda_resize_pass {
     int64_t elements, inner;
-    iv_resize_axis axis;
+    sb_resize_axis axis;
     const void *in;
     void *out;
-} iv_cuda_resize_pass;
+} sb_cuda_resize_pass;
 
 /* Between elements of `dtype` and f32. */
-typedef struct iv_cuda_resize_convert {
+typedef struct sb_cuda_resize_convert {
     int64_t elements;
-    iv_dtype dtype;
+    sb_dtype dtype;
     const void *in;
     void *out;
-} iv_cuda_resize_convert;
+} sb_cuda_resize_convert;
 
 /* The extrapolation value where an axis looks outside. */
-typedef struct iv_cuda_resize_outside {
+typedef struct sb_cuda_resize_outside {
     int64_t elements;
     int32_t rank;
-    int64_t dims[IV_CUDA_RANK];
-    const bool *outside[IV_CUDA_RANK]; /* NULL: nowhere */
+    int64_t dims[SB_CUDA_RANK];
+    const bool *outside[SB_CUDA_RANK]; /* NULL: nowhere */
     uint64_t value;
     char *out;
-} iv_cuda_resize_outside;
+} sb_cuda_resize_outside;
 
 #endif

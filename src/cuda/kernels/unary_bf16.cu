@@ -3,9 +3,9 @@
 #include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define LIGHT(op) IV_CUDA_UNARY(op, bf16, uint16_t, uint16_t)
-#define HEAVY(op) IV_CUDA_UNARY_LONG(op, bf16, uint16_t, uint16_t)
-IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
-IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
-IV_CUDA_UNARY(IsNaN, bf16, uint8_t, uint16_t)
-IV_CUDA_UNARY(IsInf, bf16, uint8_t, uint16_t)
+#define LIGHT(op) SB_CUDA_UNARY(op, bf16, uint16_t, uint16_t)
+#define HEAVY(op) SB_CUDA_UNARY_LONG(op, bf16, uint16_t, uint16_t)
+SB_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+SB_CUDA_TAIL_HEAVY_UNARY(HEAVY)
+SB_CUDA_UNARY(IsNaN, bf16, uint8_t, uint16_t)
+SB_CUDA_UNARY(IsInf, bf16, uint8_t, uint16_t)

@@ -3,9 +3,9 @@
 #include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define LIGHT(op) IV_CUDA_UNARY(op, f32, float, float)
-#define HEAVY(op) IV_CUDA_UNARY_LONG(op, f32, float, float)
-IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
-IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
-IV_CUDA_UNARY(IsNaN, f32, uint8_t, float)
-IV_CUDA_UNARY(IsInf, f32, uint8_t, float)
+#define LIGHT(op) SB_CUDA_UNARY(op, f32, float, float)
+#define HEAVY(op) SB_CUDA_UNARY_LONG(op, f32, float, float)
+SB_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+SB_CUDA_TAIL_HEAVY_UNARY(HEAVY)
+SB_CUDA_UNARY(IsNaN, f32, uint8_t, float)
+SB_CUDA_UNARY(IsInf, f32, uint8_t, float)

@@ -3,9 +3,9 @@
 #include "cuda/kernels/tail_parameters.h"
 #include "ops/unary_values.h"
 
-#define LIGHT(op) IV_CUDA_UNARY(op, f64, double, double)
-#define HEAVY(op) IV_CUDA_UNARY_LONG(op, f64, double, double)
-IV_CUDA_TAIL_LIGHT_UNARY(LIGHT)
-IV_CUDA_TAIL_HEAVY_UNARY(HEAVY)
-IV_CUDA_UNARY(IsNaN, f64, uint8_t, double)
-IV_CUDA_UNARY(IsInf, f64, uint8_t, double)
+#define LIGHT(op) SB_CUDA_UNARY(op, f64, double, double)
+#define HEAVY(op) SB_CUDA_UNARY_LONG(op, f64, double, double)
+SB_CUDA_TAIL_LIGHT_UNARY(LIGHT)
+SB_CUDA_TAIL_HEAVY_UNARY(HEAVY)
+SB_CUDA_UNARY(IsNaN, f64, uint8_t, double)
+SB_CUDA_UNARY(IsInf, f64, uint8_t, double)

@@ -9,60 +9,60 @@
 #include "tensor/walk.h"
 
 /* The bits of a mask's 1. */
-static uint64_t kept_bits(iv_dtype dtype) {
+static uint64_t kept_bits(sb_dtype dtype) {
     uint8_t truth = 1;
     uint64_t bits = 0;
-    iv_convert_row(dtype, &bits, IV_BOOL, &truth, 1, 1);
+    sb_convert_row(dtype, &bits, SB_BOOL, &truth, 1, 1);
     return bits;
 }
 
-static iv_status launch_training(iv_call *call, double ratio, iv_tensor *mask) {
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *out = NULL;
-    if (iv_call_wants(call, 0))
-        IV_TRY(iv_call_output(call, 0, &out));
+static sb_status launch_training(sb_call *call, double ratio, sb_tensor *mask) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *out = NULL;
+    if (sb_call_wants(call, 0))
+        SB_TRY(sb_call_output(call, 0, &out));
     if (out == NULL && mask == NULL)
-        return IV_OK;
+        return SB_OK;
     /* What is not wanted is described as the input, and left alone. */
-    const iv_tensor *operands[3] = {out != NULL ? out : input, input, mask != NULL ? mask : input};
-    iv_cuda_drop parameters = {
+    const sb_tensor *operands[3] = {out != NULL ? out : input, input, mask != NULL ? mask : input};
+    sb_cuda_drop parameters = {
         .ratio = ratio,
-        .seed = (uint64_t)((const iv_dropout_params *)call->node->params)->seed,
+        .seed = (uint64_t)((const sb_dropout_params *)call->node->params)->seed,
         .kept = kept_bits(operands[2]->dtype),
-        .type = iv_cuda_typed_of(input->dtype),
-        .mask = iv_cuda_typed_of(operands[2]->dtype),
+        .type = sb_cuda_typed_of(input->dtype),
+        .mask = sb_cuda_typed_of(operands[2]->dtype),
         .wants_output = out != NULL,
         .wants_mask = mask != NULL};
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_walk walk;
-    iv_walk_start_ordered(&walk, input->rank, input->dims, 3, operands);
-    iv_cuda_box_of_walk(&parameters.box, &walk, operands);
-    iv_cuda_work_writes(&work, out);
-    iv_cuda_work_writes(&work, mask);
-    iv_cuda_work_reads(&work, input);
-    return iv_cuda_launch_groups(call, &work, "dropout", "iv_cuda_dropout", NULL,
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_walk walk;
+    sb_walk_start_ordered(&walk, input->rank, input->dims, 3, operands);
+    sb_cuda_box_of_walk(&parameters.box, &walk, operands);
+    sb_cuda_work_writes(&work, out);
+    sb_cuda_work_writes(&work, mask);
+    sb_cuda_work_reads(&work, input);
+    return sb_cuda_launch_groups(call, &work, "dropout", "sb_cuda_dropout", NULL,
                                  parameters.box.elements);
 }
 
-static iv_status launch_dropout(iv_call *call) {
-    iv_tensor *mask = NULL;
+static sb_status launch_dropout(sb_call *call) {
+    sb_tensor *mask = NULL;
     double ratio;
-    IV_TRY(iv_dropout_ratio(call, &ratio));
-    if (iv_call_wants(call, 1))
-        IV_TRY(iv_call_output(call, 1, &mask));
+    SB_TRY(sb_dropout_ratio(call, &ratio));
+    if (sb_call_wants(call, 1))
+        SB_TRY(sb_call_output(call, 1, &mask));
     if (ratio != 0)
         return launch_training(call, ratio, mask);
     if (mask != NULL)
-        IV_TRY(iv_cuda_call_fill(call, mask, kept_bits(mask->dtype)));
-    if (!iv_call_wants(call, 0))
-        return IV_OK;
-    return iv_call_set_output(call, 0, iv_tensor_retain(iv_call_input(call, 0)));
+        SB_TRY(sb_cuda_call_fill(call, mask, kept_bits(mask->dtype)));
+    if (!sb_call_wants(call, 0))
+        return SB_OK;
+    return sb_call_set_output(call, 0, sb_tensor_retain(sb_call_input(call, 0)));
 }
 
-const iv_kernel iv_cuda_kernels_dropout[] = {
+const sb_kernel sb_cuda_kernels_dropout[] = {
     {.op = "Dropout",
      .name = "dropout",
-     .supports = iv_cuda_supports_all,
+     .supports = sb_cuda_supports_all,
      .host_inputs = 6, /* ratio and mode */
      .launch = launch_dropout},
     {0},

@@ -12,15 +12,15 @@
 #include "ops/einsum.h"
 
 /* How many labels the loops have. */
-static int count_labels(const iv_kernel_query *query) {
-    const iv_einsum_params *params = query->node->params;
-    bool seen[IV_EINSUM_LABELS] = {false};
+static int count_labels(const sb_kernel_query *query) {
+    const sb_einsum_params *params = query->node->params;
+    bool seen[SB_EINSUM_LABELS] = {false};
     int count = 0, widest = 0;
     for (int t = 0; t < params->count; t++) {
-        const iv_einsum_term *term = &params->terms[t];
+        const sb_einsum_term *term = &params->terms[t];
         int wide = query->inputs[t]->rank - term->count + 1;
         for (int i = 0; i < term->count; i++) {
-            if (term->labels[i] == IV_EINSUM_MARK) {
+            if (term->labels[i] == SB_EINSUM_MARK) {
                 widest = wide > widest ? wide : widest;
             } else if (!seen[term->labels[i]]) {
                 seen[term->labels[i]] = true;
@@ -31,21 +31,21 @@ static int count_labels(const iv_kernel_query *query) {
     return count + widest;
 }
 
-static bool supports_einsum(const iv_kernel_query *query, char *why) {
-    const iv_einsum_params *params = query->node->params;
+static bool supports_einsum(const sb_kernel_query *query, char *why) {
+    const sb_einsum_params *params = query->node->params;
     int labels = count_labels(query);
-    if (params->count <= IV_CUDA_EINSUM_OPERANDS && labels <= IV_CUDA_EINSUM_LABELS)
+    if (params->count <= SB_CUDA_EINSUM_OPERANDS && labels <= SB_CUDA_EINSUM_LABELS)
         return true;
-    snprintf(why, IV_WHY_BYTES,
+    snprintf(why, SB_WHY_BYTES,
              "an Einsum of %d operands and %d labels; the GPU kernel takes at most %d and %d",
-             params->count, labels, IV_CUDA_EINSUM_OPERANDS, IV_CUDA_EINSUM_LABELS);
+             params->count, labels, SB_CUDA_EINSUM_OPERANDS, SB_CUDA_EINSUM_LABELS);
     return false;
 }
 
-static void fill_parameters(iv_cuda_einsum *parameters, const iv_einsum_nest *loops,
-                            const iv_tensor *output) {
+static void fill_parameters(sb_cuda_einsum *parameters, const sb_einsum_nest *loops,
+                            const sb_tensor *output) {
     int labels = loops->outer + loops->inner;
-    *parameters = (iv_cuda_einsum){.elements = iv_tensor_elements(output),
+    *parameters = (sb_cuda_einsum){.elements = sb_tensor_elements(output),
                                    .rows = 1,
                                    .operands = loops->operands,
                                    .outer = loops->outer,
@@ -64,7 +64,7 @@ static void fill_parameters(iv_cuda_einsum *parameters, const iv_einsum_nest *lo
 /* ---- matrix products ---- */
 
 /* Summed labels that lie behind each other in both operands are one. False when they do not. */
-static bool join_summed(const iv_einsum_nest *loops, iv_cuda_contraction *base) {
+static bool join_summed(const sb_einsum_nest *loops, sb_cuda_contraction *base) {
     int labels = loops->outer + loops->inner;
     base->k = loops->inner > 0 ? loops->dims[labels - 1] : 1;
     for (int d = labels - 2; d >= loops->outer; d--) {
@@ -79,18 +79,18 @@ static bool join_summed(const iv_einsum_nest *loops, iv_cuda_contraction *base) 
 
 /* Whether the last two labels of the output are rows, which only operand `a` has, and columns,
  * which only the other has; those before them are batches. Steps of an extent of 1 are 0. */
-static bool fill_product(const iv_einsum_nest *loops, int a, iv_cuda_matmul *matmul) {
-    iv_cuda_contraction *base = &matmul->base;
+static bool fill_product(const sb_einsum_nest *loops, int a, sb_cuda_matmul *matmul) {
+    sb_cuda_contraction *base = &matmul->base;
     int m = loops->outer - 2, n = loops->outer - 1, last = loops->outer + loops->inner - 1;
     const int64_t *left = loops->steps[a], *right = loops->steps[1 - a];
     if (left[n] != 0 || right[m] != 0)
         return false;
     base->m = loops->dims[m];
     base->n = loops->dims[n];
-    base->a = (iv_cuda_operand){.data = (const float *)(const void *)loops->tensors[a]->data,
+    base->a = (sb_cuda_operand){.data = (const float *)(const void *)loops->tensors[a]->data,
                                 .step = left[m],
                                 .k_step = loops->inner > 0 ? left[last] : 0};
-    base->b = (iv_cuda_operand){.data = (const float *)(const void *)loops->tensors[1 - a]->data,
+    base->b = (sb_cuda_operand){.data = (const float *)(const void *)loops->tensors[1 - a]->data,
                                 .step = right[n],
                                 .k_step = loops->inner > 0 ? right[last] : 0};
     /* Batches that the right operand does not have, and that are more rows of the left one. */
@@ -109,10 +109,10 @@ static bool fill_product(const iv_einsum_nest *loops, int a, iv_cuda_matmul *mat
     return true;
 }
 
-static bool is_product(const iv_einsum_nest *loops, const iv_tensor *output,
-                       iv_cuda_matmul *matmul) {
-    if (output->dtype != IV_F32 || loops->operands != 2 || loops->outer < 2 ||
-        loops->outer > IV_CUDA_RANK || iv_tensor_elements(output) == 0)
+static bool is_product(const sb_einsum_nest *loops, const sb_tensor *output,
+                       sb_cuda_matmul *matmul) {
+    if (output->dtype != SB_F32 || loops->operands != 2 || loops->outer < 2 ||
+        loops->outer > SB_CUDA_RANK || sb_tensor_elements(output) == 0)
         return false;
     if (!join_summed(loops, &matmul->base) ||
         (!fill_product(loops, 0, matmul) && !fill_product(loops, 1, matmul)))
@@ -127,13 +127,13 @@ static bool is_product(const iv_einsum_nest *loops, const iv_tensor *output,
 /* Few columns and many rows: kernels take few rows and many columns. */
 #define FEW_COLUMNS 16
 
-static void orient(iv_cuda_matmul *matmul) {
-    iv_cuda_contraction *base = &matmul->base;
+static void orient(sb_cuda_matmul *matmul) {
+    sb_cuda_contraction *base = &matmul->base;
     base->y_row = base->n;
     base->y_column = 1;
     if (base->n <= FEW_COLUMNS && base->m > base->n) {
-        iv_cuda_operand operand = base->a;
-        int64_t extent = base->m, steps[IV_CUDA_RANK];
+        sb_cuda_operand operand = base->a;
+        int64_t extent = base->m, steps[SB_CUDA_RANK];
         base->a = base->b;
         base->b = operand;
         base->m = base->n;
@@ -147,53 +147,53 @@ static void orient(iv_cuda_matmul *matmul) {
     base->vectors = base->y_column == 1 && base->y_row % 4 == 0 && (uintptr_t)base->y % 16 == 0;
 }
 
-static iv_status launch_product(iv_call *call, iv_cuda_matmul *matmul, const iv_tensor *output) {
-    iv_cuda_contraction *base = &matmul->base;
-    iv_cuda_work work = {.parameters = matmul, .parameter_bytes = sizeof *matmul};
-    iv_cuda_tail_role roles[IV_MAX_RANK];
+static sb_status launch_product(sb_call *call, sb_cuda_matmul *matmul, const sb_tensor *output) {
+    sb_cuda_contraction *base = &matmul->base;
+    sb_cuda_work work = {.parameters = matmul, .parameter_bytes = sizeof *matmul};
+    sb_cuda_tail_role roles[SB_MAX_RANK];
     for (int d = 0; d < output->rank; d++)
-        roles[d] = IV_CUDA_TAIL_BATCH;
+        roles[d] = SB_CUDA_TAIL_BATCH;
     orient(matmul);
-    iv_cuda_work_reads(&work, iv_call_input(call, 0));
-    iv_cuda_work_reads(&work, iv_call_input(call, 1));
-    iv_cuda_work_writes(&work, output);
-    IV_TRY(iv_cuda_tail_start(call, NULL, output, roles, &base->tail, &work));
-    const iv_cuda_tile *tile = iv_cuda_tile_choose(
+    sb_cuda_work_reads(&work, sb_call_input(call, 0));
+    sb_cuda_work_reads(&work, sb_call_input(call, 1));
+    sb_cuda_work_writes(&work, output);
+    SB_TRY(sb_cuda_tail_start(call, NULL, output, roles, &base->tail, &work));
+    const sb_cuda_tile *tile = sb_cuda_tile_choose(
         base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
-    base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);
-    base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, matmul->rank, matmul->b_steps);
-    return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+    base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);
+    base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul->rank, matmul->b_steps);
+    return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
 }
 
-static iv_status launch_einsum(iv_call *call) {
-    const iv_einsum_params *params = call->node->params;
-    const iv_tensor *tensors[IV_CUDA_EINSUM_OPERANDS];
-    int64_t steps[IV_CUDA_EINSUM_OPERANDS][IV_EINSUM_LABELS] = {{0}};
-    iv_einsum_nest loops = {.operands = params->count, .tensors = tensors, .steps = steps};
-    iv_cuda_einsum parameters;
-    iv_tensor *output;
+static sb_status launch_einsum(sb_call *call) {
+    const sb_einsum_params *params = call->node->params;
+    const sb_tensor *tensors[SB_CUDA_EINSUM_OPERANDS];
+    int64_t steps[SB_CUDA_EINSUM_OPERANDS][SB_EINSUM_LABELS] = {{0}};
+    sb_einsum_nest loops = {.operands = params->count, .tensors = tensors, .steps = steps};
+    sb_cuda_einsum parameters;
+    sb_tensor *output;
     for (int t = 0; t < params->count; t++)
-        tensors[t] = iv_call_input(call, t);
-    IV_TRY(iv_einsum_plan(call, &loops));
-    IV_TRY(iv_call_output(call, 0, &output));
-    iv_cuda_matmul matmul = {0};
+        tensors[t] = sb_call_input(call, t);
+    SB_TRY(sb_einsum_plan(call, &loops));
+    SB_TRY(sb_call_output(call, 0, &output));
+    sb_cuda_matmul matmul = {0};
     if (is_product(&loops, output, &matmul))
         return launch_product(call, &matmul, output);
     fill_parameters(&parameters, &loops, output);
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, output);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, output);
     for (int t = 0; t < params->count; t++)
-        iv_cuda_work_reads(&work, tensors[t]);
+        sb_cuda_work_reads(&work, tensors[t]);
     bool moves = loops.operands == 1 && loops.inner == 0;
-    const char *suffix = moves || !iv_dtype_is_float(output->dtype)
-                             ? iv_cuda_size_suffix(output->dtype)
-                         : output->dtype == IV_F64 ? "f64"
+    const char *suffix = moves || !sb_dtype_is_float(output->dtype)
+                             ? sb_cuda_size_suffix(output->dtype)
+                         : output->dtype == SB_F64 ? "f64"
                                                    : "f32";
-    return iv_cuda_launch_each(call, &work, "einsum", "iv_cuda_einsum", suffix,
+    return sb_cuda_launch_each(call, &work, "einsum", "sb_cuda_einsum", suffix,
                                parameters.elements);
 }
 
-const iv_kernel iv_cuda_kernels_einsum[] = {
+const sb_kernel sb_cuda_kernels_einsum[] = {
     {.op = "Einsum", .name = "einsum", .supports = supports_einsum, .launch = launch_einsum},
     {0},
 };

@@ -27,40 +27,40 @@ static const char *word_suffix(int64_t word) {
 
 /* What the gathers begin with: the output and packed inputs, which `give_back` releases. */
 typedef struct picking {
-    iv_tensor *data, *picks, *output;
+    sb_tensor *data, *picks, *output;
 } picking;
 
 static void give_back(picking *picking) {
-    iv_tensor_release(picking->data);
-    iv_tensor_release(picking->picks);
+    sb_tensor_release(picking->data);
+    sb_tensor_release(picking->picks);
 }
 
-static iv_status pick_up(iv_call *call, bool packed_data, picking *picking) {
+static sb_status pick_up(sb_call *call, bool packed_data, picking *picking) {
     *picking = (struct picking){0};
-    IV_TRY(iv_call_output(call, 0, &picking->output));
-    iv_status status = IV_OK;
+    SB_TRY(sb_call_output(call, 0, &picking->output));
+    sb_status status = SB_OK;
     if (packed_data)
-        status = iv_call_contiguous(call, 0, &picking->data);
+        status = sb_call_contiguous(call, 0, &picking->data);
     else
-        picking->data = iv_tensor_retain(iv_call_input(call, 0));
-    if (status == IV_OK)
-        status = iv_call_contiguous(call, 1, &picking->picks);
-    if (status != IV_OK)
+        picking->data = sb_tensor_retain(sb_call_input(call, 0));
+    if (status == SB_OK)
+        status = sb_call_contiguous(call, 1, &picking->picks);
+    if (status != SB_OK)
         give_back(picking);
     return status;
 }
 
-static void name_ranges(iv_cuda_work *work, const picking *picking) {
-    iv_cuda_work_writes(work, picking->output);
-    iv_cuda_work_reads(work, picking->data);
-    iv_cuda_work_reads(work, picking->picks);
+static void name_ranges(sb_cuda_work *work, const picking *picking) {
+    sb_cuda_work_writes(work, picking->output);
+    sb_cuda_work_reads(work, picking->data);
+    sb_cuda_work_reads(work, picking->picks);
 }
 
 /* ---- gathers ---- */
 
 /* Adds a dimension of the output behind those in `p`, as one with the last of them where both are
  * plain and lie behind each other. */
-static void add_dimension(iv_cuda_gather_elements *p, int64_t dim, int64_t step, bool is_axis) {
+static void add_dimension(sb_cuda_gather_elements *p, int64_t dim, int64_t step, bool is_axis) {
     int last = p->rank - 1;
     if (dim == 1 && !is_axis)
         return;
@@ -76,7 +76,7 @@ static void add_dimension(iv_cuda_gather_elements *p, int64_t dim, int64_t step,
 }
 
 /* Makes words of the elements that lie together: their bytes. */
-static int64_t widen(iv_cuda_gather_elements *p, int64_t size) {
+static int64_t widen(sb_cuda_gather_elements *p, int64_t size) {
     int last = p->rank - 1;
     if (last == p->axis || p->steps[last] != size)
         return size;
@@ -92,109 +92,109 @@ static int64_t widen(iv_cuda_gather_elements *p, int64_t size) {
 
 /* Data are read where they lie: packing them first would move everything, of which a few rows may be
  * wanted. */
-static iv_status launch_gather(iv_call *call) {
+static sb_status launch_gather(sb_call *call) {
     picking picking;
     int axis;
-    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
-                        iv_call_input(call, 0)->rank, &axis));
-    IV_TRY(pick_up(call, false, &picking));
-    const iv_tensor *data = picking.data;
-    int64_t size = (int64_t)iv_dtype_size(data->dtype);
-    iv_cuda_work work = {0};
-    iv_cuda_gather_elements parameters = {
-        .elements = iv_tensor_elements(picking.output),
+    SB_TRY(sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis,
+                        sb_call_input(call, 0)->rank, &axis));
+    SB_TRY(pick_up(call, false, &picking));
+    const sb_tensor *data = picking.data;
+    int64_t size = (int64_t)sb_dtype_size(data->dtype);
+    sb_cuda_work work = {0};
+    sb_cuda_gather_elements parameters = {
+        .elements = sb_tensor_elements(picking.output),
         .extent = data->dims[axis],
         .axis = -1,
         .indices = picking.picks->data,
-        .wide = picking.picks->dtype == IV_S64,
-        .fault = iv_cuda_work_fault(&work, call),
+        .wide = picking.picks->dtype == SB_S64,
+        .fault = sb_cuda_work_fault(&work, call),
         .in = data->data,
         .out = picking.output->data,
     };
     for (int d = 0; d < data->rank; d++)
-        add_dimension(&parameters, d == axis ? iv_tensor_elements(picking.picks) : data->dims[d],
+        add_dimension(&parameters, d == axis ? sb_tensor_elements(picking.picks) : data->dims[d],
                       data->strides[d] * size, d == axis);
     int64_t word = widen(&parameters, size);
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather",
+    sb_status status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather",
                                            word_suffix(word), parameters.elements);
     give_back(&picking);
     return status;
 }
 
-static iv_status launch_gather_elements(iv_call *call) {
+static sb_status launch_gather_elements(sb_call *call) {
     picking picking;
     int axis;
-    IV_TRY(iv_move_axis(call, ((const iv_gather_params *)call->node->params)->axis,
-                        iv_call_input(call, 0)->rank, &axis));
-    IV_TRY(pick_up(call, false, &picking));
-    const iv_tensor *data = picking.data, *picks = picking.picks;
-    iv_cuda_work work = {0};
-    iv_cuda_gather_elements parameters = {
-        .elements = iv_tensor_elements(picks),
+    SB_TRY(sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis,
+                        sb_call_input(call, 0)->rank, &axis));
+    SB_TRY(pick_up(call, false, &picking));
+    const sb_tensor *data = picking.data, *picks = picking.picks;
+    sb_cuda_work work = {0};
+    sb_cuda_gather_elements parameters = {
+        .elements = sb_tensor_elements(picks),
         .extent = data->dims[axis],
         .rank = data->rank,
         .axis = axis,
         .indices = picks->data,
-        .wide = picks->dtype == IV_S64,
-        .fault = iv_cuda_work_fault(&work, call),
+        .wide = picks->dtype == SB_S64,
+        .fault = sb_cuda_work_fault(&work, call),
         .in = data->data,
         .out = picking.output->data,
     };
-    iv_status status = IV_OK;
-    for (int d = 0; d < data->rank && status == IV_OK; d++) {
+    sb_status status = SB_OK;
+    for (int d = 0; d < data->rank && status == SB_OK; d++) {
         parameters.dims[d] = picks->dims[d];
-        parameters.steps[d] = data->strides[d] * (int64_t)iv_dtype_size(data->dtype);
+        parameters.steps[d] = data->strides[d] * (int64_t)sb_dtype_size(data->dtype);
         if (d != axis && picks->dims[d] > data->dims[d])
             status =
-                iv_call_fail(call, IV_ERROR_SHAPE,
+                sb_call_fail(call, SB_ERROR_SHAPE,
                              "the indices have extent %lld in dimension %d, the data only %lld",
                              (long long)picks->dims[d], d, (long long)data->dims[d]);
     }
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    if (status == IV_OK)
-        status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_elements",
-                                     iv_cuda_size_suffix(data->dtype), parameters.elements);
+    if (status == SB_OK)
+        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_elements",
+                                     sb_cuda_size_suffix(data->dtype), parameters.elements);
     give_back(&picking);
     return status;
 }
 
-static iv_status check_shared(iv_call *call, int shared) {
-    const iv_tensor *data = iv_call_input(call, 0), *picks = iv_call_input(call, 1);
+static sb_status check_shared(sb_call *call, int shared) {
+    const sb_tensor *data = sb_call_input(call, 0), *picks = sb_call_input(call, 1);
     for (int d = 0; d < shared; d++) {
         if (picks->dims[d] != data->dims[d])
-            return iv_call_fail(
-                call, IV_ERROR_SHAPE,
+            return sb_call_fail(
+                call, SB_ERROR_SHAPE,
                 "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
                 (long long)data->dims[d], (long long)picks->dims[d]);
     }
-    return IV_OK;
+    return SB_OK;
 }
 
-static iv_status launch_gather_nd(iv_call *call) {
+static sb_status launch_gather_nd(sb_call *call) {
     picking picking;
-    int shared = (int)((const iv_gather_params *)call->node->params)->axis;
-    IV_TRY(check_shared(call, shared));
-    IV_TRY(pick_up(call, true, &picking));
-    const iv_tensor *data = picking.data, *picks = picking.picks;
+    int shared = (int)((const sb_gather_params *)call->node->params)->axis;
+    SB_TRY(check_shared(call, shared));
+    SB_TRY(pick_up(call, true, &picking));
+    const sb_tensor *data = picking.data, *picks = picking.picks;
     int depth = (int)picks->dims[picks->rank - 1];
-    int64_t size = (int64_t)iv_dtype_size(data->dtype);
-    int64_t bytes = iv_move_product(data->dims, shared + depth, data->rank) * size;
+    int64_t size = (int64_t)sb_dtype_size(data->dtype);
+    int64_t bytes = sb_move_product(data->dims, shared + depth, data->rank) * size;
     int64_t word = word_bytes(bytes, data->data, picking.output->data);
-    iv_cuda_work work = {0};
-    iv_cuda_gather_nd parameters = {
-        .words = iv_tensor_elements(picking.output) * size / word,
-        .tuples = iv_move_product(picks->dims, shared, picks->rank - 1),
+    sb_cuda_work work = {0};
+    sb_cuda_gather_nd parameters = {
+        .words = sb_tensor_elements(picking.output) * size / word,
+        .tuples = sb_move_product(picks->dims, shared, picks->rank - 1),
         .block = bytes / word,
-        .inside = iv_move_product(data->dims, shared, data->rank) * size / word,
+        .inside = sb_move_product(data->dims, shared, data->rank) * size / word,
         .depth = depth,
-        .wide = picks->dtype == IV_S64,
+        .wide = picks->dtype == SB_S64,
         .indices = picks->data,
-        .fault = iv_cuda_work_fault(&work, call),
+        .fault = sb_cuda_work_fault(&work, call),
         .in = data->data,
         .out = picking.output->data,
     };
@@ -202,7 +202,7 @@ static iv_status launch_gather_nd(iv_call *call) {
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    iv_status status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_gather_nd",
+    sb_status status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_nd",
                                            word_suffix(word), parameters.words);
     give_back(&picking);
     return status;
@@ -210,41 +210,41 @@ static iv_status launch_gather_nd(iv_call *call) {
 
 /* ---- OneHot ---- */
 
-static iv_status launch_one_hot(iv_call *call) {
-    const iv_selection_params *params = call->node->params;
-    const iv_tensor *depth = iv_call_input(call, 1);
-    iv_tensor *indices, *values, *output;
-    int64_t dims[IV_MAX_RANK], extent = -1;
-    int axis, rank = iv_call_input(call, 0)->rank + 1;
-    IV_TRY(iv_move_axis(call, params->axis, rank, &axis));
-    if (iv_tensor_elements(depth) == 1)
-        extent = iv_i64_from_f64(iv_number_load(depth->dtype, depth->data, 0));
-    if (iv_tensor_elements(iv_call_input(call, 2)) != 2 || extent < 0)
-        return iv_call_fail(
-            call, IV_ERROR_SHAPE,
+static sb_status launch_one_hot(sb_call *call) {
+    const sb_selection_params *params = call->node->params;
+    const sb_tensor *depth = sb_call_input(call, 1);
+    sb_tensor *indices, *values, *output;
+    int64_t dims[SB_MAX_RANK], extent = -1;
+    int axis, rank = sb_call_input(call, 0)->rank + 1;
+    SB_TRY(sb_move_axis(call, params->axis, rank, &axis));
+    if (sb_tensor_elements(depth) == 1)
+        extent = sb_i64_from_f64(sb_number_load(depth->dtype, depth->data, 0));
+    if (sb_tensor_elements(sb_call_input(call, 2)) != 2 || extent < 0)
+        return sb_call_fail(
+            call, SB_ERROR_SHAPE,
             "the depth must be one number that is not negative, the values two elements");
     for (int i = 0; i < rank; i++)
-        dims[i] = i == axis ? extent : iv_call_input(call, 0)->dims[i < axis ? i : i - 1];
-    IV_TRY(iv_call_output_shape(call, 0, iv_call_input(call, 2)->dtype, rank, dims, &output));
-    IV_TRY(iv_call_contiguous(call, 0, &indices));
-    iv_status status = iv_call_contiguous(call, 2, &values);
-    if (status == IV_OK) {
-        iv_cuda_one_hot parameters = {.elements = iv_tensor_elements(output),
+        dims[i] = i == axis ? extent : sb_call_input(call, 0)->dims[i < axis ? i : i - 1];
+    SB_TRY(sb_call_output_shape(call, 0, sb_call_input(call, 2)->dtype, rank, dims, &output));
+    SB_TRY(sb_call_contiguous(call, 0, &indices));
+    sb_status status = sb_call_contiguous(call, 2, &values);
+    if (status == SB_OK) {
+        sb_cuda_one_hot parameters = {.elements = sb_tensor_elements(output),
                                       .extent = extent,
-                                      .inner = iv_move_product(dims, axis + 1, rank),
+                                      .inner = sb_move_product(dims, axis + 1, rank),
                                       .dtype = indices->dtype,
                                       .indices = indices->data,
                                       .values = values->data,
                                       .out = output->data};
-        iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-        iv_cuda_work_writes(&work, output);
-        iv_cuda_work_reads(&work, indices);
-        iv_cuda_work_reads(&work, values);
-        status = iv_cuda_launch_each(call, &work, "gather", "iv_cuda_one_hot",
-                                     iv_cuda_size_suffix(values->dtype), parameters.elements);
-        iv_tensor_release(values);
+        sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+        sb_cuda_work_writes(&work, output);
+        sb_cuda_work_reads(&work, indices);
+        sb_cuda_work_reads(&work, values);
+        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_one_hot",
+                                     sb_cuda_size_suffix(values->dtype), parameters.elements);
+        sb_tensor_release(values);
     }
-    iv_tensor_release(indices);
+    sb_tensor_release(indices);
     return status;
 }
 
@@ -252,51 +252,51 @@ static iv_status launch_one_hot(iv_call *call) {
 
 /* What the steps of a scatter share. */
 typedef struct scattering {
-    iv_tensor *output, *picks, *updates;
+    sb_tensor *output, *picks, *updates;
     int64_t count, line, inner, block; /* updates are numbered over [outer, line, inner] */
     int64_t *places, *next;
     uint8_t *first;
 } scattering;
 
-static iv_status find_places(iv_call *call, const scattering *s, int depth, int axis) {
-    iv_cuda_work work = {0};
-    iv_cuda_scatter_places parameters = {
+static sb_status find_places(sb_call *call, const scattering *s, int depth, int axis) {
+    sb_cuda_work work = {0};
+    sb_cuda_scatter_places parameters = {
         .updates = s->count,
         .depth = depth,
-        .wide = s->picks->dtype == IV_S64,
+        .wide = s->picks->dtype == SB_S64,
         .rank = axis >= 0 ? s->picks->rank : 0,
         .axis = axis,
         .indices = s->picks->data,
-        .fault = iv_cuda_work_fault(&work, call),
+        .fault = sb_cuda_work_fault(&work, call),
         .places = s->places,
     };
     memcpy(parameters.dims, s->output->dims, sizeof parameters.dims);
     memcpy(parameters.extents, s->picks->dims, sizeof parameters.extents);
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
-    iv_cuda_work_reads(&work, s->picks);
-    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, true);
-    return iv_cuda_launch_each(call, &work, "scatter", "iv_cuda_scatter_find_places", NULL,
+    sb_cuda_work_reads(&work, s->picks);
+    sb_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, true);
+    return sb_cuda_launch_each(call, &work, "scatter", "sb_cuda_scatter_find_places", NULL,
                                s->count);
 }
 
-static iv_status link_updates(iv_call *call, const scattering *s) {
-    iv_cuda_scatter_links parameters = {.updates = s->count,
+static sb_status link_updates(sb_call *call, const scattering *s) {
+    sb_cuda_scatter_links parameters = {.updates = s->count,
                                         .line = s->line,
                                         .inner = s->inner,
                                         .places = s->places,
                                         .next = s->next,
                                         .first = s->first};
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
-    iv_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, true);
-    iv_cuda_work_touches(&work, s->first, (size_t)s->count, true);
-    return iv_cuda_launch_each(call, &work, "scatter", "iv_cuda_scatter_link", NULL, s->count);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
+    sb_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, true);
+    sb_cuda_work_touches(&work, s->first, (size_t)s->count, true);
+    return sb_cuda_launch_each(call, &work, "scatter", "sb_cuda_scatter_link", NULL, s->count);
 }
 
-static iv_status apply_updates(iv_call *call, const scattering *s) {
-    iv_scatter_how how = ((const iv_scatter_params *)call->node->params)->how;
-    iv_cuda_scatter parameters = {.elements = s->count * s->block,
+static sb_status apply_updates(sb_call *call, const scattering *s) {
+    sb_scatter_how how = ((const sb_scatter_params *)call->node->params)->how;
+    sb_cuda_scatter parameters = {.elements = s->count * s->block,
                                   .block = s->block,
                                   .how = how,
                                   .dtype = s->output->dtype,
@@ -305,81 +305,81 @@ static iv_status apply_updates(iv_call *call, const scattering *s) {
                                   .first = s->first,
                                   .from = s->updates->data,
                                   .out = s->output->data};
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, s->output);
-    iv_cuda_work_reads(&work, s->updates);
-    iv_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
-    iv_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, false);
-    iv_cuda_work_touches(&work, s->first, (size_t)s->count, false);
-    return iv_cuda_launch_each(call, &work, "scatter",
-                               how == IV_SCATTER_SET ? "iv_cuda_scatter_set"
-                                                     : "iv_cuda_scatter_combine",
-                               iv_cuda_size_suffix(s->output->dtype), parameters.elements);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, s->output);
+    sb_cuda_work_reads(&work, s->updates);
+    sb_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, false);
+    sb_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, false);
+    sb_cuda_work_touches(&work, s->first, (size_t)s->count, false);
+    return sb_cuda_launch_each(call, &work, "scatter",
+                               how == SB_SCATTER_SET ? "sb_cuda_scatter_set"
+                                                     : "sb_cuda_scatter_combine",
+                               sb_cuda_size_suffix(s->output->dtype), parameters.elements);
 }
 
 /* Everything after the shapes are checked; `axis` is -1 for ScatterND. */
-static iv_status scatter(iv_call *call, scattering *s, int axis) {
-    const iv_tensor *data = iv_call_input(call, 0);
+static sb_status scatter(sb_call *call, scattering *s, int axis) {
+    const sb_tensor *data = sb_call_input(call, 0);
     void *memory;
     int depth = axis >= 0 ? 0 : (int)s->picks->dims[s->picks->rank - 1];
-    IV_TRY(iv_call_output_shape(call, 0, data->dtype, data->rank, data->dims, &s->output));
-    IV_TRY(iv_call_copy(call, s->output, data));
+    SB_TRY(sb_call_output_shape(call, 0, data->dtype, data->rank, data->dims, &s->output));
+    SB_TRY(sb_call_copy(call, s->output, data));
     s->inner = 1;
     if (axis >= 0) {
-        s->count = iv_tensor_elements(s->picks);
+        s->count = sb_tensor_elements(s->picks);
         s->line = s->picks->dims[axis];
-        s->inner = iv_move_product(s->picks->dims, axis + 1, s->picks->rank);
+        s->inner = sb_move_product(s->picks->dims, axis + 1, s->picks->rank);
         s->block = 1;
     } else {
-        s->count = s->line = iv_move_product(s->picks->dims, 0, s->picks->rank - 1);
-        s->block = iv_move_product(data->dims, depth, data->rank);
+        s->count = s->line = sb_move_product(s->picks->dims, 0, s->picks->rank - 1);
+        s->block = sb_move_product(data->dims, depth, data->rank);
     }
     if (s->count == 0 || s->block == 0)
-        return IV_OK;
-    IV_TRY(iv_call_scratch(call, (size_t)s->count * sizeof *s->places, &memory));
+        return SB_OK;
+    SB_TRY(sb_call_scratch(call, (size_t)s->count * sizeof *s->places, &memory));
     s->places = memory;
-    IV_TRY(iv_call_scratch(call, (size_t)s->count * sizeof *s->next, &memory));
+    SB_TRY(sb_call_scratch(call, (size_t)s->count * sizeof *s->next, &memory));
     s->next = memory;
-    IV_TRY(iv_call_scratch(call, (size_t)s->count, &memory));
+    SB_TRY(sb_call_scratch(call, (size_t)s->count, &memory));
     s->first = memory;
-    IV_TRY(find_places(call, s, depth, axis));
-    IV_TRY(link_updates(call, s));
+    SB_TRY(find_places(call, s, depth, axis));
+    SB_TRY(link_updates(call, s));
     return apply_updates(call, s);
 }
 
-static iv_status launch_scatter(iv_call *call, bool tuples) {
-    const iv_tensor *data = iv_call_input(call, 0), *picks = iv_call_input(call, 1);
+static sb_status launch_scatter(sb_call *call, bool tuples) {
+    const sb_tensor *data = sb_call_input(call, 0), *picks = sb_call_input(call, 1);
     scattering s = {0};
     int axis = -1;
     if (!tuples)
-        IV_TRY(iv_move_axis(call, ((const iv_scatter_params *)call->node->params)->axis, data->rank,
+        SB_TRY(sb_move_axis(call, ((const sb_scatter_params *)call->node->params)->axis, data->rank,
                             &axis));
-    IV_TRY(tuples ? iv_scatter_check_tuples(call, data, picks, iv_call_input(call, 2))
-                  : iv_scatter_check_elements(call, data, picks, iv_call_input(call, 2), axis));
-    IV_TRY(iv_call_contiguous(call, 1, &s.picks));
-    iv_status status = iv_call_contiguous(call, 2, &s.updates);
-    if (status == IV_OK)
+    SB_TRY(tuples ? sb_scatter_check_tuples(call, data, picks, sb_call_input(call, 2))
+                  : sb_scatter_check_elements(call, data, picks, sb_call_input(call, 2), axis));
+    SB_TRY(sb_call_contiguous(call, 1, &s.picks));
+    sb_status status = sb_call_contiguous(call, 2, &s.updates);
+    if (status == SB_OK)
         status = scatter(call, &s, axis);
-    iv_tensor_release(s.picks);
-    iv_tensor_release(s.updates);
+    sb_tensor_release(s.picks);
+    sb_tensor_release(s.updates);
     return status;
 }
 
-static iv_status launch_scatter_elements(iv_call *call) {
+static sb_status launch_scatter_elements(sb_call *call) {
     return launch_scatter(call, false);
 }
 
-static iv_status launch_scatter_nd(iv_call *call) {
+static sb_status launch_scatter_nd(sb_call *call) {
     return launch_scatter(call, true);
 }
 
 #define INDEXED(op_name, kernel_name, host, launch_function)                                       \
     {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = iv_cuda_supports_all, .host_inputs = host, \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
         .launch = launch_function                                                                  \
     }
 
-const iv_kernel iv_cuda_kernels_gather[] = {
+const sb_kernel sb_cuda_kernels_gather[] = {
     INDEXED("Gather", "gather", 0, launch_gather),
     INDEXED("GatherElements", "gather", 0, launch_gather_elements),
     INDEXED("GatherND", "gather", 0, launch_gather_nd),

@@ -13,27 +13,27 @@
 /* ---- losses ---- */
 
 /* `count` packed numbers in scratch memory, as a tensor on the stack. */
-static iv_status scratch_list(iv_call *call, iv_dtype dtype, int64_t count, iv_tensor *list) {
+static sb_status scratch_list(sb_call *call, sb_dtype dtype, int64_t count, sb_tensor *list) {
     void *memory;
-    IV_TRY(iv_call_scratch(call, (size_t)count * iv_dtype_size(dtype), &memory));
-    *list = (iv_tensor){.dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}, .data = memory};
-    return IV_OK;
+    SB_TRY(sb_call_scratch(call, (size_t)count * sb_dtype_size(dtype), &memory));
+    *list = (sb_tensor){.dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}, .data = memory};
+    return SB_OK;
 }
 
-static iv_status check_shapes(const iv_call *call) {
-    const iv_tensor *scores = iv_call_input(call, 0), *targets = iv_call_input(call, 1);
-    const iv_tensor *weights = iv_call_input(call, 2);
+static sb_status check_shapes(const sb_call *call) {
+    const sb_tensor *scores = sb_call_input(call, 0), *targets = sb_call_input(call, 1);
+    const sb_tensor *weights = sb_call_input(call, 2);
     bool fits = targets->dims[0] == scores->dims[0];
     for (int d = 2; d < scores->rank; d++)
         fits = fits && targets->dims[d - 1] == scores->dims[d];
     if (fits && (weights == NULL || (weights->rank == 1 && weights->dims[0] == scores->dims[1])))
-        return IV_OK;
-    return iv_call_fail(call, IV_ERROR_SHAPE,
+        return SB_OK;
+    return sb_call_fail(call, SB_ERROR_SHAPE,
                         "scores are N, C, d…; targets must be N, d… and weights C");
 }
 
 /* Targets as a view with the dimensions of the scores, repeated along the classes. */
-static void repeat_targets(const iv_tensor *targets, const iv_tensor *scores, iv_tensor *view) {
+static void repeat_targets(const sb_tensor *targets, const sb_tensor *scores, sb_tensor *view) {
     memcpy(view, targets, sizeof *view);
     view->rank = scores->rank;
     for (int d = 1; d < scores->rank; d++) {
@@ -42,139 +42,139 @@ static void repeat_targets(const iv_tensor *targets, const iv_tensor *scores, iv
     }
 }
 
-static iv_status launch_each_loss(iv_call *call, iv_cuda_losses *parameters, bool softmax,
-                                  const iv_tensor *each, const iv_tensor *losses,
-                                  const iv_tensor *shares) {
-    const iv_tensor *scores = iv_call_input(call, 0), *targets = iv_call_input(call, 1);
-    iv_tensor view;
+static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, bool softmax,
+                                  const sb_tensor *each, const sb_tensor *losses,
+                                  const sb_tensor *shares) {
+    const sb_tensor *scores = sb_call_input(call, 0), *targets = sb_call_input(call, 1);
+    sb_tensor view;
     repeat_targets(targets, scores, &view);
-    iv_cuda_rows_fill(&parameters->rows, scores->rank, scores->dims, 2,
-                      (const iv_tensor *[]){NULL, scores, &view, NULL});
-    iv_cuda_work work = {.parameters = parameters, .parameter_bytes = sizeof *parameters};
-    parameters->fault = iv_cuda_work_fault(&work, call);
-    iv_cuda_work_reads(&work, scores);
-    iv_cuda_work_reads(&work, targets);
-    iv_cuda_work_reads(&work, iv_call_input(call, 2));
-    iv_cuda_work_writes(&work, each);
-    iv_cuda_work_writes(&work, losses);
-    iv_cuda_work_writes(&work, shares);
-    const char *suffix = iv_dtype_name(scores->dtype);
+    sb_cuda_rows_fill(&parameters->rows, scores->rank, scores->dims, 2,
+                      (const sb_tensor *[]){NULL, scores, &view, NULL});
+    sb_cuda_work work = {.parameters = parameters, .parameter_bytes = sizeof *parameters};
+    parameters->fault = sb_cuda_work_fault(&work, call);
+    sb_cuda_work_reads(&work, scores);
+    sb_cuda_work_reads(&work, targets);
+    sb_cuda_work_reads(&work, sb_call_input(call, 2));
+    sb_cuda_work_writes(&work, each);
+    sb_cuda_work_writes(&work, losses);
+    sb_cuda_work_writes(&work, shares);
+    const char *suffix = sb_dtype_name(scores->dtype);
     if (!softmax)
-        return iv_cuda_launch_each(call, &work, "losses", "iv_cuda_losses_likelihood", suffix,
+        return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_likelihood", suffix,
                                    parameters->rows.count);
-    iv_cuda_rows *rows = &parameters->rows;
-    bool team = iv_cuda_rows_are_short(rows);
+    sb_cuda_rows *rows = &parameters->rows;
+    bool team = sb_cuda_rows_are_short(rows);
     char name[64];
-    snprintf(name, sizeof name, "iv_cuda_losses_entropy_%s_%s", team ? "team" : "block", suffix);
+    snprintf(name, sizeof name, "sb_cuda_losses_entropy_%s_%s", team ? "team" : "block", suffix);
     work.module = "losses";
     work.kernel = name;
     if (team)
-        iv_cuda_rows_grid_short(call, rows, &work);
+        sb_cuda_rows_grid_short(call, rows, &work);
     else
-        iv_cuda_rows_grid_long(call, rows, rows->count, &work);
-    return iv_cuda_call_launch(call, &work);
+        sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+    return sb_cuda_call_launch(call, &work);
 }
 
 /* Adds up lists of the computing type, and stores the sum or mean. */
-static iv_status launch_total(iv_call *call, const iv_tensor *losses, const iv_tensor *shares,
-                              iv_tensor *output) {
-    const iv_cuda_reduce how = {.module = "reduce_float", .kernel = "sum"};
-    iv_tensor loss, share = {.data = NULL};
-    IV_TRY(scratch_list(call, losses->dtype, 1, &loss));
-    IV_TRY(iv_cuda_reduce_rows(call, &how, &loss, losses, 1));
+static sb_status launch_total(sb_call *call, const sb_tensor *losses, const sb_tensor *shares,
+                              sb_tensor *output) {
+    const sb_cuda_reduce how = {.module = "reduce_float", .kernel = "sum"};
+    sb_tensor loss, share = {.data = NULL};
+    SB_TRY(scratch_list(call, losses->dtype, 1, &loss));
+    SB_TRY(sb_cuda_reduce_rows(call, &how, &loss, losses, 1));
     if (shares != NULL) {
-        IV_TRY(scratch_list(call, losses->dtype, 1, &share));
-        IV_TRY(iv_cuda_reduce_rows(call, &how, &share, shares, 1));
+        SB_TRY(scratch_list(call, losses->dtype, 1, &share));
+        SB_TRY(sb_cuda_reduce_rows(call, &how, &share, shares, 1));
     }
-    iv_cuda_loss_total parameters = {
+    sb_cuda_loss_total parameters = {
         .losses = loss.data, .shares = share.data, .out = output->data};
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_reads(&work, &loss);
-    iv_cuda_work_reads(&work, shares != NULL ? &share : NULL);
-    iv_cuda_work_writes(&work, output);
-    return iv_cuda_launch_each(call, &work, "losses", "iv_cuda_losses_total",
-                               iv_dtype_name(output->dtype), 1);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_reads(&work, &loss);
+    sb_cuda_work_reads(&work, shares != NULL ? &share : NULL);
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_total",
+                               sb_dtype_name(output->dtype), 1);
 }
 
-static iv_status launch_loss(iv_call *call) {
-    const iv_loss_params *params = call->node->params;
-    const iv_tensor *scores = iv_call_input(call, 0), *targets = iv_call_input(call, 1);
-    const iv_tensor *weights = iv_call_input(call, 2);
+static sb_status launch_loss(sb_call *call) {
+    const sb_loss_params *params = call->node->params;
+    const sb_tensor *scores = sb_call_input(call, 0), *targets = sb_call_input(call, 1);
+    const sb_tensor *weights = sb_call_input(call, 2);
     bool softmax = strcmp(call->node->op->name, "SoftmaxCrossEntropyLoss") == 0;
-    iv_tensor *output, *logs, losses, shares;
-    IV_TRY(check_shapes(call));
-    if (iv_call_wants(call, 1)) {
-        IV_TRY(iv_call_output(call, 1, &logs));
-        IV_TRY(iv_cuda_softmax_rows(call, logs, scores, 2, true));
+    sb_tensor *output, *logs, losses, shares;
+    SB_TRY(check_shapes(call));
+    if (sb_call_wants(call, 1)) {
+        SB_TRY(sb_call_output(call, 1, &logs));
+        SB_TRY(sb_cuda_softmax_rows(call, logs, scores, 2, true));
     }
-    if (!iv_call_wants(call, 0))
-        return IV_OK;
-    IV_TRY(iv_call_output(call, 0, &output));
-    iv_cuda_losses parameters = {
-        .wide = targets->dtype == IV_S64,
+    if (!sb_call_wants(call, 0))
+        return SB_OK;
+    SB_TRY(sb_call_output(call, 0, &output));
+    sb_cuda_losses parameters = {
+        .wide = targets->dtype == SB_S64,
         .ignores = params->ignores,
         .ignored = params->ignored,
         .weights = weights != NULL ? weights->data : NULL,
         .weight_step =
-            weights != NULL ? weights->strides[0] * (int64_t)iv_dtype_size(weights->dtype) : 0};
-    if (params->reduction == IV_LOSS_NONE) {
+            weights != NULL ? weights->strides[0] * (int64_t)sb_dtype_size(weights->dtype) : 0};
+    if (params->reduction == SB_LOSS_NONE) {
         parameters.each = output->data;
         return launch_each_loss(call, &parameters, softmax, output, NULL, NULL);
     }
-    iv_dtype computed = iv_computing_dtype(scores->dtype);
-    bool mean = params->reduction == IV_LOSS_MEAN;
-    int64_t count = iv_tensor_elements(targets);
-    IV_TRY(scratch_list(call, computed, count, &losses));
+    sb_dtype computed = sb_computing_dtype(scores->dtype);
+    bool mean = params->reduction == SB_LOSS_MEAN;
+    int64_t count = sb_tensor_elements(targets);
+    SB_TRY(scratch_list(call, computed, count, &losses));
     parameters.losses = losses.data;
     if (mean) {
-        IV_TRY(scratch_list(call, computed, count, &shares));
+        SB_TRY(scratch_list(call, computed, count, &shares));
         parameters.shares = shares.data;
     }
-    IV_TRY(launch_each_loss(call, &parameters, softmax, NULL, &losses, mean ? &shares : NULL));
+    SB_TRY(launch_each_loss(call, &parameters, softmax, NULL, &losses, mean ? &shares : NULL));
     return launch_total(call, &losses, mean ? &shares : NULL, output);
 }
 
 /* ---- Det ---- */
 
-static iv_status launch_det(iv_call *call) {
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *output, view;
-    IV_TRY(iv_call_output(call, 0, &output));
+static sb_status launch_det(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output, view;
+    SB_TRY(sb_call_output(call, 0, &output));
     int last = input->rank - 1;
-    iv_cuda_determinant parameters = {.n = input->dims[last], .dtype = (int32_t)input->dtype};
+    sb_cuda_determinant parameters = {.n = input->dims[last], .dtype = (int32_t)input->dtype};
     if (input->dims[last - 1] != parameters.n)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the matrices are not square");
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the matrices are not square");
     uint32_t inner = UINT32_C(3) << (last - 1);
-    iv_cuda_rows_reduced(output, input->rank, input->dims, inner, &view);
-    iv_cuda_rows_fill(&parameters.rows, input->rank, input->dims, inner,
-                      (const iv_tensor *[]){&view, input, NULL, NULL});
+    sb_cuda_rows_reduced(output, input->rank, input->dims, inner, &view);
+    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, inner,
+                      (const sb_tensor *[]){&view, input, NULL, NULL});
     if (parameters.rows.count == 0)
-        return IV_OK;
+        return SB_OK;
     void *matrix;
     size_t bytes = (size_t)(parameters.rows.count * parameters.rows.length) * sizeof(double);
-    IV_TRY(iv_call_scratch(call, bytes, &matrix));
+    SB_TRY(sb_call_scratch(call, bytes, &matrix));
     parameters.matrix = matrix;
-    iv_cuda_work work = {.module = "losses",
-                         .kernel = "iv_cuda_determinant_of",
+    sb_cuda_work work = {.module = "losses",
+                         .kernel = "sb_cuda_determinant_of",
                          .parameters = &parameters,
                          .parameter_bytes = sizeof parameters,
-                         .blocks = iv_cuda_call_blocks(call, parameters.rows.count),
+                         .blocks = sb_cuda_call_blocks(call, parameters.rows.count),
                          .threads = parameters.rows.length > 1024 ? 256 : 32};
-    iv_cuda_work_reads(&work, input);
-    iv_cuda_work_touches(&work, matrix, bytes, true);
-    iv_cuda_work_writes(&work, output);
-    return iv_cuda_call_launch(call, &work);
+    sb_cuda_work_reads(&work, input);
+    sb_cuda_work_touches(&work, matrix, bytes, true);
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_call_launch(call, &work);
 }
 
-const iv_kernel iv_cuda_kernels_losses[] = {
+const sb_kernel sb_cuda_kernels_losses[] = {
     {.op = "NegativeLogLikelihoodLoss",
      .name = "likelihood-loss",
-     .supports = iv_cuda_supports_all,
+     .supports = sb_cuda_supports_all,
      .launch = launch_loss},
     {.op = "SoftmaxCrossEntropyLoss",
      .name = "entropy-loss",
-     .supports = iv_cuda_supports_all,
+     .supports = sb_cuda_supports_all,
      .launch = launch_loss},
-    {.op = "Det", .name = "determinant", .supports = iv_cuda_supports_all, .launch = launch_det},
+    {.op = "Det", .name = "determinant", .supports = sb_cuda_supports_all, .launch = launch_det},
     {0},
 };

@@ -8,33 +8,33 @@
 #include "cuda/ops/tiles.h"
 #include "ops/matmul.h"
 
-static bool is_gemm(const iv_site *site) {
+static bool is_gemm(const sb_site *site) {
     return strcmp(site->node->op->name, "Gemm") == 0;
 }
 
-static bool supports_matmul(const iv_kernel_query *query, char *why) {
-    iv_site site = iv_site_of(query->node);
+static bool supports_matmul(const sb_kernel_query *query, char *why) {
+    sb_site site = sb_site_of(query->node);
     if (site.node->op->domain[0] != '\0' ||
         (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
         return false;
-    return iv_cuda_contraction_supports(query, &site, why);
+    return sb_cuda_contraction_supports(query, &site, why);
 }
 
 /* ---- what is computed ---- */
 
 /* A product as its kernel sees it. */
 typedef struct product {
-    iv_matmul_geometry geometry;
+    sb_matmul_geometry geometry;
     const char *a, *b;
-    const iv_gemm_params *params; /* NULL for MatMul */
-    const iv_tensor *y;
-    iv_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
+    const sb_gemm_params *params; /* NULL for MatMul */
+    const sb_tensor *y;
+    sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
     bool merged;       /* batches have become rows */
     bool turned;       /* rows have become columns, and A is on the right */
 } product;
 
 /* A matrix with its two dimensions swapped if Gemm says so. */
-static void turn_operand(const iv_tensor *tensor, bool transpose, iv_tensor *view) {
+static void turn_operand(const sb_tensor *tensor, bool transpose, sb_tensor *view) {
     view->rank = tensor->rank;
     view->data = tensor->data;
     for (int d = 0; d < tensor->rank; d++) {
@@ -46,7 +46,7 @@ static void turn_operand(const iv_tensor *tensor, bool transpose, iv_tensor *vie
 
 /* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
  * spaced. */
-static bool merge_batches(iv_matmul_geometry *g) {
+static bool merge_batches(sb_matmul_geometry *g) {
     int64_t rows = g->m, stride = g->a_row_stride;
     for (int d = g->batch_rank - 1; d >= 0; d--) {
         if (g->batch_dims[d] == 1)
@@ -67,24 +67,24 @@ static bool merge_batches(iv_matmul_geometry *g) {
 /* Few columns and many rows: kernels take few rows and many columns. */
 #define FEW_COLUMNS 16
 
-static iv_status describe(iv_call *call, const iv_site *site, product *product) {
-    const iv_tensor *a = iv_site_tensor(site, call, 0), *b = iv_site_tensor(site, call, 1);
-    iv_tensor *c = NULL, *y, left, right;
+static sb_status describe(sb_call *call, const sb_site *site, product *product) {
+    const sb_tensor *a = sb_site_tensor(site, call, 0), *b = sb_site_tensor(site, call, 1);
+    sb_tensor *c = NULL, *y, left, right;
     if (is_gemm(site)) {
         product->params = site->node->params;
-        c = iv_site_tensor(site, call, 2);
+        c = sb_site_tensor(site, call, 2);
     }
-    IV_TRY(iv_call_output(call, 0, &y));
+    SB_TRY(sb_call_output(call, 0, &y));
     product->y = y;
     turn_operand(a, product->params != NULL && product->params->transpose_a, &left);
     turn_operand(b, product->params != NULL && product->params->transpose_b, &right);
-    iv_matmul_geometry *g = &product->geometry;
-    iv_matmul_geometry_of(&left, &right, g);
+    sb_matmul_geometry *g = &product->geometry;
+    sb_matmul_geometry_of(&left, &right, g);
     product->a = left.data;
     product->b = right.data;
     product->merged = merge_batches(g);
-    product->turned = a->dtype == IV_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
-    return c != NULL ? iv_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : IV_OK;
+    product->turned = a->dtype == SB_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
+    return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
 }
 
 /* ---- parameters ---- */
@@ -95,13 +95,13 @@ static void swap_numbers(int64_t *left, int64_t *right) {
     *right = kept;
 }
 
-static void fill_operands(const product *product, iv_cuda_matmul *matmul) {
-    const iv_matmul_geometry *g = &product->geometry;
-    iv_cuda_contraction *base = &matmul->base;
-    iv_cuda_operand a = {.data = (const float *)(const void *)product->a,
+static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_contraction *base = &matmul->base;
+    sb_cuda_operand a = {.data = (const float *)(const void *)product->a,
                          .step = g->a_row_stride,
                          .k_step = g->a_k_stride};
-    iv_cuda_operand b = {.data = (const float *)(const void *)product->b,
+    sb_cuda_operand b = {.data = (const float *)(const void *)product->b,
                          .step = g->b_column_stride,
                          .k_step = g->b_k_stride};
     bool turned = product->turned;
@@ -119,9 +119,9 @@ static void fill_operands(const product *product, iv_cuda_matmul *matmul) {
     }
 }
 
-static void fill_output(const product *product, iv_cuda_matmul *matmul) {
-    const iv_matmul_geometry *g = &product->geometry;
-    iv_cuda_contraction *base = &matmul->base;
+static void fill_output(const product *product, sb_cuda_matmul *matmul) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_contraction *base = &matmul->base;
     base->y = (float *)(void *)product->y->data;
     base->y_row = g->n;
     base->y_column = 1;
@@ -144,67 +144,67 @@ static void fill_output(const product *product, iv_cuda_matmul *matmul) {
 }
 
 /* The roles of y's dimensions in the matrices that the kernel computes. */
-static void find_roles(const product *product, int a_rank, int b_rank, iv_cuda_tail_role *roles) {
+static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_tail_role *roles) {
     int rank = product->y->rank, row = rank - 1 - (b_rank > 1);
     for (int d = 0; d < rank; d++) {
         bool is_column = b_rank > 1 && d == rank - 1;
         bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
         roles[d] = is_column || is_row
-                       ? is_column != product->turned ? IV_CUDA_TAIL_COLUMN : IV_CUDA_TAIL_ROW
-                       : IV_CUDA_TAIL_BATCH;
+                       ? is_column != product->turned ? SB_CUDA_TAIL_COLUMN : SB_CUDA_TAIL_ROW
+                       : SB_CUDA_TAIL_BATCH;
     }
 }
 
-static void name_ranges(const iv_call *call, const iv_site *site, const product *product,
-                        iv_cuda_work *work) {
-    iv_cuda_work_reads(work, iv_site_tensor(site, call, 0));
-    iv_cuda_work_reads(work, iv_site_tensor(site, call, 1));
-    iv_cuda_work_reads(work, product->addend);
-    iv_cuda_work_writes(work, product->y);
+static void name_ranges(const sb_call *call, const sb_site *site, const product *product,
+                        sb_cuda_work *work) {
+    sb_cuda_work_reads(work, sb_site_tensor(site, call, 0));
+    sb_cuda_work_reads(work, sb_site_tensor(site, call, 1));
+    sb_cuda_work_reads(work, product->addend);
+    sb_cuda_work_writes(work, product->y);
 }
 
-static iv_status launch_product(iv_call *call, const iv_site *site, const product *product) {
-    iv_cuda_tail_role roles[IV_MAX_RANK];
-    iv_cuda_matmul matmul = {0};
-    iv_cuda_contraction *base = &matmul.base;
-    iv_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
+static sb_status launch_product(sb_call *call, const sb_site *site, const product *product) {
+    sb_cuda_tail_role roles[SB_MAX_RANK];
+    sb_cuda_matmul matmul = {0};
+    sb_cuda_contraction *base = &matmul.base;
+    sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
     fill_operands(product, &matmul);
     fill_output(product, &matmul);
-    find_roles(product, iv_site_tensor(site, call, 0)->rank, iv_site_tensor(site, call, 1)->rank,
+    find_roles(product, sb_site_tensor(site, call, 0)->rank, sb_site_tensor(site, call, 1)->rank,
                roles);
     name_ranges(call, site, product, &work);
-    IV_TRY(iv_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
+    SB_TRY(sb_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
-    const iv_cuda_tile *tile = iv_cuda_tile_choose(
+    const sb_cuda_tile *tile = sb_cuda_tile_choose(
         base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
-    base->a.fetch = iv_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
-    base->b.fetch = iv_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
-    return iv_cuda_tile_launch(call, &work, "gemm_f32", "iv_cuda_matmul_f32_", tile, base);
+    base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
+    base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
+    return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
 }
 
 /* Kernels of dtypes without tiles; signed integers take those of unsigned ones. */
-static const char *suffix_of(iv_dtype dtype) {
-    return dtype == IV_S32 ? "u32" : dtype == IV_S64 ? "u64" : iv_dtype_name(dtype);
+static const char *suffix_of(sb_dtype dtype) {
+    return dtype == SB_S32 ? "u32" : dtype == SB_S64 ? "u64" : sb_dtype_name(dtype);
 }
 
 /* The compute capability whose tensor cores compute the chain of f16 and bf16. */
 #define HOPPER 90
 #define WARPS_16 4
 
-static iv_status launch_tiles_16(iv_call *call, iv_cuda_work *work, const iv_cuda_any_matmul *to, iv_dtype dtype) {
+static sb_status launch_tiles_16(sb_call *call, sb_cuda_work *work, const sb_cuda_any_matmul *to, sb_dtype dtype) {
     int64_t batches = to->elements / (to->m * to->n);
     int64_t tiles = batches * ((to->m + 15) / 16) * ((to->n + 7) / 8);
     work->module = "matmul_16";
-    work->kernel = dtype == IV_F16 ? "iv_cuda_matmul_16_f16" : "iv_cuda_matmul_16_bf16";
+    work->kernel = dtype == SB_F16 ? "sb_cuda_matmul_16_f16" : "sb_cuda_matmul_16_bf16";
     work->threads = 32 * WARPS_16;
-    work->blocks = iv_cuda_call_blocks(call, (tiles + WARPS_16 - 1) / WARPS_16);
-    return iv_cuda_call_launch(call, work);
+    work->blocks = sb_cuda_call_blocks(call, (tiles + WARPS_16 - 1) / WARPS_16);
+    return sb_cuda_call_launch(call, work);
 }
 
-static iv_status launch_any(iv_call *call, const iv_site *site, const product *product) {
-    const iv_matmul_geometry *g = &product->geometry;
-    iv_cuda_any_matmul to = {
-        .elements = iv_tensor_elements(product->y),
+static sb_status launch_any(sb_call *call, const sb_site *site, const product *product) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_any_matmul to = {
+        .elements = sb_tensor_elements(product->y),
         .m = g->m,
         .n = g->n,
         .k = g->k,
@@ -219,7 +219,7 @@ static iv_status launch_any(iv_call *call, const iv_site *site, const product *p
         .alpha = product->params != NULL ? product->params->alpha : 1,
         .beta = product->params != NULL ? product->params->beta : 1,
     };
-    iv_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     for (int d = 0; d < g->batch_rank; d++) {
         to.dims[d] = g->batch_dims[d];
         to.a_steps[d] = g->a_batch_strides[d];
@@ -231,35 +231,35 @@ static iv_status launch_any(iv_call *call, const iv_site *site, const product *p
         to.addend_column = product->addend->strides[1];
     }
     name_ranges(call, site, product, &work);
-    if ((product->y->dtype == IV_F16 || product->y->dtype == IV_BF16) &&
+    if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) &&
         call->target->queue->stream->device->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
-    return iv_cuda_launch_each(call, &work, "contraction_any", "iv_cuda_matmul_any",
+    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any",
                                suffix_of(product->y->dtype), to.elements);
 }
 
-static iv_status launch_matmul(iv_call *call) {
-    iv_site site = iv_site_of(call->node);
+static sb_status launch_matmul(sb_call *call) {
+    sb_site site = sb_site_of(call->node);
     product product = {0};
-    IV_TRY(describe(call, &site, &product));
-    iv_status status = IV_OK;
-    if (iv_tensor_elements(product.y) != 0)
-        status = product.y->dtype == IV_F32 ? launch_product(call, &site, &product)
+    SB_TRY(describe(call, &site, &product));
+    sb_status status = SB_OK;
+    if (sb_tensor_elements(product.y) != 0)
+        status = product.y->dtype == SB_F32 ? launch_product(call, &site, &product)
                                             : launch_any(call, &site, &product);
-    iv_tensor_release(product.addend);
+    sb_tensor_release(product.addend);
     return status;
 }
 
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
     {                                                                                              \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
-        .prepare = iv_cuda_contraction_prepare, .release = iv_cuda_contraction_release,            \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release,            \
         .launch = launch_matmul                                                                    \
     }
 
-const iv_kernel iv_cuda_kernels_matmul[] = {
+const sb_kernel sb_cuda_kernels_matmul[] = {
     MATMUL_KERNEL("MatMul", "", "matmul"),
     MATMUL_KERNEL("Gemm", "", "gemm"),
-    MATMUL_KERNEL("Fused", "invar", "matmul-fused"),
+    MATMUL_KERNEL("Fused", "samebit", "matmul-fused"),
     {0},
 };

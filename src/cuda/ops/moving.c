@@ -10,14 +10,14 @@
 #include "ops/moving.h"
 #include "ops/pad.h"
 
-/* Operators whose evaluation is copies (iv_call_copy). */
-static iv_status launch_copies(iv_call *call) {
+/* Operators whose evaluation is copies (sb_call_copy). */
+static sb_status launch_copies(sb_call *call) {
     return call->node->op->eval(call);
 }
 
-static uint64_t bits_of(const void *element, iv_dtype dtype) {
+static uint64_t bits_of(const void *element, sb_dtype dtype) {
     uint64_t bits = 0;
-    memcpy(&bits, element, iv_dtype_size(dtype));
+    memcpy(&bits, element, sb_dtype_size(dtype));
     return bits;
 }
 
@@ -25,7 +25,7 @@ static uint64_t bits_of(const void *element, iv_dtype dtype) {
 
 /* Adds an axis in front of those in `p`, merging it with the next one where neither is padded and
  * both lie behind each other. */
-static void add_axis(iv_cuda_pad *p, int64_t dim, int64_t extent, int64_t before, int64_t step) {
+static void add_axis(sb_cuda_pad *p, int64_t dim, int64_t extent, int64_t before, int64_t step) {
     int last = p->rank - 1;
     bool plain = dim == extent && before == 0;
     if (p->rank != 0 && plain && p->dims[last] == p->extents[last] && p->before[last] == 0 &&
@@ -48,13 +48,13 @@ static void reverse(int32_t rank, int64_t *values) {
     }
 }
 
-static iv_status launch_padded(iv_call *call, iv_pad_mode mode, const int64_t *before,
+static sb_status launch_padded(sb_call *call, sb_pad_mode mode, const int64_t *before,
                                const int64_t *dims, uint64_t constant) {
-    const iv_tensor *input = iv_call_input(call, 0);
-    int64_t size = (int64_t)iv_dtype_size(input->dtype);
-    iv_tensor *output;
-    IV_TRY(iv_call_output_shape(call, 0, input->dtype, input->rank, dims, &output));
-    iv_cuda_pad parameters = {.elements = iv_tensor_elements(output),
+    const sb_tensor *input = sb_call_input(call, 0);
+    int64_t size = (int64_t)sb_dtype_size(input->dtype);
+    sb_tensor *output;
+    SB_TRY(sb_call_output_shape(call, 0, input->dtype, input->rank, dims, &output));
+    sb_cuda_pad parameters = {.elements = sb_tensor_elements(output),
                               .mode = mode,
                               .constant = constant,
                               .in = input->data,
@@ -67,87 +67,87 @@ static iv_status launch_padded(iv_call *call, iv_pad_mode mode, const int64_t *b
     reverse(parameters.rank, parameters.extents);
     reverse(parameters.rank, parameters.before);
     reverse(parameters.rank, parameters.steps);
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, output);
-    iv_cuda_work_reads(&work, input);
-    return iv_cuda_launch_each(call, &work, "moving", "iv_cuda_pad",
-                               iv_cuda_size_suffix(input->dtype), parameters.elements);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, output);
+    sb_cuda_work_reads(&work, input);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_pad",
+                               sb_cuda_size_suffix(input->dtype), parameters.elements);
 }
 
-static iv_status launch_pad(iv_call *call) {
-    const iv_pad_params *params = call->node->params;
-    int64_t before[IV_MAX_RANK], dims[IV_MAX_RANK];
-    _Alignas(iv_string) char constant[sizeof(iv_string)];
-    IV_TRY(iv_pad_constant(call, constant));
-    IV_TRY(iv_pad_extents(call, before, dims));
+static sb_status launch_pad(sb_call *call) {
+    const sb_pad_params *params = call->node->params;
+    int64_t before[SB_MAX_RANK], dims[SB_MAX_RANK];
+    _Alignas(sb_string) char constant[sizeof(sb_string)];
+    SB_TRY(sb_pad_constant(call, constant));
+    SB_TRY(sb_pad_extents(call, before, dims));
     return launch_padded(call, params->mode, before, dims,
-                         bits_of(constant, iv_call_input(call, 0)->dtype));
+                         bits_of(constant, sb_call_input(call, 0)->dtype));
 }
 
 /* What is cut off is a negative pad. */
-static iv_status launch_crop(iv_call *call) {
-    const iv_tensor *input = iv_call_input(call, 0);
-    const iv_fact *fact = &call->facts[0];
-    int64_t before[IV_MAX_RANK], dims[IV_MAX_RANK];
-    if (!iv_fact_is_concrete(fact, dims))
-        return iv_call_fail(call, IV_ERROR_INTERNAL, "the new shape was not inferred");
+static sb_status launch_crop(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    const sb_fact *fact = &call->facts[0];
+    int64_t before[SB_MAX_RANK], dims[SB_MAX_RANK];
+    if (!sb_fact_is_concrete(fact, dims))
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "the new shape was not inferred");
     for (int d = 0; d < input->rank; d++) {
         int64_t have = input->dims[d], want = dims[d];
         before[d] = have > want ? -((have - want) / 2) : (want - have) / 2;
     }
-    return launch_padded(call, IV_PAD_CONSTANT, before, dims, 0);
+    return launch_padded(call, SB_PAD_CONSTANT, before, dims, 0);
 }
 
 /* ---- ReverseSequence and Trilu ---- */
 
-static iv_status launch_reverse(iv_call *call) {
-    const iv_reverse_params *params = call->node->params;
-    const iv_tensor *list = iv_call_input(call, 1);
-    iv_tensor *input, *lengths, *output;
-    if (list->rank != 1 || list->dims[0] != iv_call_input(call, 0)->dims[params->batch_axis])
-        return iv_call_fail(call, IV_ERROR_SHAPE, "input 1 must list a length for each sequence");
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 0, &input));
-    iv_status status = iv_call_contiguous(call, 1, &lengths);
-    if (status == IV_OK) {
-        iv_cuda_work work = {0};
-        iv_cuda_reverse parameters = {
-            .elements = iv_tensor_elements(output),
+static sb_status launch_reverse(sb_call *call) {
+    const sb_reverse_params *params = call->node->params;
+    const sb_tensor *list = sb_call_input(call, 1);
+    sb_tensor *input, *lengths, *output;
+    if (list->rank != 1 || list->dims[0] != sb_call_input(call, 0)->dims[params->batch_axis])
+        return sb_call_fail(call, SB_ERROR_SHAPE, "input 1 must list a length for each sequence");
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_call_contiguous(call, 0, &input));
+    sb_status status = sb_call_contiguous(call, 1, &lengths);
+    if (status == SB_OK) {
+        sb_cuda_work work = {0};
+        sb_cuda_reverse parameters = {
+            .elements = sb_tensor_elements(output),
             .outer = input->dims[0],
             .middle = input->dims[1],
-            .inner = iv_move_product(input->dims, 2, input->rank),
+            .inner = sb_move_product(input->dims, 2, input->rank),
             .time_first = params->time_axis == 0,
-            .wide_lengths = lengths->dtype == IV_S64,
+            .wide_lengths = lengths->dtype == SB_S64,
             .lengths = lengths->data,
-            .fault = iv_cuda_work_fault(&work, call),
+            .fault = sb_cuda_work_fault(&work, call),
             .in = input->data,
             .out = output->data,
         };
         work.parameters = &parameters;
         work.parameter_bytes = sizeof parameters;
-        iv_cuda_work_writes(&work, output);
-        iv_cuda_work_reads(&work, input);
-        iv_cuda_work_reads(&work, lengths);
-        status = iv_cuda_launch_each(call, &work, "moving", "iv_cuda_reverse",
-                                     iv_cuda_size_suffix(input->dtype), parameters.elements);
-        iv_tensor_release(lengths);
+        sb_cuda_work_writes(&work, output);
+        sb_cuda_work_reads(&work, input);
+        sb_cuda_work_reads(&work, lengths);
+        status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_reverse",
+                                     sb_cuda_size_suffix(input->dtype), parameters.elements);
+        sb_tensor_release(lengths);
     }
-    iv_tensor_release(input);
+    sb_tensor_release(input);
     return status;
 }
 
-static iv_status launch_trilu(iv_call *call) {
-    const iv_trilu_params *params = call->node->params;
+static sb_status launch_trilu(sb_call *call) {
+    const sb_trilu_params *params = call->node->params;
     int64_t diagonal = 0;
     int count;
-    if (iv_call_input(call, 1) != NULL)
-        IV_TRY(iv_move_integers(call, 1, 1, &diagonal, &count));
-    iv_tensor *input, *output;
-    IV_TRY(iv_call_output(call, 0, &output));
-    IV_TRY(iv_call_contiguous(call, 0, &input));
+    if (sb_call_input(call, 1) != NULL)
+        SB_TRY(sb_move_integers(call, 1, 1, &diagonal, &count));
+    sb_tensor *input, *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t rows = input->dims[input->rank - 2], columns = input->dims[input->rank - 1];
-    iv_cuda_trilu parameters = {
-        .elements = iv_tensor_elements(output),
+    sb_cuda_trilu parameters = {
+        .elements = sb_tensor_elements(output),
         .rows = rows,
         .columns = columns,
         /* Beyond the matrix, every diagonal is as good as the first one outside. */
@@ -158,68 +158,68 @@ static iv_status launch_trilu(iv_call *call) {
         .in = input->data,
         .out = output->data,
     };
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, output);
-    iv_cuda_work_reads(&work, input);
-    iv_status status = iv_cuda_launch_each(call, &work, "moving", "iv_cuda_trilu",
-                                           iv_cuda_size_suffix(input->dtype), parameters.elements);
-    iv_tensor_release(input);
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, output);
+    sb_cuda_work_reads(&work, input);
+    sb_status status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_trilu",
+                                           sb_cuda_size_suffix(input->dtype), parameters.elements);
+    sb_tensor_release(input);
     return status;
 }
 
 /* ---- ConstantOfShape, EyeLike and Range ---- */
 
-static iv_status launch_constant_of_shape(iv_call *call) {
-    const iv_fill_params *params = call->node->params;
-    int64_t dims[IV_MAX_RANK];
+static sb_status launch_constant_of_shape(sb_call *call) {
+    const sb_fill_params *params = call->node->params;
+    int64_t dims[SB_MAX_RANK];
     int rank;
-    iv_tensor *output;
-    IV_TRY(iv_move_integers(call, 0, IV_MAX_RANK, dims, &rank));
-    IV_TRY(iv_call_output_shape(call, 0, params->dtype, rank, dims, &output));
-    return iv_cuda_call_fill(
+    sb_tensor *output;
+    SB_TRY(sb_move_integers(call, 0, SB_MAX_RANK, dims, &rank));
+    SB_TRY(sb_call_output_shape(call, 0, params->dtype, rank, dims, &output));
+    return sb_cuda_call_fill(
         call, output, params->value != NULL ? bits_of(params->value->data, params->dtype) : 0);
 }
 
 /* The elements of the input do not matter. */
-static iv_status launch_eye_like(iv_call *call) {
-    const iv_eye_params *params = call->node->params;
-    const iv_tensor *input = iv_call_input(call, 0);
-    iv_tensor *output;
+static sb_status launch_eye_like(sb_call *call) {
+    const sb_eye_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output;
     if (input->rank != 2)
-        return iv_call_fail(call, IV_ERROR_SHAPE, "the input has rank %d, not 2", input->rank);
-    iv_dtype dtype = params->dtype != IV_DTYPE_NONE ? params->dtype : input->dtype;
-    IV_TRY(iv_call_output_shape(call, 0, dtype, 2, input->dims, &output));
-    iv_cuda_eye parameters = {.elements = iv_tensor_elements(output),
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the input has rank %d, not 2", input->rank);
+    sb_dtype dtype = params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype;
+    SB_TRY(sb_call_output_shape(call, 0, dtype, 2, input->dims, &output));
+    sb_cuda_eye parameters = {.elements = sb_tensor_elements(output),
                               .columns = output->dims[1],
                               .diagonal = params->diagonal,
-                              .one = iv_bits_of_one(dtype),
+                              .one = sb_bits_of_one(dtype),
                               .out = output->data};
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, output);
-    return iv_cuda_launch_each(call, &work, "moving", "iv_cuda_eye", iv_cuda_size_suffix(dtype),
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_eye", sb_cuda_size_suffix(dtype),
                                parameters.elements);
 }
 
-static iv_status launch_range(iv_call *call) {
-    iv_cuda_range_fill parameters;
-    iv_tensor *output;
-    IV_TRY(iv_range_read(call, &parameters.range));
-    IV_TRY(
-        iv_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
+static sb_status launch_range(sb_call *call) {
+    sb_cuda_range_fill parameters;
+    sb_tensor *output;
+    SB_TRY(sb_range_read(call, &parameters.range));
+    SB_TRY(
+        sb_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
     parameters.out = output->data;
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    iv_cuda_work_writes(&work, output);
-    return iv_cuda_launch_each(call, &work, "moving", "iv_cuda_range", NULL,
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_range", NULL,
                                parameters.range.count);
 }
 
 #define MOVING(op_name, kernel_name, host, launch_function)                                        \
     {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = iv_cuda_supports_all, .host_inputs = host, \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
         .launch = launch_function                                                                  \
     }
 
-const iv_kernel iv_cuda_kernels_moving[] = {
+const sb_kernel sb_cuda_kernels_moving[] = {
     MOVING("CenterCropPad", "pad", ~UINT64_C(1), launch_crop),
     MOVING("Concat", "copies", 0, launch_copies),
     MOVING("ConstantOfShape", "fill", 1, launch_constant_of_shape),

@@ -10,37 +10,37 @@
 
 /* A node's operands, the memory of the direction at hand, and what its kernels take. */
 typedef struct recurrence {
-    iv_cuda_recurrent parameters;
-    const iv_tensor *inputs[8]; /* by IV_RECURRENT_…; NULL where omitted */
-    iv_tensor *outputs[3];      /* Y, Y_h and Y_c; NULL where not wanted */
-    iv_recurrent_extents extents;
+    sb_cuda_recurrent parameters;
+    const sb_tensor *inputs[8]; /* by SB_RECURRENT_…; NULL where omitted */
+    sb_tensor *outputs[3];      /* Y, Y_h and Y_c; NULL where not wanted */
+    sb_recurrent_extents extents;
     char *memory;
     size_t bytes;
 } recurrence;
 
 /* With `gates` not 0: that many threads for each of `elements`, in small blocks, which spread over
  * many multiprocessors. */
-static iv_status launch(iv_call *call, const recurrence *run, const char *name, int64_t elements,
+static sb_status launch(sb_call *call, const recurrence *run, const char *name, int64_t elements,
                         int gates) {
-    iv_cuda_recurrent parameters = run->parameters;
-    iv_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
-    const char *suffix = iv_dtype_name(run->inputs[IV_RECURRENT_X]->dtype);
-    parameters.fault = iv_cuda_work_fault(&work, call);
+    sb_cuda_recurrent parameters = run->parameters;
+    sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
+    const char *suffix = sb_dtype_name(run->inputs[SB_RECURRENT_X]->dtype);
+    parameters.fault = sb_cuda_work_fault(&work, call);
     for (int i = 0; i < 8; i++)
-        iv_cuda_work_reads(&work, run->inputs[i]);
+        sb_cuda_work_reads(&work, run->inputs[i]);
     for (int i = 0; i < 3; i++)
-        iv_cuda_work_writes(&work, run->outputs[i]);
-    iv_cuda_work_touches(&work, run->memory, run->bytes, true);
+        sb_cuda_work_writes(&work, run->outputs[i]);
+    sb_cuda_work_touches(&work, run->memory, run->bytes, true);
     if (gates == 0)
-        return iv_cuda_launch_each(call, &work, "recurrent", name, suffix, elements);
+        return sb_cuda_launch_each(call, &work, "recurrent", name, suffix, elements);
     char full[64];
     snprintf(full, sizeof full, "%s_%s", name, suffix);
     work.module = "recurrent";
     work.kernel = full;
-    work.threads = (unsigned)gates * IV_CUDA_RECURRENT_ELEMENTS;
-    work.blocks = iv_cuda_call_blocks(call, (elements + IV_CUDA_RECURRENT_ELEMENTS - 1) /
-                                                IV_CUDA_RECURRENT_ELEMENTS);
-    return iv_cuda_call_launch(call, &work);
+    work.threads = (unsigned)gates * SB_CUDA_RECURRENT_ELEMENTS;
+    work.blocks = sb_cuda_call_blocks(call, (elements + SB_CUDA_RECURRENT_ELEMENTS - 1) /
+                                                SB_CUDA_RECURRENT_ELEMENTS);
+    return sb_cuda_call_launch(call, &work);
 }
 
 /* Takes `bytes` of the direction's memory, which at first is only counted. */
@@ -51,7 +51,7 @@ static char *take(recurrence *run, int64_t elements, size_t size) {
 }
 
 static void lay_out(recurrence *run, size_t size, size_t computed) {
-    iv_cuda_recurrent *p = &run->parameters;
+    sb_cuda_recurrent *p = &run->parameters;
     int64_t states = p->batch * p->hidden;
     run->bytes = 0;
     p->w = take(run, p->inputs * p->rows, size);
@@ -65,29 +65,29 @@ static void lay_out(recurrence *run, size_t size, size_t computed) {
 }
 
 /* Weights [direction, rows, columns] of one direction as packed [columns, rows]. */
-static iv_status transpose(iv_call *call, const iv_tensor *weights, int direction,
+static sb_status transpose(sb_call *call, const sb_tensor *weights, int direction,
                            const char *target) {
-    iv_tensor from, to;
+    sb_tensor from, to;
     memcpy(&from, weights, sizeof from);
     memcpy(&to, weights, sizeof to);
     from.rank = to.rank = 2;
-    from.data += direction * weights->strides[0] * (int64_t)iv_dtype_size(weights->dtype);
+    from.data += direction * weights->strides[0] * (int64_t)sb_dtype_size(weights->dtype);
     to.data = (char *)(uintptr_t)target;
     for (int d = 0; d < 2; d++) {
         from.dims[d] = to.dims[d] = weights->dims[2 - d];
         from.strides[d] = weights->strides[2 - d];
     }
-    iv_row_major_strides(2, to.dims, to.strides);
-    return iv_tensor_elements(&to) != 0 ? iv_call_copy(call, &to, &from) : IV_OK;
+    sb_row_major_strides(2, to.dims, to.strides);
+    return sb_tensor_elements(&to) != 0 ? sb_call_copy(call, &to, &from) : SB_OK;
 }
 
 /* Points to what belongs to one direction. */
 static void choose_direction(recurrence *run, int direction) {
-    iv_cuda_recurrent *p = &run->parameters;
-    const iv_recurrent_extents *e = &run->extents;
-    const iv_tensor *b = run->inputs[IV_RECURRENT_B], *peepholes = run->inputs[IV_RECURRENT_P];
-    const iv_tensor *h = run->inputs[IV_RECURRENT_H], *c = run->inputs[IV_RECURRENT_C];
-    int64_t size = (int64_t)iv_dtype_size(run->inputs[IV_RECURRENT_X]->dtype);
+    sb_cuda_recurrent *p = &run->parameters;
+    const sb_recurrent_extents *e = &run->extents;
+    const sb_tensor *b = run->inputs[SB_RECURRENT_B], *peepholes = run->inputs[SB_RECURRENT_P];
+    const sb_tensor *h = run->inputs[SB_RECURRENT_H], *c = run->inputs[SB_RECURRENT_C];
+    int64_t size = (int64_t)sb_dtype_size(run->inputs[SB_RECURRENT_X]->dtype);
     int batch_axis = p->params.batch_first ? 0 : 1;
     p->direction = direction;
     p->backward = direction == 1 || p->params.backward;
@@ -99,9 +99,9 @@ static void choose_direction(recurrence *run, int direction) {
         p->p = peepholes->data + direction * peepholes->strides[0] * size;
         p->p_stride = peepholes->strides[1];
     }
-    p->initial_h = iv_recurrent_state_row(&p->params, h, direction, 0, &p->h_stride);
+    p->initial_h = sb_recurrent_state_row(&p->params, h, direction, 0, &p->h_stride);
     p->h_batch = h != NULL ? h->strides[batch_axis] : 0;
-    p->initial_c = iv_recurrent_state_row(&p->params, c, direction, 0, &p->c_stride);
+    p->initial_c = sb_recurrent_state_row(&p->params, c, direction, 0, &p->c_stride);
     p->c_batch = c != NULL ? c->strides[batch_axis] : 0;
     char **const targets[3] = {&p->y, &p->y_h, &p->y_c};
     for (int i = 0; i < 3; i++) {
@@ -110,48 +110,48 @@ static void choose_direction(recurrence *run, int direction) {
     }
 }
 
-static iv_status run_direction(iv_call *call, recurrence *run, int direction) {
-    iv_cuda_recurrent *p = &run->parameters;
-    iv_dtype dtype = run->inputs[IV_RECURRENT_X]->dtype;
-    size_t size = iv_dtype_size(dtype), computed = iv_dtype_size(iv_computing_dtype(dtype));
+static sb_status run_direction(sb_call *call, recurrence *run, int direction) {
+    sb_cuda_recurrent *p = &run->parameters;
+    sb_dtype dtype = run->inputs[SB_RECURRENT_X]->dtype;
+    size_t size = sb_dtype_size(dtype), computed = sb_dtype_size(sb_computing_dtype(dtype));
     int64_t states = p->batch * p->hidden;
-    bool resets = p->params.kind == IV_RECURRENT_GRU && !p->params.linear_before_reset;
+    bool resets = p->params.kind == SB_RECURRENT_GRU && !p->params.linear_before_reset;
     void *memory;
     choose_direction(run, direction);
     run->memory = NULL;
     lay_out(run, size, computed);
-    IV_TRY(iv_call_scratch(call, run->bytes, &memory));
+    SB_TRY(sb_call_scratch(call, run->bytes, &memory));
     run->memory = memory;
     lay_out(run, size, computed);
-    IV_TRY(transpose(call, run->inputs[IV_RECURRENT_W], direction, p->w));
-    IV_TRY(transpose(call, run->inputs[IV_RECURRENT_R], direction, p->r));
-    IV_TRY(launch(call, run, "iv_cuda_recurrent_start", states, 0));
-    IV_TRY(launch(call, run, "iv_cuda_recurrent_product", p->steps * p->batch * p->rows, 0));
+    SB_TRY(transpose(call, run->inputs[SB_RECURRENT_W], direction, p->w));
+    SB_TRY(transpose(call, run->inputs[SB_RECURRENT_R], direction, p->r));
+    SB_TRY(launch(call, run, "sb_cuda_recurrent_start", states, 0));
+    SB_TRY(launch(call, run, "sb_cuda_recurrent_product", p->steps * p->batch * p->rows, 0));
     for (p->step = 0; p->step < p->steps; p->step++) {
-        IV_TRY(launch(call, run, "iv_cuda_recurrent_step", states, resets ? 2 : p->params.gates));
+        SB_TRY(launch(call, run, "sb_cuda_recurrent_step", states, resets ? 2 : p->params.gates));
         if (resets)
-            IV_TRY(launch(call, run, "iv_cuda_recurrent_reset", states, 1));
+            SB_TRY(launch(call, run, "sb_cuda_recurrent_reset", states, 1));
         char *done = p->h;
         p->h = p->h_next;
         p->h_next = done;
     }
-    return launch(call, run, "iv_cuda_recurrent_finish", states, 0);
+    return launch(call, run, "sb_cuda_recurrent_finish", states, 0);
 }
 
-static iv_status launch_recurrent(iv_call *call) {
-    const iv_recurrent_params *params = call->node->params;
+static sb_status launch_recurrent(sb_call *call) {
+    const sb_recurrent_params *params = call->node->params;
     recurrence run = {.parameters = {.params = *params}};
-    iv_cuda_recurrent *p = &run.parameters;
-    int inputs = params->kind == IV_RECURRENT_LSTM ? 8 : 6;
+    sb_cuda_recurrent *p = &run.parameters;
+    int inputs = params->kind == SB_RECURRENT_LSTM ? 8 : 6;
     for (int i = 0; i < inputs; i++)
-        run.inputs[i] = iv_call_input(call, i);
+        run.inputs[i] = sb_call_input(call, i);
     for (int i = 0; i < 3; i++) {
-        if (iv_call_wants(call, i))
-            IV_TRY(iv_call_output(call, i, &run.outputs[i]));
+        if (sb_call_wants(call, i))
+            SB_TRY(sb_call_output(call, i, &run.outputs[i]));
     }
-    const iv_tensor *x = run.inputs[IV_RECURRENT_X], *lengths = run.inputs[IV_RECURRENT_LENGTHS];
-    iv_recurrent_extents_of(params, x, run.inputs[IV_RECURRENT_R], &run.extents);
-    const iv_recurrent_extents *e = &run.extents;
+    const sb_tensor *x = run.inputs[SB_RECURRENT_X], *lengths = run.inputs[SB_RECURRENT_LENGTHS];
+    sb_recurrent_extents_of(params, x, run.inputs[SB_RECURRENT_R], &run.extents);
+    const sb_recurrent_extents *e = &run.extents;
     p->steps = e->steps;
     p->batch = e->batch;
     p->inputs = e->inputs;
@@ -168,17 +168,17 @@ static iv_status launch_recurrent(iv_call *call) {
     p->state_batch = e->state_batch;
     for (int direction = 0; direction < params->directions && e->batch * e->hidden != 0;
          direction++)
-        IV_TRY(run_direction(call, &run, direction));
-    return IV_OK;
+        SB_TRY(run_direction(call, &run, direction));
+    return SB_OK;
 }
 
 #define RECURRENT(op_name, kernel_name)                                                            \
     {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = iv_cuda_supports_all,                      \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all,                      \
         .launch = launch_recurrent                                                                 \
     }
 
-const iv_kernel iv_cuda_kernels_recurrent[] = {
+const sb_kernel sb_cuda_kernels_recurrent[] = {
     RECURRENT("RNN", "rnn"),
     RECURRENT("GRU", "gru"),
     RECURRENT("LSTM", "lstm"),

@@ -10,7 +10,7 @@
  * the products of BERT-base and for square ones up to 8192 (bench/gpu_tiles_bench.c): the choice by them takes 2.2 % longer than
  * the best one for each. Where they are out of proportion they make up for what the cost below leaves out: fetching patches, and
  * the ends of chains. A tile of 256 by 128 was never the best. */
-static const iv_cuda_tile tiles[] = {
+static const sb_cuda_tile tiles[] = {
     {"128x256", 128, 256, 256, 97, 1000}, {"128x128", 128, 128, 256, 95, 27},
     {"128x64", 128, 64, 128, 87, 35},     {"64x128", 64, 128, 128, 72, 125},
     {"64x64", 64, 64, 128, 80, 50},       {"32x64", 32, 64, 128, 70, 54},
@@ -24,15 +24,15 @@ static const iv_cuda_tile tiles[] = {
 
 static _Atomic int forced = -1;
 
-int iv_cuda_tile_count(void) {
+int sb_cuda_tile_count(void) {
     return TILES;
 }
 
-const iv_cuda_tile *iv_cuda_tile_at(int index) {
+const sb_cuda_tile *sb_cuda_tile_at(int index) {
     return &tiles[index];
 }
 
-void iv_cuda_tile_force(int index) {
+void sb_cuda_tile_force(int index) {
     atomic_store(&forced, index);
 }
 
@@ -44,7 +44,7 @@ static int64_t parts(int64_t extent, int64_t part) {
 #define FEW_ROUNDS 1.5
 
 /* Cycles for each k. */
-static double cost(const iv_cuda_tile *tile, double batches, int64_t m, int64_t n,
+static double cost(const sb_cuda_tile *tile, double batches, int64_t m, int64_t n,
                    int multiprocessors) {
     double blocks = batches * (double)parts(m, tile->m) * (double)parts(n, tile->n);
     double rounds = blocks / multiprocessors;
@@ -59,7 +59,7 @@ static double cost(const iv_cuda_tile *tile, double batches, int64_t m, int64_t 
     return busy > least ? busy : least;
 }
 
-const iv_cuda_tile *iv_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
+const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
                                         int multiprocessors) {
     int best = atomic_load(&forced);
     if (best >= 0 && best < TILES)
@@ -76,7 +76,7 @@ const iv_cuda_tile *iv_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
     return &tiles[best];
 }
 
-iv_cuda_fetch iv_cuda_tile_fetch(const iv_cuda_operand *operand, int tile, int64_t extent,
+sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64_t extent,
                                  int other_count, const int64_t *others) {
     int64_t step = operand->step, k_step = operand->k_step;
     if (extent > 1 && step == 1) {
@@ -84,26 +84,26 @@ iv_cuda_fetch iv_cuda_tile_fetch(const iv_cuda_operand *operand, int tile, int64
             tile >= 4 && extent % 4 == 0 && k_step % 4 == 0 && (uintptr_t)operand->data % 16 == 0;
         for (int i = 0; i < other_count; i++)
             vectors = vectors && others[i] % 4 == 0;
-        return vectors ? IV_CUDA_FETCH_VECTORS : IV_CUDA_FETCH_ACROSS;
+        return vectors ? SB_CUDA_FETCH_VECTORS : SB_CUDA_FETCH_ACROSS;
     }
     bool nearer = (k_step < 0 ? -k_step : k_step) < (step < 0 ? -step : step);
-    return extent <= 1 || nearer ? IV_CUDA_FETCH_ALONG : IV_CUDA_FETCH_ACROSS;
+    return extent <= 1 || nearer ? SB_CUDA_FETCH_ALONG : SB_CUDA_FETCH_ACROSS;
 }
 
-iv_status iv_cuda_tile_launch(iv_call *call, iv_cuda_work *work, const char *module,
-                              const char *prefix, const iv_cuda_tile *tile,
-                              iv_cuda_contraction *base) {
+sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module,
+                              const char *prefix, const sb_cuda_tile *tile,
+                              sb_cuda_contraction *base) {
     char name[64];
     int64_t count;
     base->m_tiles = parts(base->m, tile->m);
     base->n_tiles = parts(base->n, tile->n);
     if (__builtin_mul_overflow(base->m_tiles, base->n_tiles, &count) ||
         __builtin_mul_overflow(count, base->batches, &count))
-        return iv_call_fail(call, IV_ERROR_UNSUPPORTED, "the product has more than 2^63 tiles");
+        return sb_call_fail(call, SB_ERROR_UNSUPPORTED, "the product has more than 2^63 tiles");
     snprintf(name, sizeof name, "%s%s", prefix, tile->name);
     work->module = module;
     work->kernel = name;
     work->threads = (unsigned)tile->threads;
     work->blocks = (unsigned)(count < INT32_MAX ? count : INT32_MAX);
-    return iv_cuda_call_launch(call, work);
+    return sb_cuda_call_launch(call, work);
 }

@@ -1,0 +1,67 @@
+/* Models: a graph with its weights, loaded once and shared by any number of threads and sessions.
+ *
+ * A model is immutable. Functions that take a `const sb_model *` may be called from any thread at any time. */
+#ifndef SAMEBIT_MODEL_H
+#define SAMEBIT_MODEL_H
+
+#include <stddef.h>
+
+#include <samebit/isa.h>
+#include <samebit/value.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sb_model sb_model;
+
+/** How a model is prepared. Start from SB_MODEL_OPTIONS_DEFAULT. None of it changes a result. */
+typedef struct sb_model_options {
+    size_t struct_bytes; /**< sizeof(sb_model_options): lets the struct grow */
+    sb_isa isa;          /**< the instruction set of the kernels */
+    bool passes;         /**< whether the graph is simplified and fused */
+    bool reference_only; /**< whether every node runs its reference evaluation: slow, the definition of the bits */
+    int64_t memory_limit; /**< the most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options.
+                               Files that are mapped into memory do not count */
+} sb_model_options;
+
+#define SB_MODEL_OPTIONS_DEFAULT                                                                   \
+    { sizeof(sb_model_options), SB_ISA_BEST, true, false, 0 }
+
+/** Loads an ONNX file. External data are read from the file's own folder.
+ *
+ * `options` may be NULL. The caller owns the model. Errors: IO, INVALID_FILE, INVALID_MODEL, UNSUPPORTED (listing
+ * every operator that is missing), SHAPE, OUT_OF_MEMORY. */
+SB_API SB_MUST_CHECK sb_status sb_model_load(const char *path, const sb_model_options *options,
+                                             sb_model **model, sb_error *error);
+/** The same from memory, which may be freed afterwards. Models with external data are refused. */
+SB_API SB_MUST_CHECK sb_status sb_model_load_memory(const void *bytes, size_t size,
+                                                    const sb_model_options *options,
+                                                    sb_model **model, sb_error *error);
+/** Drops the caller's reference. Sessions keep a model alive, so any order of releasing is safe. NULL is allowed. */
+SB_API void sb_model_release(sb_model *model);
+
+/** What is known of an input or output before running. All pointers are the model's. */
+typedef struct sb_value_description {
+    const char *name;
+    sb_kind kind;
+    bool optional;       /**< the value may be nothing */
+    sb_dtype dtype;      /**< of the tensor, or of the tensors in the sequence */
+    int rank;            /**< -1 when even the rank is open */
+    const int64_t *dims; /**< `rank` extents; -1 where `dim_texts` has a formula */
+    const char *const *dim_texts; /**< `rank` extents as text: "8", "batch", "2*time+1" */
+} sb_value_description;
+
+SB_API int sb_model_input_count(const sb_model *model);
+SB_API int sb_model_output_count(const sb_model *model);
+/** `index` must be in range. */
+SB_API const sb_value_description *sb_model_input(const sb_model *model, int index);
+SB_API const sb_value_description *sb_model_output(const sb_model *model, int index);
+/** The index of the input of that name, or -1. */
+SB_API int sb_model_input_index(const sb_model *model, const char *name);
+SB_API int sb_model_output_index(const sb_model *model, const char *name);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,179 @@
+/* Sessions: one mutable timeline of runs of a model.
+ *
+ * A session may be used by one thread at a time (sb_session_interrupt excepted); different sessions of one model may run at
+ * the same time. */
+#ifndef SAMEBIT_SESSION_H
+#define SAMEBIT_SESSION_H
+
+#include <samebit/device.h>
+#include <samebit/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sb_session sb_session;
+
+/** What a node did, for an observer. */
+typedef struct sb_node_event {
+    const char *name;     /**< the node's name */
+    const char *op;       /**< its operator */
+    const char *kernel;   /**< what computed it: "reference", "constant" (known before the run), or the kernel's name */
+    int depth;            /**< 0 in the model's own graph, more inside If, Loop and Scan */
+    int64_t start_ns;     /**< when it began, by the monotonic clock */
+    int64_t end_ns;
+    int output_count;
+    const char *const *output_names; /**< NULL for an output that nobody wants */
+    sb_value *outputs;    /**< NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the old
+                               one first). Tensors are valid until the observer returns: their memory is used again */
+    int64_t output_bytes; /**< of all its outputs, or of a transfer */
+    bool on_device;       /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
+                               the host all the same */
+} sb_node_event;
+
+/** The `op` of events that are no node's: a value was copied between the host and a device. `name` is the value's, `kernel` is
+ * "to device" or "to host", and there are no outputs. */
+#define SB_TRANSFER "Transfer"
+
+/** Called after every node. A status other than SB_OK ends the run with that status (the observer fills the error). */
+typedef sb_status sb_observer(void *context, sb_node_event *event, sb_error *error);
+
+/** What a device did, for a task observer. */
+typedef struct sb_task_span {
+    const char *task;  /**< the kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device */
+    const char *name;  /**< the node that it was for, or with SB_TRANSFER the value; NULL: for none, such as what an observer is shown */
+    const char *op;    /**< that node's operator, or SB_TRANSFER; NULL where `name` is. Both live as long as the model */
+    int depth;         /**< of the node: 0 in the model's own graph */
+    int stream;        /**< counted from 0: tasks of one stream come one after the other */
+    int64_t start_ns;  /**< by the clock of sb_node_event, to within some 20 us in all spans of a run alike */
+    int64_t end_ns;
+} sb_task_span;
+
+/** Called after every run on a device with all that it did, in the order in which it was told to. A status other than SB_OK is
+ * that of the run. */
+typedef sb_status sb_task_observer(void *context, const sb_task_span *spans, size_t count, sb_error *error);
+
+/** How a device is given the steps of a run. The bits are the same. */
+typedef enum sb_graph_mode {
+    SB_GRAPHS_AUTO = 0,    /**< as SB_GRAPHS_BUILD */
+    SB_GRAPHS_OFF = 1,     /**< one by one */
+    SB_GRAPHS_CAPTURE = 2, /**< as graphs that the driver captures from the stream, in the order of the stream */
+    SB_GRAPHS_BUILD = 3    /**< as graphs made of the list of tasks, with an edge only where two touch the same memory, so that
+                              independent branches run side by side */
+} sb_graph_mode;
+
+/** "auto", "off", "capture", "build". Never NULL; static storage. */
+SB_API const char *sb_graph_mode_name(sb_graph_mode mode);
+
+/** How a session runs. Start from SB_SESSION_OPTIONS_DEFAULT. None of it changes a result. */
+typedef struct sb_session_options {
+    size_t struct_bytes; /**< sizeof(sb_session_options): lets the struct grow */
+    int threads;         /**< worker threads, the caller's included; 0: one per processor */
+    sb_observer *observer; /**< NULL for none */
+    void *observer_context;
+    /** The most iterations that all Loop and Scan nodes of one run may do together; the run ends with SB_ERROR_LIMIT before
+     * the next one. 0, the default: any number. No number tells a long loop from an endless one (exporters write the
+     * largest integer where a condition ends the loop), so who runs models of strangers sets one, or interrupts. */
+    int64_t iteration_limit;
+    /** The most bytes that the session may hold at any time: plans, memory of values, scratch memory, weights packed on its
+     * behalf, and outputs until their caller releases them. No tensor in a run may be larger either, even where it only
+     * shows a smaller one repeatedly, which bounds the work of a node. What would exceed it ends the run with
+     * SB_ERROR_OUT_OF_MEMORY. 0, the default: the memory of the machine, or of the process's control group where that is
+     * less, so that no single tensor can call for the system's out-of-memory killer. */
+    int64_t memory_limit;
+    /** The device to run on, which the session keeps in use; NULL: the CPU. What has no kernel there runs on the CPU all the
+     * same, and sb_session_visit_placement says why. The bits are those of the CPU. */
+    sb_device *device;
+    /** A CUstream of the device's primary context to work in; NULL: a stream of the session's own. */
+    void *stream;
+    /** Names, or parts of names, of nodes or operators that stay on the CPU, separated by commas; NULL: none. */
+    const char *force_cpu;
+    /** Nodes that would run on the CPU are an error (SB_ERROR_UNSUPPORTED) that lists them. */
+    bool require_device;
+    /** Outputs that are made on the device stay there, and may be inputs of a later run without a copy; otherwise they are
+     * copied to the host. */
+    bool device_outputs;
+    /** Whether steps on the device are recorded in the second run with inputs of some shapes, and replayed from the third on.
+     * What cannot be recorded, or fails to be, runs one by one: sb_session_graphs says why. */
+    sb_graph_mode graphs;
+    /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent launch,
+     * compute capability 9.0 and later). Saves about a tenth of the time of small kernels. Off by default: the blocks that wait
+     * take the room of those that work, which made whole networks a fifth to two fifths slower on an H200. */
+    bool dependent_launch;
+    /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it: events have
+     * no outputs. */
+    bool observer_times_only;
+    /** NULL for none. Steps are then given to the device one by one, whatever `graphs` says, with a mark before and behind each
+     * task, which takes some microseconds. */
+    sb_task_observer *task_observer;
+    void *task_observer_context;
+} sb_session_options;
+
+#define SB_SESSION_OPTIONS_DEFAULT                                                                 \
+    { sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, NULL, NULL }
+
+/** Creates a session, which keeps the model alive. `options` may be NULL. */
+SB_API SB_MUST_CHECK sb_status sb_session_create(sb_model *model, const sb_session_options *options,
+                                                 sb_session **session, sb_error *error);
+/** Destroys a session. NULL is allowed. */
+SB_API void sb_session_destroy(sb_session *session);
+
+/** Runs the model once.
+ *
+ * `inputs` has one value per model input, in the model's order (SB_KIND_NONE where an optional one is left out); they are borrowed.
+ * `outputs` has room for one value per model output, all released by the caller; on failure they are nothing.
+ * Symbolic extents take their values from the inputs. Errors: SHAPE when an input does not fit the model, and
+ * whatever a node reports, with its name. */
+SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs,
+                                              sb_value *outputs, sb_error *error);
+
+/** Runs a model of tensors only: `inputs` and `outputs` as above, each a tensor. */
+SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session,
+                                                      sb_tensor *const *inputs,
+                                                      sb_tensor **outputs, sb_error *error);
+
+/** Where a node of the session's most recent run was computed. */
+typedef struct sb_placed_node {
+    const char *name;   /**< the node's, or of a transfer the value's */
+    const char *op;     /**< its operator, or SB_TRANSFER */
+    int depth;          /**< 0 in the model's own graph, more inside If, Loop and Scan */
+    bool on_device;     /**< of a transfer: whether it goes there */
+    bool by_data;       /**< where it runs was settled in the run, since only the data say what shapes it has */
+    const char *kernel; /**< what computes it; "reference" for its definition */
+    const char *why;    /**< why it does not run on the device; NULL where it does */
+} sb_placed_node;
+
+/** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them, and for the
+ * transfers that the plan needs, in the order of the run. Nodes whose results are known before the run are left out. Strings are
+ * valid until `visit` returns. Returns the number of nodes that did not run on the device; 0 as well when there was no run, or no
+ * device. */
+SB_API int sb_session_visit_placement(sb_session *session,
+                                      void (*visit)(void *context, const sb_placed_node *node),
+                                      void *context);
+
+/** What has become of the graphs of the session's most recent run's plan. */
+typedef struct sb_graph_report {
+    int segments;        /**< groups of steps that the device is given at once */
+    int recorded;        /**< those with a graph */
+    int failed;          /**< those that run one by one since recording failed */
+    int64_t tasks;       /**< in all recorded graphs: kernels, copies, fills */
+    int64_t edges;       /**< in graphs that were built */
+    const char *reason;  /**< why the first failed one did; "" when none did. Valid until the next run */
+} sb_graph_report;
+
+SB_API void sb_session_graphs(const sb_session *session, sb_graph_report *report);
+
+/** Ends the run in progress, or else the next one, with SB_ERROR_INTERRUPTED and a message that names the node.
+ *
+ * May be called from any thread and from a signal handler, at any time in the session's life. The run ends before its next
+ * node or iteration: a node that has begun is finished first. The run that reports the interrupt has used it up, and
+ * the session is ready for further runs; several interrupts before that count as one. */
+SB_API void sb_session_interrupt(sb_session *session);
+/** Takes back an interrupt that no run has reported yet: for interrupts (a timer's, say) that may come too late for the run that
+ * they were meant for. Callable like sb_session_interrupt. */
+SB_API void sb_session_clear_interrupt(sb_session *session);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
