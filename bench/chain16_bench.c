@@ -90,8 +90,7 @@ static double measure(const shape *shape, sb_isa isa) {
 }
 
 int main(void) {
-    static const double targets[] = {
-        [SB_ISA_SCALAR] = 0.0, [SB_ISA_AVX2] = 5.0, [SB_ISA_AVX512] = 8.0};
+    static const double targets[] = {[SB_ISA_SCALAR] = 0.0, [SB_ISA_AVX2] = 5.0, [SB_ISA_AVX512] = 8.0};
     puts("# chain16: peer is the project's target for one core, not another library");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (int wanted = SB_ISA_SCALAR; wanted <= SB_ISA_AVX512; wanted++) {
@@ -100,11 +99,10 @@ int main(void) {
                 continue;
             double speed = measure(&shapes[i], isa), target = targets[isa];
             if (shapes[i].name)
-                printf("chain16/%s shape=%s samebit=%.2f unit=GMAC/s\n", sb_isa_name(isa),
-                       shapes[i].name, speed);
+                printf("chain16/%s shape=%s samebit=%.2f unit=GMAC/s\n", sb_isa_name(isa), shapes[i].name, speed);
             else if (target > 0.0)
-                printf("bench chain16/%s samebit=%.2f peer=%.2f unit=GMAC/s ratio=%.2f\n",
-                       sb_isa_name(isa), speed, target, speed / target);
+                printf("bench chain16/%s samebit=%.2f peer=%.2f unit=GMAC/s ratio=%.2f\n", sb_isa_name(isa), speed,
+                       target, speed / target);
             else
                 printf("chain16/%s samebit=%.2f unit=GMAC/s\n", sb_isa_name(isa), speed);
             fflush(stdout);

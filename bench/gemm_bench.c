@@ -261,18 +261,16 @@ static bool prepare_product(const shape *shape, work *work) {
 
 static void run(const work *work) {
     if (work->is_convolution)
-        sb_conv_f32_run(&work->plan, work->a, work->packed, work->c, NULL, 0, work->plan.m, 0,
-                        work->plan.n, work->scratch);
-    else
-        sb_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n,
+        sb_conv_f32_run(&work->plan, work->a, work->packed, work->c, NULL, 0, work->plan.m, 0, work->plan.n,
                         work->scratch);
+    else
+        sb_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n, work->scratch);
 }
 
 /* GFLOP/s of the best of at least 5 timings of at least 2 ms each; 0 when memory ran out. */
 static double measure(const shape *shape, int64_t batch, sb_isa isa) {
     work work = {.kernels = sb_gemm_f32_kernels(isa), .is_convolution = shape->kind == CONVOLUTION};
-    bool ready = work.is_convolution ? prepare_convolution(shape, batch, &work)
-                                     : prepare_product(shape, &work);
+    bool ready = work.is_convolution ? prepare_convolution(shape, batch, &work) : prepare_product(shape, &work);
     double best = 0;
     if (ready && work.a != NULL && work.c != NULL && work.scratch != NULL) {
         double start = seconds();
@@ -312,17 +310,15 @@ int main(int count, char **arguments) {
                 char name[100];
                 const char *mark = strchr(shapes[s].name, '%');
                 if (mark != NULL)
-                    snprintf(name, sizeof name, "gemm-f32/%s/%.*s%d%s", sb_isa_name(isa),
-                             (int)(mark - shapes[s].name), shapes[s].name, (int)batch, mark + 1);
+                    snprintf(name, sizeof name, "gemm-f32/%s/%.*s%d%s", sb_isa_name(isa), (int)(mark - shapes[s].name),
+                             shapes[s].name, (int)batch, mark + 1);
                 else
                     snprintf(name, sizeof name, "gemm-f32/%s/%s", sb_isa_name(isa), shapes[s].name);
                 /* Without vectors a shape of a network takes seconds. */
-                if (strstr(name, only) == NULL ||
-                    (isa == SB_ISA_SCALAR && strstr(name, "attention") == NULL))
+                if (strstr(name, only) == NULL || (isa == SB_ISA_SCALAR && strstr(name, "attention") == NULL))
                     continue;
                 double rate = measure(&shapes[s], batch, isa);
-                printf("bench %s samebit=%.1f peer=%.1f unit=GFLOP/s ratio=%.3f\n", name, rate, limit,
-                       rate / limit);
+                printf("bench %s samebit=%.1f peer=%.1f unit=GFLOP/s ratio=%.3f\n", name, rate, limit, rate / limit);
                 fflush(stdout);
             }
         }

@@ -65,8 +65,7 @@ static bool add_time(benchmark *bench, double nanoseconds) {
 static bool is_enough(const benchmark *bench, double began) {
     if (bench->runs > 0)
         return (long long)bench->count >= bench->runs;
-    return bench->count >= MOST_RUNS ||
-           (bench->count > 0 && now_ns() - began >= bench->seconds * 1e9);
+    return bench->count >= MOST_RUNS || (bench->count > 0 && now_ns() - began >= bench->seconds * 1e9);
 }
 
 static int measure(benchmark *bench, running *running) {
@@ -91,21 +90,20 @@ static int measure(benchmark *bench, running *running) {
     return code;
 }
 
-static int print_bench_json(const arguments *arguments, const benchmark *bench,
-                            const sb_session_options *session, sb_isa isa) {
+static int print_bench_json(const arguments *arguments, const benchmark *bench, const sb_session_options *session,
+                            sb_isa isa) {
     json_t *all =
         json_pack("{s:o, s:s, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o}", "model",
-                  text_json(arguments->positional[0]), "isa", sb_isa_name(isa), "threads",
-                  session->threads, "runs", (json_int_t)bench->count, "load_ms", bench->load_ms,
-                  "first_ms", bench->first_ns / 1e6, "min_ms", bench->times[0] / 1e6, "median_ms",
-                  percentile(bench, 0.5) / 1e6, "p90_ms", percentile(bench, 0.9) / 1e6, "max_ms",
-                  bench->times[bench->count - 1] / 1e6, "mean_ms", mean(bench) / 1e6, "flops",
-                  bench->flops >= 0 ? json_real(bench->flops) : json_null());
+                  text_json(arguments->positional[0]), "isa", sb_isa_name(isa), "threads", session->threads, "runs",
+                  (json_int_t)bench->count, "load_ms", bench->load_ms, "first_ms", bench->first_ns / 1e6, "min_ms",
+                  bench->times[0] / 1e6, "median_ms", percentile(bench, 0.5) / 1e6, "p90_ms",
+                  percentile(bench, 0.9) / 1e6, "max_ms", bench->times[bench->count - 1] / 1e6, "mean_ms",
+                  mean(bench) / 1e6, "flops", bench->flops >= 0 ? json_real(bench->flops) : json_null());
     return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
-static void print_bench(const arguments *arguments, const benchmark *bench,
-                        const sb_session_options *session, sb_isa isa) {
+static void print_bench(const arguments *arguments, const benchmark *bench, const sb_session_options *session,
+                        sb_isa isa) {
     char least[TEXT_BYTES], middle[TEXT_BYTES], high[TEXT_BYTES], average[TEXT_BYTES];
     char first[TEXT_BYTES], rate[TEXT_BYTES];
     printf("%s, %s, ", arguments->positional[0], sb_isa_name(isa));
@@ -113,12 +111,10 @@ static void print_bench(const arguments *arguments, const benchmark *bench,
         puts("a thread per processor");
     else
         printf("%d thread%s\n", session->threads, session->threads == 1 ? "" : "s");
-    printf("load %s, first run %s\n", duration(bench->load_ms * 1e6, first),
-           duration(bench->first_ns, rate));
-    printf("%zu run%s: min %s, median %s, p90 %s, mean %s\n", bench->count,
-           bench->count == 1 ? "" : "s", duration(bench->times[0], least),
-           duration(percentile(bench, 0.5), middle), duration(percentile(bench, 0.9), high),
-           duration(mean(bench), average));
+    printf("load %s, first run %s\n", duration(bench->load_ms * 1e6, first), duration(bench->first_ns, rate));
+    printf("%zu run%s: min %s, median %s, p90 %s, mean %s\n", bench->count, bench->count == 1 ? "" : "s",
+           duration(bench->times[0], least), duration(percentile(bench, 0.5), middle),
+           duration(percentile(bench, 0.9), high), duration(mean(bench), average));
     printf("%s runs per second", scaled(1e9 / percentile(bench, 0.5), rate));
     if (bench->flops > 0)
         printf(", %.3g GFLOP/s", bench->flops / percentile(bench, 0.5));
@@ -159,8 +155,7 @@ int run_bench(const arguments *arguments) {
     sb_session_options session_options;
     benchmark bench = {.warmup = 2, .seconds = 2};
     const char *seconds = option_value(arguments, "seconds");
-    if (!read_model_options(arguments, &model_options) ||
-        !read_session_options(arguments, &session_options) ||
+    if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options) ||
         !read_count(arguments, "runs", 1, MOST_RUNS, &bench.runs) ||
         !read_count(arguments, "warmup", 0, MOST_RUNS, &bench.warmup))
         return EXIT_USAGE;

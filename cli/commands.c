@@ -7,8 +7,7 @@ const command commands[] = {
      .least_operands = 1,
      .most_operands = 1,
      .summary = "Run a model on tensors from files",
-     .description =
-         "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
+     .description = "Reads the inputs, runs the model once and prints what came out, or writes it to a file.",
      .options = run_options,
      .run = run_run},
     {.name = "dump",

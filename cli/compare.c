@@ -17,8 +17,7 @@ const option compare_options[] = {
      "or of ONNX test data; with --device, a run on the CPU when this is not given"},
     {"tolerance", "ATOL,RTOL", false,
      "Allow |ours - recorded| up to ATOL + RTOL × |recorded|; without it, every bit counts"},
-    {"cumulative", NULL, false,
-     "Let errors flow on: nodes get their own inputs, not the recorded ones"},
+    {"cumulative", NULL, false, "Let errors flow on: nodes get their own inputs, not the recorded ones"},
     {"record", "FILE.npz", false, "Write every value of a run instead of comparing"},
     {"html", "FILE", false, "Write a page with all nodes and their drift"},
     {"json", NULL, false, "Print what was found as JSON"},
@@ -47,14 +46,12 @@ static void note_event(finding *finding, const sb_node_event *event) {
 
 /* Compares one output and, unless errors are to flow on, puts the recorded one in place of one that
  * differs. */
-static sb_status compare_output(comparing *comparing, const sb_node_event *event, int index,
-                                sb_error *error) {
+static sb_status compare_output(comparing *comparing, const sb_node_event *event, int index, sb_error *error) {
     findings *findings = comparing->findings;
     finding *finding;
     sb_value *value = &event->outputs[index];
     const char *name = event->output_names[index];
-    sb_status status = start_finding(findings, event->name, event->op, name, event->kernel, *value,
-                                     &finding, error);
+    sb_status status = start_finding(findings, event->name, event->op, name, event->kernel, *value, &finding, error);
     if (status != SB_OK)
         return status;
     note_event(finding, event);
@@ -68,8 +65,7 @@ static sb_status compare_output(comparing *comparing, const sb_node_event *event
     return status;
 }
 
-static sb_status compare_outputs_of(comparing *comparing, const sb_node_event *event,
-                                    sb_error *error) {
+static sb_status compare_outputs_of(comparing *comparing, const sb_node_event *event, sb_error *error) {
     sb_status status = SB_OK;
     for (int i = 0; i < event->output_count && status == SB_OK; i++) {
         if (event->output_names[i] != NULL)
@@ -85,9 +81,7 @@ static sb_status compare_inner(comparing *comparing, const sb_node_event *event,
     bool wanted = false;
     for (int i = 0; i < event->output_count && event->depth == 1; i++) {
         hidden_value *value =
-            event->output_names[i] != NULL
-                ? find_hidden(comparing->hidden, event->output_names[i], event->op)
-                : NULL;
+            event->output_names[i] != NULL ? find_hidden(comparing->hidden, event->output_names[i], event->op) : NULL;
         wanted = wanted || (value != NULL && !value->done);
         if (value != NULL)
             value->done = true;
@@ -101,8 +95,7 @@ static sb_status compare_node(void *context, sb_node_event *event, sb_error *err
         return SB_OK;
     if (event->depth != 0)
         return compare_inner(comparing, event, error);
-    sb_status status = list_hidden(comparing->findings, comparing->hidden, comparing->reference,
-                                   event->name, error);
+    sb_status status = list_hidden(comparing->findings, comparing->hidden, comparing->reference, event->name, error);
     return status == SB_OK ? compare_outputs_of(comparing, event, error) : status;
 }
 
@@ -114,11 +107,10 @@ static int compare_outputs(findings *findings, const running *running, reference
         finding *finding;
         if (was_found(findings, name))
             continue;
-        sb_status status = start_finding(findings, name, "(no node)", name, "none",
-                                         running->outputs[i], &finding, &error);
+        sb_status status =
+            start_finding(findings, name, "(no node)", name, "none", running->outputs[i], &finding, &error);
         if (status == SB_OK)
-            status = judge(findings, finding, running->outputs[i], find_recorded(reference, name),
-                           &error);
+            status = judge(findings, finding, running->outputs[i], find_recorded(reference, name), &error);
         if (status != SB_OK)
             return report(&error);
         findings->node_count++;
@@ -129,17 +121,14 @@ static int compare_outputs(findings *findings, const running *running, reference
 /* ---- comparing ---- */
 
 /* Inputs that are not given come from the reference. */
-static int read_recorded_inputs(const arguments *arguments, const running *running,
-                                reference *reference) {
+static int read_recorded_inputs(const arguments *arguments, const running *running, reference *reference) {
     int code = read_given_inputs(arguments, running->model, running->inputs);
     for (int i = 0; i < sb_model_input_count(running->model) && code == EXIT_RIGHT; i++) {
-        const sb_value *recorded =
-            find_recorded(reference, sb_model_input(running->model, i)->name);
+        const sb_value *recorded = find_recorded(reference, sb_model_input(running->model, i)->name);
         if (recorded != NULL && running->inputs[i].kind == SB_KIND_NONE)
             running->inputs[i] = sb_value_retain(*recorded);
     }
-    return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs)
-                              : code;
+    return code == EXIT_RIGHT ? complete_inputs(arguments, running->model, false, running->inputs) : code;
 }
 
 static int list_unused(findings *findings, reference *reference, const sb_inspection *graph) {
@@ -198,8 +187,7 @@ static int list_rest(comparing *comparing, const running *running, const sb_insp
 }
 
 /* The run, its findings, and where its nodes ran. */
-static int compare_run(const arguments *arguments, comparing *comparing, running *running,
-                       const sb_inspection *graph) {
+static int compare_run(const arguments *arguments, comparing *comparing, running *running, const sb_inspection *graph) {
     findings *findings = comparing->findings;
     findings->device = running->device != NULL ? sb_device_name(running->device) : NULL;
     int code = find_hidden_values(graph, comparing->hidden) ? EXIT_RIGHT : out_of_memory();
@@ -222,8 +210,7 @@ static int compare_run(const arguments *arguments, comparing *comparing, running
 /* Compares the model's run with `reference`, which is read from the file unless a run has filled
  * it. */
 static int compare_model(const arguments *arguments, const sb_model_options *model_options,
-                         const sb_session_options *session_options, reference *reference,
-                         findings *findings) {
+                         const sb_session_options *session_options, reference *reference, findings *findings) {
     hidden_values hidden = {0};
     comparing comparing = {reference, findings, &hidden};
     running running;
@@ -235,8 +222,7 @@ static int compare_model(const arguments *arguments, const sb_model_options *mod
     if (code == EXIT_RIGHT)
         code = inspect_with_inputs(running.model, running.inputs, &graph);
     if (code == EXIT_RIGHT && !findings->against_cpu)
-        code =
-            read_reference(option_value(arguments, "reference"), running.model, graph, reference);
+        code = read_reference(option_value(arguments, "reference"), running.model, graph, reference);
     if (code == EXIT_RIGHT)
         code = compare_run(arguments, &comparing, &running, graph);
     free(hidden.items);
@@ -258,8 +244,7 @@ static int record_cpu(const arguments *arguments, const sb_model_options *model_
 
 /* Opens the device first, since a comparison that has to end there should not begin with a run. */
 static int compare_with_cpu(const arguments *arguments, const sb_model_options *model_options,
-                            const sb_session_options *session_options, reference *reference,
-                            findings *findings) {
+                            const sb_session_options *session_options, reference *reference, findings *findings) {
     sb_session_options unused = *session_options;
     sb_device *device;
     int code = open_device(arguments, &unused, &device);
@@ -289,8 +274,7 @@ int run_compare(const arguments *arguments) {
     findings findings = {.cumulative = has_option(arguments, "cumulative")};
     reference reference = {0};
     const char *tolerance = option_value(arguments, "tolerance");
-    if (!read_model_options(arguments, &model_options) ||
-        !read_session_options(arguments, &session_options))
+    if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options))
         return EXIT_USAGE;
     model_options.passes = has_option(arguments, "passes");
     if (tolerance != NULL && !parse_tolerance(tolerance, &findings.absolute, &findings.relative))
@@ -302,10 +286,9 @@ int run_compare(const arguments *arguments) {
                            "compare with the CPU, or --record FILE.npz to write");
     if (records)
         return record_to_file(arguments, &model_options, &session_options);
-    int code =
-        findings.against_cpu
-            ? compare_with_cpu(arguments, &model_options, &session_options, &reference, &findings)
-            : compare_model(arguments, &model_options, &session_options, &reference, &findings);
+    int code = findings.against_cpu
+                   ? compare_with_cpu(arguments, &model_options, &session_options, &reference, &findings)
+                   : compare_model(arguments, &model_options, &session_options, &reference, &findings);
     free_reference(&reference);
     free_findings(&findings);
     return code;

@@ -28,10 +28,10 @@ typedef struct finding {
     finding_state state;
     int node; /* counted from 0 in the order of execution */
     char *node_name, *op, *output, *kernel, *type;
-    char *why;     /* why it is unchecked or cannot be compared; else NULL */
-    ran_where ran; /* of the node */
-    char *why_cpu; /* why the node did not run on the device; NULL where it did, or there is none */
-    int64_t ns;    /* what the node took, launch and waiting included; the same for its outputs */
+    char *why;                /* why it is unchecked or cannot be compared; else NULL */
+    ran_where ran;            /* of the node */
+    char *why_cpu;            /* why the node did not run on the device; NULL where it did, or there is none */
+    int64_t ns;               /* what the node took, launch and waiting included; the same for its outputs */
     sb_comparison comparison; /* unless there is a `why` */
     char *index;              /* of the worst element: "[0,3,1]"; NULL when none differs */
 } finding;
@@ -49,10 +49,9 @@ typedef struct findings {
     int count, capacity;
     finding *items;
     int node_count;
-    int compared, equal, within, different,
-        unchecked;             /* nodes: each once, by the worst of its outputs */
-    const finding *first;      /* the first output that differs, or NULL */
-    double absolute, relative; /* the tolerance */
+    int compared, equal, within, different, unchecked; /* nodes: each once, by the worst of its outputs */
+    const finding *first;                              /* the first output that differs, or NULL */
+    double absolute, relative;                         /* the tolerance */
     bool cumulative;
     bool against_cpu;      /* the other side is a run on the CPU, not a file */
     const char *device;    /* what the device is called; NULL when the run was on the CPU */
@@ -79,12 +78,10 @@ sb_status fail_memory(sb_error *error);
 
 /** Adds a finding for an output of the node that is number `node_count`; the caller raises that
  * after the node's last one. */
-sb_status start_finding(findings *findings, const char *node_name, const char *op,
-                        const char *output, const char *kernel, sb_value value, finding **started,
-                        sb_error *error);
+sb_status start_finding(findings *findings, const char *node_name, const char *op, const char *output,
+                        const char *kernel, sb_value value, finding **started, sb_error *error);
 /** Fills in what the value and the recorded one say; NULL: there is none. */
-sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded,
-                sb_error *error);
+sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded, sb_error *error);
 /** Notes why there is nothing to compare. */
 sb_status leave_unchecked(finding *finding, const char *why, sb_error *error);
 bool was_found(const findings *findings, const char *output);
@@ -112,12 +109,11 @@ bool find_hidden_values(const sb_inspection *graph, hidden_values *hidden);
 /** The inner value of that name and operator, or NULL. */
 hidden_value *find_hidden(hidden_values *hidden, const char *name, const char *op);
 /** Lists the values inside fused node `fused` (NULL: any) that were not compared. */
-sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
-                      const char *fused, sb_error *error);
+sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference, const char *fused,
+                      sb_error *error);
 /** Compares the recorded values that the graph knows as constants, and lists those that it does not
  * have. */
-sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph,
-                       sb_error *error);
+sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph, sb_error *error);
 
 /* ---- compare_places.c ---- */
 
@@ -129,7 +125,6 @@ int note_places(findings *findings, sb_session *session);
 void print_findings(const findings *findings, bool verbose);
 json_t *findings_json(const findings *findings);
 /** Writes the page of `--html`. */
-void write_findings_page(FILE *file, const findings *findings, const char *model,
-                         const char *reference);
+void write_findings_page(FILE *file, const findings *findings, const char *model, const char *reference);
 
 #endif

@@ -24,8 +24,8 @@ static int visit_body(const sb_inspected_node *fused, hidden_value *items) {
             if (node->outputs[o] < 0 || is_body_output(body, node->outputs[o]))
                 continue;
             if (items != NULL)
-                items[count] = (hidden_value){sb_inspection_value(body, node->outputs[o])->name,
-                                              node->op, node->name, fused->name, false};
+                items[count] = (hidden_value){sb_inspection_value(body, node->outputs[o])->name, node->op, node->name,
+                                              fused->name, false};
             count++;
         }
     }
@@ -58,8 +58,8 @@ hidden_value *find_hidden(hidden_values *hidden, const char *name, const char *o
 }
 
 /* A finding of a value that nobody has seen. */
-static sb_status list_unseen(findings *findings, const char *node, const char *op, const char *name,
-                             const char *why, sb_error *error) {
+static sb_status list_unseen(findings *findings, const char *node, const char *op, const char *name, const char *why,
+                             sb_error *error) {
     finding *finding;
     sb_status status = start_finding(findings, node, op, name, "", (sb_value){0}, &finding, error);
     if (status == SB_OK) {
@@ -70,8 +70,8 @@ static sb_status list_unseen(findings *findings, const char *node, const char *o
     return status;
 }
 
-sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference,
-                      const char *fused, sb_error *error) {
+sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference, const char *fused,
+                      sb_error *error) {
     sb_status status = SB_OK;
     for (int i = 0; i < hidden->count && status == SB_OK; i++) {
         hidden_value *item = &hidden->items[i];
@@ -96,8 +96,7 @@ static sb_value constant_value(const sb_inspection *graph, const char *name) {
     return (sb_value){0};
 }
 
-sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph,
-                       sb_error *error) {
+sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph, sb_error *error) {
     sb_status status = SB_OK;
     for (int i = 0; i < reference->count && status == SB_OK; i++) {
         struct reference_item *item = &reference->items[i];
@@ -107,13 +106,11 @@ sb_status list_removed(findings *findings, reference *reference, const sb_inspec
         finding *finding;
         sb_value constant = constant_value(graph, item->name);
         if (constant.kind == SB_KIND_NONE) {
-            status = list_unseen(
-                findings, item->node, item->op, item->name,
-                "a pass removed it: it shows or repeats another value, or nobody needs it", error);
+            status = list_unseen(findings, item->node, item->op, item->name,
+                                 "a pass removed it: it shows or repeats another value, or nobody needs it", error);
             continue;
         }
-        status = start_finding(findings, item->node, item->op, item->name, "constant", constant,
-                               &finding, error);
+        status = start_finding(findings, item->node, item->op, item->name, "constant", constant, &finding, error);
         findings->node_count++;
         if (status == SB_OK)
             status = judge(findings, finding, constant, &item->value, error);

@@ -33,16 +33,13 @@ static double plot_y(double error) {
 static void print_axis(FILE *file, double width) {
     for (int power = LEAST_POWER; power <= MOST_POWER; power += 4) {
         double y = plot_y(pow(10, power));
-        fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\"/>", PLOT_LEFT, y,
-                width - 8);
-        fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", PLOT_LEFT - 6,
-                y + 4, power);
+        fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\"/>", PLOT_LEFT, y, width - 8);
+        fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">1e%d</text>", PLOT_LEFT - 6, y + 4, power);
     }
     double y = plot_y(0);
-    fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\" stroke-dasharray=\"2 3\"/>",
-            PLOT_LEFT, y, width - 8);
-    fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">exact</text>\n", PLOT_LEFT - 6,
-            y + 4);
+    fprintf(file, "<path d=\"M%.0f %.1fH%.0f\" stroke=\"var(--rim)\" stroke-dasharray=\"2 3\"/>", PLOT_LEFT, y,
+            width - 8);
+    fprintf(file, "<text x=\"%.0f\" y=\"%.1f\" text-anchor=\"end\">exact</text>\n", PLOT_LEFT - 6, y + 4);
 }
 
 static void print_dot(FILE *file, const finding *finding, double x) {
@@ -67,8 +64,8 @@ static void print_dot(FILE *file, const finding *finding, double x) {
         print_markup(file, finding->why);
     } else {
         fprintf(file, "\nlargest difference %.3g, relative %.3g\n%lld of %lld elements differ",
-                found->different != 0 ? found->worst_error : 0, found->max_relative,
-                (long long)found->different, (long long)found->elements);
+                found->different != 0 ? found->worst_error : 0, found->max_relative, (long long)found->different,
+                (long long)found->elements);
     }
     fputs("</title></circle>\n", file);
 }
@@ -81,8 +78,7 @@ static double step_width(int count) {
 
 static bool all_exact(const findings *findings) {
     for (int i = 0; i < findings->count; i++) {
-        if (findings->items[i].comparison.different != 0 ||
-            findings->items[i].state == FINDING_DIFFERENT)
+        if (findings->items[i].comparison.different != 0 || findings->items[i].state == FINDING_DIFFERENT)
             return false;
     }
     return true;
@@ -117,9 +113,7 @@ static void print_plot(FILE *file, const findings *findings) {
 #define LEAST_NS 1e3
 
 static page_place finding_place(const finding *finding) {
-    return finding->ran == RAN_ON_DEVICE ? PLACE_DEVICE
-           : finding->ran == RAN_ON_CPU  ? PLACE_CPU
-                                         : PLACE_NONE;
+    return finding->ran == RAN_ON_DEVICE ? PLACE_DEVICE : finding->ran == RAN_ON_CPU ? PLACE_CPU : PLACE_NONE;
 }
 
 /* Whether the finding is its node's first. */
@@ -147,14 +141,11 @@ static void print_bar(FILE *file, const finding *finding, double x, double width
     fprintf(file,
             "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" "
             "style=\"fill:%s\"><title>%d ",
-            x, PLOT_TOP + BARS_HEIGHT - height, width, height, place_color(finding_place(finding)),
-            finding->node);
+            x, PLOT_TOP + BARS_HEIGHT - height, width, height, place_color(finding_place(finding)), finding->node);
     print_markup(file, finding->op);
     fputs(" ", file);
     print_markup(file, finding->node_name);
-    fprintf(file, "\n%s\n",
-            finding->ran == RAN_NOWHERE ? "not run by itself"
-                                        : duration((double)finding->ns, room));
+    fprintf(file, "\n%s\n", finding->ran == RAN_NOWHERE ? "not run by itself" : duration((double)finding->ns, room));
     print_markup(file, finding->kernel);
     if (finding->why_cpu != NULL) {
         fputs("\non the CPU: ", file);
@@ -166,8 +157,8 @@ static void print_bar(FILE *file, const finding *finding, double x, double width
 /* A mark below the bars, between those of the nodes that the copy comes between. */
 static void print_copy_mark(FILE *file, const copy_found *copy, double x) {
     double y = PLOT_TOP + BARS_HEIGHT + 8, point = copy->to_device ? -5 : 5;
-    fprintf(file, "<path d=\"M%.1f %.1fl-4 %.1fh8z\" style=\"fill:%s\"><title>copy of ", x,
-            y + 4 + point, -2 * point, place_color(PLACE_COPY));
+    fprintf(file, "<path d=\"M%.1f %.1fl-4 %.1fh8z\" style=\"fill:%s\"><title>copy of ", x, y + 4 + point, -2 * point,
+            place_color(PLACE_COPY));
     print_markup(file, copy->value);
     fprintf(file, " %s</title></path>\n", copy->how);
 }
@@ -184,8 +175,7 @@ static void print_bars(FILE *file, const findings *findings) {
         fprintf(file,
                 "<path d=\"M%.0f %.1fH%.0f\" style=\"stroke:var(--rim)\"/><text x=\"%.0f\" "
                 "y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                PLOT_LEFT, y, width - 8, PLOT_LEFT - 6, y + 4,
-                duration(LEAST_NS * pow(10, power), room));
+                PLOT_LEFT, y, width - 8, PLOT_LEFT - 6, y + 4, duration(LEAST_NS * pow(10, power), room));
     }
     for (int i = 0; i < findings->count; i++) {
         const finding *finding = &findings->items[i];
@@ -194,8 +184,7 @@ static void print_bars(FILE *file, const findings *findings) {
     }
     for (int i = 0; i < findings->copy_count; i++) {
         if (!findings->copies[i].once)
-            print_copy_mark(file, &findings->copies[i],
-                            PLOT_LEFT + step * findings->copies[i].before - gap / 2);
+            print_copy_mark(file, &findings->copies[i], PLOT_LEFT + step * findings->copies[i].before - gap / 2);
     }
     fputs("</svg></div>\n", file);
 }
@@ -277,9 +266,8 @@ static void print_copy_rows(FILE *file, const findings *findings, int node, int 
         fputs("<tr class=\"copies\"><td></td>", file);
         print_place_cell(file, PLACE_COPY);
         fprintf(file, "<td colspan=\"13\">%s: ", how);
-        for (int first = *next;
-             *next < findings->copy_count && findings->copies[*next].before <= node &&
-             strcmp(findings->copies[*next].how, how) == 0;
+        for (int first = *next; *next < findings->copy_count && findings->copies[*next].before <= node &&
+                                strcmp(findings->copies[*next].how, how) == 0;
              (*next)++) {
             fputs(*next > first ? ", " : "", file);
             print_markup(file, findings->copies[*next].value);
@@ -296,8 +284,7 @@ static void print_table(FILE *file, const findings *findings) {
             "<th>finding</th><th class=\"n\">different</th><th>worst at</th><th "
             "class=\"n\">%s</th><th class=\"n\">%s</th><th class=\"n\">ulps</th>"
             "<th class=\"n\">absolute</th><th class=\"n\">relative</th></tr>\n",
-            findings->device != NULL ? " and copies" : "",
-            findings->device != NULL ? "<th>ran on</th>" : "",
+            findings->device != NULL ? " and copies" : "", findings->device != NULL ? "<th>ran on</th>" : "",
             findings->against_cpu ? "device" : "ours", findings->against_cpu ? "CPU" : "recorded");
     for (int i = 0; i < findings->count; i++) {
         if (starts_node(findings, i))
@@ -324,8 +311,8 @@ static void print_first_paragraph(FILE *file, const findings *findings) {
         print_markup(file, first->why);
     } else {
         fprintf(file, "%lld of %lld elements differ, the worst at %s: %.9g where ",
-                (long long)first->comparison.different, (long long)first->comparison.elements,
-                first->index, first->comparison.worst_left);
+                (long long)first->comparison.different, (long long)first->comparison.elements, first->index,
+                first->comparison.worst_left);
         snprintf(number, sizeof number, "%.9g", first->comparison.worst_right);
         fputs(put_other(findings, number, room), file);
         if (first->comparison.worst_ulps != UINT64_MAX)
@@ -339,12 +326,10 @@ static void print_count(FILE *file, int count, const char *what) {
     print_figure(file, grouped(count, room), what);
 }
 
-void write_findings_page(FILE *file, const findings *findings, const char *model,
-                         const char *reference) {
+void write_findings_page(FILE *file, const findings *findings, const char *model, const char *reference) {
     char subject[2048];
     snprintf(subject, sizeof subject, "%s%s%s against %s; %s; tolerance %g + %g × |%s|", model,
-             findings->device != NULL ? " on " : "",
-             findings->device != NULL ? findings->device : "", reference,
+             findings->device != NULL ? " on " : "", findings->device != NULL ? findings->device : "", reference,
              findings->cumulative    ? "errors flow on"
              : findings->against_cpu ? "each node gets the CPU's inputs"
                                      : "each node gets the recorded inputs",

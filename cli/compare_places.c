@@ -27,11 +27,8 @@ static bool add_copy(findings *findings, const sb_placed_node *placed) {
     if (value == NULL)
         return false;
     bool once = strncmp(placed->kernel, "constant", 8) == 0;
-    const char *how = once                ? "constants to device, once"
-                      : placed->on_device ? "to device"
-                                          : "to host";
-    findings->copies[findings->copy_count++] =
-        (copy_found){value, how, findings->node_count, placed->on_device, once};
+    const char *how = once ? "constants to device, once" : placed->on_device ? "to device" : "to host";
+    findings->copies[findings->copy_count++] = (copy_found){value, how, findings->node_count, placed->on_device, once};
     findings->once_count += once;
     return true;
 }
@@ -46,9 +43,9 @@ static void note_placed(void *context, const sb_placed_node *placed) {
         return;
     }
     int at = noting->next;
-    while (at < findings->count && (findings->items[at].ran == RAN_NOWHERE ||
-                                    strcmp(findings->items[at].node_name, placed->name) != 0 ||
-                                    strcmp(findings->items[at].op, placed->op) != 0))
+    while (at < findings->count &&
+           (findings->items[at].ran == RAN_NOWHERE || strcmp(findings->items[at].node_name, placed->name) != 0 ||
+            strcmp(findings->items[at].op, placed->op) != 0))
         at++;
     if (at == findings->count) /* a node whose outputs have no names has no findings */
         return;

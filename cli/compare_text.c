@@ -20,13 +20,12 @@ static void print_worst(const findings *findings, const finding *finding) {
         return;
     }
     printf("%s of ", grouped(found->different, room));
-    printf("%s elements differ; worst at %s: %.9g where ", grouped(found->elements, room),
-           finding->index, found->worst_left);
+    printf("%s elements differ; worst at %s: %.9g where ", grouped(found->elements, room), finding->index,
+           found->worst_left);
     snprintf(number, sizeof number, "%.9g", found->worst_right);
     printf("%s", put_other(findings, number, room));
     if (found->worst_ulps != UINT64_MAX)
-        printf(", %llu %s apart", (unsigned long long)found->worst_ulps,
-               found->worst_ulps == 1 ? "ulp" : "ulps");
+        printf(", %llu %s apart", (unsigned long long)found->worst_ulps, found->worst_ulps == 1 ? "ulp" : "ulps");
 }
 
 static void print_finding(const findings *findings, const finding *finding) {
@@ -61,8 +60,7 @@ static bool is_random(const findings *findings, const finding *finding) {
 static void print_first(const findings *findings) {
     const finding *first = findings->first;
     char room[TEXT_BYTES];
-    printf("the first node that differs is number %d, %s ", first->node,
-           printable(first->op, room));
+    printf("the first node that differs is number %d, %s ", first->node, printable(first->op, room));
     printf("%s, in its output ", printable(first->node_name, room));
     printf("%s (", printable(first->output, room));
     printf("%s, kernel ", printable(first->type, room));
@@ -104,8 +102,7 @@ static void print_unused(const findings *findings) {
     char room[TEXT_BYTES];
     if (findings->unused == 0)
         return;
-    printf("%d recorded array%s the name of no value: ", findings->unused,
-           findings->unused == 1 ? " has" : "s have");
+    printf("%d recorded array%s the name of no value: ", findings->unused, findings->unused == 1 ? " has" : "s have");
     int shown = findings->unused < SHOWN_NAMES ? findings->unused : SHOWN_NAMES;
     for (int i = 0; i < shown; i++)
         printf("%s%s", i > 0 ? ", " : "", printable(findings->unused_names[i], room));
@@ -135,11 +132,10 @@ static void print_places(const findings *findings) {
         printf("and %d more on the CPU: --verbose prints them\n", shown - SHOWN_NAMES);
     int copies = findings->copy_count - findings->once_count;
     printf("%d node%s ran on %s, %d on the CPU, with %d cop%s between them", findings->on_device,
-           findings->on_device == 1 ? "" : "s", printable(findings->device, room), findings->on_cpu,
-           copies, copies == 1 ? "y" : "ies");
+           findings->on_device == 1 ? "" : "s", printable(findings->device, room), findings->on_cpu, copies,
+           copies == 1 ? "y" : "ies");
     if (findings->once_count > 0)
-        printf(" and %d constant%s copied once", findings->once_count,
-               findings->once_count == 1 ? "" : "s");
+        printf(" and %d constant%s copied once", findings->once_count, findings->once_count == 1 ? "" : "s");
     putchar('\n');
 }
 
@@ -151,8 +147,8 @@ void print_findings(const findings *findings, bool verbose) {
     print_places(findings);
     if (findings->first != NULL)
         print_first(findings);
-    printf("%d node%s: %d compared (%d equal", findings->node_count,
-           findings->node_count == 1 ? "" : "s", findings->compared, findings->equal);
+    printf("%d node%s: %d compared (%d equal", findings->node_count, findings->node_count == 1 ? "" : "s",
+           findings->compared, findings->equal);
     if (findings->within > 0)
         printf(", %d within the tolerance", findings->within);
     printf(", %d different), %d not compared\n", findings->different, findings->unchecked);

@@ -22,8 +22,7 @@ const option conformance_options[] = {
     {"tolerance", "ATOL,RTOL", false,
      "Allowed difference of floats from the recorded ones; default 1e-7,1e-3 as in the standard"},
     {"manifest", "FILE", false, "Cases to leave out: lines of NAME, a tab and the reason"},
-    {"digests", "FILE", false,
-     "Write a line with the digest of the outputs for each case that ran"},
+    {"digests", "FILE", false, "Write a line with the digest of the outputs for each case that ran"},
     {"strided", NULL, false, "Hand every input over as a strided view"},
     {"repeat", "N", false, "Run each case N times, which must give the same bits; default 1"},
     {"left-on-cpu", "FILE", false,
@@ -51,8 +50,8 @@ typedef struct settings {
 /* ---- one data set ---- */
 
 static sb_status load_values(const char *folder, const char *stem, int count,
-                             const sb_value_description *(*describe)(const sb_model *, int),
-                             const sb_model *model, sb_value *values, sb_error *error) {
+                             const sb_value_description *(*describe)(const sb_model *, int), const sb_model *model,
+                             sb_value *values, sb_error *error) {
     for (int i = 0; i < count; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s_%d.pb", stem, i);
@@ -69,20 +68,18 @@ static sb_status load_values(const char *folder, const char *stem, int count,
     return SB_OK;
 }
 
-static sb_status compare_values(const settings *settings, sb_value ours, sb_value recorded,
-                                const char *name, sb_error *error) {
+static sb_status compare_values(const settings *settings, sb_value ours, sb_value recorded, const char *name,
+                                sb_error *error) {
     error->status = SB_ERROR_DIFFERENT;
     if (ours.kind != recorded.kind) {
-        snprintf(error->message, sizeof error->message,
-                 "output %s is of another kind than recorded", name);
+        snprintf(error->message, sizeof error->message, "output %s is of another kind than recorded", name);
         return SB_ERROR_DIFFERENT;
     }
     if (ours.kind == SB_KIND_SEQUENCE) {
         int64_t count = sb_sequence_count(ours.sequence);
         if (count != sb_sequence_count(recorded.sequence)) {
-            snprintf(error->message, sizeof error->message,
-                     "output %s has %lld items where %lld are recorded", name, (long long)count,
-                     (long long)sb_sequence_count(recorded.sequence));
+            snprintf(error->message, sizeof error->message, "output %s has %lld items where %lld are recorded", name,
+                     (long long)count, (long long)sb_sequence_count(recorded.sequence));
             return SB_ERROR_DIFFERENT;
         }
         for (int64_t i = 0; i < count; i++) {
@@ -96,20 +93,20 @@ static sb_status compare_values(const settings *settings, sb_value ours, sb_valu
     if (ours.kind == SB_KIND_NONE)
         return SB_OK;
     sb_comparison comparison;
-    sb_status status = sb_tensor_compare(ours.tensor, recorded.tensor, settings->absolute,
-                                         settings->relative, &comparison, error);
+    sb_status status =
+        sb_tensor_compare(ours.tensor, recorded.tensor, settings->absolute, settings->relative, &comparison, error);
     if (status != SB_OK || comparison.outside == 0)
         return status;
     error->status = SB_ERROR_DIFFERENT;
     snprintf(error->message, sizeof error->message,
-             "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded",
-             name, (long long)comparison.outside, (long long)comparison.elements,
-             (long long)comparison.worst, comparison.worst_left, comparison.worst_right);
+             "output %s: %lld of %lld elements differ; element %lld is %.9g where %.9g is recorded", name,
+             (long long)comparison.outside, (long long)comparison.elements, (long long)comparison.worst,
+             comparison.worst_left, comparison.worst_right);
     return SB_ERROR_DIFFERENT;
 }
 
-static sb_status compare_outputs(const settings *settings, const sb_model *model,
-                                 const sb_value *ours, const sb_value *recorded, sb_error *error) {
+static sb_status compare_outputs(const settings *settings, const sb_model *model, const sb_value *ours,
+                                 const sb_value *recorded, sb_error *error) {
     for (int i = 0; i < sb_model_output_count(model); i++) {
         const char *name = sb_model_output(model, i)->name;
         sb_status status = compare_values(settings, ours[i], recorded[i], name, error);
@@ -141,8 +138,8 @@ static sb_status repeat_runs(const settings *settings, const sb_model *model, sb
     return status;
 }
 
-static sb_status run_data_set(const settings *settings, const sb_model *model, sb_session *session,
-                              const char *folder, const char *name, sb_error *error) {
+static sb_status run_data_set(const settings *settings, const sb_model *model, sb_session *session, const char *folder,
+                              const char *name, sb_error *error) {
     int inputs = sb_model_input_count(model), outputs = sb_model_output_count(model);
     size_t count = (size_t)inputs + 2 * (size_t)outputs;
     sb_value *values = calloc(count + 1, sizeof *values);
@@ -175,8 +172,8 @@ static sb_status run_data_set(const settings *settings, const sb_model *model, s
 
 /* ---- one case ---- */
 
-static sb_status run_loaded(const settings *settings, const sb_model *model, sb_session *session,
-                            const char *folder, const char *name, sb_error *error) {
+static sb_status run_loaded(const settings *settings, const sb_model *model, sb_session *session, const char *folder,
+                            const char *name, sb_error *error) {
     for (int set = 0;; set++) {
         char part[64];
         snprintf(part, sizeof part, "test_data_set_%d", set);
@@ -197,8 +194,7 @@ static sb_status run_loaded(const settings *settings, const sb_model *model, sb_
 static sb_status note_placement(settings *settings, sb_session *session, const char *name, sb_error *error) {
     cpu_operators own = {0};
     int nodes = 0;
-    bool complete = add_cpu_operators(&own, session, &nodes) &&
-                    add_cpu_operators(&settings->operators, session, NULL);
+    bool complete = add_cpu_operators(&own, session, &nodes) && add_cpu_operators(&settings->operators, session, NULL);
     settings->placed += nodes == 0;
     for (size_t i = 0; i < own.seen.count && settings->left.stream != NULL; i++)
         fprintf(settings->left.stream, "%s\t%s\t%s\n", name, own.seen.lines[i].name, own.seen.lines[i].reason);
@@ -206,13 +202,12 @@ static sb_status note_placement(settings *settings, sb_session *session, const c
     return complete ? SB_OK : (error->status = SB_ERROR_OUT_OF_MEMORY);
 }
 
-static sb_status run_case(settings *settings, const char *folder, const char *name,
-                          sb_error *error) {
+static sb_status run_case(settings *settings, const char *folder, const char *name, sb_error *error) {
     sb_model *model = NULL;
     sb_session *session = NULL;
     char *path = join_path(folder, "model.onnx");
-    sb_status status = path != NULL ? sb_model_load(path, &settings->model, &model, error)
-                                    : (error->status = SB_ERROR_OUT_OF_MEMORY);
+    sb_status status =
+        path != NULL ? sb_model_load(path, &settings->model, &model, error) : (error->status = SB_ERROR_OUT_OF_MEMORY);
     if (status == SB_OK)
         status = sb_session_create(model, &settings->session, &session, error);
     if (status == SB_OK)
@@ -235,12 +230,10 @@ static bool is_selected(const settings *settings, const char *name) {
 }
 
 /* Notes the result of a case: as a line (with `print`), or for --json. */
-static void note_case(settings *settings, const char *name, const char *result, const char *reason,
-                      bool print) {
+static void note_case(settings *settings, const char *name, const char *result, const char *reason, bool print) {
     if (settings->cases != NULL) {
-        json_array_append_new(settings->cases,
-                              json_pack("{s:o, s:s, s:o}", "name", text_json(name), "result",
-                                        result, "reason", text_json(reason)));
+        json_array_append_new(settings->cases, json_pack("{s:o, s:s, s:o}", "name", text_json(name), "result", result,
+                                                         "reason", text_json(reason)));
     } else if (print) {
         clear_progress();
         printf(reason != NULL ? "%s %s: %s\n" : "%s %s\n", result, name, reason);
@@ -257,8 +250,8 @@ static void count_case(settings *settings, const char *folder, const char *name)
         note_case(settings, name, "skipped", reason, settings->verbose);
         return;
     }
-    show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed,
-                  settings->failed, settings->skipped, name);
+    show_progress("%d passed, %d failed, %d skipped; running %s", settings->passed, settings->failed, settings->skipped,
+                  name);
     sb_error error = {SB_OK, ""};
     sb_status status = run_case(settings, folder, name, &error);
     if (status == SB_OK) {
@@ -319,12 +312,10 @@ static bool read_settings(const arguments *arguments, settings *settings) {
     settings->relative = 1e-3;
     settings->verbose = has_option(arguments, "verbose");
     settings->strided = has_option(arguments, "strided");
-    if (!read_model_options(arguments, &settings->model) ||
-        !read_session_options(arguments, &settings->session) ||
+    if (!read_model_options(arguments, &settings->model) || !read_session_options(arguments, &settings->session) ||
         !read_count(arguments, "repeat", 1, 1000000, &settings->repeats))
         return false;
-    if (tolerance != NULL &&
-        !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
+    if (tolerance != NULL && !parse_tolerance(tolerance, &settings->absolute, &settings->relative)) {
         usage_error("--tolerance takes ATOL,RTOL, not %s", tolerance);
         return false;
     }
@@ -344,16 +335,14 @@ static bool read_settings(const arguments *arguments, settings *settings) {
 
 static bool print_counts(settings *settings) {
     if (settings->cases == NULL) {
-        printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed,
-               settings->skipped);
+        printf("%d passed, %d failed, %d skipped\n", settings->passed, settings->failed, settings->skipped);
         if (settings->device != NULL)
             printf("%d of %d passed cases have no node on the CPU\n", settings->placed, settings->passed);
         return true;
     }
-    json_t *all =
-        json_pack("{s:i, s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
-                  "skipped", settings->skipped, "placed", settings->device != NULL ? settings->placed : 0,
-                  "cases", settings->cases);
+    json_t *all = json_pack("{s:i, s:i, s:i, s:i, s:o}", "passed", settings->passed, "failed", settings->failed,
+                            "skipped", settings->skipped, "placed", settings->device != NULL ? settings->placed : 0,
+                            "cases", settings->cases);
     settings->cases = NULL;
     return print_json_value(stdout, all);
 }

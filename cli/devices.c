@@ -17,9 +17,8 @@ static const char *release_text(int version, char room[TEXT_BYTES]) {
 static void print_device(const sb_device_description *device) {
     char name[TEXT_BYTES], all[TEXT_BYTES], unused[TEXT_BYTES];
     printf("%d  %s\n", device->index, printable(device->name, name));
-    printf("   compute capability %d.%d, %d multiprocessors, %s", device->compute_major,
-           device->compute_minor, device->multiprocessors,
-           bytes_text((double)device->memory_bytes, all));
+    printf("   compute capability %d.%d, %d multiprocessors, %s", device->compute_major, device->compute_minor,
+           device->multiprocessors, bytes_text((double)device->memory_bytes, all));
     if (device->memory_free_bytes >= 0)
         printf(", %s free", bytes_text((double)device->memory_free_bytes, unused));
     if (device->kernels != NULL)
@@ -33,8 +32,7 @@ static void print_devices(const sb_device_list *list) {
     const sb_driver_description *driver = sb_device_list_driver(list);
     printf("CUDA driver: ");
     if (driver->state == SB_DRIVER_READY)
-        printf("%s (%s)\n", release_text(driver->version, release),
-               printable(driver->library, library));
+        printf("%s (%s)\n", release_text(driver->version, release), printable(driver->library, library));
     else
         printf("%s: %s\n", sb_driver_state_name(driver->state), driver->why);
     for (int i = 0; i < sb_device_list_count(list); i++)
@@ -45,12 +43,10 @@ static json_t *device_json(const sb_device_description *device) {
     char compute[TEXT_BYTES];
     snprintf(compute, sizeof compute, "%d.%d", device->compute_major, device->compute_minor);
     return json_pack("{s:i, s:o, s:s, s:i, s:I, s:o, s:o, s:o}", "index", device->index, "name",
-                     text_json(device->name), "compute_capability", compute, "multiprocessors",
-                     device->multiprocessors, "memory_bytes", (json_int_t)device->memory_bytes,
-                     "memory_free_bytes",
-                     device->memory_free_bytes >= 0 ? json_integer(device->memory_free_bytes)
-                                                    : json_null(),
-                     "kernels", text_json(device->kernels), "why", text_json(device->why));
+                     text_json(device->name), "compute_capability", compute, "multiprocessors", device->multiprocessors,
+                     "memory_bytes", (json_int_t)device->memory_bytes, "memory_free_bytes",
+                     device->memory_free_bytes >= 0 ? json_integer(device->memory_free_bytes) : json_null(), "kernels",
+                     text_json(device->kernels), "why", text_json(device->why));
 }
 
 static json_t *devices_json(const sb_device_list *list) {
@@ -59,11 +55,10 @@ static json_t *devices_json(const sb_device_list *list) {
     json_t *devices = json_array();
     for (int i = 0; i < sb_device_list_count(list); i++)
         json_array_append_new(devices, device_json(sb_device_list_at(list, i)));
-    return json_pack(
-        "{s:{s:s, s:o, s:o, s:o}, s:o}", "driver", "state", sb_driver_state_name(driver->state),
-        "library", text_json(driver->library), "version",
-        driver->version > 0 ? text_json(release_text(driver->version, release)) : json_null(),
-        "why", text_json(driver->why), "devices", devices);
+    return json_pack("{s:{s:s, s:o, s:o, s:o}, s:o}", "driver", "state", sb_driver_state_name(driver->state), "library",
+                     text_json(driver->library), "version",
+                     driver->version > 0 ? text_json(release_text(driver->version, release)) : json_null(), "why",
+                     text_json(driver->why), "devices", devices);
 }
 
 int run_devices(const arguments *arguments) {

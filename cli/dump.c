@@ -35,8 +35,7 @@ static void print_operand(const sb_inspection *graph, int index, bool typed) {
         printf(": %s", printable(value->fact, room));
 }
 
-static void print_operands(const sb_inspection *graph, int first, int count, const int *values,
-                           bool typed) {
+static void print_operands(const sb_inspection *graph, int first, int count, const int *values, bool typed) {
     for (int i = first; i < count; i++) {
         fputs(i > first ? ", " : "", stdout);
         print_operand(graph, values[i], typed);
@@ -58,8 +57,7 @@ static void print_costs(const sb_inspected_node *node, int depth) {
         separator = " · ";
     }
     if (node->parameters != 0) {
-        printf("%s%s parameter%s", separator, grouped(node->parameters, room),
-               node->parameters == 1 ? "" : "s");
+        printf("%s%s parameter%s", separator, grouped(node->parameters, room), node->parameters == 1 ? "" : "s");
         separator = " · ";
     }
     if (!moves) {
@@ -154,8 +152,7 @@ static void print_initialisers(const sb_inspection *graph) {
         any = true;
         printf("      %s: ", printable(value->name, room));
         printf("%s", printable(value->fact, room));
-        printf("  %s\n",
-               bytes_text((double)(value->elements * (int64_t)sb_dtype_size(value->dtype)), room));
+        printf("  %s\n", bytes_text((double)(value->elements * (int64_t)sb_dtype_size(value->dtype)), room));
     }
     if (any)
         putchar('\n');
@@ -166,16 +163,15 @@ static void print_totals(const sb_inspection *graph) {
     char room[TEXT_BYTES];
     int nodes = sb_inspection_node_count(graph);
     printf("%s node%s, ", grouped(nodes, room), nodes == 1 ? "" : "s");
-    printf("%s parameter%s ", grouped(totals->parameters, room),
-           totals->parameters == 1 ? "" : "s");
+    printf("%s parameter%s ", grouped(totals->parameters, room), totals->parameters == 1 ? "" : "s");
     printf("(%s), ", bytes_text((double)totals->parameter_bytes, room));
     if (totals->flop_count >= 0)
         printf("%s FLOP", grouped(totals->flop_count, room));
     else
         printf("%s FLOP", totals->flops != NULL ? totals->flops : "?");
     if (totals->nodes_without_flops != 0)
-        printf(", not counting %d node%s whose operations are not known",
-               totals->nodes_without_flops, totals->nodes_without_flops == 1 ? "" : "s");
+        printf(", not counting %d node%s whose operations are not known", totals->nodes_without_flops,
+               totals->nodes_without_flops == 1 ? "" : "s");
     putchar('\n');
 }
 
@@ -214,29 +210,25 @@ static json_t *node_json(const sb_inspection *graph, const sb_inspected_node *no
     json_t *bodies = json_object();
     for (int b = 0; b < node->body_count; b++) {
         json_t *name = text_json(node->body_names[b]);
-        json_object_set_new(bodies, name != NULL ? json_string_value(name) : "",
-                            graph_json(node->bodies[b]));
+        json_object_set_new(bodies, name != NULL ? json_string_value(name) : "", graph_json(node->bodies[b]));
         json_decref(name);
     }
     return json_pack(
-        "{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name",
-        text_json(node->name), "op", text_json(node->op), "domain", text_json(node->domain),
-        "version", node->version, "attributes", text_json(node->attributes), "inputs",
-        names_json(graph, node->input_count, node->inputs), "outputs",
-        names_json(graph, node->output_count, node->outputs), "parameters",
-        (json_int_t)node->parameters, "flops", text_json(node->flops), "flop_count",
-        count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
+        "{s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "name", text_json(node->name), "op",
+        text_json(node->op), "domain", text_json(node->domain), "version", node->version, "attributes",
+        text_json(node->attributes), "inputs", names_json(graph, node->input_count, node->inputs), "outputs",
+        names_json(graph, node->output_count, node->outputs), "parameters", (json_int_t)node->parameters, "flops",
+        text_json(node->flops), "flop_count", count_json(node->flop_count), "kernel", text_json(node->kernel), "why",
         text_json(node->why != NULL && node->why[0] != '\0' ? node->why : NULL), "bodies", bodies);
 }
 
 static json_t *value_json(const sb_inspected_value *value) {
-    return json_pack("{s:o, s:o, s:o, s:b, s:b}", "name", text_json(value->name), "fact",
-                     text_json(value->fact), "elements", count_json(value->elements), "initialiser",
-                     value->initialiser, "constant", value->constant != NULL);
+    return json_pack("{s:o, s:o, s:o, s:b, s:b}", "name", text_json(value->name), "fact", text_json(value->fact),
+                     "elements", count_json(value->elements), "initialiser", value->initialiser, "constant",
+                     value->constant != NULL);
 }
 
-static json_t *ports_json(const sb_inspection *graph, int count,
-                          int (*value_at)(const sb_inspection *, int)) {
+static json_t *ports_json(const sb_inspection *graph, int count, int (*value_at)(const sb_inspection *, int)) {
     json_t *names = json_array();
     for (int i = 0; i < count; i++)
         json_array_append_new(names, name_json(graph, value_at(graph, i)));
@@ -251,15 +243,13 @@ static json_t *graph_json(const sb_inspection *graph) {
     for (int i = 0; i < sb_inspection_value_count(graph); i++)
         json_array_append_new(values, value_json(sb_inspection_value(graph, i)));
     json_t *sums =
-        json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters", (json_int_t)totals->parameters,
-                  "parameter_bytes", (json_int_t)totals->parameter_bytes, "flops",
-                  text_json(totals->flops), "flop_count", count_json(totals->flop_count),
-                  "nodes_without_flops", totals->nodes_without_flops);
-    return json_pack(
-        "{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(sb_inspection_name(graph)), "inputs",
-        ports_json(graph, sb_inspection_input_count(graph), sb_inspection_input), "outputs",
-        ports_json(graph, sb_inspection_output_count(graph), sb_inspection_output), "values",
-        values, "nodes", nodes, "totals", sums);
+        json_pack("{s:I, s:I, s:o, s:o, s:i}", "parameters", (json_int_t)totals->parameters, "parameter_bytes",
+                  (json_int_t)totals->parameter_bytes, "flops", text_json(totals->flops), "flop_count",
+                  count_json(totals->flop_count), "nodes_without_flops", totals->nodes_without_flops);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_json(sb_inspection_name(graph)), "inputs",
+                     ports_json(graph, sb_inspection_input_count(graph), sb_inspection_input), "outputs",
+                     ports_json(graph, sb_inspection_output_count(graph), sb_inspection_output), "values", values,
+                     "nodes", nodes, "totals", sums);
 }
 
 /* ---- the command ---- */

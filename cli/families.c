@@ -37,8 +37,7 @@ static const family families[] = {
      "Acosh Atanh Ceil Floor Round Sum Mean Max Min Equal Greater Less GreaterOrEqual LessOrEqual "
      "And Or Xor Not "
      "Where IsNaN IsInf BitShift BitwiseAnd BitwiseOr BitwiseXor BitwiseNot Det "},
-    {"quantisation and types", "#8a2f7f",
-     " QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast CastLike "},
+    {"quantisation and types", "#8a2f7f", " QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast CastLike "},
     {"movement", "#566273",
      " Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Concat Gather GatherElements "
      "GatherND Scatter "

@@ -42,8 +42,7 @@ static char *index_text(const char *path, const sb_tensor *tensor, int64_t index
     char text[PATH_BYTES + SB_MAX_RANK * 21 + 3];
     size_t used = (size_t)snprintf(text, sizeof text, "%s[", path);
     for (int d = 0; d < rank; d++)
-        used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld",
-                                 (long long)place[d]);
+        used += (size_t)snprintf(text + used, sizeof text - used, d > 0 ? ",%lld" : "%lld", (long long)place[d]);
     snprintf(text + used, sizeof text - used, "]");
     return strdup(text);
 }
@@ -54,8 +53,7 @@ static const char *kind_text(sb_value value, char *room) {
     if (value.kind == SB_KIND_NONE)
         return "nothing";
     if (value.kind == SB_KIND_SEQUENCE) {
-        snprintf(room, TEXT_BYTES, "a sequence of %lld",
-                 (long long)sb_sequence_count(value.sequence));
+        snprintf(room, TEXT_BYTES, "a sequence of %lld", (long long)sb_sequence_count(value.sequence));
         return room;
     }
     used = (size_t)snprintf(room, TEXT_BYTES, "%s[", sb_dtype_name(sb_tensor_dtype(value.tensor)));
@@ -132,32 +130,29 @@ static sb_status join_comparison(finding *finding, const sb_comparison *one, con
     joined.elements += before->elements;
     joined.different += before->different;
     joined.outside += before->outside;
-    joined.max_relative =
-        one->max_relative > before->max_relative ? one->max_relative : before->max_relative;
+    joined.max_relative = one->max_relative > before->max_relative ? one->max_relative : before->max_relative;
     finding->comparison = joined;
     return SB_OK;
 }
 
 /* Compares tensors, or sequences item by item. SB_ERROR_SHAPE when the values are not alike. */
-static sb_status compare_values(const findings *findings, finding *finding, const char *path,
-                                sb_value ours, sb_value recorded, sb_error *error) {
+static sb_status compare_values(const findings *findings, finding *finding, const char *path, sb_value ours,
+                                sb_value recorded, sb_error *error) {
     sb_comparison one;
     char type[2][TEXT_BYTES], other[TEXT_BYTES], item[PATH_BYTES];
     int64_t count = recorded.kind == SB_KIND_SEQUENCE ? sb_sequence_count(recorded.sequence) : 0;
-    bool alike = ours.kind == recorded.kind &&
-                 (ours.kind != SB_KIND_SEQUENCE || sb_sequence_count(ours.sequence) == count);
+    bool alike =
+        ours.kind == recorded.kind && (ours.kind != SB_KIND_SEQUENCE || sb_sequence_count(ours.sequence) == count);
     if (!alike) {
         kind_text(recorded, type[0]);
-        snprintf(error->message, sizeof error->message, "%s%s where %s", path,
-                 kind_text(ours, type[1]), put_other(findings, type[0], other));
+        snprintf(error->message, sizeof error->message, "%s%s where %s", path, kind_text(ours, type[1]),
+                 put_other(findings, type[0], other));
         return error->status = SB_ERROR_SHAPE;
     }
     sb_status status = SB_OK;
     if (ours.kind == SB_KIND_TENSOR) {
-        status = sb_tensor_compare(ours.tensor, recorded.tensor, findings->absolute,
-                                   findings->relative, &one, error);
-        return status == SB_OK ? join_comparison(finding, &one, path, recorded.tensor, error)
-                               : status;
+        status = sb_tensor_compare(ours.tensor, recorded.tensor, findings->absolute, findings->relative, &one, error);
+        return status == SB_OK ? join_comparison(finding, &one, path, recorded.tensor, error) : status;
     }
     for (int64_t i = 0; i < count && status == SB_OK; i++) {
         snprintf(item, sizeof item, "%.30sitem %lld ", path, (long long)i);
@@ -172,8 +167,7 @@ sb_status leave_unchecked(finding *finding, const char *why, sb_error *error) {
     return finding->why != NULL ? SB_OK : fail_memory(error);
 }
 
-sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded,
-                sb_error *error) {
+sb_status judge(const findings *findings, finding *finding, sb_value ours, const sb_value *recorded, sb_error *error) {
     sb_error mismatch;
     if (recorded == NULL)
         return leave_unchecked(finding, "not recorded", error);
@@ -185,15 +179,12 @@ sb_status judge(const findings *findings, finding *finding, sb_value ours, const
         return leave_unchecked(finding, mismatch.message, error);
     }
     const sb_comparison *found = &finding->comparison;
-    finding->state = found->different == 0 ? FINDING_EQUAL
-                     : found->outside == 0 ? FINDING_WITHIN
-                                           : FINDING_DIFFERENT;
+    finding->state = found->different == 0 ? FINDING_EQUAL : found->outside == 0 ? FINDING_WITHIN : FINDING_DIFFERENT;
     return SB_OK;
 }
 
-sb_status start_finding(findings *findings, const char *node_name, const char *op,
-                        const char *output, const char *kernel, sb_value value, finding **started,
-                        sb_error *error) {
+sb_status start_finding(findings *findings, const char *node_name, const char *op, const char *output,
+                        const char *kernel, sb_value value, finding **started, sb_error *error) {
     finding *finding = *started = add_finding(findings);
     if (finding == NULL)
         return fail_memory(error);
@@ -221,8 +212,7 @@ bool was_found(const findings *findings, const char *output) {
 void count_nodes(findings *findings) {
     for (int i = 0, end; i < findings->count; i = end) {
         int states[FINDING_UNCHECKED + 1] = {0};
-        for (end = i; end < findings->count && findings->items[end].node == findings->items[i].node;
-             end++)
+        for (end = i; end < findings->count && findings->items[end].node == findings->items[i].node; end++)
             states[findings->items[end].state]++;
         if (states[FINDING_DIFFERENT] > 0)
             findings->different++;

@@ -109,13 +109,12 @@ int check_settings(const arguments *arguments, const sb_model *model) {
 }
 
 /* Whether the extents of a given tensor are what --set asks for. */
-static int check_extents(const arguments *arguments, const sb_value_description *input,
-                         const sb_tensor *tensor) {
+static int check_extents(const arguments *arguments, const sb_value_description *input, const sb_tensor *tensor) {
     for (int d = 0; d < input->rank && d < sb_tensor_rank(tensor); d++) {
         long long wanted = set_value(arguments, input->dim_texts[d]);
         if (wanted >= 0 && sb_tensor_dims(tensor)[d] != wanted)
-            return usage_error("input %s: extent %s is %lld, but --set asks for %lld", input->name,
-                               input->dim_texts[d], (long long)sb_tensor_dims(tensor)[d], wanted);
+            return usage_error("input %s: extent %s is %lld, but --set asks for %lld", input->name, input->dim_texts[d],
+                               (long long)sb_tensor_dims(tensor)[d], wanted);
     }
     return EXIT_RIGHT;
 }
@@ -143,9 +142,9 @@ static void fill(sb_dtype dtype, int64_t count, uint64_t seed, unsigned char *da
         uint16_t brain = (uint16_t)(bits >> 16);
         /* binary16 from binary32: exact here, so shifting exponent and significand is enough. */
         uint16_t half =
-            number == 0 ? 0
-                        : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) |
-                                     (bits >> 13 & 0x3ff));
+            number == 0
+                ? 0
+                : (uint16_t)((bits >> 16 & 0x8000) | (((bits >> 23 & 0xff) - 112) << 10) | (bits >> 13 & 0x3ff));
         uint64_t integer = random >> 63;
         const void *element = dtype == SB_F32    ? (const void *)&number
                               : dtype == SB_F64  ? (const void *)&wide
@@ -156,8 +155,7 @@ static void fill(sb_dtype dtype, int64_t count, uint64_t seed, unsigned char *da
     }
 }
 
-static int make_input(const arguments *arguments, const sb_value_description *input, int index,
-                      sb_value *value) {
+static int make_input(const arguments *arguments, const sb_value_description *input, int index, sb_value *value) {
     if (input->optional)
         return EXIT_RIGHT;
     if (input->kind != SB_KIND_TENSOR || input->rank < 0 || input->dtype == SB_STRING)
@@ -171,8 +169,7 @@ static int make_input(const arguments *arguments, const sb_value_description *in
     sb_error error;
     if (sb_tensor_create(input->dtype, input->rank, dims, &tensor, &error) != SB_OK)
         return report(&error);
-    fill(input->dtype, sb_tensor_elements(tensor), (uint64_t)index + 1,
-         sb_tensor_mutable_data(tensor));
+    fill(input->dtype, sb_tensor_elements(tensor), (uint64_t)index + 1, sb_tensor_mutable_data(tensor));
     *value = sb_value_of_tensor(tensor);
     return EXIT_RIGHT;
 }
@@ -180,14 +177,12 @@ static int make_input(const arguments *arguments, const sb_value_description *in
 int read_given_inputs(const arguments *arguments, const sb_model *model, sb_value *values) {
     int code = check_settings(arguments, model);
     const char *text;
-    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL;
-         i++)
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "input", i)) != NULL; i++)
         code = read_input(model, text, values);
     return code;
 }
 
-int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up,
-                    sb_value *values) {
+int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up, sb_value *values) {
     int code = EXIT_RIGHT;
     for (int i = 0; i < sb_model_input_count(model) && code == EXIT_RIGHT; i++) {
         const sb_value_description *input = sb_model_input(model, i);
@@ -196,8 +191,7 @@ int complete_inputs(const arguments *arguments, const sb_model *model, bool make
         else if (values[i].kind == SB_KIND_NONE && make_up)
             code = make_input(arguments, input, i, &values[i]);
         else if (values[i].kind == SB_KIND_NONE && !input->optional)
-            code =
-                usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
+            code = usage_error("input %s is missing: give --input %s=FILE", input->name, input->name);
     }
     return code;
 }

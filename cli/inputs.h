@@ -4,12 +4,11 @@
 
 #include "support.h"
 
-#define INPUT_OPTIONS                                                                              \
-    {"input", "NAME=FILE", true,                                                                   \
-     "Read an input from a .npy, .npz or .pb file; FILE.npz alone holds inputs by their names"},   \
-    {                                                                                              \
-        "set", "SYMBOL=N", true,                                                                   \
-            "Require (or, where inputs are made up, use) this value of a symbolic extent"          \
+#define INPUT_OPTIONS                                                                                                  \
+    {"input", "NAME=FILE", true,                                                                                       \
+     "Read an input from a .npy, .npz or .pb file; FILE.npz alone holds inputs by their names"},                       \
+    {                                                                                                                  \
+        "set", "SYMBOL=N", true, "Require (or, where inputs are made up, use) this value of a symbolic extent"         \
     }
 
 /** Checks every --set: SYMBOL=N with a symbol of the model's inputs. Exit codes as below. */
@@ -23,8 +22,7 @@ int read_given_inputs(const arguments *arguments, const sb_model *model, sb_valu
 /** Checks extents against --set, and sees to inputs that are still nothing: with `make_up` they are
  * filled with fixed pseudo-random numbers (symbols without a value become 1), else they are an
  * error. Exit codes as above. */
-int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up,
-                    sb_value *values);
+int complete_inputs(const arguments *arguments, const sb_model *model, bool make_up, sb_value *values);
 
 /** Both, one after the other. */
 int read_inputs(const arguments *arguments, const sb_model *model, bool make_up, sb_value *values);

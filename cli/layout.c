@@ -33,11 +33,11 @@ typedef struct drawing {
     int vertex_count, net_count, layer_count, point_count, link_count;
     layout_vertex *vertices;
     const layout_net *nets;
-    int *layers; /* per vertex */
-    int *reach; /* per net: the layer of its last passing point; that of its source when it has none
+    int *layers;   /* per vertex */
+    int *reach;    /* per net: the layer of its last passing point; that of its source when it has none
                  */
-    point *points;                          /* the vertices first */
-    link *links;                            /* by nets, ascending */
+    point *points; /* the vertices first */
+    link *links;   /* by nets, ascending */
     int *first_up, *up, *first_down, *down; /* per point: links to its neighbours */
     int *first_in_layer, *in_layer, *best;  /* points by layers, in order */
     double *tops, *bottoms;                 /* per layer */
@@ -123,10 +123,8 @@ static int lead_nets(drawing *drawing) {
 static void make_links(drawing *drawing) {
     int point_count = drawing->vertex_count;
     for (int v = 0; v < drawing->vertex_count; v++)
-        drawing->points[v] = (point){.layer = drawing->layers[v],
-                                     .vertex = v,
-                                     .net = -1,
-                                     .width = drawing->vertices[v].width};
+        drawing->points[v] =
+            (point){.layer = drawing->layers[v], .vertex = v, .net = -1, .width = drawing->vertices[v].width};
     for (int n = 0; n < drawing->net_count; n++) {
         const layout_net *net = &drawing->nets[n];
         int from = drawing->layers[net->source], first = point_count;
@@ -137,8 +135,7 @@ static void make_links(drawing *drawing) {
         }
         for (int t = 0; t < net->target_count; t++) {
             int above = drawing->layers[net->targets[t]] - 1;
-            int upper = above == from || above > drawing->reach[n] ? net->source
-                                                                   : first + (above - from - 1);
+            int upper = above == from || above > drawing->reach[n] ? net->source : first + (above - from - 1);
             drawing->links[drawing->link_count++] = (link){n, upper, net->targets[t]};
         }
     }
@@ -194,10 +191,9 @@ static bool make_points(drawing *drawing) {
     drawing->best = zeroed(points, sizeof(int));
     drawing->tops = zeroed(drawing->layer_count, sizeof(double));
     drawing->bottoms = zeroed(drawing->layer_count, sizeof(double));
-    if (drawing->points == NULL || drawing->links == NULL || drawing->first_up == NULL ||
-        drawing->first_down == NULL || drawing->up == NULL || drawing->down == NULL ||
-        drawing->first_in_layer == NULL || drawing->in_layer == NULL || drawing->best == NULL ||
-        drawing->tops == NULL || drawing->bottoms == NULL)
+    if (drawing->points == NULL || drawing->links == NULL || drawing->first_up == NULL || drawing->first_down == NULL ||
+        drawing->up == NULL || drawing->down == NULL || drawing->first_in_layer == NULL || drawing->in_layer == NULL ||
+        drawing->best == NULL || drawing->tops == NULL || drawing->bottoms == NULL)
         return false;
     make_links(drawing);
     list_neighbours(drawing);
@@ -304,8 +300,7 @@ static bool order_layers(drawing *drawing) {
     for (int round = 0, idle = 0; complete && round < ORDER_ROUNDS && idle < 6; round++) {
         note_places(drawing);
         for (int i = 1; i < drawing->layer_count; i++)
-            sort_layer(drawing, round % 2 == 0 ? i : drawing->layer_count - 1 - i, round % 2 == 0,
-                       room);
+            sort_layer(drawing, round % 2 == 0 ? i : drawing->layer_count - 1 - i, round % 2 == 0, room);
         long long crossings = count_crossings(drawing, tree, ends);
         idle++;
         if (fewest < 0 || crossings < fewest) {
@@ -381,8 +376,8 @@ static void place_layer(drawing *drawing, int layer, bool above, bool below, blo
             offset += gap_between(&drawing->points[drawing->in_layer[i - 1]], point);
         weight = weight > 0 ? weight : 0.1;
         blocks[count++] = (block){(wanted - offset) * weight, weight, 1};
-        while (count > 1 && blocks[count - 2].sum / blocks[count - 2].weight >
-                                blocks[count - 1].sum / blocks[count - 1].weight) {
+        while (count > 1 &&
+               blocks[count - 2].sum / blocks[count - 2].weight > blocks[count - 1].sum / blocks[count - 1].weight) {
             blocks[count - 2].sum += blocks[count - 1].sum;
             blocks[count - 2].weight += blocks[count - 1].weight;
             blocks[count - 2].count += blocks[count - 1].count;
@@ -493,8 +488,7 @@ static bool make_curves(const drawing *drawing, layout *layout) {
         layout_curve *curve = &layout->curves[l];
         curve->net = link->net;
         curve->x0 = upper->x;
-        curve->y0 = upper->vertex >= 0 ? drawing->vertices[upper->vertex].y +
-                                             drawing->vertices[upper->vertex].height
+        curve->y0 = upper->vertex >= 0 ? drawing->vertices[upper->vertex].y + drawing->vertices[upper->vertex].height
                                        : drawing->bottoms[upper->layer];
         curve->arrives = lower->vertex >= 0;
         if (curve->arrives) {
@@ -527,8 +521,7 @@ static void free_drawing(drawing *drawing) {
     free(drawing->bottoms);
 }
 
-bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, const layout_net *nets,
-                  layout *layout) {
+bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, const layout_net *nets, layout *layout) {
     drawing drawing = {.vertex_count = vertex_count,
                        .net_count = net_count,
                        .vertices = vertices,
@@ -545,8 +538,7 @@ bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, cons
         if (drawing.layers[v] >= drawing.layer_count)
             drawing.layer_count = drawing.layers[v] + 1;
     }
-    complete =
-        complete && make_points(&drawing) && order_layers(&drawing) && place_points(&drawing);
+    complete = complete && make_points(&drawing) && order_layers(&drawing) && place_points(&drawing);
     if (complete) {
         place_layers(&drawing, layout);
         complete = make_curves(&drawing, layout);

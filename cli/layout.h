@@ -33,7 +33,6 @@ typedef struct layout {
 } layout;
 
 /** Places `vertices`, which are in a topological order. False when memory runs out. */
-bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, const layout_net *nets,
-                  layout *layout);
+bool layout_graph(int vertex_count, layout_vertex *vertices, int net_count, const layout_net *nets, layout *layout);
 
 #endif

@@ -23,8 +23,7 @@ static const command *find_command(const char *name) {
 /* What is not a command: --version, --help, and the generators that the build calls. */
 static int run_switch(int argc, char **argv) {
     if (strcmp(argv[1], "--version") == 0) {
-        printf("samebit %s (numerics %d, %s)\n", sb_version(), sb_numerics_version(),
-               sb_isa_name(sb_isa_detect()));
+        printf("samebit %s (numerics %d, %s)\n", sb_version(), sb_numerics_version(), sb_isa_name(sb_isa_detect()));
         return EXIT_RIGHT;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {

@@ -6,8 +6,7 @@
 #include <string.h>
 
 bool manifest_add(manifest *manifest, const char *name, const char *reason) {
-    struct manifest_line *lines =
-        realloc(manifest->lines, (manifest->count + 1) * sizeof *manifest->lines);
+    struct manifest_line *lines = realloc(manifest->lines, (manifest->count + 1) * sizeof *manifest->lines);
     if (lines == NULL)
         return false;
     manifest->lines = lines;

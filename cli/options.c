@@ -38,8 +38,8 @@ static bool parse_option(arguments *arguments, int argc, char **argv, int *index
     size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
     const option *option = find_option(arguments->command, text, length);
     if (option == NULL) {
-        usage_error("%s has no option --%.*s: see 'samebit %s --help'", arguments->command->name,
-                    (int)length, text, arguments->command->name);
+        usage_error("%s has no option --%.*s: see 'samebit %s --help'", arguments->command->name, (int)length, text,
+                    arguments->command->name);
         return false;
     }
     const char *value = NULL;
@@ -50,8 +50,7 @@ static bool parse_option(arguments *arguments, int argc, char **argv, int *index
     if (option->argument != NULL) {
         value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
         if (value == NULL) {
-            usage_error("--%s needs an argument: --%s %s", option->name, option->name,
-                        option->argument);
+            usage_error("--%s needs an argument: --%s %s", option->name, option->name, option->argument);
             return false;
         }
     }
@@ -87,11 +86,9 @@ bool parse_arguments(const command *command, int argc, char **argv, arguments *a
     if (has_option(arguments, "help"))
         return true;
     int count = arguments->positional_count;
-    if (count < command->least_operands ||
-        (command->most_operands >= 0 && count > command->most_operands)) {
+    if (count < command->least_operands || (command->most_operands >= 0 && count > command->most_operands)) {
         usage_error("%s takes %s: see 'samebit %s --help'", command->name,
-                    command->operands[0] != '\0' ? command->operands : "no operands",
-                    command->name);
+                    command->operands[0] != '\0' ? command->operands : "no operands", command->name);
         return false;
     }
     return true;
@@ -182,8 +179,7 @@ bool parse_tolerance(const char *text, double *absolute, double *relative) {
         return false;
     memcpy(first, text, (size_t)(comma - text));
     first[comma - text] = '\0';
-    return parse_number(first, absolute) && parse_number(comma + 1, relative) && *absolute >= 0 &&
-           *relative >= 0;
+    return parse_number(first, absolute) && parse_number(comma + 1, relative) && *absolute >= 0 && *relative >= 0;
 }
 
 /* ---- help ---- */
@@ -218,16 +214,15 @@ static void print_options(FILE *file, const option *table) {
         char left[64], help[512];
         snprintf(left, sizeof left, "--%s%s%s", table->name, table->argument != NULL ? " " : "",
                  table->argument != NULL ? table->argument : "");
-        snprintf(help, sizeof help, "%s%s", table->help,
-                 table->repeated ? " (may be repeated)" : "");
+        snprintf(help, sizeof help, "%s%s", table->help, table->repeated ? " (may be repeated)" : "");
         fprintf(file, "  %-28s ", left);
         print_words(file, help, HELP_INDENT, HELP_INDENT);
     }
 }
 
 void print_command_help(FILE *file, const command *command) {
-    fprintf(file, "usage: samebit %s%s%s [options]\n\n%s.\n\n", command->name,
-            command->operands[0] != '\0' ? " " : "", command->operands, command->summary);
+    fprintf(file, "usage: samebit %s%s%s [options]\n\n%s.\n\n", command->name, command->operands[0] != '\0' ? " " : "",
+            command->operands, command->summary);
     print_words(file, command->description, 0, 0);
     fputs("\noptions:\n", file);
     print_options(file, command->options);
@@ -240,8 +235,7 @@ void print_help(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "  %-14s %s\n", command->name, command->summary);
-    fputs("\n'samebit COMMAND --help' tells a command's options; 'man samebit' tells everything.\n",
-          file);
+    fputs("\n'samebit COMMAND --help' tells a command's options; 'man samebit' tells everything.\n", file);
 }
 
 /* Text for scdoc, in which some characters mark emphasis. */
@@ -307,17 +301,14 @@ static void print_bash(FILE *file) {
           file);
     for (const command *command = commands; command->name != NULL; command++)
         fprintf(file, "%s ", command->name);
-    fputs(
-        "--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n",
-        file);
+    fputs("--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]} in\n", file);
     for (const command *command = commands; command->name != NULL; command++) {
         fprintf(file, "    %s) options=\"", command->name);
         for (const option *option = command->options; option->name != NULL; option++)
             fprintf(file, "--%s ", option->name);
         fputs("\" ;;\n", file);
     }
-    fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options",
-          file);
+    fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W \"$options", file);
     for (const option *option = common_options; option->name != NULL; option++)
         fprintf(file, " --%s", option->name);
     fputs("\" -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n}\n"

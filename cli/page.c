@@ -59,8 +59,7 @@ void begin_page(FILE *file, const char *title, const char *subject) {
 }
 
 void end_page(FILE *file) {
-    fprintf(file, "<footer>samebit %s, numerics %d</footer>\n</body>\n</html>\n", sb_version(),
-            sb_numerics_version());
+    fprintf(file, "<footer>samebit %s, numerics %d</footer>\n</body>\n</html>\n", sb_version(), sb_numerics_version());
 }
 
 void print_cell(FILE *file, const char *class_name, const char *text) {
@@ -73,8 +72,7 @@ void print_cell(FILE *file, const char *class_name, const char *text) {
 }
 
 const char *place_color(page_place place) {
-    static const char *const colors[] = {"var(--none)", "var(--cpu)", "var(--device)",
-                                         "var(--copy)"};
+    static const char *const colors[] = {"var(--none)", "var(--cpu)", "var(--device)", "var(--copy)"};
     return colors[place];
 }
 
@@ -83,8 +81,8 @@ void print_place_cell(FILE *file, page_place place) {
     if (place == PLACE_NONE)
         fputs("<td></td>", file);
     else
-        fprintf(file, "<td><span class=\"chip\" style=\"background:%s\">%s</span></td>",
-                place_color(place), names[place]);
+        fprintf(file, "<td><span class=\"chip\" style=\"background:%s\">%s</span></td>", place_color(place),
+                names[place]);
 }
 
 static void print_legend_entry(FILE *file, page_place place, const char *what) {

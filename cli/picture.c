@@ -74,8 +74,8 @@ static void describe_members(const sb_inspected_node *node, char title[TEXT_BYTE
     size_t used = 0;
     title[0] = '\0';
     for (int i = 0; i < sb_inspection_node_count(body) && used < TEXT_BYTES; i++) {
-        int wanted = snprintf(title + used, TEXT_BYTES - used, "%s%s", i > 0 ? " + " : "",
-                              sb_inspection_node(body, i)->op);
+        int wanted =
+            snprintf(title + used, TEXT_BYTES - used, "%s%s", i > 0 ? " + " : "", sb_inspection_node(body, i)->op);
         used += wanted > 0 ? (size_t)wanted : 0;
     }
 }
@@ -132,21 +132,18 @@ static void measure(const vertex *vertex, layout_vertex *place) {
         width = line > width ? line : width;
     }
     place->width = width + 24 < 84 ? 84 : width + 24;
-    place->height =
-        HEADER_HEIGHT + LINE_HEIGHT * vertex->line_count + (vertex->line_count > 0 ? 6 : 0);
+    place->height = HEADER_HEIGHT + LINE_HEIGHT * vertex->line_count + (vertex->line_count > 0 ? 6 : 0);
 }
 
 static void describe_vertices(picture *picture) {
     const sb_inspection *graph = picture->graph;
     int count = 0;
     for (int i = 0; i < sb_inspection_input_count(graph); i++)
-        describe_port(graph, sb_inspection_input(graph, i), VERTEX_INPUT,
-                      &picture->vertices[count++]);
+        describe_port(graph, sb_inspection_input(graph, i), VERTEX_INPUT, &picture->vertices[count++]);
     for (int i = 0; i < sb_inspection_node_count(graph); i++)
         describe_node(graph, i, &picture->vertices[count++]);
     for (int i = 0; i < sb_inspection_output_count(graph); i++)
-        describe_port(graph, sb_inspection_output(graph, i), VERTEX_OUTPUT,
-                      &picture->vertices[count++]);
+        describe_port(graph, sb_inspection_output(graph, i), VERTEX_OUTPUT, &picture->vertices[count++]);
     for (int v = 0; v < count; v++)
         measure(&picture->vertices[v], &picture->places[v]);
 }
@@ -154,8 +151,7 @@ static void describe_vertices(picture *picture) {
 /* ---- nets ---- */
 
 /* Calls `visit` for each value that each vertex reads. */
-static void visit_reads(picture *picture,
-                        void (*visit)(struct picture *picture, int *state, int value, int vertex),
+static void visit_reads(picture *picture, void (*visit)(struct picture *picture, int *state, int value, int vertex),
                         int *state) {
     const sb_inspection *graph = picture->graph;
     int first_node = sb_inspection_input_count(graph), nodes = sb_inspection_node_count(graph);
@@ -184,8 +180,7 @@ static void add_target(picture *picture, int *net_of, int value, int vertex) {
         targets[net->target_count++] = vertex;
 }
 
-static void add_net(picture *picture, int value, int source, const int *counts, int *net_of,
-                    int *used) {
+static void add_net(picture *picture, int value, int source, const int *counts, int *net_of, int *used) {
     if (net_of[value] >= 0 || counts[value] == 0)
         return;
     net_of[value] = picture->net_count;
@@ -262,8 +257,7 @@ static void print_tip(const picture *picture, FILE *file, const sb_inspected_nod
     fputs(" ", file);
     print_markup(file, node->name);
     for (int i = 0; i < node->input_count && i < 16; i++)
-        print_tip_value(picture, file,
-                        i < node->input_count - node->capture_count ? "←" : "← (captured)",
+        print_tip_value(picture, file, i < node->input_count - node->capture_count ? "←" : "← (captured)",
                         node->inputs[i]);
     for (int i = 0; i < node->output_count && i < 16; i++)
         print_tip_value(picture, file, "→", node->outputs[i]);
@@ -311,8 +305,8 @@ static void print_edges(const picture *picture, FILE *file, int v, int *net, siz
     for (size_t i = first; i < *curve; i++) {
         const layout_curve *c = &layout->curves[i];
         double middle = (c->y0 + c->y1) / 2;
-        fprintf(file, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", c->x0, c->y0, c->x0, middle,
-                c->x1, middle, c->x1, c->arrives ? c->y1 - 5 : c->y1);
+        fprintf(file, "M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", c->x0, c->y0, c->x0, middle, c->x1, middle, c->x1,
+                c->arrives ? c->y1 - 5 : c->y1);
         if (c->end > c->y1)
             fprintf(file, "V%.1f", c->end);
     }
@@ -324,8 +318,7 @@ static void print_edges(const picture *picture, FILE *file, int v, int *net, siz
     fputs("\"/>", file);
 }
 
-static void print_text_at(FILE *file, const char *class_name, double x, double y,
-                          const char *text) {
+static void print_text_at(FILE *file, const char *class_name, double x, double y, const char *text) {
     fprintf(file, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class_name, x, y);
     print_markup(file, text);
     fputs("</text>", file);
@@ -338,32 +331,26 @@ static void print_vertex(const picture *picture, FILE *file, int v) {
     if (vertex->kind == VERTEX_NODE)
         print_tip(picture, file, sb_inspection_node(picture->graph, vertex->index));
     else
-        fputs(vertex->kind == VERTEX_INPUT ? "<title>input</title>" : "<title>output</title>",
-              file);
-    fprintf(file,
-            "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.0f\"/>",
-            left, place->y, place->width, place->height, corner);
+        fputs(vertex->kind == VERTEX_INPUT ? "<title>input</title>" : "<title>output</title>", file);
+    fprintf(file, "<rect class=\"b\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"%.0f\"/>", left,
+            place->y, place->width, place->height, corner);
     if (vertex->kind == VERTEX_NODE) {
         /* The coloured top: rounded above, straight below where lines follow. */
         double low = vertex->line_count > 0 ? 0 : 6;
-        fprintf(file, "<path fill=\"%s\" d=\"M%.1f %.1fq0 -6 6 -6h%.1fq6 0 6 6v%.1f",
-                op_family_color(vertex->family), left, place->y + 6, place->width - 12,
-                HEADER_HEIGHT - 6 - low);
-        fprintf(file, "q0 %.0f %.0f %.0fh%.1fq%.0f 0 %.0f %.0fz\"/>", low, -low, low,
-                2 * low - place->width, -low, -low, -low);
+        fprintf(file, "<path fill=\"%s\" d=\"M%.1f %.1fq0 -6 6 -6h%.1fq6 0 6 6v%.1f", op_family_color(vertex->family),
+                left, place->y + 6, place->width - 12, HEADER_HEIGHT - 6 - low);
+        fprintf(file, "q0 %.0f %.0f %.0fh%.1fq%.0f 0 %.0f %.0fz\"/>", low, -low, low, 2 * low - place->width, -low,
+                -low, -low);
     }
-    print_text_at(file, vertex->kind == VERTEX_NODE ? "t" : "p", place->x, place->y + 17,
-                  vertex->title);
+    print_text_at(file, vertex->kind == VERTEX_NODE ? "t" : "p", place->x, place->y + 17, vertex->title);
     for (int i = 0; i < vertex->line_count; i++)
-        print_text_at(file, "l", place->x, place->y + HEADER_HEIGHT + LINE_HEIGHT * i + 14,
-                      vertex->lines[i]);
+        print_text_at(file, "l", place->x, place->y + HEADER_HEIGHT + LINE_HEIGHT * i + 14, vertex->lines[i]);
 }
 
 static double print_head(const picture *picture, FILE *file, bool only_measure) {
     const sb_inspected_totals *totals = sb_inspection_totals(picture->graph);
     char nodes[TEXT_BYTES], parameters[TEXT_BYTES], name[TEXT_BYTES], text[4 * TEXT_BYTES];
-    snprintf(text, sizeof text, "%s nodes, %s parameters",
-             grouped(sb_inspection_node_count(picture->graph), nodes),
+    snprintf(text, sizeof text, "%s nodes, %s parameters", grouped(sb_inspection_node_count(picture->graph), nodes),
              grouped(totals->parameters, parameters));
     printable(sb_inspection_name(picture->graph), name);
     cut(name);
@@ -376,14 +363,12 @@ static double print_head(const picture *picture, FILE *file, bool only_measure) 
     for (int family = 0; family < op_family_count(); family++) {
         bool used = false;
         for (int v = 0; v < picture->vertex_count; v++)
-            used = used || (picture->vertices[v].kind == VERTEX_NODE &&
-                            picture->vertices[v].family == family);
+            used = used || (picture->vertices[v].kind == VERTEX_NODE && picture->vertices[v].family == family);
         if (!used)
             continue;
         if (!only_measure) {
-            fprintf(file,
-                    "<rect x=\"%.1f\" y=\"42\" width=\"11\" height=\"11\" rx=\"3\" fill=\"%s\"/>",
-                    x, op_family_color(family));
+            fprintf(file, "<rect x=\"%.1f\" y=\"42\" width=\"11\" height=\"11\" rx=\"3\" fill=\"%s\"/>", x,
+                    op_family_color(family));
             print_text_at(file, "s", x + 16, 52, op_family_name(family));
         }
         x += 16 + LINE_WIDTH * 1.1 * (double)strlen(op_family_name(family)) + 14;
@@ -416,17 +401,15 @@ static void print_svg(const picture *picture, FILE *file) {
 
 bool draw_graph(const sb_inspection *graph, FILE *file) {
     picture picture = {.graph = graph,
-                       .vertex_count = sb_inspection_input_count(graph) +
-                                       sb_inspection_node_count(graph) +
+                       .vertex_count = sb_inspection_input_count(graph) + sb_inspection_node_count(graph) +
                                        sb_inspection_output_count(graph)};
     picture.vertices = calloc((size_t)picture.vertex_count + 1, sizeof *picture.vertices);
     picture.places = calloc((size_t)picture.vertex_count + 1, sizeof *picture.places);
     bool complete = picture.vertices != NULL && picture.places != NULL;
     if (complete) {
         describe_vertices(&picture);
-        complete =
-            make_nets(&picture) && layout_graph(picture.vertex_count, picture.places,
-                                                picture.net_count, picture.nets, &picture.layout);
+        complete = make_nets(&picture) &&
+                   layout_graph(picture.vertex_count, picture.places, picture.net_count, picture.nets, &picture.layout);
     }
     if (complete)
         print_svg(&picture, file);

@@ -151,8 +151,7 @@ static int find_spans_node(const profile *profile, const sb_task_span *span) {
     return profile->slots[find_slot(profile, &key)];
 }
 
-static sb_status note_tasks(void *context, const sb_task_span *spans, size_t count,
-                            sb_error *error) {
+static sb_status note_tasks(void *context, const sb_task_span *spans, size_t count, sb_error *error) {
     profile *profile = context;
     if (!profile->measuring || count == 0)
         return SB_OK;
@@ -243,8 +242,7 @@ profiled_op *sum_operators(const profile *profile, int *count) {
         if (node->depth != 0 || node->transfer)
             continue;
         int o = 0;
-        while (o < *count &&
-               (strcmp(ops[o].op, node->op) != 0 || ops[o].on_device != node->on_device))
+        while (o < *count && (strcmp(ops[o].op, node->op) != 0 || ops[o].on_device != node->on_device))
             o++;
         if (o == *count)
             ops[(*count)++] = (profiled_op){.op = node->op, .on_device = node->on_device};
@@ -302,9 +300,8 @@ static int count_flops(profile *profile, const running *running) {
         /* Both lists are in the order of execution; nodes inside others lie between. */
         const sb_inspected_node *node = sb_inspection_node(graph, i);
         int at = n;
-        while (at < profile->node_count &&
-               (profile->nodes[at].depth != 0 || profile->nodes[at].transfer ||
-                strcmp(profile->nodes[at].name, node->name) != 0))
+        while (at < profile->node_count && (profile->nodes[at].depth != 0 || profile->nodes[at].transfer ||
+                                            strcmp(profile->nodes[at].name, node->name) != 0))
             at++;
         if (at == profile->node_count)
             continue;
@@ -425,10 +422,8 @@ int run_profile(const arguments *arguments) {
     sb_model_options model_options;
     sb_session_options session_options;
     long long runs = 10, warmup = 2;
-    if (!read_model_options(arguments, &model_options) ||
-        !read_session_options(arguments, &session_options) ||
-        !read_count(arguments, "runs", 1, 100000, &runs) ||
-        !read_count(arguments, "warmup", 0, 100000, &warmup))
+    if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options) ||
+        !read_count(arguments, "runs", 1, 100000, &runs) || !read_count(arguments, "warmup", 0, 100000, &warmup))
         return EXIT_USAGE;
     profile profile = {.model = arguments->positional[0], .runs = (int)runs};
     profile.run_ns = calloc((size_t)runs, sizeof *profile.run_ns);

@@ -14,12 +14,11 @@
  * to the model unless it says otherwise. */
 typedef struct profiled_node {
     const char *name, *op, *kernel;
-    bool transfer;  /* of the value `name`; `on_device`: to the device */
-    bool on_device; /* where the node ran */
-    char
-        *why_cpu; /* owned: why it did not run on the device; NULL where it did, or there is none */
+    bool transfer;          /* of the value `name`; `on_device`: to the device */
+    bool on_device;         /* where the node ran */
+    char *why_cpu;          /* owned: why it did not run on the device; NULL where it did, or there is none */
     int64_t tasks, task_ns; /* what the device did for it */
-    int depth; /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time
+    int depth;              /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time
                 */
     int64_t calls, total_ns, least_ns, bytes;
     int64_t flops; /* of one call; -1: not known */

@@ -20,8 +20,7 @@ static page_place node_place(const profiled_node *node) {
 
 /* With a device colours say where, otherwise what. */
 static const char *node_color(const profile *profile, const profiled_node *node) {
-    return profile->device != NULL ? place_color(node_place(node))
-                                   : op_family_color(op_family(node->op));
+    return profile->device != NULL ? place_color(node_place(node)) : op_family_color(op_family(node->op));
 }
 
 /* ---- the timeline ---- */
@@ -33,16 +32,14 @@ typedef struct timeline {
 } timeline;
 
 /* Whether the times lie in the run, and its beginning and length. */
-static bool find_block(const timeline *timeline, int64_t start_ns, int64_t end_ns, double *from,
-                       double *taken) {
+static bool find_block(const timeline *timeline, int64_t start_ns, int64_t end_ns, double *from, double *taken) {
     *from = (double)start_ns - timeline->start;
     *taken = (double)(end_ns - start_ns);
     return *from >= 0 && *from <= timeline->whole;
 }
 
 /* A block up to its tooltip's first words. */
-static void begin_block(FILE *file, const timeline *timeline, double from, double taken, int y,
-                        const char *color) {
+static void begin_block(FILE *file, const timeline *timeline, double from, double taken, int y, const char *color) {
     double span = share(taken, timeline->whole) * WIDTH;
     fprintf(file,
             "<rect x=\"%.2f\" y=\"%d\" width=\"%.2f\" height=\"%d\" rx=\"2\" "
@@ -55,8 +52,7 @@ static void print_call(FILE *file, const timeline *timeline, const profiled_call
     const profiled_node *node = &profile->nodes[call->node];
     char room[TEXT_BYTES];
     double from, taken;
-    if (!find_block(timeline, call->start_ns, call->end_ns, &from, &taken) ||
-        node->depth > MOST_DEPTH)
+    if (!find_block(timeline, call->start_ns, call->end_ns, &from, &taken) || node->depth > MOST_DEPTH)
         return;
     begin_block(file, timeline, from, taken, top + ROW * node->depth, node_color(profile, node));
     print_markup(file, node->transfer ? "copy" : node->op);
@@ -80,8 +76,7 @@ static void print_task(FILE *file, const timeline *timeline, const profiled_task
     if (!find_block(timeline, task->start_ns, task->end_ns, &from, &taken))
         return;
     const profiled_node *node = task->node >= 0 ? &profile->nodes[task->node] : NULL;
-    begin_block(file, timeline, from, taken, y,
-                place_color(node != NULL ? node_place(node) : PLACE_COPY));
+    begin_block(file, timeline, from, taken, y, place_color(node != NULL ? node_place(node) : PLACE_COPY));
     print_markup(file, task->task);
     fprintf(file, "\n%s", duration(taken, room));
     if (node != NULL) {
@@ -150,9 +145,8 @@ static void print_timeline(FILE *file, const profile *profile) {
 /* A bar as long as the share, and the share in words. */
 static void print_share_cell(FILE *file, const char *color, double part) {
     double width = 200 * (part > 1 ? 1 : part);
-    fprintf(file,
-            "<td><span class=\"bar\" style=\"width:%.1fpx;background:%s\"></span> %.1f %%</td>",
-            width, color, 100 * part);
+    fprintf(file, "<td><span class=\"bar\" style=\"width:%.1fpx;background:%s\"></span> %.1f %%</td>", width, color,
+            100 * part);
 }
 
 static void print_op_row(FILE *file, const profile *profile, const profiled_op *op) {
@@ -233,8 +227,7 @@ static void print_node_row(FILE *file, const profile *profile, const profiled_no
     print_share_cell(file, node_color(profile, node), share(taken, mean_run_ns(profile)));
     print_cell(file, "n", speed(node_flops(profile, node), taken, room));
     if (device)
-        print_cell(file, "n",
-                   node->tasks > 0 ? duration((double)node->task_ns / profile->runs, room) : "");
+        print_cell(file, "n", node->tasks > 0 ? duration((double)node->task_ns / profile->runs, room) : "");
     fputs("</tr>\n", file);
 }
 
@@ -244,9 +237,8 @@ static void print_node_table(FILE *file, const profile *profile, const int *orde
             "<h2>Nodes%s</h2>\n<div class=\"wide\"><table>\n<tr>%s<th>%s</th>"
             "<th>%s</th><th>kernel</th><th class=\"n\">calls per run</th>"
             "<th class=\"n\">time per run</th><th>share</th><th class=\"n\">GFLOP/s</th>%s</tr>\n",
-            device ? " and copies" : "", device ? "<th>ran on</th>" : "",
-            device ? "node, or value" : "node", device ? "operator, or size" : "operator",
-            device ? "<th class=\"n\">device at work</th>" : "");
+            device ? " and copies" : "", device ? "<th>ran on</th>" : "", device ? "node, or value" : "node",
+            device ? "operator, or size" : "operator", device ? "<th class=\"n\">device at work</th>" : "");
     for (int i = 0; i < profile->node_count; i++)
         print_node_row(file, profile, &profile->nodes[order[i]]);
     fputs("</table></div>\n", file);

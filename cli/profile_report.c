@@ -57,8 +57,7 @@ static void print_copies(const profile *profile, bool to_device) {
     profiled_copies copies = sum_copies(profile, to_device);
     if (copies.count == 0)
         return;
-    printf("%-26s %6.4g ", to_device ? "(copies to the device)" : "(copies to the host)",
-           copies.count);
+    printf("%-26s %6.4g ", to_device ? "(copies to the device)" : "(copies to the host)", copies.count);
     print_time_and_share(profile, copies.ns);
     printf(" %9s\n", bytes_text(copies.bytes, bytes));
 }
@@ -94,14 +93,11 @@ static void print_node(const profile *profile, const profiled_node *node) {
     printf(" %9s  ", speed(node_flops(profile, node), taken, text));
     if (profile->device != NULL) {
         printf("%-4s ", node->transfer ? "copy" : side(node->on_device));
-        print_right(node->tasks > 0 ? duration((double)node->task_ns / profile->runs, time) : "",
-                    12);
+        print_right(node->tasks > 0 ? duration((double)node->task_ns / profile->runs, time) : "", 12);
         fputs("  ", stdout);
     }
-    printf("%-20s",
-           node->transfer ? bytes_text((double)node->bytes, text) : printable(node->op, text));
-    printf(" %-24s %s%s", node->kernel, node->depth > 0 ? "(inside) " : "",
-           printable(node->name, text));
+    printf("%-20s", node->transfer ? bytes_text((double)node->bytes, text) : printable(node->op, text));
+    printf(" %-24s %s%s", node->kernel, node->depth > 0 ? "(inside) " : "", printable(node->name, text));
     if (node->calls != profile->runs)
         printf(" ×%.4g", (double)node->calls / profile->runs);
     if (node->why_cpu != NULL)
@@ -128,10 +124,8 @@ static void print_plain(const profile *profile) {
     if (profile->device == NULL)
         return;
     printf("on %s: ", printable(profile->device, name));
-    printf(
-        "without waiting for each node %s per run, with %d group%s of nodes replayed as graphs\n",
-        duration(profile->plain_ns, time), profile->plain_graphs,
-        profile->plain_graphs == 1 ? "" : "s");
+    printf("without waiting for each node %s per run, with %d group%s of nodes replayed as graphs\n",
+           duration(profile->plain_ns, time), profile->plain_graphs, profile->plain_graphs == 1 ? "" : "s");
 }
 
 bool print_profile(const profile *profile, bool all) {
@@ -160,37 +154,32 @@ bool print_profile(const profile *profile, bool all) {
 /* ---- JSON ---- */
 
 static json_t *node_json(const profile *profile, const profiled_node *node) {
-    return json_pack(
-        "{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:s, s:o, s:f, s:f}", "name",
-        text_json(node->name), "op", text_json(node->op), "kernel", text_json(node->kernel),
-        "depth", node->depth, "calls_per_run", (double)node->calls / profile->runs, "mean_ns",
-        mean_node_ns(profile, node), "least_call_ns", (double)node->least_ns, "output_bytes",
-        (json_int_t)node->bytes, "flops",
-        node->flops >= 0 ? json_integer(node->flops) : json_null(), "on", side(node->on_device),
-        "why_cpu", text_json(node->why_cpu), "device_tasks_per_run",
-        (double)node->tasks / profile->runs, "device_ns", (double)node->task_ns / profile->runs);
+    return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f, s:I, s:o, s:s, s:o, s:f, s:f}", "name", text_json(node->name),
+                     "op", text_json(node->op), "kernel", text_json(node->kernel), "depth", node->depth,
+                     "calls_per_run", (double)node->calls / profile->runs, "mean_ns", mean_node_ns(profile, node),
+                     "least_call_ns", (double)node->least_ns, "output_bytes", (json_int_t)node->bytes, "flops",
+                     node->flops >= 0 ? json_integer(node->flops) : json_null(), "on", side(node->on_device), "why_cpu",
+                     text_json(node->why_cpu), "device_tasks_per_run", (double)node->tasks / profile->runs, "device_ns",
+                     (double)node->task_ns / profile->runs);
 }
 
 static json_t *transfer_json(const profile *profile, const profiled_node *node) {
     return json_pack("{s:o, s:s, s:f, s:f, s:I, s:f}", "value", text_json(node->name), "to",
-                     node->on_device ? "device" : "host", "copies_per_run",
-                     (double)node->calls / profile->runs, "mean_ns", mean_node_ns(profile, node),
-                     "bytes", (json_int_t)node->bytes, "device_ns",
+                     node->on_device ? "device" : "host", "copies_per_run", (double)node->calls / profile->runs,
+                     "mean_ns", mean_node_ns(profile, node), "bytes", (json_int_t)node->bytes, "device_ns",
                      (double)node->task_ns / profile->runs);
 }
 
 bool print_profile_json(FILE *file, const profile *profile) {
     int count;
     profiled_op *ops = sum_operators(profile, &count);
-    json_t *runs = json_array(), *operators = json_array(), *nodes = json_array(),
-           *transfers = json_array();
+    json_t *runs = json_array(), *operators = json_array(), *nodes = json_array(), *transfers = json_array();
     for (int r = 0; r < profile->runs; r++)
         json_array_append_new(runs, json_real(profile->run_ns[r]));
     for (int o = 0; ops != NULL && o < count; o++)
-        json_array_append_new(
-            operators, json_pack("{s:o, s:i, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op),
-                                 "nodes", ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops,
-                                 "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
+        json_array_append_new(operators, json_pack("{s:o, s:i, s:f, s:f, s:s, s:f}", "op", text_json(ops[o].op),
+                                                   "nodes", ops[o].nodes, "mean_ns", ops[o].ns, "flops", ops[o].flops,
+                                                   "on", side(ops[o].on_device), "device_ns", ops[o].task_ns));
     for (int n = 0; n < profile->node_count; n++) {
         const profiled_node *node = &profile->nodes[n];
         if (node->transfer)
@@ -198,10 +187,9 @@ bool print_profile_json(FILE *file, const profile *profile) {
         else
             json_array_append_new(nodes, node_json(profile, node));
     }
-    json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "model",
-                            text_json(profile->model), "device", text_json(profile->device),
-                            "run_ns", runs, "mean_ns", mean_run_ns(profile), "unobserved_mean_ns",
-                            profile->device != NULL ? json_real(profile->plain_ns) : json_null(),
+    json_t *all = json_pack("{s:o, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "model", text_json(profile->model), "device",
+                            text_json(profile->device), "run_ns", runs, "mean_ns", mean_run_ns(profile),
+                            "unobserved_mean_ns", profile->device != NULL ? json_real(profile->plain_ns) : json_null(),
                             "operators", operators, "nodes", nodes, "transfers", transfers);
     if (ops == NULL) {
         json_decref(all);

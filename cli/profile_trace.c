@@ -23,12 +23,12 @@ static void print_text(FILE *file, const char *text) {
 }
 
 /* Takes the reference of `arguments`, which may be NULL for none. Times become microseconds. */
-static void print_event(FILE *file, trace_row row, const char *name, const char *category,
-                        double start, double taken, json_t *arguments) {
+static void print_event(FILE *file, trace_row row, const char *name, const char *category, double start, double taken,
+                        json_t *arguments) {
     fputs(",\n{\"name\":", file);
     print_text(file, name);
-    fprintf(file, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f",
-            category, row.process, row.thread, start / 1e3, taken / 1e3);
+    fprintf(file, ",\"cat\":\"%s\",\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"ts\":%.3f,\"dur\":%.3f", category, row.process,
+            row.thread, start / 1e3, taken / 1e3);
     if (arguments != NULL) {
         char *object = json_dumps(arguments, JSON_COMPACT);
         fprintf(file, ",\"args\":%s", object != NULL ? object : "{}");
@@ -65,39 +65,33 @@ static void print_names(FILE *file, const profile *profile) {
     }
 }
 
-static void print_call(FILE *file, const profile *profile, const profiled_call *call,
-                       double origin) {
+static void print_call(FILE *file, const profile *profile, const profiled_call *call, double origin) {
     const profiled_node *node = &profile->nodes[call->node];
     double start = (double)call->start_ns - origin, taken = (double)(call->end_ns - call->start_ns);
     if (node->transfer) {
         print_event(file, (trace_row){HOST, 1}, node->name, "copy", start, taken,
-                    json_pack("{s:s, s:I}", "copy", node->on_device ? "to device" : "to host",
-                              "bytes", (json_int_t)node->bytes));
+                    json_pack("{s:s, s:I}", "copy", node->on_device ? "to device" : "to host", "bytes",
+                              (json_int_t)node->bytes));
         return;
     }
-    json_t *arguments =
-        json_pack("{s:o, s:o, s:I, s:o}", "operator", text_json(node->op), "kernel",
-                  text_json(node->kernel), "output_bytes", (json_int_t)node->bytes, "flops",
-                  node->flops >= 0 ? json_integer(node->flops) : json_null());
+    json_t *arguments = json_pack("{s:o, s:o, s:I, s:o}", "operator", text_json(node->op), "kernel",
+                                  text_json(node->kernel), "output_bytes", (json_int_t)node->bytes, "flops",
+                                  node->flops >= 0 ? json_integer(node->flops) : json_null());
     if (profile->device != NULL && arguments != NULL)
         json_object_set_new(arguments, "on", json_string(node->on_device ? "cuda" : "cpu"));
     if (node->why_cpu != NULL && arguments != NULL)
         json_object_set_new(arguments, "why not on the device", text_json(node->why_cpu));
-    print_event(file, (trace_row){HOST, 1}, node->name, op_family_name(op_family(node->op)), start,
-                taken, arguments);
+    print_event(file, (trace_row){HOST, 1}, node->name, op_family_name(op_family(node->op)), start, taken, arguments);
 }
 
-static void print_task(FILE *file, const profile *profile, const profiled_task *task,
-                       double origin) {
+static void print_task(FILE *file, const profile *profile, const profiled_task *task, double origin) {
     const profiled_node *node = task->node >= 0 ? &profile->nodes[task->node] : NULL;
     bool copies = strncmp(task->task, "copy to", 7) == 0;
-    json_t *arguments = node == NULL
-                            ? NULL
-                            : json_pack("{s:o, s:o}", node->transfer ? "value" : "node",
-                                        text_json(node->name), "operator", text_json(node->op));
+    json_t *arguments = node == NULL ? NULL
+                                     : json_pack("{s:o, s:o}", node->transfer ? "value" : "node", text_json(node->name),
+                                                 "operator", text_json(node->op));
     print_event(file, (trace_row){DEVICE, task->stream + 1}, task->task, copies ? "copy" : "kernel",
-                (double)task->start_ns - origin, (double)(task->end_ns - task->start_ns),
-                arguments);
+                (double)task->start_ns - origin, (double)(task->end_ns - task->start_ns), arguments);
 }
 
 void write_trace(FILE *file, const profile *profile) {
@@ -107,8 +101,8 @@ void write_trace(FILE *file, const profile *profile) {
     for (int r = 0; r < profile->runs; r++) {
         char name[64];
         snprintf(name, sizeof name, "run %d", r + 1);
-        print_event(file, (trace_row){HOST, 1}, name, "run", profile->run_start_ns[r] - origin,
-                    profile->run_ns[r], NULL);
+        print_event(file, (trace_row){HOST, 1}, name, "run", profile->run_start_ns[r] - origin, profile->run_ns[r],
+                    NULL);
     }
     for (size_t c = 0; c < profile->call_count; c++)
         print_call(file, profile, &profile->calls[c], origin);

@@ -60,8 +60,8 @@ static sb_status copy_value(sb_value value, sb_value *copy, sb_error *error) {
 
 /* ---- a run ---- */
 
-static sb_status record_value(reference *recorded, const char *name, const char *node,
-                              const char *op, sb_value value, sb_error *error) {
+static sb_status record_value(reference *recorded, const char *name, const char *node, const char *op, sb_value value,
+                              sb_error *error) {
     sb_value copy;
     sb_status status = copy_value(value, &copy, error);
     if (status == SB_OK && !add_recorded(recorded, name, node, op, copy))
@@ -73,8 +73,7 @@ static sb_status record_node(void *context, sb_node_event *event, sb_error *erro
     sb_status status = SB_OK;
     for (int i = 0; i < event->output_count && status == SB_OK && event->depth == 0; i++) {
         if (event->output_names[i] != NULL)
-            status = record_value(context, event->output_names[i], event->name, event->op,
-                                  event->outputs[i], error);
+            status = record_value(context, event->output_names[i], event->name, event->op, event->outputs[i], error);
     }
     return status;
 }
@@ -82,8 +81,8 @@ static sb_status record_node(void *context, sb_node_event *event, sb_error *erro
 static int record_inputs(reference *recorded, const running *running) {
     sb_error error;
     for (int i = 0; i < sb_model_input_count(running->model); i++) {
-        if (record_value(recorded, sb_model_input(running->model, i)->name, NULL, NULL,
-                         running->inputs[i], &error) != SB_OK)
+        if (record_value(recorded, sb_model_input(running->model, i)->name, NULL, NULL, running->inputs[i], &error) !=
+            SB_OK)
             return report(&error);
     }
     return EXIT_RIGHT;
@@ -151,8 +150,7 @@ static int save_recorded(const reference *recorded, const char *path) {
     if (code == EXIT_RIGHT && sb_tensors_save(path, count, names, tensors, &error) != SB_OK)
         code = report(&error);
     if (code == EXIT_RIGHT)
-        printf("%d values recorded, %d left out because they are not tensors\n", count,
-               recorded->count - count);
+        printf("%d values recorded, %d left out because they are not tensors\n", count, recorded->count - count);
     free(names);
     free(tensors);
     return code;

@@ -19,8 +19,7 @@ static bool copy_text(const char *text, char **copy) {
     return text == NULL || *copy != NULL;
 }
 
-static bool make_item(const char *name, const char *node, const char *op, sb_value value,
-                      struct reference_item *item) {
+static bool make_item(const char *name, const char *node, const char *op, sb_value value, struct reference_item *item) {
     *item = (struct reference_item){.value = value};
     return copy_text(name, &item->name) && copy_text(node, &item->node) && copy_text(op, &item->op);
 }
@@ -32,14 +31,12 @@ static void free_item(struct reference_item *item) {
     sb_value_release(&item->value);
 }
 
-bool add_recorded(reference *reference, const char *name, const char *node, const char *op,
-                  sb_value value) {
+bool add_recorded(reference *reference, const char *name, const char *node, const char *op, sb_value value) {
     struct reference_item item;
     bool complete = make_item(name, node, op, value, &item);
     if (complete && reference->count == reference->capacity) {
         int capacity = reference->capacity > 0 ? 2 * reference->capacity : 64;
-        struct reference_item *items =
-            realloc(reference->items, (size_t)capacity * sizeof *reference->items);
+        struct reference_item *items = realloc(reference->items, (size_t)capacity * sizeof *reference->items);
         complete = items != NULL;
         if (complete) {
             reference->items = items;
@@ -72,8 +69,7 @@ void free_reference(reference *reference) {
 const sb_value *find_recorded(reference *reference, const char *name) {
     struct reference_item key = {.name = (char *)name}, *found = NULL;
     if (reference->count > 0)
-        found =
-            bsearch(&key, reference->items, (size_t)reference->count, sizeof key, compare_items);
+        found = bsearch(&key, reference->items, (size_t)reference->count, sizeof key, compare_items);
     if (found == NULL)
         return NULL;
     found->used = true;
@@ -137,8 +133,8 @@ static int read_named(const char *folder, const char *name, reference *reference
 }
 
 /* Reads FOLDER/STEM_INDEX.pb if there is such a file. */
-static int read_standard(const char *folder, const char *stem, int index,
-                         const sb_value_description *description, reference *reference) {
+static int read_standard(const char *folder, const char *stem, int index, const sb_value_description *description,
+                         reference *reference) {
     char name[64];
     snprintf(name, sizeof name, "%s_%d.pb", stem, index);
     char *path = join_path(folder, name);
@@ -153,8 +149,7 @@ static int read_standard(const char *folder, const char *stem, int index,
     return code;
 }
 
-static int read_folder(const char *folder, const sb_model *model, const sb_inspection *graph,
-                       reference *reference) {
+static int read_folder(const char *folder, const sb_model *model, const sb_inspection *graph, reference *reference) {
     int code = EXIT_RIGHT;
     for (int i = 0; i < sb_model_input_count(model) && code == EXIT_RIGHT; i++)
         code = read_standard(folder, "input", i, sb_model_input(model, i), reference);
@@ -168,16 +163,14 @@ static int read_folder(const char *folder, const sb_model *model, const sb_inspe
     return code;
 }
 
-int read_reference(const char *path, const sb_model *model, const sb_inspection *graph,
-                   reference *reference) {
+int read_reference(const char *path, const sb_model *model, const sb_inspection *graph, reference *reference) {
     struct stat found;
     *reference = (struct reference){0};
     if (stat(path, &found) != 0) {
         fprintf(stderr, "samebit: cannot read reference %s: %s\n", path, strerror(errno));
         return EXIT_FAILED;
     }
-    int code = S_ISDIR(found.st_mode) ? read_folder(path, model, graph, reference)
-                                      : read_archive(path, reference);
+    int code = S_ISDIR(found.st_mode) ? read_folder(path, model, graph, reference) : read_archive(path, reference);
     if (code == EXIT_RIGHT && reference->count == 0) {
         fprintf(stderr, "samebit: reference %s holds no value of the model\n", path);
         code = EXIT_FAILED;

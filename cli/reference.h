@@ -15,8 +15,7 @@ typedef struct reference {
 } reference;
 
 /** Adds a value, whose reference it takes also when it fails; `node` and `op` may be NULL. False when memory runs out. */
-bool add_recorded(reference *reference, const char *name, const char *node, const char *op,
-                  sb_value value);
+bool add_recorded(reference *reference, const char *name, const char *node, const char *op, sb_value value);
 /** Puts the items in the order of names, for find_recorded. */
 void sort_recorded(reference *reference);
 
@@ -24,8 +23,7 @@ void sort_recorded(reference *reference);
  * name is a subfolder, or '_'), or with input_0.pb, … and output_0.pb, … in the order of the model,
  * as in the ONNX standard's test data. Returns EXIT_RIGHT, or prints what is wrong and returns
  * another exit code; `free_reference` in both cases. */
-int read_reference(const char *path, const sb_model *model, const sb_inspection *graph,
-                   reference *reference);
+int read_reference(const char *path, const sb_model *model, const sb_inspection *graph, reference *reference);
 void free_reference(reference *reference);
 
 /** The value of that name (borrowed), which is marked as used; or NULL. */

@@ -37,9 +37,8 @@ static int save_outputs(const running *running, const char *path) {
     bool single = length >= 4 && strcmp(path + length - 4, ".npy") == 0;
     if (code == EXIT_RIGHT && single && count != 1)
         code = usage_error("the model has %d outputs: write them to a .npz file", count);
-    if (code == EXIT_RIGHT &&
-        (single ? sb_tensor_save(path, tensors[0], &error)
-                : sb_tensors_save(path, count, names, tensors, &error)) != SB_OK)
+    if (code == EXIT_RIGHT && (single ? sb_tensor_save(path, tensors[0], &error)
+                                      : sb_tensors_save(path, count, names, tensors, &error)) != SB_OK)
         code = report(&error);
     free(names);
     free(tensors);
@@ -67,7 +66,7 @@ static json_t *value_json(const char *name, sb_value value) {
     json_t *dims = json_array();
     for (int d = 0; value.kind == SB_KIND_TENSOR && d < sb_tensor_rank(value.tensor); d++)
         json_array_append_new(dims, json_integer(sb_tensor_dims(value.tensor)[d]));
-    const char *dtype = value.kind == SB_KIND_TENSOR ? sb_dtype_name(sb_tensor_dtype(value.tensor))
+    const char *dtype = value.kind == SB_KIND_TENSOR     ? sb_dtype_name(sb_tensor_dtype(value.tensor))
                         : value.kind == SB_KIND_SEQUENCE ? "sequence"
                                                          : "nothing";
     return json_pack("{s:o, s:s, s:o}", "name", text_json(name), "dtype", dtype, "dims", dims);
@@ -76,10 +75,9 @@ static json_t *value_json(const char *name, sb_value value) {
 static int print_json(const running *running, const char *digest, double nanoseconds) {
     json_t *outputs = json_array();
     for (int i = 0; i < sb_model_output_count(running->model); i++)
-        json_array_append_new(
-            outputs, value_json(sb_model_output(running->model, i)->name, running->outputs[i]));
-    json_t *all = json_pack("{s:o, s:s, s:f, s:f}", "outputs", outputs, "digest", digest, "load_ms",
-                            running->load_ms, "run_ms", nanoseconds / 1e6);
+        json_array_append_new(outputs, value_json(sb_model_output(running->model, i)->name, running->outputs[i]));
+    json_t *all = json_pack("{s:o, s:s, s:f, s:f}", "outputs", outputs, "digest", digest, "load_ms", running->load_ms,
+                            "run_ms", nanoseconds / 1e6);
     return print_json_value(stdout, all) ? EXIT_RIGHT : EXIT_FAILED;
 }
 
@@ -101,8 +99,7 @@ static int print_outputs(const arguments *arguments, const running *running, dou
 int run_run(const arguments *arguments) {
     sb_model_options model_options;
     sb_session_options session_options;
-    if (!read_model_options(arguments, &model_options) ||
-        !read_session_options(arguments, &session_options))
+    if (!read_model_options(arguments, &model_options) || !read_session_options(arguments, &session_options))
         return EXIT_USAGE;
     running running;
     double nanoseconds = 0;

@@ -40,8 +40,8 @@ static void leave_interrupts(void) {
 
 /* ---- models and sessions ---- */
 
-static int load_model(const arguments *arguments, const sb_model_options *model,
-                      const sb_session_options *session, running *running) {
+static int load_model(const arguments *arguments, const sb_model_options *model, const sb_session_options *session,
+                      running *running) {
     sb_error error;
     double start = now_ns();
     if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK ||
@@ -57,16 +57,16 @@ static int load_model(const arguments *arguments, const sb_model_options *model,
     return EXIT_RIGHT;
 }
 
-int open_running(const arguments *arguments, const sb_model_options *model,
-                 const sb_session_options *session, running *running) {
+int open_running(const arguments *arguments, const sb_model_options *model, const sb_session_options *session,
+                 running *running) {
     sb_session_options options = *session;
     *running = (struct running){0};
     int code = open_device(arguments, &options, &running->device);
     return code == EXIT_RIGHT ? load_model(arguments, model, &options, running) : code;
 }
 
-int open_running_on_cpu(const arguments *arguments, const sb_model_options *model,
-                        const sb_session_options *session, running *running) {
+int open_running_on_cpu(const arguments *arguments, const sb_model_options *model, const sb_session_options *session,
+                        running *running) {
     *running = (struct running){0};
     return load_model(arguments, model, session, running);
 }
@@ -143,8 +143,7 @@ static bool add_symbol(symbols *symbols, const char *name, int64_t value) {
     return true;
 }
 
-static int inspect_bound(const sb_model *model, const symbols *symbols,
-                         sb_inspection **inspection) {
+static int inspect_bound(const sb_model *model, const symbols *symbols, sb_inspection **inspection) {
     sb_inspect_options options = SB_INSPECT_OPTIONS_DEFAULT;
     sb_error error;
     options.symbol_count = symbols->count;
@@ -161,19 +160,16 @@ static void free_symbols(symbols *symbols) {
     free(symbols->values);
 }
 
-int inspect_with_settings(const arguments *arguments, const sb_model *model,
-                          sb_inspection **inspection) {
+int inspect_with_settings(const arguments *arguments, const sb_model *model, sb_inspection **inspection) {
     symbols symbols = {0};
     int code = check_settings(arguments, model);
     const char *text, *rest;
-    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "set", i)) != NULL;
-         i++) {
+    for (int i = 0; code == EXIT_RIGHT && (text = option_value_at(arguments, "set", i)) != NULL; i++) {
         char *name = NULL;
         long long value = 0;
         if (!parse_assignment(text, &name, &rest) || !parse_integer(rest, 0, INT64_MAX, &value) ||
             !add_symbol(&symbols, name, value))
-            code =
-                out_of_memory(); /* what is wrong with the text itself, check_settings has said */
+            code = out_of_memory(); /* what is wrong with the text itself, check_settings has said */
         free(name);
     }
     if (code == EXIT_RIGHT)
@@ -190,8 +186,7 @@ int inspect_with_inputs(const sb_model *model, const sb_value *inputs, sb_inspec
         if (inputs[i].kind != SB_KIND_TENSOR)
             continue;
         for (int d = 0; d < input->rank && d < sb_tensor_rank(inputs[i].tensor); d++) {
-            if (input->dims[d] < 0 &&
-                !add_symbol(&symbols, input->dim_texts[d], sb_tensor_dims(inputs[i].tensor)[d]))
+            if (input->dims[d] < 0 && !add_symbol(&symbols, input->dim_texts[d], sb_tensor_dims(inputs[i].tensor)[d]))
                 code = out_of_memory();
         }
     }

@@ -16,11 +16,11 @@ typedef struct running {
 /** Opens the device, loads the model, the first operand, and creates a session. Until
  * `close_running`, Ctrl-C interrupts its runs; a second one ends the process. Returns EXIT_RIGHT,
  * or prints what is wrong and returns another exit code; `close_running` in both cases. */
-int open_running(const arguments *arguments, const sb_model_options *model,
-                 const sb_session_options *session, running *running);
+int open_running(const arguments *arguments, const sb_model_options *model, const sb_session_options *session,
+                 running *running);
 /** The same on the CPU, whatever the arguments say of devices. */
-int open_running_on_cpu(const arguments *arguments, const sb_model_options *model,
-                        const sb_session_options *session, running *running);
+int open_running_on_cpu(const arguments *arguments, const sb_model_options *model, const sb_session_options *session,
+                        running *running);
 void close_running(running *running);
 
 /** Replaces the session by a fresh one without observers. Exit codes as above. */
@@ -34,8 +34,7 @@ int run_once(running *running, double *nanoseconds);
 double now_ns(void);
 
 /** The snapshot of the model with the extents that --set gives. Exit codes as above. */
-int inspect_with_settings(const arguments *arguments, const sb_model *model,
-                          sb_inspection **inspection);
+int inspect_with_settings(const arguments *arguments, const sb_model *model, sb_inspection **inspection);
 /** The same with the extents of `inputs`. */
 int inspect_with_inputs(const sb_model *model, const sb_value *inputs, sb_inspection **inspection);
 

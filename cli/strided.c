@@ -50,8 +50,7 @@ static sb_status strided_tensor(sb_tensor *tensor, sb_tensor **strided, sb_error
             index[d] = 0;
     }
     sb_tensor_release(contiguous);
-    status = sb_tensor_wrap(sb_tensor_dtype(tensor), rank, dims, strides, base, free_memory, memory,
-                            strided, error);
+    status = sb_tensor_wrap(sb_tensor_dtype(tensor), rank, dims, strides, base, free_memory, memory, strided, error);
     if (status != SB_OK)
         free(memory);
     return status;
@@ -68,8 +67,7 @@ static sb_status strided_sequence(sb_value *value, sb_error *error) {
         status = make_strided(&items[i], error);
     }
     if (status == SB_OK)
-        status =
-            sb_value_of_sequence(sb_sequence_dtype(value->sequence), count, items, &fresh, error);
+        status = sb_value_of_sequence(sb_sequence_dtype(value->sequence), count, items, &fresh, error);
     for (int64_t i = 0; i < count; i++)
         sb_value_release(&items[i]);
     free(items);

@@ -59,8 +59,7 @@ bool read_session_options(const arguments *arguments, sb_session_options *option
     return true;
 }
 
-bool read_count(const arguments *arguments, const char *name, long long least, long long most,
-                long long *value) {
+bool read_count(const arguments *arguments, const char *name, long long least, long long most, long long *value) {
     const char *text = option_value(arguments, name);
     if (text == NULL)
         return true;

@@ -23,8 +23,7 @@ static size_t read_character(const char *text, uint32_t *code) {
             return 0;
         *code = *code << 6 | (bytes[i] & 0x3f);
     }
-    bool valid = count > 0 && *code >= least[count] && *code <= 0x10ffff &&
-                 !(*code >= 0xd800 && *code <= 0xdfff);
+    bool valid = count > 0 && *code >= least[count] && *code <= 0x10ffff && !(*code >= 0xd800 && *code <= 0xdfff);
     return valid ? count : 0;
 }
 

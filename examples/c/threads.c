@@ -62,12 +62,10 @@ int main(int argc, char **argv) {
     if (code != 0)
         fputs("the model has not one input and one output\n", stderr);
 
-    work works[2] = {{.model = model, .input = input, .threads = 1},
-                     {.model = model, .input = input, .threads = 3}};
+    work works[2] = {{.model = model, .input = input, .threads = 1}, {.model = model, .input = input, .threads = 3}};
     pthread_t threads[2];
     int started = 0;
-    while (code == 0 && started < 2 &&
-           pthread_create(&threads[started], NULL, run, &works[started]) == 0)
+    while (code == 0 && started < 2 && pthread_create(&threads[started], NULL, run, &works[started]) == 0)
         started++;
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);

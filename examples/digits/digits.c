@@ -122,11 +122,10 @@ static void draw(int number, const float *picture, const float *answer, int labe
         fputs("  ", stdout);
         draw_row(picture + y * SIDE, color);
         if (y == 0 && guess == label)
-            printf("   %d. read as %d: %sright%s", number, guess, color ? "\033[32m" : "",
-                   color ? "\033[0m" : "");
+            printf("   %d. read as %d: %sright%s", number, guess, color ? "\033[32m" : "", color ? "\033[0m" : "");
         else if (y == 0)
-            printf("   %d. read as %d: %swrong%s, a person reads %d", number, guess,
-                   color ? "\033[31m" : "", color ? "\033[0m" : "", label);
+            printf("   %d. read as %d: %swrong%s, a person reads %d", number, guess, color ? "\033[31m" : "",
+                   color ? "\033[0m" : "", label);
         for (int column = 0; column < 2 && y >= 2 && y < 2 + CLASSES / 2; column++)
             draw_class(answer, y - 2 + column * CLASSES / 2, label, color);
         putchar('\n');
@@ -154,10 +153,9 @@ int main(int argc, char **argv) {
     sb_tensor *samples = load("samples.npy", SB_F32, 4), *labels = load("labels.npy", SB_S64, 1);
     sb_tensor *answers = classify(samples, digest);
     int64_t count = sb_tensor_dims(samples)[0];
-    require_that(
-        sb_tensor_elements(samples) == count * SIDE * SIDE && sb_tensor_elements(labels) == count &&
-            sb_tensor_elements(answers) == count * CLASSES && sb_tensor_dtype(answers) == SB_F32,
-        "samples, labels and answers do not fit each other");
+    require_that(sb_tensor_elements(samples) == count * SIDE * SIDE && sb_tensor_elements(labels) == count &&
+                     sb_tensor_elements(answers) == count * CLASSES && sb_tensor_dtype(answers) == SB_F32,
+                 "samples, labels and answers do not fit each other");
     const float *pictures = sb_tensor_data(samples), *answer = sb_tensor_data(answers);
     const int64_t *label = sb_tensor_data(labels);
     int right = 0;

@@ -45,9 +45,9 @@ typedef struct sb_device_description {
     int multiprocessors;
     int64_t memory_bytes;
     int64_t memory_free_bytes; /**< -1 where the device could not be asked; `why` says why */
-    const char *kernels; /**< the kernels that would run, such as "sm_90a" or "compute_90 (compiled
+    const char *kernels;       /**< the kernels that would run, such as "sm_90a" or "compute_90 (compiled
                             when first used)"; NULL when there are none for this device */
-    const char *why;     /**< why there are no kernels or no answer; "" when nothing is wrong */
+    const char *why;           /**< why there are no kernels or no answer; "" when nothing is wrong */
 } sb_device_description;
 
 /** How to look. Start from SB_DEVICE_OPTIONS_DEFAULT. */
@@ -57,7 +57,7 @@ typedef struct sb_device_options {
                                 environment variable SAMEBIT_CUDA_DRIVER says, else libcuda.so.1 */
 } sb_device_options;
 
-#define SB_DEVICE_OPTIONS_DEFAULT                                                                  \
+#define SB_DEVICE_OPTIONS_DEFAULT                                                                                      \
     { sizeof(sb_device_options), NULL }
 
 /** What was found. Immutable: any thread may read it. */
@@ -69,8 +69,8 @@ typedef struct sb_device_list sb_device_list;
  * sb_device_list_driver says why. To learn how much memory is free, the device's primary context is
  * retained for a moment, which starts the device if nobody else uses it. `options` may be NULL. The
  * caller releases the list. Any thread may call this. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_device_list_create(const sb_device_options *options,
-                                                     sb_device_list **list, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_device_list_create(const sb_device_options *options, sb_device_list **list,
+                                                     sb_error *error);
 /** Frees a list. NULL is allowed. */
 SB_API void sb_device_list_release(sb_device_list *list);
 

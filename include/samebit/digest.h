@@ -16,8 +16,8 @@ extern "C" {
 #define SB_DIGEST_TEXT_BYTES 65
 
 /** Writes the digest of `count` values, in order, as 64 hexadecimal digits. INVALID_ARGUMENT for tensors on a device. */
-SB_API SB_MUST_CHECK sb_status sb_digest_values(int count, const sb_value *values,
-                                                char text[SB_DIGEST_TEXT_BYTES], sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_digest_values(int count, const sb_value *values, char text[SB_DIGEST_TEXT_BYTES],
+                                                sb_error *error);
 
 #ifdef __cplusplus
 }

@@ -91,8 +91,7 @@ typedef struct DLManagedTensorVersioned {
 #endif
 
 #elif !defined(DLPACK_MAJOR_VERSION) || DLPACK_MAJOR_VERSION != 1
-#error                                                                                             \
-    "samebit/dlpack.h needs the structures of DLPack 1.x: update the dlpack.h that is included before it"
+#error "samebit/dlpack.h needs the structures of DLPack 1.x: update the dlpack.h that is included before it"
 #endif
 
 #ifdef __cplusplus
@@ -103,8 +102,7 @@ extern "C" {
  * by a run or a copy is finished there, so that its reader need wait for no stream). The result keeps the elements alive until its deleter is called
  * (from any thread, once), which also frees it. It is marked read-only, because tensors are
  * immutable. Errors: UNSUPPORTED for SB_STRING; OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor,
-                                                   DLManagedTensorVersioned **managed,
+SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
                                                    sb_error *error);
 
 /** Imports a tensor without a copy, and takes it over: its deleter is called when the last
@@ -114,25 +112,22 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor,
  * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see sb_tensor_from_dlpack_on), and types
  * that Samebit does not have; INVALID_ARGUMENT for structures that contradict themselves and elements
  * that are not aligned; SHAPE; OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed,
-                                                     sb_tensor **tensor, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor,
+                                                     sb_error *error);
 
 /** The same for the structure that DLPack had before version 1. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed,
-                                                            sb_tensor **tensor, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed, sb_tensor **tensor,
+                                                            sb_error *error);
 
 /** The same for memory of a CUDA device (kDLCUDA), which must be `device`, or of the CPU. Such a tensor may be an input of
  * sessions on the device. What its maker does to the memory must have been done: no stream is waited for. Its deleter may be
  * called from any thread, with any context current. Errors: as above; INVALID_ARGUMENT for another device's memory. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_on(sb_device *device,
-                                                        DLManagedTensorVersioned *managed,
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_on(sb_device *device, DLManagedTensorVersioned *managed,
                                                         sb_tensor **tensor, sb_error *error);
 
 /** The same for the structure that DLPack had before version 1. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_legacy_on(sb_device *device,
-                                                               DLManagedTensor *managed,
-                                                               sb_tensor **tensor,
-                                                               sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_legacy_on(sb_device *device, DLManagedTensor *managed,
+                                                               sb_tensor **tensor, sb_error *error);
 
 #ifdef __cplusplus
 }

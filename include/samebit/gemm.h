@@ -18,8 +18,8 @@
 #include <stdint.h>
 
 #include <samebit/device.h>
-#include <samebit/isa.h>
 #include <samebit/dtype.h>
+#include <samebit/isa.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,8 +32,10 @@ typedef struct sb_engine sb_engine;
 
 /** How an engine's products add up. The first is the contract of this library. */
 typedef enum sb_chain {
-    SB_CHAIN_HOPPER = 0, /**< steps of 16 k, aligned to 25 bits: the contract; quick on the CPU and on compute capability 9.0 */
-    SB_CHAIN_AMPERE = 1  /**< not the contract: steps of 8 k, aligned to 24 bits, as the tensor cores of compute capability 8.0 to
+    SB_CHAIN_HOPPER =
+        0, /**< steps of 16 k, aligned to 25 bits: the contract; quick on the CPU and on compute capability 9.0 */
+    SB_CHAIN_AMPERE =
+        1 /**< not the contract: steps of 8 k, aligned to 24 bits, as the tensor cores of compute capability 8.0 to
                               8.9 add up by published models. Quick there; the CPU and other devices emulate it, slowly */
 } sb_chain;
 
@@ -46,14 +48,13 @@ typedef struct sb_engine_options {
     sb_chain chain;      /**< of all its products; the one thing here that changes bits */
 } sb_engine_options;
 
-#define SB_ENGINE_OPTIONS_DEFAULT                                                                  \
+#define SB_ENGINE_OPTIONS_DEFAULT                                                                                      \
     { sizeof(sb_engine_options), NULL, 0, SB_ISA_BEST, SB_CHAIN_HOPPER }
 
 /** Makes an engine; on a device it loads all kernels, so that every later call may be captured in a graph. `options` may be
  * NULL. The caller destroys it. Errors: INVALID_ARGUMENT, UNSUPPORTED when there are no kernels for the device, DEVICE,
  * OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_engine_create(const sb_engine_options *options, sb_engine **engine,
-                                                sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_engine_create(const sb_engine_options *options, sb_engine **engine, sb_error *error);
 /** Ends an engine. What it gave to streams still runs. NULL is allowed. */
 SB_API void sb_engine_destroy(sb_engine *engine);
 
@@ -75,10 +76,10 @@ typedef struct sb_matrix {
 /** What the epilogue applies to each element. The functions are those of the operators (docs/numerics.md, section 4). */
 typedef enum sb_activation {
     SB_ACTIVATION_NONE = 0,
-    SB_ACTIVATION_RELU = 1,      /**< y < 0 ? +0 : y */
-    SB_ACTIVATION_SILU = 2,      /**< y * sigmoid(y) */
-    SB_ACTIVATION_GELU = 3,      /**< by the error function */
-    SB_ACTIVATION_GELU_TANH = 4  /**< by the hyperbolic tangent */
+    SB_ACTIVATION_RELU = 1,     /**< y < 0 ? +0 : y */
+    SB_ACTIVATION_SILU = 2,     /**< y * sigmoid(y) */
+    SB_ACTIVATION_GELU = 3,     /**< by the error function */
+    SB_ACTIVATION_GELU_TANH = 4 /**< by the hyperbolic tangent */
 } sb_activation;
 
 /** Gated products: B has two columns, a gate and a value, for each column of C, which is activation(gate) * value. */
@@ -104,29 +105,28 @@ typedef struct sb_row_map sb_row_map;
  *
  * in f32, each line with one rounding for each operation. K = 0 gives the epilogue of the beginning. */
 typedef struct sb_gemm {
-    size_t struct_bytes;      /**< sizeof(sb_gemm): lets the struct grow */
-    sb_matrix a, b;           /**< both SB_BF16 or both SB_F16; any strides, so any of them may be transposed */
-    sb_matrix c;              /**< SB_F32 or A's dtype; overlaps nothing else that is read, but for a residual that is C itself */
-    int64_t batches;          /**< from 0 */
+    size_t struct_bytes; /**< sizeof(sb_gemm): lets the struct grow */
+    sb_matrix a, b;      /**< both SB_BF16 or both SB_F16; any strides, so any of them may be transposed */
+    sb_matrix c; /**< SB_F32 or A's dtype; overlaps nothing else that is read, but for a residual that is C itself */
+    int64_t batches; /**< from 0 */
     float scale;
-    sb_matrix bias;           /**< 1 × columns of B; SB_F32 or A's dtype; `data` NULL: none. Its row_stride is not read */
+    sb_matrix bias; /**< 1 × columns of B; SB_F32 or A's dtype; `data` NULL: none. Its row_stride is not read */
     sb_activation activation;
     sb_gate gate;
-    sb_matrix residual;       /**< M × N; SB_F32 or A's dtype; `data` NULL: none */
-    bool accumulate;          /**< the chains continue from C, which is SB_F32 then; no epilogue */
-    const sb_row_map *rows;   /**< how k is cut into groups, NULL: into 16 from 0; its rows are K */
-    const char *schedule;     /**< NULL: chosen; else one of sb_gemm_schedule_name, and UNSUPPORTED when it cannot run this
+    sb_matrix residual;     /**< M × N; SB_F32 or A's dtype; `data` NULL: none */
+    bool accumulate;        /**< the chains continue from C, which is SB_F32 then; no epilogue */
+    const sb_row_map *rows; /**< how k is cut into groups, NULL: into 16 from 0; its rows are K */
+    const char *schedule; /**< NULL: chosen; else one of sb_gemm_schedule_name, and UNSUPPORTED when it cannot run this
                                  product. None changes a bit */
 } sb_gemm;
 
-#define SB_GEMM_DEFAULT                                                                            \
+#define SB_GEMM_DEFAULT                                                                                                \
     { .struct_bytes = sizeof(sb_gemm), .batches = 1, .scale = 1.0f }
 
 /** Computes a product: on the CPU before it returns, on a device in `stream` (a CUstream of its primary context; NULL: the
  * legacy stream), which may be being captured. Everything is checked before anything is launched: a failure changes nothing.
  * Errors: INVALID_ARGUMENT, SHAPE (dtypes too), UNSUPPORTED, DEVICE, OUT_OF_MEMORY, each with what is wrong, where, and what to do. */
-SB_API SB_MUST_CHECK sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm,
-                                           sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm, sb_error *error);
 
 /** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "turned-64x8", "general", …; with
  * SB_CHAIN_AMPERE "definition", on a device "general" and "general-small". */

@@ -21,7 +21,7 @@ typedef struct sb_inspect_options {
     const int64_t *symbol_values; /**< their values, each at least 0 */
 } sb_inspect_options;
 
-#define SB_INSPECT_OPTIONS_DEFAULT                                                                 \
+#define SB_INSPECT_OPTIONS_DEFAULT                                                                                     \
     { sizeof(sb_inspect_options), 0, NULL, NULL }
 
 /** What is known of a value. */
@@ -30,11 +30,10 @@ typedef struct sb_inspected_value {
     const char *fact; /**< "f32[batch,3,224,224]", "sequence(f32)"; "?" when nothing is known */
     sb_kind kind;
     sb_dtype dtype;
-    int64_t elements; /**< of a tensor whose extents are all known, else -1 */
-    const sb_tensor
-        *constant;    /**< the value where it is known before running, else NULL; borrowed */
-    int producer;     /**< index of the node that computes it; -1 for inputs and initialisers */
-    bool initialiser; /**< whether it comes from the model's file (or from a pass), not from a node
+    int64_t elements;          /**< of a tensor whose extents are all known, else -1 */
+    const sb_tensor *constant; /**< the value where it is known before running, else NULL; borrowed */
+    int producer;              /**< index of the node that computes it; -1 for inputs and initialisers */
+    bool initialiser;          /**< whether it comes from the model's file (or from a pass), not from a node
                        */
 } sb_inspected_value;
 
@@ -51,16 +50,14 @@ typedef struct sb_inspected_node {
                         */
     int output_count;
     const int *outputs; /**< -1 where nobody wants the output */
-    int64_t
-        parameters; /**< elements of the initialisers that this node reads first, bodies included;
+    int64_t parameters; /**< elements of the initialisers that this node reads first, bodies included;
                        integers of 64 bits, bool and text (shapes, indices, axes) do not count */
-    const char
-        *flops; /**< operations per run as a formula: see below; NULL when they are not known */
+    const char *flops;  /**< operations per run as a formula: see below; NULL when they are not known */
     int64_t flop_count; /**< the same when it is a number, else -1 */
     const char *kernel; /**< what will compute it: a kernel's name, "reference", "constant" when the
                            result is known before running; NULL while an open extent decides */
     const char *why;    /**< with "reference": why no kernel took the node; else "" */
-    int body_count; /**< graphs of its own: the branches of an If, what a Fused node was made of, …
+    int body_count;     /**< graphs of its own: the branches of an If, what a Fused node was made of, …
                      */
     const char *const *body_names;
     const sb_inspection *const *bodies;
@@ -70,9 +67,9 @@ typedef struct sb_inspected_node {
 typedef struct sb_inspected_totals {
     int64_t parameters;
     int64_t parameter_bytes;
-    const char *flops;  /**< of the nodes where they are known; NULL when the formula grows beyond
+    const char *flops;       /**< of the nodes where they are known; NULL when the formula grows beyond
                            all bounds */
-    int64_t flop_count; /**< the same when it is a number, else -1 */
+    int64_t flop_count;      /**< the same when it is a number, else -1 */
     int nodes_without_flops; /**< nodes of the graph itself whose operations are not known */
 } sb_inspected_totals;
 
@@ -88,8 +85,7 @@ typedef struct sb_inspected_totals {
  *
  * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model;
  * OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_model_inspect(const sb_model *model,
-                                                const sb_inspect_options *options,
+SB_API SB_MUST_CHECK sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *options,
                                                 sb_inspection **inspection, sb_error *error);
 /** Frees a snapshot that sb_model_inspect gave (not the bodies of nodes). NULL is allowed. */
 SB_API void sb_inspection_release(sb_inspection *inspection);

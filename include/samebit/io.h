@@ -16,13 +16,12 @@ extern "C" {
  * become transposed views. Errors: IO; INVALID_FILE, with the byte offset in the array's own file;
  * INVALID_ARGUMENT when there is no array of that name; UNSUPPORTED for other dtypes and
  * compressions; OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_load(const char *path, const char *name,
-                                              sb_tensor **tensor, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_load(const char *path, const char *name, sb_tensor **tensor, sb_error *error);
 
 /** Loads all arrays of a .npz file, in its order (or the one of a .npy file, whose name is ""). The
  * caller frees what it gets by sb_tensors_free. Errors as sb_tensor_load. */
-SB_API SB_MUST_CHECK sb_status sb_tensors_load(const char *path, int *count, char ***names,
-                                               sb_tensor ***tensors, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensors_load(const char *path, int *count, char ***names, sb_tensor ***tensors,
+                                               sb_error *error);
 /** Releases `count` tensors and frees both arrays and the names. NULL arrays are allowed. */
 SB_API void sb_tensors_free(int count, char **names, sb_tensor **tensors);
 
@@ -33,9 +32,8 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_save(const char *path, sb_tensor *tenso
 
 /** Saves `count` tensors as a .npz file, whole or not at all; equal tensors and names give equal
  * files. Errors as sb_tensor_save, and INVALID_ARGUMENT for names that are empty or occur twice. */
-SB_API SB_MUST_CHECK sb_status sb_tensors_save(const char *path, int count,
-                                               const char *const *names, sb_tensor *const *tensors,
-                                               sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensors_save(const char *path, int count, const char *const *names,
+                                               sb_tensor *const *tensors, sb_error *error);
 
 #ifdef __cplusplus
 }

@@ -27,36 +27,37 @@ extern "C" {
  * CPU; on a device, where nobody looks before the kernels do, logp is NaN, and so is the row's gradient. A row is NaN that has
  * a logit which is NaN or not below the bound of section 9 (about 1.45 million, +∞ included), or none above its negative. */
 typedef struct sb_linear_logp {
-    size_t struct_bytes;       /**< sizeof(sb_linear_logp): lets the struct grow */
-    sb_matrix hidden;          /**< M × K, SB_BF16 or SB_F16; any strides. batch_stride is not read, here and below */
-    sb_matrix weight;          /**< K × V, hidden's dtype; any strides: of the usual [V, K], row_stride is 1 and column_stride K */
-    const int64_t *targets;    /**< M */
+    size_t struct_bytes; /**< sizeof(sb_linear_logp): lets the struct grow */
+    sb_matrix hidden;    /**< M × K, SB_BF16 or SB_F16; any strides. batch_stride is not read, here and below */
+    sb_matrix
+        weight; /**< K × V, hidden's dtype; any strides: of the usual [V, K], row_stride is 1 and column_stride K */
+    const int64_t *targets; /**< M */
     int64_t ignore_index;
     float inverse_temperature; /**< from 2^-20 to 2^20 */
     float *logp;               /**< M; the forward pass writes it. The backward pass does not look at it */
     int32_t *maximum;          /**< M, and … */
-    float *sum;                /**< … M: the sum of exponentials of a row is sum * 2^maximum. What the forward pass leaves for the
+    float *sum; /**< … M: the sum of exponentials of a row is sum * 2^maximum. What the forward pass leaves for the
                                     backward pass; both may be NULL in the forward pass */
-    void *workspace;           /**< aligned to 256 bytes; its contents mean nothing before and after a call */
-    size_t workspace_bytes;    /**< at least what sb_linear_logp_workspace says */
-    const char *schedule;      /**< of every product: as in sb_gemm */
+    void *workspace;        /**< aligned to 256 bytes; its contents mean nothing before and after a call */
+    size_t workspace_bytes; /**< at least what sb_linear_logp_workspace says */
+    const char *schedule;   /**< of every product: as in sb_gemm */
 } sb_linear_logp;
 
-#define SB_LINEAR_LOGP_DEFAULT                                                                     \
+#define SB_LINEAR_LOGP_DEFAULT                                                                                         \
     { .struct_bytes = sizeof(sb_linear_logp), .ignore_index = -100, .inverse_temperature = 1.0f }
 
 /** What the backward pass is asked for besides. Start from SB_LINEAR_LOGP_GRADIENT_DEFAULT. Gradients of logits are rounded to
  * hidden's dtype before they enter the products; rows that are ignored have none, but zeros times infinities are NaN as ever. */
 typedef struct sb_linear_logp_gradient {
-    size_t struct_bytes;    /**< sizeof(sb_linear_logp_gradient): lets the struct grow */
-    const float *d_logp;    /**< M */
-    sb_matrix d_hidden;     /**< M × K, SB_F32 or hidden's dtype: chains over V, rounded once; `data` NULL: not wanted */
-    sb_matrix d_weight;     /**< K × V, SB_F32: chains over the rows; `data` NULL: not wanted */
-    bool accumulate;        /**< the chains of d_weight continue from what it holds */
+    size_t struct_bytes; /**< sizeof(sb_linear_logp_gradient): lets the struct grow */
+    const float *d_logp; /**< M */
+    sb_matrix d_hidden;  /**< M × K, SB_F32 or hidden's dtype: chains over V, rounded once; `data` NULL: not wanted */
+    sb_matrix d_weight;  /**< K × V, SB_F32: chains over the rows; `data` NULL: not wanted */
+    bool accumulate;     /**< the chains of d_weight continue from what it holds */
     const sb_row_map *rows; /**< how M is cut into groups in d_weight, as in sb_gemm; NULL: into 16 from 0 */
 } sb_linear_logp_gradient;
 
-#define SB_LINEAR_LOGP_GRADIENT_DEFAULT                                                            \
+#define SB_LINEAR_LOGP_GRADIENT_DEFAULT                                                                                \
     { .struct_bytes = sizeof(sb_linear_logp_gradient) }
 
 /** How many bytes of workspace a call needs: the forward pass, or the backward pass when `gradient` is not NULL. Depends on
@@ -69,21 +70,19 @@ typedef struct sb_linear_logp_gradient {
  *
  * Errors: INVALID_ARGUMENT, SHAPE, as the calls would report. */
 SB_API SB_MUST_CHECK sb_status sb_linear_logp_workspace(sb_engine *engine, const sb_linear_logp *logp,
-                                                        const sb_linear_logp_gradient *gradient,
-                                                        size_t *bytes, sb_error *error);
+                                                        const sb_linear_logp_gradient *gradient, size_t *bytes,
+                                                        sb_error *error);
 
 /** Computes logp, and maximum and sum where they are wanted: on the CPU before it returns, on a device in `stream` as sb_gemm_run
  * does. Everything is checked before anything is launched. Errors: INVALID_ARGUMENT, SHAPE, UNSUPPORTED, DEVICE,
  * OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_linear_logp_forward(sb_engine *engine, void *stream,
-                                                      const sb_linear_logp *logp, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_linear_logp_forward(sb_engine *engine, void *stream, const sb_linear_logp *logp,
+                                                      sb_error *error);
 
 /** Computes the gradients of the sum over m of d_logp[m] * logp[m], from `maximum` and `sum` of a forward pass over the same
  * operands. Otherwise as sb_linear_logp_forward. */
-SB_API SB_MUST_CHECK sb_status sb_linear_logp_backward(sb_engine *engine, void *stream,
-                                                       const sb_linear_logp *logp,
-                                                       const sb_linear_logp_gradient *gradient,
-                                                       sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_linear_logp_backward(sb_engine *engine, void *stream, const sb_linear_logp *logp,
+                                                       const sb_linear_logp_gradient *gradient, sb_error *error);
 
 #ifdef __cplusplus
 }

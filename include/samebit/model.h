@@ -21,22 +21,22 @@ typedef struct sb_model_options {
     sb_isa isa;          /**< the instruction set of the kernels */
     bool passes;         /**< whether the graph is simplified and fused */
     bool reference_only; /**< whether every node runs its reference evaluation: slow, the definition of the bits */
-    int64_t memory_limit; /**< the most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options.
+    int64_t
+        memory_limit; /**< the most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options.
                                Files that are mapped into memory do not count */
 } sb_model_options;
 
-#define SB_MODEL_OPTIONS_DEFAULT                                                                   \
+#define SB_MODEL_OPTIONS_DEFAULT                                                                                       \
     { sizeof(sb_model_options), SB_ISA_BEST, true, false, 0 }
 
 /** Loads an ONNX file. External data are read from the file's own folder.
  *
  * `options` may be NULL. The caller owns the model. Errors: IO, INVALID_FILE, INVALID_MODEL, UNSUPPORTED (listing
  * every operator that is missing), SHAPE, OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_model_load(const char *path, const sb_model_options *options,
-                                             sb_model **model, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_model_load(const char *path, const sb_model_options *options, sb_model **model,
+                                             sb_error *error);
 /** The same from memory, which may be freed afterwards. Models with external data are refused. */
-SB_API SB_MUST_CHECK sb_status sb_model_load_memory(const void *bytes, size_t size,
-                                                    const sb_model_options *options,
+SB_API SB_MUST_CHECK sb_status sb_model_load_memory(const void *bytes, size_t size, const sb_model_options *options,
                                                     sb_model **model, sb_error *error);
 /** Drops the caller's reference. Sessions keep a model alive, so any order of releasing is safe. NULL is allowed. */
 SB_API void sb_model_release(sb_model *model);
@@ -45,10 +45,10 @@ SB_API void sb_model_release(sb_model *model);
 typedef struct sb_value_description {
     const char *name;
     sb_kind kind;
-    bool optional;       /**< the value may be nothing */
-    sb_dtype dtype;      /**< of the tensor, or of the tensors in the sequence */
-    int rank;            /**< -1 when even the rank is open */
-    const int64_t *dims; /**< `rank` extents; -1 where `dim_texts` has a formula */
+    bool optional;                /**< the value may be nothing */
+    sb_dtype dtype;               /**< of the tensor, or of the tensors in the sequence */
+    int rank;                     /**< -1 when even the rank is open */
+    const int64_t *dims;          /**< `rank` extents; -1 where `dim_texts` has a formula */
     const char *const *dim_texts; /**< `rank` extents as text: "8", "batch", "2*time+1" */
 } sb_value_description;
 

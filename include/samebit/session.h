@@ -16,18 +16,20 @@ typedef struct sb_session sb_session;
 
 /** What a node did, for an observer. */
 typedef struct sb_node_event {
-    const char *name;     /**< the node's name */
-    const char *op;       /**< its operator */
-    const char *kernel;   /**< what computed it: "reference", "constant" (known before the run), or the kernel's name */
-    int depth;            /**< 0 in the model's own graph, more inside If, Loop and Scan */
-    int64_t start_ns;     /**< when it began, by the monotonic clock */
+    const char *name;   /**< the node's name */
+    const char *op;     /**< its operator */
+    const char *kernel; /**< what computed it: "reference", "constant" (known before the run), or the kernel's name */
+    int depth;          /**< 0 in the model's own graph, more inside If, Loop and Scan */
+    int64_t start_ns;   /**< when it began, by the monotonic clock */
     int64_t end_ns;
     int output_count;
     const char *const *output_names; /**< NULL for an output that nobody wants */
-    sb_value *outputs;    /**< NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the old
+    sb_value *
+        outputs; /**< NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the old
                                one first). Tensors are valid until the observer returns: their memory is used again */
     int64_t output_bytes; /**< of all its outputs, or of a transfer */
-    bool on_device;       /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
+    bool
+        on_device; /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
                                the host all the same */
 } sb_node_event;
 
@@ -40,12 +42,14 @@ typedef sb_status sb_observer(void *context, sb_node_event *event, sb_error *err
 
 /** What a device did, for a task observer. */
 typedef struct sb_task_span {
-    const char *task;  /**< the kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device */
-    const char *name;  /**< the node that it was for, or with SB_TRANSFER the value; NULL: for none, such as what an observer is shown */
-    const char *op;    /**< that node's operator, or SB_TRANSFER; NULL where `name` is. Both live as long as the model */
-    int depth;         /**< of the node: 0 in the model's own graph */
-    int stream;        /**< counted from 0: tasks of one stream come one after the other */
-    int64_t start_ns;  /**< by the clock of sb_node_event, to within some 20 us in all spans of a run alike */
+    const char *
+        task; /**< the kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device */
+    const char *
+        name; /**< the node that it was for, or with SB_TRANSFER the value; NULL: for none, such as what an observer is shown */
+    const char *op;   /**< that node's operator, or SB_TRANSFER; NULL where `name` is. Both live as long as the model */
+    int depth;        /**< of the node: 0 in the model's own graph */
+    int stream;       /**< counted from 0: tasks of one stream come one after the other */
+    int64_t start_ns; /**< by the clock of sb_node_event, to within some 20 us in all spans of a run alike */
     int64_t end_ns;
 } sb_task_span;
 
@@ -58,7 +62,8 @@ typedef enum sb_graph_mode {
     SB_GRAPHS_AUTO = 0,    /**< as SB_GRAPHS_BUILD */
     SB_GRAPHS_OFF = 1,     /**< one by one */
     SB_GRAPHS_CAPTURE = 2, /**< as graphs that the driver captures from the stream, in the order of the stream */
-    SB_GRAPHS_BUILD = 3    /**< as graphs made of the list of tasks, with an edge only where two touch the same memory, so that
+    SB_GRAPHS_BUILD =
+        3 /**< as graphs made of the list of tasks, with an edge only where two touch the same memory, so that
                               independent branches run side by side */
 } sb_graph_mode;
 
@@ -67,8 +72,8 @@ SB_API const char *sb_graph_mode_name(sb_graph_mode mode);
 
 /** How a session runs. Start from SB_SESSION_OPTIONS_DEFAULT. None of it changes a result. */
 typedef struct sb_session_options {
-    size_t struct_bytes; /**< sizeof(sb_session_options): lets the struct grow */
-    int threads;         /**< worker threads, the caller's included; 0: one per processor */
+    size_t struct_bytes;   /**< sizeof(sb_session_options): lets the struct grow */
+    int threads;           /**< worker threads, the caller's included; 0: one per processor */
     sb_observer *observer; /**< NULL for none */
     void *observer_context;
     /** The most iterations that all Loop and Scan nodes of one run may do together; the run ends with SB_ERROR_LIMIT before
@@ -109,8 +114,11 @@ typedef struct sb_session_options {
     void *task_observer_context;
 } sb_session_options;
 
-#define SB_SESSION_OPTIONS_DEFAULT                                                                 \
-    { sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, NULL, NULL }
+#define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
+    {                                                                                                                  \
+        sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, \
+            NULL, NULL                                                                                                 \
+    }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 SB_API SB_MUST_CHECK sb_status sb_session_create(sb_model *model, const sb_session_options *options,
@@ -124,12 +132,11 @@ SB_API void sb_session_destroy(sb_session *session);
  * `outputs` has room for one value per model output, all released by the caller; on failure they are nothing.
  * Symbolic extents take their values from the inputs. Errors: SHAPE when an input does not fit the model, and
  * whatever a node reports, with its name. */
-SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs,
-                                              sb_value *outputs, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs,
+                                              sb_error *error);
 
 /** Runs a model of tensors only: `inputs` and `outputs` as above, each a tensor. */
-SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session,
-                                                      sb_tensor *const *inputs,
+SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs,
                                                       sb_tensor **outputs, sb_error *error);
 
 /** Where a node of the session's most recent run was computed. */
@@ -147,18 +154,17 @@ typedef struct sb_placed_node {
  * transfers that the plan needs, in the order of the run. Nodes whose results are known before the run are left out. Strings are
  * valid until `visit` returns. Returns the number of nodes that did not run on the device; 0 as well when there was no run, or no
  * device. */
-SB_API int sb_session_visit_placement(sb_session *session,
-                                      void (*visit)(void *context, const sb_placed_node *node),
+SB_API int sb_session_visit_placement(sb_session *session, void (*visit)(void *context, const sb_placed_node *node),
                                       void *context);
 
 /** What has become of the graphs of the session's most recent run's plan. */
 typedef struct sb_graph_report {
-    int segments;        /**< groups of steps that the device is given at once */
-    int recorded;        /**< those with a graph */
-    int failed;          /**< those that run one by one since recording failed */
-    int64_t tasks;       /**< in all recorded graphs: kernels, copies, fills */
-    int64_t edges;       /**< in graphs that were built */
-    const char *reason;  /**< why the first failed one did; "" when none did. Valid until the next run */
+    int segments;       /**< groups of steps that the device is given at once */
+    int recorded;       /**< those with a graph */
+    int failed;         /**< those that run one by one since recording failed */
+    int64_t tasks;      /**< in all recorded graphs: kernels, copies, fills */
+    int64_t edges;      /**< in graphs that were built */
+    const char *reason; /**< why the first failed one did; "" when none did. Valid until the next run */
 } sb_graph_report;
 
 SB_API void sb_session_graphs(const sb_session *session, sb_graph_report *report);

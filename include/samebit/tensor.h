@@ -30,28 +30,25 @@ typedef struct sb_string {
  * `dims` holds `rank` extents, each at least 0. The caller owns the result and releases it with
  * `sb_tensor_release`. Errors: INVALID_ARGUMENT for a bad dtype, rank or extent or a size that overflows;
  * OUT_OF_MEMORY. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_create(sb_dtype dtype, int rank, const int64_t *dims,
-                                                sb_tensor **tensor, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_create(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor,
+                                                sb_error *error);
 
 /** Creates a contiguous tensor and copies `sb_dtype_size(dtype)` × (product of `dims`) bytes from `data`.
  * Not for SB_STRING: see `sb_tensor_from_strings`. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_data(sb_dtype dtype, int rank, const int64_t *dims,
-                                                   const void *data, sb_tensor **tensor,
-                                                   sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_data(sb_dtype dtype, int rank, const int64_t *dims, const void *data,
+                                                   sb_tensor **tensor, sb_error *error);
 
 /** Creates an SB_STRING tensor; the text is copied. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_from_strings(int rank, const int64_t *dims,
-                                                      const sb_string *strings, sb_tensor **tensor,
-                                                      sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string *strings,
+                                                      sb_tensor **tensor, sb_error *error);
 
 /** Wraps memory that somebody else owns, without a copy.
  *
  * `strides` are in elements, may be negative or 0, and NULL stands for row-major. `release(context)` is called
  * once, when the last tensor over the memory is released, and may be NULL. When the call fails,
  * `release` is not called: the memory stays the caller's. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dims,
-                                              const int64_t *strides, void *data,
-                                              void (*release)(void *context), void *context,
+SB_API SB_MUST_CHECK sb_status sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
+                                              void *data, void (*release)(void *context), void *context,
                                               sb_tensor **tensor, sb_error *error);
 
 /** Adds a reference and returns the tensor. NULL is allowed. */
@@ -77,8 +74,7 @@ SB_API bool sb_tensor_is_contiguous(const sb_tensor *tensor);
 
 /** A contiguous tensor with the same elements: the tensor itself, retained, when it is contiguous, else a copy.
  * INVALID_ARGUMENT when a copy is needed of a tensor on a device: see sb_tensor_to_host. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous,
-                                                    sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous, sb_error *error);
 
 /* Views. None copies an element; each result keeps the storage alive. They work for every dtype. */
 
@@ -86,19 +82,18 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor
  *
  * `SB_ERROR_UNSUPPORTED` when the elements would have to be moved (make the tensor contiguous first);
  * `SB_ERROR_SHAPE` when the numbers of elements differ. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_reshape(sb_tensor *tensor, int rank, const int64_t *dims,
-                                                 sb_tensor **view, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_reshape(sb_tensor *tensor, int rank, const int64_t *dims, sb_tensor **view,
+                                                 sb_error *error);
 /** A view whose dimension `i` is the tensor's dimension `permutation[i]`. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_transpose(sb_tensor *tensor, const int *permutation,
-                                                   sb_tensor **view, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_transpose(sb_tensor *tensor, const int *permutation, sb_tensor **view,
+                                                   sb_error *error);
 /** A view of `count` elements along `axis`: `start`, `start + step`, … `step` may be negative, not 0. All
  * elements must lie inside the tensor. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_slice(sb_tensor *tensor, int axis, int64_t start,
-                                               int64_t count, int64_t step, sb_tensor **view,
-                                               sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_slice(sb_tensor *tensor, int axis, int64_t start, int64_t count, int64_t step,
+                                               sb_tensor **view, sb_error *error);
 /** A view in which extents of 1 (or missing leading dimensions) are repeated, by numpy's rule. */
-SB_API SB_MUST_CHECK sb_status sb_tensor_broadcast(sb_tensor *tensor, int rank, const int64_t *dims,
-                                                   sb_tensor **view, sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_tensor_broadcast(sb_tensor *tensor, int rank, const int64_t *dims, sb_tensor **view,
+                                                   sb_error *error);
 
 #ifdef __cplusplus
 }

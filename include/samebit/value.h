@@ -35,9 +35,8 @@ SB_API void sb_value_release(sb_value *value);
 
 /** Creates a sequence of `count` values (each retained) whose tensors have `dtype` and lie on the host (else
  * INVALID_ARGUMENT). The caller releases it by sb_value_release. */
-SB_API SB_MUST_CHECK sb_status sb_value_of_sequence(sb_dtype dtype, int64_t count,
-                                                    const sb_value *items, sb_value *value,
-                                                    sb_error *error);
+SB_API SB_MUST_CHECK sb_status sb_value_of_sequence(sb_dtype dtype, int64_t count, const sb_value *items,
+                                                    sb_value *value, sb_error *error);
 /** The number of items of a sequence. */
 SB_API int64_t sb_sequence_count(const sb_sequence *sequence);
 /** Item `index`, which must be in range; borrowed. */

@@ -40,8 +40,8 @@ static bool must_fail(void) {
 
 static void count_block(size_t bytes, int sign) {
     atomic_fetch_add_explicit(&live_blocks, sign, memory_order_relaxed);
-    long long now = atomic_fetch_add_explicit(&live_bytes, sign * (long long)bytes, memory_order_relaxed) +
-                    sign * (long long)bytes;
+    long long now =
+        atomic_fetch_add_explicit(&live_bytes, sign * (long long)bytes, memory_order_relaxed) + sign * (long long)bytes;
     if (sign < 0)
         return;
     atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
@@ -152,8 +152,7 @@ sb_memory_budget *sb_memory_budget_create(int64_t limit) {
 }
 
 void sb_memory_budget_release(sb_memory_budget *budget) {
-    if (budget != NULL &&
-        atomic_fetch_sub_explicit(&budget->references, 1, memory_order_acq_rel) == 1)
+    if (budget != NULL && atomic_fetch_sub_explicit(&budget->references, 1, memory_order_acq_rel) == 1)
         sb_free(budget);
 }
 

@@ -12,19 +12,17 @@
 #include "base/allocation.h"
 
 static sb_status fail_io(sb_error *error, const char *what, const char *path, int number) {
-    return sb_fail(error, number == ENOMEM ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_IO,
-                   "cannot %s %s: %s", what, path, strerror(number));
+    return sb_fail(error, number == ENOMEM ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_IO, "cannot %s %s: %s", what, path,
+                   strerror(number));
 }
 
 static sb_status fail_limit(sb_error *error, const char *path, size_t limit) {
-    return sb_fail(error, SB_ERROR_INVALID_FILE,
-                   "%s has more than the %zu bytes that are allowed here", path, limit);
+    return sb_fail(error, SB_ERROR_INVALID_FILE, "%s has more than the %zu bytes that are allowed here", path, limit);
 }
 
 /* ---- reading ---- */
 
-static sb_status open_for_reading(const char *path, int *descriptor, struct stat *info,
-                                  sb_error *error) {
+static sb_status open_for_reading(const char *path, int *descriptor, struct stat *info, sb_error *error) {
     *descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (*descriptor < 0)
         return fail_io(error, "open", path, errno);
@@ -52,8 +50,8 @@ static bool read_fully(int descriptor, char *bytes, size_t room, size_t *got) {
 }
 
 /* The size that the file system tells is a hint: pipes have none, and files may grow meanwhile. */
-static sb_status read_descriptor(int descriptor, const char *path, size_t hint, size_t limit,
-                                 void **bytes, size_t *size, sb_error *error) {
+static sb_status read_descriptor(int descriptor, const char *path, size_t hint, size_t limit, void **bytes,
+                                 size_t *size, sb_error *error) {
     size_t capacity = hint + 2, used = 0;
     void *buffer = sb_allocate(capacity);
     sb_status status = buffer == NULL ? sb_fail_memory(error, capacity) : SB_OK;
@@ -79,8 +77,7 @@ static sb_status read_descriptor(int descriptor, const char *path, size_t hint, 
     return SB_OK;
 }
 
-sb_status sb_file_read(const char *path, size_t limit, void **bytes, size_t *size,
-                       sb_error *error) {
+sb_status sb_file_read(const char *path, size_t limit, void **bytes, size_t *size, sb_error *error) {
     int descriptor;
     struct stat info = {0};
     SB_TRY(open_for_reading(path, &descriptor, &info, error));
@@ -138,8 +135,7 @@ sb_status sb_replacement_begin(const char *path, sb_replacement *replacement, sb
      * take the next. */
     int descriptor = -1;
     for (int attempt = 0; descriptor < 0 && attempt < 1000; attempt++) {
-        snprintf(replacement->temporary, room, "%s.%ld-%u.partial", path, (long)getpid(),
-                 atomic_fetch_add(&serial, 1));
+        snprintf(replacement->temporary, room, "%s.%ld-%u.partial", path, (long)getpid(), atomic_fetch_add(&serial, 1));
         descriptor = open(replacement->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (descriptor < 0 && errno != EEXIST)
             break;
@@ -205,8 +201,7 @@ static bool write_fully(int descriptor, const char *bytes, size_t size) {
     return true;
 }
 
-sb_status sb_file_write_whole(const char *path, int count, const sb_file_part *parts,
-                              sb_error *error) {
+sb_status sb_file_write_whole(const char *path, int count, const sb_file_part *parts, sb_error *error) {
     sb_replacement replacement;
     SB_TRY(sb_replacement_begin(path, &replacement, error));
     int descriptor = open(replacement.temporary, O_WRONLY | O_CLOEXEC);

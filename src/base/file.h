@@ -34,8 +34,7 @@ typedef struct sb_file_part {
 /** Writes the parts one behind the other as the file `path`: whole, or not at all. The bytes go to
  * a temporary file in the same folder, reach the disk, and only then take the name (replacing what
  * had it). Errors: IO; OUT_OF_MEMORY. */
-sb_status sb_file_write_whole(const char *path, int count, const sb_file_part *parts,
-                              sb_error *error);
+sb_status sb_file_write_whole(const char *path, int count, const sb_file_part *parts, sb_error *error);
 
 /** A file in the making, for writers that need a name to write to. */
 typedef struct sb_replacement {

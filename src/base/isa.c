@@ -17,11 +17,10 @@ static bool has_f16c(void) {
 sb_isa sb_isa_detect(void) {
 #if SB_HAS_X86_KERNELS
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !has_f16c())
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
         return SB_ISA_SCALAR;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         return SB_ISA_AVX512;
     return SB_ISA_AVX2;
 #else
@@ -49,9 +48,8 @@ sb_status sb_isa_resolve(sb_isa wanted, sb_isa *isa, sb_error *error) {
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%d is not an instruction set", (int)wanted);
     /* Each set contains the ones before it. */
     if (wanted > best)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "this processor has no %s; its best instruction set is %s", sb_isa_name(wanted),
-                       sb_isa_name(best));
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "this processor has no %s; its best instruction set is %s",
+                       sb_isa_name(wanted), sb_isa_name(best));
     *isa = wanted == SB_ISA_BEST ? best : wanted;
     return SB_OK;
 }

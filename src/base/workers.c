@@ -9,7 +9,7 @@
 struct sb_workers {
     pthreadpool_t pool; /* NULL with one thread */
     int threads;
-    uint32_t flags;     /* how the pool's threads wait */
+    uint32_t flags; /* how the pool's threads wait */
 };
 
 /* How many processors this process may use. */
@@ -77,8 +77,7 @@ static void run_piece(void *context, size_t begin, size_t count) {
     ANNOTATE_RELEASE(&running->context);
 }
 
-void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker_task *task,
-                    void *context) {
+void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker_task *task, void *context) {
     if (count <= 0)
         return;
     if (grain < 1)
@@ -95,7 +94,7 @@ void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker
     loop running = {task, context};
     /* Never the pool's other flag: it would flush subnormals. */
     ANNOTATE_RELEASE(&running.task);
-    pthreadpool_parallelize_1d_tile_1d(workers->pool, run_piece, &running, (size_t)count,
-                                       (size_t)piece, workers->flags);
+    pthreadpool_parallelize_1d_tile_1d(workers->pool, run_piece, &running, (size_t)count, (size_t)piece,
+                                       workers->flags);
     ANNOTATE_ACQUIRE(&running.context);
 }

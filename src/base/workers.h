@@ -22,7 +22,6 @@ typedef void sb_worker_task(void *context, int64_t begin, int64_t end);
 
 /** Runs `task` over [0, count) in pieces of at least `grain` (at least 1), and returns when all are done. With one thread,
  * with NULL for `workers`, or when count <= grain, it is a plain call. Tasks must not start loops of their own. */
-void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker_task *task,
-                    void *context);
+void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker_task *task, void *context);
 
 #endif

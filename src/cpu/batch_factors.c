@@ -20,8 +20,8 @@ static float element(const sb_tensor *tensor, int64_t index) {
     return ((const float *)(const void *)tensor->data)[index * tensor->strides[0]];
 }
 
-sb_status sb_batch_factors(const sb_node *node, const sb_fact *const *facts, int rank,
-                           sb_tensor **scale, sb_tensor **shift, sb_error *error) {
+sb_status sb_batch_factors(const sb_node *node, const sb_fact *const *facts, int rank, sb_tensor **scale,
+                           sb_tensor **shift, sb_error *error) {
     for (int i = 1; i < 5; i++) {
         if (facts[i]->constant->dtype != SB_F32)
             return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s: statistics of dtype %s", node->name,
@@ -40,7 +40,7 @@ sb_status sb_batch_factors(const sb_node *node, const sb_fact *const *facts, int
     float *a = (float *)(void *)(*scale)->data, *b = (float *)(void *)(*shift)->data;
     for (int64_t c = 0; c < dims[0]; c++)
         sb_batch_normalization_factors(element(facts[1]->constant, c), element(facts[2]->constant, c),
-                                       element(facts[3]->constant, c), element(facts[4]->constant, c),
-                                       epsilon, &a[c], &b[c]);
+                                       element(facts[3]->constant, c), element(facts[4]->constant, c), epsilon, &a[c],
+                                       &b[c]);
     return SB_OK;
 }

@@ -7,8 +7,7 @@
 
 sb_walk_row SB_ISA_NAME(sb_batch_factors_row);
 
-void SB_ISA_NAME(sb_batch_factors_row)(void *context, int64_t count, char *const *data,
-                                       const int64_t *steps) {
+void SB_ISA_NAME(sb_batch_factors_row)(void *context, int64_t count, char *const *data, const int64_t *steps) {
     (void)context;
     const int64_t size = sizeof(float);
     if (steps[0] == size && steps[1] == size && steps[2] == size && steps[3] == size) {
@@ -21,6 +20,6 @@ void SB_ISA_NAME(sb_batch_factors_row)(void *context, int64_t count, char *const
         return;
     }
     for (int64_t i = 0; i < count; i++)
-        AT(data[0], i, steps[0]) = sb_fma_f32(AT(data[1], i, steps[1]), AT(data[2], i, steps[2]),
-                                              AT(data[3], i, steps[3]));
+        AT(data[0], i, steps[0]) =
+            sb_fma_f32(AT(data[1], i, steps[1]), AT(data[2], i, steps[2]), AT(data[3], i, steps[3]));
 }

@@ -15,8 +15,7 @@ static int64_t groups_of(int64_t k) {
 }
 
 static int64_t rows_per_block(int64_t rows, int64_t groups) {
-    int64_t fitting =
-        groups == 0 ? MOST_ROWS : RECORD_BYTES / (int64_t)sizeof(sb_chain16_a) / groups;
+    int64_t fitting = groups == 0 ? MOST_ROWS : RECORD_BYTES / (int64_t)sizeof(sb_chain16_a) / groups;
     int64_t block = fitting < FEWEST_ROWS ? FEWEST_ROWS : fitting > MOST_ROWS ? MOST_ROWS : fitting;
     return rows < block ? rows : block;
 }
@@ -57,8 +56,7 @@ size_t sb_chain16_scratch_bytes(const sb_chain16_args *args) {
     size_t bytes = 0;
     size_t panel = args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL);
     if ((!args->packed_b && panel == 0) || __builtin_mul_overflow(groups, block, &records) ||
-        !add_bytes(&bytes, 1, sizeof(sb_chain16_b)) ||
-        !add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
+        !add_bytes(&bytes, 1, sizeof(sb_chain16_b)) || !add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
         !add_bytes(&bytes, records, sizeof(sb_chain16_a)) || !add_bytes(&bytes, 1, panel) ||
         !add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)))
         return 0;
@@ -74,9 +72,7 @@ static workspace divide(const sb_chain16_args *args, int64_t block, int64_t grou
     work.records = (sb_chain16_a *)(void *)(work.acc + block * SB_CHAIN16_PANEL);
     work.panel = (uint16_t *)(void *)(work.records + block * groups);
     work.elements =
-        work.panel + (args->packed_b
-                          ? 0
-                          : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
+        work.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
     return work;
 }
 
@@ -91,8 +87,8 @@ const sb_chain16_kernels *sb_chain16_kernels_of(sb_isa isa) {
 }
 
 /* One panel of at most 64 columns. */
-static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_stride,
-                       int64_t column_stride, uint16_t *panel) {
+static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_stride, int64_t column_stride,
+                       uint16_t *panel) {
     for (int64_t row = 0; row < k; row++, panel += SB_CHAIN16_PANEL, b += row_stride) {
         uint16_t line[SB_CHAIN16_PANEL] = {0};
         for (int j = 0; j < columns; j++)
@@ -108,19 +104,18 @@ static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_st
     memset(panel, 0, (size_t)padding * SB_CHAIN16_PANEL * sizeof(uint16_t));
 }
 
-void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride,
-                       int64_t column_stride, int64_t n0, int64_t n1, uint16_t *packed) {
+void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
+                       int64_t n1, uint16_t *packed) {
     int64_t padded = groups_of(k) * SB_CHAIN16_GROUP;
     for (int64_t first = n0; first < n1; first += SB_CHAIN16_PANEL) {
         int columns = n - first < SB_CHAIN16_PANEL ? (int)(n - first) : SB_CHAIN16_PANEL;
-        pack_panel(k, columns, b + first * column_stride, row_stride, column_stride,
-                   packed + first * padded);
+        pack_panel(k, columns, b + first * column_stride, row_stride, column_stride, packed + first * padded);
     }
 }
 
 /* Expands rows [first, first + rows) of A. */
-static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *kernels,
-                         int64_t first, int64_t rows, const workspace *work) {
+static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first, int64_t rows,
+                         const workspace *work) {
     int64_t groups = groups_of(args->k);
     bool in_place = !args->gather && args->a_column_stride == 1 && args->k % SB_CHAIN16_GROUP == 0;
     for (int64_t row = 0; row < rows; row++) {
@@ -142,8 +137,8 @@ static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *
 
 /* Sets acc[rows][columns] to where the chains start. Columns outside [begin, end) belong to other
  * rectangles and start from zero. */
-static void start(const sb_chain16_args *args, int64_t first_row, int64_t rows,
-                  int64_t first_column, int64_t columns, int64_t begin, int64_t end, float *acc) {
+static void start(const sb_chain16_args *args, int64_t first_row, int64_t rows, int64_t first_column, int64_t columns,
+                  int64_t begin, int64_t end, float *acc) {
     memset(acc, 0, (size_t)(rows * columns) * sizeof(float));
     for (int64_t row = 0; args->initial && row < rows; row++) {
         const float *from = args->initial + (first_row + row) * args->initial_row_stride;
@@ -154,8 +149,8 @@ static void start(const sb_chain16_args *args, int64_t first_row, int64_t rows,
 
 /* Stores `count` sums that lie `acc_stride` apart, `stride` elements apart from element `at` of C.
  */
-static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const float *acc,
-                  int64_t acc_stride, int64_t count, int64_t at, int64_t stride) {
+static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const float *acc, int64_t acc_stride,
+                  int64_t count, int64_t at, int64_t stride) {
     _Static_assert(MOST_ROWS >= SB_CHAIN16_PANEL, "a line of a tile fits, whichever way it runs");
     float gathered[MOST_ROWS];
     uint16_t rounded[MOST_ROWS];
@@ -182,14 +177,13 @@ static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels
 
 /* Hands the columns [begin, end) of a finished tile to the epilogue and stores them, along
  * whichever direction of C is contiguous. */
-static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernels,
-                   int64_t first_row, int64_t rows, int64_t first_column, int64_t begin,
-                   int64_t end, float *acc) {
+static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row, int64_t rows,
+                   int64_t first_column, int64_t begin, int64_t end, float *acc) {
     int64_t columns = kernels->columns;
     acc += begin - first_column;
     for (int64_t row = 0; args->epilogue && row < rows; row++)
-        kernels->f32->finish_row(args->epilogue->steps, args->epilogue->count, acc + row * columns,
-                                 first_row + row, begin, end - begin);
+        kernels->f32->finish_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,
+                                 begin, end - begin);
     int64_t at = first_row * args->c_row_stride + begin * args->c_column_stride;
     if (args->c_row_stride == 1 && args->c_column_stride != 1) {
         for (int64_t j = 0; j < end - begin; j++)
@@ -203,8 +197,8 @@ static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernel
 
 /* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel.
  */
-static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels,
-                    const uint16_t *panel, int64_t tile, int64_t rows, const workspace *work) {
+static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
+                    int64_t rows, const workspace *work) {
     int columns = kernels->columns;
     int64_t groups = groups_of(args->k);
     int valid = args->n - tile < columns ? (int)(args->n - tile) : columns;
@@ -220,13 +214,13 @@ static const uint16_t *panel_at(const sb_chain16_args *args, int64_t first, cons
     if (args->packed_b)
         return args->packed_b + first * groups_of(args->k) * SB_CHAIN16_GROUP;
     int columns = args->n - first < SB_CHAIN16_PANEL ? (int)(args->n - first) : SB_CHAIN16_PANEL;
-    pack_panel(args->k, columns, args->b + first * args->b_column_stride, args->b_row_stride,
-               args->b_column_stride, work->panel);
+    pack_panel(args->k, columns, args->b + first * args->b_column_stride, args->b_row_stride, args->b_column_stride,
+               work->panel);
     return work->panel;
 }
 
-void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0,
-                    int64_t m1, int64_t n0, int64_t n1, void *scratch) {
+void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                    int64_t n1, void *scratch) {
     if (m0 >= m1 || n0 >= n1)
         return;
     int columns = kernels->columns;
@@ -261,29 +255,25 @@ static uint16_t element_of_b(const sb_chain16_args *args, int64_t k, int64_t n) 
     if (!args->packed_b)
         return args->b[k * args->b_row_stride + n * args->b_column_stride];
     int64_t within = n % SB_CHAIN16_PANEL;
-    return args->packed_b[(n - within) * groups_of(args->k) * SB_CHAIN16_GROUP +
-                          k * SB_CHAIN16_PANEL + sb_chain16_place((int)within)];
+    return args->packed_b[(n - within) * groups_of(args->k) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL +
+                          sb_chain16_place((int)within)];
 }
 
 /* One element of C before its rounding. */
 static float reference_sum(const sb_chain16_args *args, int64_t m, int64_t n) {
-    float acc = args->initial
-                    ? args->initial[m * args->initial_row_stride + n * args->initial_column_stride]
-                    : 0.0f;
+    float acc = args->initial ? args->initial[m * args->initial_row_stride + n * args->initial_column_stride] : 0.0f;
     for (int64_t first = 0; first < args->k; first += SB_CHAIN16_GROUP) {
         uint16_t left[SB_CHAIN16_GROUP] = {0}, right[SB_CHAIN16_GROUP] = {0};
         for (int64_t k = first; k < args->k && k < first + SB_CHAIN16_GROUP; k++) {
             left[k - first] = element_of_a(args, m, k);
             right[k - first] = element_of_b(args, k, n);
         }
-        acc = args->dtype == SB_BF16 ? sb_chain16_step_bf16(left, right, acc)
-                                     : sb_chain16_step_f16(left, right, acc);
+        acc = args->dtype == SB_BF16 ? sb_chain16_step_bf16(left, right, acc) : sb_chain16_step_f16(left, right, acc);
     }
     return args->epilogue ? sb_epilogue_reference(args->epilogue, acc, m, n) : acc;
 }
 
-void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
-                          int64_t n1) {
+void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
     for (int64_t m = m0; m < m1; m++) {
         for (int64_t n = n0; n < n1; n++) {
             float sum = reference_sum(args, m, n);
@@ -297,8 +287,7 @@ void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, i
 }
 
 sb_gemm_split sb_chain16_split(int64_t m, int64_t n, int threads) {
-    sb_gemm_split split = {
-        .m = m, .n = n, .m_step = m, .n_step = n, .m_parts = m > 0, .n_parts = n > 0};
+    sb_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = m > 0, .n_parts = n > 0};
     if (m <= 0 || n <= 0 || threads <= 1)
         return split;
     /* Two rectangles per thread, so that one slow thread does not hold up the others for long. */

@@ -42,8 +42,7 @@ typedef struct sb_chain16_args {
     int64_t m, n, k;
     const uint16_t *a;
     int64_t a_row_stride, a_column_stride;
-    sb_chain16_gather
-        *gather; /* when not NULL, A comes from it, and `a` and its strides are not read */
+    sb_chain16_gather *gather; /* when not NULL, A comes from it, and `a` and its strides are not read */
     void *gather_context;
     const uint16_t *packed_b; /* what sb_chain16_pack_b wrote; or NULL, and: */
     const uint16_t *b;
@@ -64,8 +63,8 @@ size_t sb_chain16_packed_bytes(int64_t k, int64_t n);
 /** Packs columns [n0, n1) of the n columns of B. `n0` is a multiple of SB_CHAIN16_PANEL, `n1`
  * another or n, so that threads can share the work. `packed` has sb_chain16_packed_bytes bytes,
  * aligned to 64. The packed form is the same for every instruction set and both dtypes. */
-void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride,
-                       int64_t column_stride, int64_t n0, int64_t n1, uint16_t *packed);
+void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
+                       int64_t n1, uint16_t *packed);
 
 /** Bytes of scratch that any sb_chain16_run with these args needs; 0 when that overflows. Reads the
  * extents and whether B is packed. */
@@ -73,12 +72,11 @@ size_t sb_chain16_scratch_bytes(const sb_chain16_args *args);
 
 /** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
  * this call alone, aligned to 64, of sb_chain16_scratch_bytes bytes. */
-void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0,
-                    int64_t m1, int64_t n0, int64_t n1, void *scratch);
+void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                    int64_t n1, void *scratch);
 
 /** The same by its definition: plain loops over the reference chain. */
-void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
-                          int64_t n1);
+void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 
 /** A grid of rectangles for `threads` threads, for sb_gemm_split_rectangle: whole panels of columns
  * first, as long as each rectangle keeps several to share the preparation of its rows; then rows.

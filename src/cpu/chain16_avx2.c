@@ -27,14 +27,14 @@ typedef __m256 floats;
 #define i_truncated _mm256_cvttps_epi32
 #define i_from_bits _mm256_castps_si256
 /* Unsigned v >= limit + 1, as there is no unsigned comparison. */
-#define i_outside_mask(v, limit)                                                                   \
-    ((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(                          \
-        _mm256_max_epu32(v, _mm256_set1_epi32((int)((unsigned)(limit) + 1))), v))))
+#define i_outside_mask(v, limit)                                                                                       \
+    ((unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(                                                                 \
+        _mm256_cmpeq_epi32(_mm256_max_epu32(v, _mm256_set1_epi32((int)((unsigned)(limit) + 1))), v))))
 #define h_max _mm256_max_epu16
 #define h_min _mm256_min_epu16
 #define h_sub _mm256_sub_epi16
 #define h_shift_right _mm256_srli_epi16
-#define h_or_255_where_zero(v, test)                                                               \
+#define h_or_255_where_zero(v, test)                                                                                   \
     _mm256_or_si256(v, _mm256_srli_epi16(_mm256_cmpeq_epi16(test, _mm256_setzero_si256()), 8))
 #define b_broadcast(x) _mm256_set1_epi8((char)(x))
 #define b_add_saturated _mm256_adds_epu8

@@ -31,7 +31,7 @@ typedef __m512 floats;
 #define h_min _mm512_min_epu16
 #define h_sub _mm512_sub_epi16
 #define h_shift_right _mm512_srli_epi16
-#define h_or_255_where_zero(v, test)                                                               \
+#define h_or_255_where_zero(v, test)                                                                                   \
     _mm512_mask_mov_epi16(v, _mm512_testn_epi16_mask(test, test), _mm512_set1_epi16(255))
 #define b_broadcast(x) _mm512_set1_epi8((char)(x))
 #define b_add_saturated _mm512_adds_epu8

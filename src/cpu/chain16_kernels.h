@@ -72,9 +72,9 @@ typedef struct sb_chain16_b {
     _Alignas(64) float value[SB_CHAIN16_GROUP][SB_CHAIN16_PANEL];
     uint8_t drop[SB_CHAIN16_GROUP][SB_CHAIN16_PANEL];
     int32_t top[SB_CHAIN16_PANEL]; /* largest exponent, not biased, or a special top */
-    const uint16_t *raw; /* the tile's columns in a packed panel: (k, j) at k * PANEL + place(j) */
-    int valid;           /* columns that exist; the others hold zeros and harmless exponents */
-    bool exceptional;    /* some column's top is SB_CHAIN16_TOP_EXCEPTIONAL */
+    const uint16_t *raw;           /* the tile's columns in a packed panel: (k, j) at k * PANEL + place(j) */
+    int valid;                     /* columns that exist; the others hold zeros and harmless exponents */
+    bool exceptional;              /* some column's top is SB_CHAIN16_TOP_EXCEPTIONAL */
 } sb_chain16_b;
 
 /** The kernels of one instruction set. All are pure over their arguments. */
@@ -85,16 +85,14 @@ struct sb_chain16_kernels {
 
     /** Expands `groups` × 16 elements of one row; record g goes to `a[g * stride]`. dtype: SB_BF16
      * or SB_F16. */
-    void (*expand_a)(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a,
-                     int64_t stride);
+    void (*expand_a)(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a, int64_t stride);
 
     /** Expands 16 packed rows of a panel, from the first place of a tile's columns; only `valid`
      * (at least 1) of these exist. `panel` must outlive `tile`. */
     void (*expand_b)(sb_dtype dtype, const uint16_t *panel, int valid, sb_chain16_b *tile);
 
     /** Takes `acc[rows][columns]` one group further. */
-    void (*step)(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile,
-                 float *acc);
+    void (*step)(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile, float *acc);
 
     /** Rounds `count` values once, to nearest even, to bf16 or f16. */
     void (*round)(sb_dtype dtype, const float *values, int64_t count, uint16_t *out);
@@ -109,8 +107,7 @@ static inline int32_t sb_chain16_top(int32_t field, sb_chain16_format format) {
 }
 
 /** What every table has for `round`: a loop to be compiled for the table's instruction set. */
-static inline void sb_chain16_round(sb_dtype dtype, const float *values, int64_t count,
-                                    uint16_t *out) {
+static inline void sb_chain16_round(sb_dtype dtype, const float *values, int64_t count, uint16_t *out) {
     if (dtype == SB_BF16) {
         for (int64_t i = 0; i < count; i++)
             out[i] = sb_bf16_from_f32(values[i]);

@@ -1,7 +1,7 @@
 #include "cpu/chain16_repair.h"
 
-void sb_chain16_repair(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile,
-                       uint64_t lanes, const float *before, float *after) {
+void sb_chain16_repair(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile, uint64_t lanes,
+                       const float *before, float *after) {
     if (tile->valid < SB_CHAIN16_PANEL)
         lanes &= ((uint64_t)1 << tile->valid) - 1;
     for (; lanes != 0; lanes &= lanes - 1) {

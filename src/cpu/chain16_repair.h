@@ -6,7 +6,7 @@
 
 /** Replaces `after[column]`, for every set bit of `lanes`, by the reference's step from
  * `before[column]`. Columns that do not exist are left alone. */
-void sb_chain16_repair(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile,
-                       uint64_t lanes, const float *before, float *after);
+void sb_chain16_repair(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile, uint64_t lanes,
+                       const float *before, float *after);
 
 #endif

@@ -21,8 +21,7 @@ static int field_of(uint16_t bits, sb_chain16_format format) {
     return field == 0 && (bits & 0x7fffu) != 0 ? 1 : field;
 }
 
-static void expand_a(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a,
-                     int64_t stride) {
+static void expand_a(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a, int64_t stride) {
     sb_chain16_format format = format_of(dtype);
     for (int64_t group = 0; group < groups; group++, a += stride, elements += SB_CHAIN16_GROUP) {
         int largest = 0, upper_halves = 0;
@@ -83,11 +82,9 @@ static void expand_b(sb_dtype dtype, const uint16_t *panel, int valid, sb_chain1
     }
     for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         for (int j = 0; j < COLUMNS; j++)
-            tile->drop[k][j] =
-                (uint8_t)(field[k][j] == 0 ? SB_CHAIN16_DROP_ZERO : largest[j] - field[k][j]);
+            tile->drop[k][j] = (uint8_t)(field[k][j] == 0 ? SB_CHAIN16_DROP_ZERO : largest[j] - field[k][j]);
         for (int j = 0; tile->exceptional && j < COLUMNS; j++)
-            tile->value[k][j] =
-                tile->top[j] == SB_CHAIN16_TOP_EXCEPTIONAL ? 0.0f : tile->value[k][j];
+            tile->value[k][j] = tile->top[j] == SB_CHAIN16_TOP_EXCEPTIONAL ? 0.0f : tile->value[k][j];
     }
 }
 
@@ -150,8 +147,7 @@ static void step_row(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *
     sb_chain16_repair(dtype, a, tile, lanes, before, acc);
 }
 
-static void step(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile,
-                 float *acc) {
+static void step(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile, float *acc) {
     for (int64_t row = 0; row < rows; row++, acc += COLUMNS) {
         if (a[row].top != SB_CHAIN16_TOP_ZERO || tile->exceptional) {
             step_row(dtype, a + row, tile, acc);

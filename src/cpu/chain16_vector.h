@@ -27,8 +27,8 @@ static inline integers smallest_drop(const sb_chain16_a *a, const sb_chain16_b *
 }
 
 /* Biased field of E for vector q: the larger of the products' and the accumulator's. */
-static inline integers largest_field(integers drop, int q, const sb_chain16_a *a,
-                                     const sb_chain16_b *tile, integers acc) {
+static inline integers largest_field(integers drop, int q, const sb_chain16_a *a, const sb_chain16_b *tile,
+                                     integers acc) {
     int byte = DROP_BYTE(q);
     integers mine = byte == 0   ? i_and(drop, i_set(255))
                     : byte == 3 ? i_shift_right(drop, 24)
@@ -39,8 +39,7 @@ static inline integers largest_field(integers drop, int q, const sb_chain16_a *a
 
 /* Lanes of one vector whose sum of products and accumulator left int32: the products alone never
  * do, so the sum wrapped where its sign differs from both terms' signs. */
-static __attribute__((noinline)) uint64_t wrapped_lanes(floats scale, integers sum,
-                                                        const float *acc) {
+static __attribute__((noinline)) uint64_t wrapped_lanes(floats scale, integers sum, const float *acc) {
     integers term = i_truncated(f_mul(f_load(acc), scale));
     integers products = i_sub(sum, term);
     integers wrapped = i_and(i_xor(products, sum), i_xor(term, sum));
@@ -48,8 +47,8 @@ static __attribute__((noinline)) uint64_t wrapped_lanes(floats scale, integers s
 }
 
 /* One row, one group: `vectors` registers of columns; a constant at every call. */
-static inline __attribute__((always_inline)) void
-step_row(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile, int vectors, float *acc) {
+static inline __attribute__((always_inline)) void step_row(sb_dtype dtype, const sb_chain16_a *a,
+                                                           const sb_chain16_b *tile, int vectors, float *acc) {
     floats scale[4];
     integers sum[4], unscale[4], field[4];
     integers drop = smallest_drop(a, tile);
@@ -93,9 +92,8 @@ step_row(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *tile, int ve
         sb_chain16_repair(dtype, a, tile, strange, before, acc);
 }
 
-static inline __attribute__((always_inline)) void step_rows(sb_dtype dtype, const sb_chain16_a *a,
-                                                            int64_t rows, const sb_chain16_b *tile,
-                                                            int vectors, float *acc) {
+static inline __attribute__((always_inline)) void step_rows(sb_dtype dtype, const sb_chain16_a *a, int64_t rows,
+                                                            const sb_chain16_b *tile, int vectors, float *acc) {
     for (int64_t row = 0; row < rows; row++, acc += COLUMNS) {
         /* A group of zeros (padding of a convolution) only turns an accumulator of -0 into +0. */
         if (a[row].top == SB_CHAIN16_TOP_ZERO && !tile->exceptional) {
@@ -107,8 +105,7 @@ static inline __attribute__((always_inline)) void step_rows(sb_dtype dtype, cons
     }
 }
 
-static void step(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile,
-                 float *acc) {
+static void step(sb_dtype dtype, const sb_chain16_a *a, int64_t rows, const sb_chain16_b *tile, float *acc) {
     switch ((tile->valid + LANES - 1) / LANES) {
     case 1:
         step_rows(dtype, a, rows, tile, 1, acc);
@@ -166,19 +163,16 @@ static __attribute__((noinline)) void settle_tops(sb_chain16_format format, sb_c
 
 /* A tile's columns are two registers of 16-bit lanes; `fraction_bits` is a constant at every call.
  */
-static inline __attribute__((always_inline)) void
-expand_tile(const uint16_t *panel, int fraction_bits, int valid, sb_chain16_b *tile) {
-    sb_chain16_format format =
-        fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+static inline __attribute__((always_inline)) void expand_tile(const uint16_t *panel, int fraction_bits, int valid,
+                                                              sb_chain16_b *tile) {
+    sb_chain16_format format = fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     integers largest[2] = {i_set(0), i_set(0)};
     for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         UNROLL4 for (int half = 0; half < 2; half++) {
             integers bits = i_load(panel + k * SB_CHAIN16_PANEL + half * 2 * LANES);
             largest[half] = h_max(largest[half], exponent_fields(bits, fraction_bits));
-            f_store(tile->value[k] + LOW_VECTOR(half) * LANES,
-                    values_of(bits, false, fraction_bits));
-            f_store(tile->value[k] + HIGH_VECTOR(half) * LANES,
-                    values_of(bits, true, fraction_bits));
+            f_store(tile->value[k] + LOW_VECTOR(half) * LANES, values_of(bits, false, fraction_bits));
+            f_store(tile->value[k] + HIGH_VECTOR(half) * LANES, values_of(bits, true, fraction_bits));
         }
     }
     for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
@@ -192,10 +186,8 @@ expand_tile(const uint16_t *panel, int fraction_bits, int valid, sb_chain16_b *t
     }
     bool special = valid < COLUMNS;
     UNROLL4 for (int half = 0; half < 2; half++) {
-        special |= store_tops(i_and(largest[half], i_set(0xffff)), format,
-                              tile->top + LOW_VECTOR(half) * LANES);
-        special |= store_tops(i_shift_right(largest[half], 16), format,
-                              tile->top + HIGH_VECTOR(half) * LANES);
+        special |= store_tops(i_and(largest[half], i_set(0xffff)), format, tile->top + LOW_VECTOR(half) * LANES);
+        special |= store_tops(i_shift_right(largest[half], 16), format, tile->top + HIGH_VECTOR(half) * LANES);
     }
     tile->raw = panel;
     tile->valid = valid;
@@ -212,46 +204,38 @@ static void expand_b(sb_dtype dtype, const uint16_t *panel, int valid, sb_chain1
 }
 
 /* One record: 16 elements of a row. All of AVX2, whatever LANES is. */
-static inline __attribute__((always_inline)) void
-expand_record(const uint16_t *elements, int fraction_bits, sb_chain16_a *a) {
-    sb_chain16_format format =
-        fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+static inline __attribute__((always_inline)) void expand_record(const uint16_t *elements, int fraction_bits,
+                                                                sb_chain16_a *a) {
+    sb_chain16_format format = fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     __m256i bits = _mm256_loadu_si256((const __m256i *)(const void *)elements);
     _mm256_store_si256((__m256i *)(void *)a->raw, bits);
     for (int half = 0; half < 2; half++) {
-        __m128i eight =
-            half == 0 ? _mm256_castsi256_si128(bits) : _mm256_extracti128_si256(bits, 1);
-        __m256 value =
-            fraction_bits == 7
-                ? _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16))
-                : _mm256_cvtph_ps(eight);
+        __m128i eight = half == 0 ? _mm256_castsi256_si128(bits) : _mm256_extracti128_si256(bits, 1);
+        __m256 value = fraction_bits == 7 ? _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(eight), 16))
+                                          : _mm256_cvtph_ps(eight);
         _mm256_store_ps(a->value + 8 * half, value);
     }
     __m256i magnitude = _mm256_and_si256(bits, _mm256_set1_epi16(0x7fff));
     __m256i field = _mm256_max_epu16(_mm256_srli_epi16(magnitude, fraction_bits),
                                      _mm256_min_epu16(magnitude, _mm256_set1_epi16(1)));
-    __m128i larger =
-        _mm_max_epu16(_mm256_castsi256_si128(field), _mm256_extracti128_si256(field, 1));
+    __m128i larger = _mm_max_epu16(_mm256_castsi256_si128(field), _mm256_extracti128_si256(field, 1));
     /* The largest, as the complement of the smallest complement. */
     __m128i smallest = _mm_minpos_epu16(_mm_xor_si128(larger, _mm_set1_epi16(-1)));
     int largest = 0xffff & ~_mm_cvtsi128_si32(smallest);
     __m256i drop = _mm256_sub_epi16(_mm256_set1_epi16((short)largest), field);
     __m256i zero = _mm256_cmpeq_epi16(field, _mm256_setzero_si256());
     drop = _mm256_or_si256(drop, _mm256_and_si256(zero, _mm256_set1_epi16(255)));
-    __m128i bytes =
-        _mm_packus_epi16(_mm256_castsi256_si128(drop), _mm256_extracti128_si256(drop, 1));
+    __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(drop), _mm256_extracti128_si256(drop, 1));
     _mm_store_si128((__m128i *)(void *)a->drop, bytes);
     a->top = sb_chain16_top(largest, format);
     if (a->top != SB_CHAIN16_TOP_ZERO)
         a->top += 127;
     __m256i half_bits = _mm256_slli_epi16(bits, 16 - fraction_bits);
-    __m128i signs =
-        _mm_packs_epi16(_mm256_castsi256_si128(half_bits), _mm256_extracti128_si256(half_bits, 1));
+    __m128i signs = _mm_packs_epi16(_mm256_castsi256_si128(half_bits), _mm256_extracti128_si256(half_bits, 1));
     a->overflow = __builtin_popcount((unsigned)_mm_movemask_epi8(signs)) >= SB_CHAIN16_GROUP - 1;
 }
 
-static void expand_a(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a,
-                     int64_t stride) {
+static void expand_a(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a, int64_t stride) {
     for (int64_t group = 0; group < groups; group++, elements += SB_CHAIN16_GROUP) {
         if (dtype == SB_BF16)
             expand_record(elements, 7, a + group * stride);

@@ -26,47 +26,39 @@ static bool multiply(int64_t *product, int64_t factor) {
 
 static sb_status check_shape(const sb_conv_shape *shape, sb_error *error) {
     if (shape->rank < 1 || shape->rank > SB_CONV_RANK)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "convolution: %d spatial dimensions; 1 to %d are supported", shape->rank,
-                       SB_CONV_RANK);
-    if (shape->batch < 0 || shape->groups < 1 || shape->input_channels < 0 ||
-        shape->output_channels < 0 || shape->input_channels % shape->groups != 0 ||
-        shape->output_channels % shape->groups != 0)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "convolution: %lld input and %lld output channels do not divide into %lld groups",
-            (long long)shape->input_channels, (long long)shape->output_channels,
-            (long long)shape->groups);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "convolution: %d spatial dimensions; 1 to %d are supported",
+                       shape->rank, SB_CONV_RANK);
+    if (shape->batch < 0 || shape->groups < 1 || shape->input_channels < 0 || shape->output_channels < 0 ||
+        shape->input_channels % shape->groups != 0 || shape->output_channels % shape->groups != 0)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "convolution: %lld input and %lld output channels do not divide into %lld groups",
+                       (long long)shape->input_channels, (long long)shape->output_channels, (long long)shape->groups);
     for (int d = 0; d < shape->rank; d++) {
-        if (shape->kernel[d] < 1 || shape->stride[d] < 1 || shape->dilation[d] < 1 ||
-            shape->input[d] < 0 || shape->output[d] < 0)
+        if (shape->kernel[d] < 1 || shape->stride[d] < 1 || shape->dilation[d] < 1 || shape->input[d] < 0 ||
+            shape->output[d] < 0)
             return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                            "convolution: spatial dimension %d has input %lld, output %lld, kernel "
                            "%lld, stride "
                            "%lld, dilation %lld; kernel, stride and dilation must be positive",
-                           d, (long long)shape->input[d], (long long)shape->output[d],
-                           (long long)shape->kernel[d], (long long)shape->stride[d],
-                           (long long)shape->dilation[d]);
+                           d, (long long)shape->input[d], (long long)shape->output[d], (long long)shape->kernel[d],
+                           (long long)shape->stride[d], (long long)shape->dilation[d]);
         int64_t outputs = shape->output[d], reach = shape->kernel[d];
         if (!multiply(&outputs, shape->stride[d]) || !multiply(&reach, shape->dilation[d]) ||
-            outputs > LARGEST_POSITION || reach > LARGEST_POSITION ||
-            shape->input[d] > LARGEST_POSITION || shape->pad[d] > LARGEST_POSITION ||
-            shape->pad[d] < -LARGEST_POSITION)
-            return sb_fail(
-                error, SB_ERROR_UNSUPPORTED,
-                "convolution: spatial dimension %d has output %lld, stride %lld, kernel %lld, "
-                "dilation %lld, pad %lld: too large to count positions",
-                d, (long long)shape->output[d], (long long)shape->stride[d],
-                (long long)shape->kernel[d], (long long)shape->dilation[d],
-                (long long)shape->pad[d]);
+            outputs > LARGEST_POSITION || reach > LARGEST_POSITION || shape->input[d] > LARGEST_POSITION ||
+            shape->pad[d] > LARGEST_POSITION || shape->pad[d] < -LARGEST_POSITION)
+            return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                           "convolution: spatial dimension %d has output %lld, stride %lld, kernel %lld, "
+                           "dilation %lld, pad %lld: too large to count positions",
+                           d, (long long)shape->output[d], (long long)shape->stride[d], (long long)shape->kernel[d],
+                           (long long)shape->dilation[d], (long long)shape->pad[d]);
     }
     return SB_OK;
 }
 
 /* Whether the pixels (batch, then spatial dimensions) of a tensor lie one constant step apart; sets
  * that step. */
-static bool pixels_are_even(const sb_conv_shape *shape, const int64_t *extents,
-                            int64_t batch_stride, const int64_t *strides, int64_t *step) {
+static bool pixels_are_even(const sb_conv_shape *shape, const int64_t *extents, int64_t batch_stride,
+                            const int64_t *strides, int64_t *step) {
     int64_t next = 0;
     bool found = false;
     *step = 0;
@@ -93,16 +85,14 @@ static sb_conv_method choose_method(const sb_conv_plan *plan) {
     const int64_t group_channels = shape->input_channels / shape->groups;
     const int last = shape->rank - 1;
     if (group_channels == 1 && shape->groups > 1)
-        return shape->x_channel_stride == 1 && shape->output_channels == shape->groups
-                   ? SB_CONV_DEPTHWISE
-                   : SB_CONV_DEPTHWISE_STRIP;
+        return shape->x_channel_stride == 1 && shape->output_channels == shape->groups ? SB_CONV_DEPTHWISE
+                                                                                       : SB_CONV_DEPTHWISE_STRIP;
     bool same_pixels = plan->taps == 1 && shape->groups == 1;
     for (int d = 0; d < shape->rank; d++)
         same_pixels = same_pixels && shape->pad[d] == 0 && shape->input[d] == shape->output[d] &&
                       (shape->stride[d] == 1 || shape->output[d] <= 1);
     int64_t step;
-    if (same_pixels &&
-        pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &step) &&
+    if (same_pixels && pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &step) &&
         pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &step))
         return SB_CONV_MATRIX;
     if (shape->x_channel_stride != 1 ||
@@ -145,8 +135,7 @@ static size_t packed_bytes(const sb_conv_plan *plan) {
             return 0;
         return sb_gemm_lines((size_t)(floats + plan->kernels->lanes) * sizeof(float));
     }
-    int64_t group =
-        (int64_t)sb_gemm_f32_packed_bytes(plan->kernels, plan->k, plan->n / shape->groups);
+    int64_t group = (int64_t)sb_gemm_f32_packed_bytes(plan->kernels, plan->k, plan->n / shape->groups);
     return multiply(&group, shape->groups) ? (size_t)group : 0;
 }
 
@@ -154,8 +143,7 @@ static bool count_sizes(sb_conv_plan *plan) {
     const sb_conv_shape *shape = &plan->shape;
     plan->taps = plan->pixels = plan->row_pixels = 1;
     for (int d = 0; d < shape->rank; d++)
-        if (!multiply(&plan->taps, shape->kernel[d]) ||
-            !multiply(&plan->pixels, shape->output[d]) ||
+        if (!multiply(&plan->taps, shape->kernel[d]) || !multiply(&plan->pixels, shape->output[d]) ||
             (d > 0 && !multiply(&plan->row_pixels, shape->output[d])))
             return false;
     plan->n = shape->output_channels;
@@ -164,8 +152,8 @@ static bool count_sizes(sb_conv_plan *plan) {
     plan->k = plan->taps;
     plan->runs = plan->taps;
     int64_t total = plan->n;
-    return multiply(&plan->m, shape->batch) && multiply(&plan->k, plan->length) &&
-           multiply(&total, plan->m) && total <= INT64_MAX / 8;
+    return multiply(&plan->m, shape->batch) && multiply(&plan->k, plan->length) && multiply(&total, plan->m) &&
+           total <= INT64_MAX / 8;
 }
 
 static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
@@ -177,15 +165,13 @@ static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
                          .a_column_stride = shape->x_channel_stride,
                          .packed_b = &some_weights,
                          .c_column_stride = shape->y_channel_stride};
-    pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride,
-                    &args.a_row_stride);
-    pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride,
-                    &args.c_row_stride);
+    pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &args.a_row_stride);
+    pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &args.c_row_stride);
     return args;
 }
 
-sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape,
-                           sb_conv_plan *plan, sb_error *error) {
+sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape, sb_conv_plan *plan,
+                           sb_error *error) {
     SB_TRY(check_shape(shape, error));
     *plan = (sb_conv_plan){.kernels = kernels, .shape = *shape};
     bool fits = count_sizes(plan);
@@ -197,13 +183,11 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
     if (fits) {
         const int last = shape->rank - 1;
         plan->row_kernel = sb_conv_is_depthwise(plan) && shape->dilation[last] == 1 &&
-                           shape->kernel[last] == SB_DEPTHWISE_ROW_KERNEL &&
-                           shape->stride[last] <= 2;
+                           shape->kernel[last] == SB_DEPTHWISE_ROW_KERNEL && shape->stride[last] <= 2;
         /* Whole tiles; for a row kernel enough for its table, which has a pointer per column
          * instead of one per position and pixel: at most 2 * (block_rows + 6) + 3 of them in the
          * place of 3 * block_rows. */
-        int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS * SB_DEPTHWISE_ROW_PIXELS
-                                                  : kernels->rows;
+        int64_t unit = sb_conv_is_depthwise(plan) ? SB_DEPTHWISE_PIXELS * SB_DEPTHWISE_ROW_PIXELS : kernels->rows;
         int64_t rows = POINTERS / plan->runs;
         rows = rows < SB_GEMM_BLOCK_ROWS ? rows : SB_GEMM_BLOCK_ROWS;
         plan->block_rows = rows < unit ? unit : rows / unit * unit;
@@ -217,11 +201,9 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
         fits = plan->packed_bytes > 0 && plan->scratch_bytes > 0;
     }
     if (!fits)
-        return sb_fail(
-            error, SB_ERROR_UNSUPPORTED,
-            "convolution: sizes overflow (batch %lld, %lld to %lld channels); use smaller ones",
-            (long long)shape->batch, (long long)shape->input_channels,
-            (long long)shape->output_channels);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "convolution: sizes overflow (batch %lld, %lld to %lld channels); use smaller ones",
+                       (long long)shape->batch, (long long)shape->input_channels, (long long)shape->output_channels);
     return SB_OK;
 }
 
@@ -236,17 +218,14 @@ sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory) {
         pointers * (int64_t)sizeof(float *),
         plan->block_rows * (int64_t)sizeof(float *),
         sb_conv_zero_floats(plan) * (int64_t)sizeof(float),
-        plan->shape.y_channel_stride == 1
-            ? 0
-            : plan->block_rows * SB_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
+        plan->shape.y_channel_stride == 1 ? 0 : plan->block_rows * SB_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
         strip * (int64_t)sizeof(float),
         (int64_t)sb_gemm_block_scratch_bytes(),
     };
     enum { PARTS = sizeof parts / sizeof *parts };
     char *starts[PARTS] = {NULL};
     size_t bytes = 0;
-    fits = fits && pointers < INT64_MAX >> 8 && strip < INT64_MAX >> 8 &&
-           sb_conv_zero_floats(plan) < INT64_MAX >> 8;
+    fits = fits && pointers < INT64_MAX >> 8 && strip < INT64_MAX >> 8 && sb_conv_zero_floats(plan) < INT64_MAX >> 8;
     for (int i = 0; i < PARTS && fits; i++) {
         starts[i] = memory == NULL ? NULL : (char *)memory + bytes;
         bytes += sb_gemm_lines((size_t)parts[i]);
@@ -294,8 +273,8 @@ static void pack_depthwise(const sb_conv_plan *plan, const float *w, int64_t w_o
         *packed++ = 0.0f;
 }
 
-void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride,
-                      int64_t w_input_stride, const int64_t *w_kernel_strides, float *packed) {
+void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride, int64_t w_input_stride,
+                      const int64_t *w_kernel_strides, float *packed) {
     if (sb_conv_is_depthwise(plan)) {
         pack_depthwise(plan, w, w_output_stride, w_kernel_strides, packed);
         return;

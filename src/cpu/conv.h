@@ -38,9 +38,9 @@ typedef struct sb_conv_shape {
 } sb_conv_shape;
 
 typedef enum sb_conv_method {
-    SB_CONV_MATRIX,   /* a 1×1 kernel on dense pixels: a matrix product */
-    SB_CONV_INDIRECT, /* tiles read the input through a pointer per pixel and kernel position */
-    SB_CONV_STRIP, /* a strip of input rows is first copied to channels-last order with its padding
+    SB_CONV_MATRIX,          /* a 1×1 kernel on dense pixels: a matrix product */
+    SB_CONV_INDIRECT,        /* tiles read the input through a pointer per pixel and kernel position */
+    SB_CONV_STRIP,           /* a strip of input rows is first copied to channels-last order with its padding
                     */
     SB_CONV_DEPTHWISE,       /* one input channel per group: lanes are channels; indirect */
     SB_CONV_DEPTHWISE_STRIP, /* the same from a copied strip, channels repeated as the multiplier
@@ -68,14 +68,14 @@ typedef struct sb_conv_plan {
 
 /** Plans a convolution. Fails with INVALID_ARGUMENT on extents or attributes that no convolution
  * has, UNSUPPORTED when sizes overflow. */
-sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape,
-                           sb_conv_plan *plan, sb_error *error);
+sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *shape, sb_conv_plan *plan,
+                           sb_error *error);
 
 /** Packs weights w[output channel][channel in the group][kernel…] with strides in elements.
  * `packed` has plan->packed_bytes. Depends only on kernels, groups, channels and kernel extents, so
  * plans that differ in batch or strides share packed weights. */
-void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride,
-                      int64_t w_input_stride, const int64_t *w_kernel_strides, float *packed);
+void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output_stride, int64_t w_input_stride,
+                      const int64_t *w_kernel_strides, float *packed);
 
 /** Whether each element of y is written once only, after the epilogue has read its own element of
  * what it adds. */
@@ -85,16 +85,14 @@ bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan);
  * `epilogue` may be NULL; a bias is SB_EPILOGUE_ADD_COLUMNS. `scratch` is for this call alone, of
  * plan->scratch_bytes bytes. */
 void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
-                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
-                     void *scratch);
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *scratch);
 
 /** A grid of rectangles for `threads` threads; see sb_gemm_split_rectangle. */
 sb_gemm_split sb_conv_f32_split(const sb_conv_plan *plan, int threads);
 
 /** The same by its definition, in plain loops, from unpacked weights. */
-void sb_conv_f32_reference(const sb_conv_shape *shape, const float *x, const float *w,
-                           int64_t w_output_stride, int64_t w_input_stride,
-                           const int64_t *w_kernel_strides, float *y, const sb_epilogue *epilogue,
-                           int64_t m0, int64_t m1, int64_t n0, int64_t n1);
+void sb_conv_f32_reference(const sb_conv_shape *shape, const float *x, const float *w, int64_t w_output_stride,
+                           int64_t w_input_stride, const int64_t *w_kernel_strides, float *y,
+                           const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 
 #endif

@@ -33,21 +33,19 @@ static inline bool sb_conv_has_strip(const sb_conv_plan *plan) {
 /** Floats of a strip per position: a group's channels, or all of a depthwise convolution's output
  * channels. */
 static inline int64_t sb_conv_strip_channels(const sb_conv_plan *plan) {
-    return plan->method == SB_CONV_DEPTHWISE_STRIP
-               ? plan->shape.output_channels
-               : plan->shape.input_channels / plan->shape.groups;
+    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
+                                                   : plan->shape.input_channels / plan->shape.groups;
 }
 
 /** Floats that a pointer into the padding must show: a pixel's channels. */
 static inline int64_t sb_conv_zero_floats(const sb_conv_plan *plan) {
-    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
-                                                   : plan->shape.input_channels;
+    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels : plan->shape.input_channels;
 }
 
 /** Copies what output indices [first, first + count) of the first spatial dimension read of sample
  * `batch` and `group` (for depthwise: of all groups), padding included: [position…][channel], the
  * strip's extents of plan->strip except that the first one fits `count`. */
-void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group,
-                        int64_t first, int64_t count, float *strip);
+void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group, int64_t first,
+                        int64_t count, float *strip);
 
 #endif

@@ -62,8 +62,8 @@ static sb_conv_shape shape_f32(const sb_conv_extents *extents) {
 }
 
 /* Packed weights only depend on the weights and the groups: a plan for one pixel packs for all. */
-static sb_status plan_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w,
-                              sb_conv_plan *plan, sb_error *error) {
+static sb_status plan_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, sb_conv_plan *plan,
+                              sb_error *error) {
     sb_conv_shape shape = {.rank = w->rank - 2,
                            .batch = 1,
                            .groups = params->group,
@@ -90,8 +90,7 @@ static size_t group_bytes_16(const sb_conv_params *params, const sb_tensor *w) {
     return sb_chain16_packed_bytes(chain_length(w), w->dims[0] / params->group);
 }
 
-static size_t weight_bytes(sb_isa isa, const sb_conv_params *params, const sb_tensor *w,
-                           sb_error *error) {
+static size_t weight_bytes(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, sb_error *error) {
     sb_conv_plan plan;
     if (w->dtype == SB_F32)
         return plan_weights(isa, params, w, &plan, error) == SB_OK ? plan.packed_bytes : 0;
@@ -101,8 +100,7 @@ static size_t weight_bytes(sb_isa isa, const sb_conv_params *params, const sb_te
 
 /* The packing of 16-bit weights sees k as one strided dimension, so it goes through `dense`, a
  * gapless copy of one group's weights in chain order, of chain_length * group outputs elements. */
-static void pack_16(const sb_conv_params *params, const sb_tensor *w, uint16_t *dense,
-                    uint16_t *packed) {
+static void pack_16(const sb_conv_params *params, const sb_tensor *w, uint16_t *dense, uint16_t *packed) {
     int64_t k = chain_length(w), outputs = w->dims[0] / params->group, rank = w->rank;
     int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
     for (int i = 0; i < rank - 2; i++) {
@@ -114,21 +112,20 @@ static void pack_16(const sb_conv_params *params, const sb_tensor *w, uint16_t *
     dims[rank - 1] = outputs;
     strides[rank - 1] = w->strides[0];
     for (int64_t g = 0; g < params->group; g++) {
-        const uint16_t *from =
-            (const uint16_t *)(const void *)w->data + g * outputs * w->strides[0];
+        const uint16_t *from = (const uint16_t *)(const void *)w->data + g * outputs * w->strides[0];
         sb_gather_dense(sizeof *from, (int)rank, dims, strides, from, dense);
         sb_chain16_pack_b(k, outputs, dense, outputs, 1, 0, outputs,
                           packed + (size_t)g * group_bytes_16(params, w) / sizeof *packed);
     }
 }
 
-static sb_status pack_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w,
-                              void *packed, sb_error *error) {
+static sb_status pack_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, void *packed,
+                              sb_error *error) {
     if (w->dtype == SB_F32) {
         sb_conv_plan plan;
         SB_TRY(plan_weights(isa, params, w, &plan, error));
-        sb_conv_f32_pack(&plan, (const float *)(const void *)w->data, w->strides[0], w->strides[1],
-                         w->strides + 2, packed);
+        sb_conv_f32_pack(&plan, (const float *)(const void *)w->data, w->strides[0], w->strides[1], w->strides + 2,
+                         packed);
         return SB_OK;
     }
     size_t elements = (size_t)chain_length(w) * (size_t)(w->dims[0] / params->group);
@@ -195,8 +192,7 @@ typedef struct convolution {
 
 static void append_bias(const float *bias, sb_epilogue *epilogue) {
     if (bias != NULL)
-        epilogue->steps[epilogue->count++] =
-            (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = bias};
+        epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = bias};
 }
 
 static void run_rectangle_f32(void *context, int64_t index, void *scratch) {
@@ -223,8 +219,7 @@ static bool tap_offset(const patch_source *source, int64_t position, int64_t tap
     *offset = 0;
     for (int i = source->extents->axes - 1; i >= 0; i--) {
         const sb_window_axis *axis = &source->extents->axis[i];
-        int64_t at =
-            position % axis->out * axis->stride + tap % axis->kernel * axis->dilation - axis->begin;
+        int64_t at = position % axis->out * axis->stride + tap % axis->kernel * axis->dilation - axis->begin;
         if (at < 0 || at >= axis->in)
             return false;
         *offset += at * source->strides[i + 2];
@@ -266,8 +261,7 @@ static sb_chain16_args args_16(const convolution *conv, int64_t group, patch_sou
                              .k = conv->k,
                              .gather = gather_patch,
                              .gather_context = source,
-                             .packed_b = (const uint16_t *)conv->packed +
-                                         (size_t)group * conv->group_weights,
+                             .packed_b = (const uint16_t *)conv->packed + (size_t)group * conv->group_weights,
                              .c = (uint16_t *)(void *)conv->y->data + first,
                              .c_dtype = conv->x->dtype,
                              .c_row_stride = extents->groups * extents->group_outputs,
@@ -306,28 +300,25 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
         shape.y_stride[i] = y_strides[i + 2];
     }
     SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
-    SB_TRY(sb_site_tail_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan),
-                              &conv->tail));
+    SB_TRY(sb_site_tail_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->tail));
     conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));
-    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.scratch_bytes,
-                        run_rectangle_f32, conv);
+    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.scratch_bytes, run_rectangle_f32,
+                        conv);
 }
 
-static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *params,
-                        const sb_tensor *w) {
+static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *params, const sb_tensor *w) {
     const sb_conv_extents *extents = &conv->extents;
     conv->k = extents->taps * extents->group_inputs;
     conv->group_weights = group_bytes_16(params, w) / sizeof(uint16_t);
     int64_t threads = sb_workers_threads(call->workers);
     int per_group = (int)((threads + extents->groups - 1) / extents->groups);
-    conv->split =
-        sb_chain16_split(extents->batch * extents->positions, extents->group_outputs, per_group);
+    conv->split = sb_chain16_split(extents->batch * extents->positions, extents->group_outputs, per_group);
     sb_chain16_args args = args_16(conv, 0, NULL, NULL);
     size_t scratch = sb_chain16_scratch_bytes(&args);
     if (scratch == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
-    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, scratch,
-                        run_rectangle_16, conv);
+    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, scratch, run_rectangle_16,
+                        conv);
 }
 
 /* The bias as a gapless vector of f32. */
@@ -347,8 +338,7 @@ static sb_status find_bias(sb_call *call, const sb_tensor *bias, const float **v
     return SB_OK;
 }
 
-static sb_status find_weights(sb_call *call, const conv_state *state, const sb_tensor *w,
-                              const void **packed) {
+static sb_status find_weights(sb_call *call, const conv_state *state, const sb_tensor *w, const void **packed) {
     const sb_conv_params *params = state->site.node->params;
     *packed = state->packed;
     if (state->packed != NULL)
@@ -399,11 +389,10 @@ static int in_place_conv(const sb_kernel_query *query) {
     return sb_gemm_in_one_pass(taps, dims[1]) ? sb_site_addend(&site, query) : -1;
 }
 
-#define CONV_KERNEL(op_name, op_domain, kernel_name)                                               \
-    {                                                                                              \
-        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,        \
-        .prepare = prepare_conv, .release = release_conv, .in_place = in_place_conv,               \
-        .launch = launch_conv                    \
+#define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv, .prepare = prepare_conv,   \
+        .release = release_conv, .in_place = in_place_conv, .launch = launch_conv                                      \
     }
 
 const sb_kernel sb_cpu_kernels_conv[] = {

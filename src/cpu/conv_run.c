@@ -14,8 +14,7 @@ typedef struct call {
     float *y;
     const sb_epilogue *epilogue;
     int64_t n0, n1;
-    int64_t
-        strip_first; /* the strip's first index of the first output dimension; -1 without a strip */
+    int64_t strip_first; /* the strip's first index of the first output dimension; -1 without a strip */
 } call;
 
 static int64_t minimum(int64_t a, int64_t b) {
@@ -72,22 +71,19 @@ typedef struct line {
 /* The line that a segment reads at kernel position `tap`: a position per pixel. */
 static line line_of(const sb_conv_shape *shape, const segment *s, const int64_t *tap) {
     const int last = shape->rank - 1;
-    return (line){.start = s->index[last] * shape->stride[last] - shape->pad[last] +
-                           tap[last] * shape->dilation[last],
+    return (line){.start = s->index[last] * shape->stride[last] - shape->pad[last] + tap[last] * shape->dilation[last],
                   .step = shape->stride[last],
                   .count = s->count};
 }
 
 /* Pointers to a line's pixels in the input, or to zeros where it is outside. `s` and `tap` tell the
  * place in the other dimensions. */
-static void point_at_input(const call *call, const segment *s, const int64_t *tap, line line,
-                           const float **pointers) {
+static void point_at_input(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
     const sb_conv_shape *shape = &call->plan->shape;
     const int last = shape->rank - 1;
     int64_t offset = s->batch * shape->x_batch_stride;
     for (int d = 0; d < last; d++) {
-        int64_t position =
-            s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
+        int64_t position = s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
         if (position < 0 || position >= shape->input[d]) {
             fill_constant(pointers, line.count, call->scratch.zero);
             return;
@@ -96,8 +92,7 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
     }
     /* Position start + i * step must be in [0, input). */
     const int64_t first = clamp(divide_up(-line.start, line.step), 0, line.count);
-    const int64_t end =
-        clamp(divide_up(shape->input[last] - line.start, line.step), first, line.count);
+    const int64_t end = clamp(divide_up(shape->input[last] - line.start, line.step), first, line.count);
     fill_constant(pointers, first, call->scratch.zero);
     if (end > first)
         fill_even(pointers + first, end - first,
@@ -107,29 +102,25 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
 }
 
 /* The same in the strip: nothing is outside, but for what follows its last column. */
-static void point_at_strip(const call *call, const segment *s, const int64_t *tap, line line,
-                           const float **pointers) {
+static void point_at_strip(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
     const sb_conv_plan *plan = call->plan;
     const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
     const int64_t channels = sb_conv_strip_channels(plan);
     int64_t position = 0;
     for (int d = 0; d < last; d++)
-        position = position * plan->strip[d] +
-                   (s->index[d] - (d == 0 ? call->strip_first : 0)) * shape->stride[d] +
+        position = position * plan->strip[d] + (s->index[d] - (d == 0 ? call->strip_first : 0)) * shape->stride[d] +
                    tap[d] * shape->dilation[d];
     int64_t column = line.start + shape->pad[last];
     if (last == 0)
         column -= call->strip_first * shape->stride[0];
     const int64_t inside = clamp(divide_up(plan->strip[last] - column, line.step), 0, line.count);
-    fill_even(pointers, inside,
-              call->scratch.strip + (position * plan->strip[last] + column) * channels,
+    fill_even(pointers, inside, call->scratch.strip + (position * plan->strip[last] + column) * channels,
               line.step * channels);
     fill_constant(pointers + inside, line.count - inside, call->scratch.zero);
 }
 
-static void point_at_line(const call *call, const segment *s, const int64_t *tap, line line,
-                          const float **pointers) {
+static void point_at_line(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
     if (call->strip_first >= 0)
         point_at_strip(call, s, tap, line, pointers);
     else
@@ -153,8 +144,7 @@ static void fill_pointers(const call *call, int64_t m, int64_t rows) {
         segment s = segment_at(shape, m + row, rows - row);
         int64_t tap[SB_CONV_RANK] = {0};
         for (int64_t run = 0; run < plan->runs; run++) {
-            point_at_line(call, &s, tap, line_of(shape, &s, tap),
-                          call->scratch.a + run * plan->block_rows + row);
+            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->scratch.a + run * plan->block_rows + row);
             next_tap(shape, merged ? shape->rank - 2 : shape->rank - 1, tap);
         }
         row += s.count;
@@ -193,13 +183,11 @@ static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, i
         const float *from = call->scratch.c_rows + row * SB_CONV_STRIDED_COLUMNS;
         float *to = call->scratch.c[row] + n * shape->y_channel_stride;
         if (shape->y_stride[last] == 1) {
-            call->plan->kernels->copy(count, s.count, from, 1, SB_CONV_STRIDED_COLUMNS, to,
-                                      shape->y_channel_stride);
+            call->plan->kernels->copy(count, s.count, from, 1, SB_CONV_STRIDED_COLUMNS, to, shape->y_channel_stride);
         } else {
             for (int64_t i = 0; i < s.count; i++)
                 for (int64_t j = 0; j < count; j++)
-                    to[i * shape->y_stride[last] + j * shape->y_channel_stride] =
-                        from[i * SB_CONV_STRIDED_COLUMNS + j];
+                    to[i * shape->y_stride[last] + j * shape->y_channel_stride] = from[i * SB_CONV_STRIDED_COLUMNS + j];
         }
         row += s.count;
     }
@@ -217,29 +205,27 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
     const sb_conv_plan *plan = call->plan;
     const int64_t groups = plan->shape.groups, panel = plan->kernels->panel;
     const int64_t columns = plan->n / groups, group = n / columns, within = n % columns;
-    const float *weights =
-        call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
+    const float *weights = call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
     const int64_t channels = plan->shape.input_channels / groups;
-    sb_gemm_block_compute(
-        plan->kernels,
-        &(sb_gemm_block){.rows = rows,
-                         .a = call->scratch.a,
-                         .a_run_step = plan->block_rows,
-                         .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
-                         .a_column_stride = 1,
-                         .runs = plan->runs,
-                         .length = plan->length,
-                         .b = weights + within / panel * panel * plan->k + within % panel,
-                         .b_step = panel,
-                         .b_panel_step = plan->k * panel,
-                         .panel_offset = within % panel,
-                         .n0 = n,
-                         .n1 = n + count,
-                         .c = call->scratch.c,
-                         .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
-                         .epilogue = call->epilogue,
-                         .m = m,
-                         .scratch = call->scratch.block});
+    sb_gemm_block_compute(plan->kernels,
+                          &(sb_gemm_block){.rows = rows,
+                                           .a = call->scratch.a,
+                                           .a_run_step = plan->block_rows,
+                                           .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
+                                           .a_column_stride = 1,
+                                           .runs = plan->runs,
+                                           .length = plan->length,
+                                           .b = weights + within / panel * panel * plan->k + within % panel,
+                                           .b_step = panel,
+                                           .b_panel_step = plan->k * panel,
+                                           .panel_offset = within % panel,
+                                           .n0 = n,
+                                           .n1 = n + count,
+                                           .c = call->scratch.c,
+                                           .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
+                                           .epilogue = call->epilogue,
+                                           .m = m,
+                                           .scratch = call->scratch.block});
 }
 
 static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
@@ -250,8 +236,7 @@ static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t cou
                               .channel0 = n,
                               .channel1 = n + count,
                               .step = epilogue != NULL ? epilogue->steps : NULL};
-    while (epilogue != NULL && tile.steps < epilogue->count &&
-           sb_epilogue_in_registers(&epilogue->steps[tile.steps]))
+    while (epilogue != NULL && tile.steps < epilogue->count && sb_epilogue_in_registers(&epilogue->steps[tile.steps]))
         tile.steps++;
     return tile;
 }
@@ -261,9 +246,8 @@ static void finish_depthwise(const call *call, const sb_depthwise_tile *tile) {
     if (call->epilogue == NULL || tile->steps == call->epilogue->count)
         return;
     for (int64_t p = 0; p < tile->pixels; p++)
-        call->plan->kernels->finish_row(
-            tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p], tile->m + p,
-            tile->channel0, tile->channel1 - tile->channel0);
+        call->plan->kernels->finish_row(tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p],
+                                        tile->m + p, tile->channel0, tile->channel1 - tile->channel0);
 }
 
 static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
@@ -271,8 +255,7 @@ static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t
     /* The last tile's missing pixels are copies of the last one. */
     for (int64_t r = rows; r % SB_DEPTHWISE_PIXELS != 0; r++)
         for (int64_t tap = 0; tap < plan->taps; tap++)
-            call->scratch.a[tap * plan->block_rows + r] =
-                call->scratch.a[tap * plan->block_rows + rows - 1];
+            call->scratch.a[tap * plan->block_rows + r] = call->scratch.a[tap * plan->block_rows + rows - 1];
     sb_depthwise_tile tile = depthwise_tile(call, n, count);
     tile.x_step = plan->block_rows;
     for (int64_t row = 0; row < rows; row += SB_DEPTHWISE_PIXELS) {
@@ -305,8 +288,7 @@ static void fill_row_pointers(const call *call, const segment *s, int64_t table_
     }
 }
 
-static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n,
-                                   int64_t count) {
+static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
     const sb_conv_plan *plan = call->plan;
     const sb_conv_shape *shape = &plan->shape;
     const int64_t stride = shape->stride[shape->rank - 1];
@@ -331,8 +313,7 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
 static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1) {
     const sb_conv_plan *plan = call->plan;
     const bool strided = plan->shape.y_channel_stride != 1;
-    const int64_t group_columns =
-        sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    const int64_t group_columns = sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     compute_columns *compute = compute_group;
     if (sb_conv_is_depthwise(plan))
         compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
@@ -367,20 +348,18 @@ static void compute_blocks(const call *call, int64_t m, int64_t end, int64_t n0,
  * one group's channels (or, for depthwise, all). */
 static void run_strips(call *call, int64_t m0, int64_t m1) {
     const sb_conv_plan *plan = call->plan;
-    const int64_t group_columns =
-        sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    const int64_t group_columns = sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
     for (int64_t m = m0; m < m1;) {
         const int64_t sample = m - m % plan->pixels;
         const int64_t first = (m - sample) / plan->row_pixels;
-        const int64_t end = minimum(
-            m1, sample + minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels));
+        const int64_t end =
+            minimum(m1, sample + minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels));
         const int64_t count = (end - 1 - sample) / plan->row_pixels - first + 1;
         call->strip_first = first;
         for (int64_t n = call->n0; n < call->n1;) {
             const int64_t group = n / group_columns;
             const int64_t n1 = minimum(call->n1, (group + 1) * group_columns);
-            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count,
-                               call->scratch.strip);
+            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count, call->scratch.strip);
             compute_blocks(call, m, end, n, n1);
             n = n1;
         }
@@ -389,8 +368,7 @@ static void run_strips(call *call, int64_t m0, int64_t m1) {
 }
 
 void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
-                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1,
-                     void *scratch) {
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *scratch) {
     if (m0 >= m1 || n0 >= n1)
         return;
     if (plan->method == SB_CONV_MATRIX) {

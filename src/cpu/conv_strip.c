@@ -7,15 +7,13 @@
 #include "cpu/conv_internal.h"
 
 /* `positions` pixels of `channels` channels from strided input. */
-static void copy_pixels(const sb_conv_plan *plan, int64_t positions, const float *source,
-                        float *destination) {
+static void copy_pixels(const sb_conv_plan *plan, int64_t positions, const float *source, float *destination) {
     const sb_conv_shape *shape = &plan->shape;
     const int64_t pixel_stride = shape->x_stride[shape->rank - 1];
     const int64_t channels = sb_conv_strip_channels(plan);
     int64_t repeats = plan->method == SB_CONV_DEPTHWISE_STRIP ? channels / shape->groups : 1;
     if (repeats == 1) {
-        plan->kernels->copy(positions, channels, source, pixel_stride, shape->x_channel_stride,
-                            destination, channels);
+        plan->kernels->copy(positions, channels, source, pixel_stride, shape->x_channel_stride, destination, channels);
         return;
     }
     for (int64_t p = 0; p < positions; p++)
@@ -30,8 +28,7 @@ static void fill_zero(float *values, int64_t count) {
 }
 
 /* One line of the strip along the last dimension: `extent` positions from input index `start`. */
-static void copy_line(const sb_conv_plan *plan, const float *line, int64_t start, int64_t extent,
-                      float *destination) {
+static void copy_line(const sb_conv_plan *plan, const float *line, int64_t start, int64_t extent, float *destination) {
     const int last = plan->shape.rank - 1;
     const int64_t channels = sb_conv_strip_channels(plan), input = plan->shape.input[last];
     int64_t before = start < 0 ? -start : 0;
@@ -44,22 +41,20 @@ static void copy_line(const sb_conv_plan *plan, const float *line, int64_t start
     fill_zero(destination, before * channels);
     destination += before * channels;
     if (inside > 0)
-        copy_pixels(plan, inside, line + (start + before) * plan->shape.x_stride[last],
-                    destination);
+        copy_pixels(plan, inside, line + (start + before) * plan->shape.x_stride[last], destination);
     fill_zero(destination + inside * channels, after * channels);
 }
 
-void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group,
-                        int64_t first, int64_t count, float *strip) {
+void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group, int64_t first,
+                        int64_t count, float *strip) {
     const sb_conv_shape *shape = &plan->shape;
     const int last = shape->rank - 1;
     int64_t start[SB_CONV_RANK], extent[SB_CONV_RANK], index[SB_CONV_RANK] = {0};
     int64_t lines = 1;
     for (int d = 0; d < shape->rank; d++) {
         start[d] = (d == 0 ? first * shape->stride[0] : 0) - shape->pad[d];
-        extent[d] = d == 0 ? (count - 1) * shape->stride[0] +
-                                 (shape->kernel[0] - 1) * shape->dilation[0] + 1
-                           : plan->strip[d];
+        extent[d] =
+            d == 0 ? (count - 1) * shape->stride[0] + (shape->kernel[0] - 1) * shape->dilation[0] + 1 : plan->strip[d];
         if (d < last)
             lines *= extent[d];
     }

@@ -25,10 +25,9 @@
 #define UNROLL SB_UNROLL
 
 /* The epilogue's steps in registers, and the store of those pixels that exist. */
-SB_VF_INLINE void finish(const sb_depthwise_tile *tile, vf (*acc)[VECTORS], int64_t channel,
-                         int64_t lanes, const int pixels, const int vectors, const bool whole) {
-    const sb_epilogue_block block = {
-        .m = tile->m, .n = channel, .columns = lanes, .last_row = tile->pixels - 1};
+SB_VF_INLINE void finish(const sb_depthwise_tile *tile, vf (*acc)[VECTORS], int64_t channel, int64_t lanes,
+                         const int pixels, const int vectors, const bool whole) {
+    const sb_epilogue_block block = {.m = tile->m, .n = channel, .columns = lanes, .last_row = tile->pixels - 1};
     for (int s = 0; s < tile->steps; s++)
         sb_epilogue_apply(tile->step + s, &block, acc[0], VECTORS, pixels, vectors, whole);
     UNROLL for (int p = 0; p < pixels; p++) {
@@ -44,19 +43,16 @@ SB_VF_INLINE void finish(const sb_depthwise_tile *tile, vf (*acc)[VECTORS], int6
     }
 }
 
-SB_VF_INLINE const float *weights_of(const sb_depthwise_tile *tile, int64_t channel,
-                                     const bool whole) {
-    return tile->w + channel / SB_VF_LANES * tile->taps * SB_VF_LANES +
-           (whole ? 0 : channel % SB_VF_LANES);
+SB_VF_INLINE const float *weights_of(const sb_depthwise_tile *tile, int64_t channel, const bool whole) {
+    return tile->w + channel / SB_VF_LANES * tile->taps * SB_VF_LANES + (whole ? 0 : channel % SB_VF_LANES);
 }
 
 /* `vectors` vectors of channels from `channel`; with `whole` false one vector, of `lanes` channels.
  */
-SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes,
-                          const int vectors, const bool whole) {
+SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes, const int vectors,
+                          const bool whole) {
     vf acc[PIXELS][VECTORS];
-    UNROLL for (int p = 0; p < PIXELS; p++) UNROLL for (int v = 0; v < vectors; v++) acc[p][v] =
-        vf_zero();
+    UNROLL for (int p = 0; p < PIXELS; p++) UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_zero();
 
     const int64_t block_step = tile->taps * SB_VF_LANES;
     const float *w = weights_of(tile, channel, whole);
@@ -66,8 +62,8 @@ SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_
         UNROLL for (int v = 0; v < vectors; v++) weight[v] = vf_load(w + v * block_step);
         UNROLL for (int p = 0; p < PIXELS; p++) {
             const float *from = x[p] + channel;
-            UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_fma(
-                sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole), weight[v], acc[p][v]);
+            UNROLL for (int v = 0; v < vectors; v++) acc[p][v] =
+                vf_fma(sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole), weight[v], acc[p][v]);
         }
     }
     finish(tile, acc, channel, lanes, PIXELS, vectors, whole);
@@ -75,30 +71,27 @@ SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_
 
 /* The same for WIDTH kernel positions at a time, over the columns that neighbouring pixels share.
  */
-SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes,
-                              const int stride, const int vectors, const bool whole) {
+SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes, const int stride,
+                              const int vectors, const bool whole) {
     vf acc[ROW_PIXELS][VECTORS];
-    UNROLL for (int p = 0; p < ROW_PIXELS; p++) UNROLL for (int v = 0; v < vectors; v++) acc[p][v] =
-        vf_zero();
+    UNROLL for (int p = 0; p < ROW_PIXELS; p++) UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_zero();
 
     const int64_t block_step = tile->taps * SB_VF_LANES;
     const float *w = weights_of(tile, channel, whole);
     const float *const *x = tile->x;
     for (int64_t tap = 0; tap < tile->taps; tap += WIDTH, x += tile->x_step) {
         vf weight[WIDTH][ROW_VECTORS];
-        UNROLL for (int t = 0; t < WIDTH; t++, w += SB_VF_LANES)
-            UNROLL for (int v = 0; v < vectors; v++) weight[t][v] = vf_load(w + v * block_step);
+        UNROLL for (int t = 0; t < WIDTH; t++, w += SB_VF_LANES) UNROLL for (int v = 0; v < vectors; v++) weight[t][v] =
+            vf_load(w + v * block_step);
         UNROLL for (int column = 0; column < (ROW_PIXELS - 1) * stride + WIDTH; column++) {
             const float *from = x[column] + channel;
             vf value[ROW_VECTORS];
-            UNROLL for (int v = 0; v < vectors; v++) value[v] =
-                sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole);
+            UNROLL for (int v = 0; v < vectors; v++) value[v] = sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole);
             /* Pixel p has its position t at column p * stride + t. */
             UNROLL for (int t = 0; t < WIDTH; t++) {
                 const int p = (column - t) / stride;
                 if (column >= t && (column - t) % stride == 0 && p < ROW_PIXELS)
-                    UNROLL for (int v = 0; v < vectors; v++) acc[p][v] =
-                        vf_fma(value[v], weight[t][v], acc[p][v]);
+                    UNROLL for (int v = 0; v < vectors; v++) acc[p][v] = vf_fma(value[v], weight[t][v], acc[p][v]);
             }
         }
     }
@@ -107,21 +100,21 @@ SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, in
 
 /* Calls BODY(channel, lanes, vectors, whole) over the tile's channels: `most` vectors at a time,
  * then one, then a part of one. */
-#define OVER_CHANNELS(tile, most, BODY)                                                            \
-    for (int64_t channel = (tile)->channel0; channel < (tile)->channel1;) {                        \
-        const int64_t left = (tile)->channel1 - channel;                                           \
-        const int64_t within = SB_VF_LANES - channel % SB_VF_LANES;                                \
-        if (within == SB_VF_LANES && left >= (most)*SB_VF_LANES) {                                 \
-            BODY(channel, SB_VF_LANES, most, true);                                                \
-            channel += (most)*SB_VF_LANES;                                                         \
-        } else if (within == SB_VF_LANES && left >= SB_VF_LANES) {                                 \
-            BODY(channel, SB_VF_LANES, 1, true);                                                   \
-            channel += SB_VF_LANES;                                                                \
-        } else {                                                                                   \
-            const int64_t lanes = left < within ? left : within;                                   \
-            BODY(channel, lanes, 1, false);                                                        \
-            channel += lanes;                                                                      \
-        }                                                                                          \
+#define OVER_CHANNELS(tile, most, BODY)                                                                                \
+    for (int64_t channel = (tile)->channel0; channel < (tile)->channel1;) {                                            \
+        const int64_t left = (tile)->channel1 - channel;                                                               \
+        const int64_t within = SB_VF_LANES - channel % SB_VF_LANES;                                                    \
+        if (within == SB_VF_LANES && left >= (most)*SB_VF_LANES) {                                                     \
+            BODY(channel, SB_VF_LANES, most, true);                                                                    \
+            channel += (most)*SB_VF_LANES;                                                                             \
+        } else if (within == SB_VF_LANES && left >= SB_VF_LANES) {                                                     \
+            BODY(channel, SB_VF_LANES, 1, true);                                                                       \
+            channel += SB_VF_LANES;                                                                                    \
+        } else {                                                                                                       \
+            const int64_t lanes = left < within ? left : within;                                                       \
+            BODY(channel, lanes, 1, false);                                                                            \
+            channel += lanes;                                                                                          \
+        }                                                                                                              \
     }
 
 void SB_ISA_NAME(sb_depthwise_f32_tile)(const sb_depthwise_tile *tile) {

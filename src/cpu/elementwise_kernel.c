@@ -10,8 +10,8 @@
 /* ---- a single node ---- */
 
 static sb_walk_row *row_loop(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
-    bool fits = (node->op->flags & SB_OP_ELEMENTWISE) != 0 && node->op->loop != NULL &&
-                node->input_count < SB_WALK_OPERANDS;
+    bool fits =
+        (node->op->flags & SB_OP_ELEMENTWISE) != 0 && node->op->loop != NULL && node->input_count < SB_WALK_OPERANDS;
     return fits ? node->op->loop(node, dtypes, isa, context) : NULL;
 }
 
@@ -22,8 +22,8 @@ static bool supports_single(const sb_kernel_query *query, char *why) {
     if ((query->node->op->flags & SB_OP_ELEMENTWISE) == 0)
         return false;
     if (count >= SB_WALK_OPERANDS) {
-        snprintf(why, SB_WHY_BYTES, "%s has %d inputs, and row loops take %d at most", query->node->op->name,
-                 count, SB_WALK_OPERANDS - 1);
+        snprintf(why, SB_WHY_BYTES, "%s has %d inputs, and row loops take %d at most", query->node->op->name, count,
+                 SB_WALK_OPERANDS - 1);
         return false;
     }
     bool complete = true;
@@ -69,8 +69,7 @@ static bool supports_web(const sb_kernel_query *query, char *why) {
 
 static sb_status prepare_web(const sb_kernel_query *query, void **state, sb_error *error) {
     sb_tile_program *program;
-    SB_TRY(sb_tile_program_create(sb_node_graph(query->node, "body"), 0, query->inputs, query->isa,
-                                  &program, error));
+    SB_TRY(sb_tile_program_create(sb_node_graph(query->node, "body"), 0, query->inputs, query->isa, &program, error));
     *state = program;
     return SB_OK;
 }

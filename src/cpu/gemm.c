@@ -44,10 +44,8 @@ const sb_gemm_kernels *sb_gemm_f32_kernels(sb_isa isa) {
  * that a tile that starts inside a panel may load whole vectors in its last row. */
 static size_t panel_bytes(const sb_gemm_kernels *kernels, int64_t k, int64_t columns) {
     int64_t panels, rows, bytes;
-    if (k < 0 || columns < 0 ||
-        __builtin_mul_overflow(divide_up(columns, kernels->panel), k, &rows) ||
-        __builtin_add_overflow(rows, 1, &rows) ||
-        __builtin_mul_overflow(rows, kernels->panel, &panels) ||
+    if (k < 0 || columns < 0 || __builtin_mul_overflow(divide_up(columns, kernels->panel), k, &rows) ||
+        __builtin_add_overflow(rows, 1, &rows) || __builtin_mul_overflow(rows, kernels->panel, &panels) ||
         __builtin_mul_overflow(panels, (int64_t)sizeof(float), &bytes) || bytes > INT64_MAX - 64)
         return 0;
     return sb_gemm_lines((size_t)bytes);
@@ -57,13 +55,12 @@ size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64
     return panel_bytes(kernels, k, n);
 }
 
-void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b,
-                        int64_t row_stride, int64_t column_stride, float *packed) {
+void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b, int64_t row_stride,
+                        int64_t column_stride, float *packed) {
     const int64_t panel = kernels->panel;
     for (int64_t column = 0; column < n; column += panel, packed += k * panel) {
         int64_t columns = minimum(panel, n - column);
-        kernels->copy(k, columns, b + column * column_stride, row_stride, column_stride, packed,
-                      panel);
+        kernels->copy(k, columns, b + column * column_stride, row_stride, column_stride, packed, panel);
         if (columns < panel)
             for (int64_t row = 0; row < k; row++)
                 for (int64_t j = columns; j < panel; j++)
@@ -90,18 +87,14 @@ typedef struct gemm_scratch {
 } gemm_scratch;
 
 static size_t strided_c_bytes(const sb_gemm_args *args) {
-    return args->c_column_stride == 1
-               ? 0
-               : (size_t)SB_GEMM_BLOCK_ROWS * STRIDED_COLUMNS * sizeof(float);
+    return args->c_column_stride == 1 ? 0 : (size_t)SB_GEMM_BLOCK_ROWS * STRIDED_COLUMNS * sizeof(float);
 }
 
 size_t sb_gemm_f32_scratch_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args) {
-    size_t bytes =
-        sb_gemm_lines(sizeof(gemm_scratch)) + sb_gemm_block_scratch_bytes() + strided_c_bytes(args);
+    size_t bytes = sb_gemm_lines(sizeof(gemm_scratch)) + sb_gemm_block_scratch_bytes() + strided_c_bytes(args);
     if (args->packed_b != NULL)
         return bytes;
-    int64_t columns =
-        minimum(raw_columns(kernels, args), divide_up(args->n, kernels->panel) * kernels->panel);
+    int64_t columns = minimum(raw_columns(kernels, args), divide_up(args->n, kernels->panel) * kernels->panel);
     size_t panels = panel_bytes(kernels, args->k, columns);
     return panels == 0 || panels > SIZE_MAX - bytes ? 0 : bytes + panels;
 }
@@ -132,40 +125,35 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
     const int64_t count = columns->n1 - columns->n0;
     for (int64_t r = 0; r < rows; r++) {
         call->pointers->a[r] = args->a + (m + r) * args->a_row_stride;
-        call->pointers->c[r] =
-            strided ? call->c_rows + r * STRIDED_COLUMNS : c + r * args->c_row_stride;
+        call->pointers->c[r] = strided ? call->c_rows + r * STRIDED_COLUMNS : c + r * args->c_row_stride;
     }
     if (strided && args->continues)
-        call->kernels->copy(rows, count, c, args->c_row_stride, args->c_column_stride, call->c_rows,
-                            STRIDED_COLUMNS);
-    sb_gemm_block_compute(
-        call->kernels,
-        &(sb_gemm_block){.rows = rows,
-                         .a = call->pointers->a,
-                         .a_column_stride = args->a_column_stride,
-                         .a_row_stride = args->a_row_stride,
-                         .runs = 1,
-                         .length = args->k,
-                         .b = columns->b,
-                         .b_step = columns->step,
-                         .b_panel_step = columns->panel_step,
-                         .panel_offset = columns->panel_offset,
-                         .n0 = columns->n0,
-                         .n1 = columns->n1,
-                         .c = call->pointers->c,
-                         .far = args->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / args->n,
-                         .continues = args->continues,
-                         .epilogue = args->epilogue,
-                         .m = m,
-                         .scratch = call->block_scratch});
+        call->kernels->copy(rows, count, c, args->c_row_stride, args->c_column_stride, call->c_rows, STRIDED_COLUMNS);
+    sb_gemm_block_compute(call->kernels,
+                          &(sb_gemm_block){.rows = rows,
+                                           .a = call->pointers->a,
+                                           .a_column_stride = args->a_column_stride,
+                                           .a_row_stride = args->a_row_stride,
+                                           .runs = 1,
+                                           .length = args->k,
+                                           .b = columns->b,
+                                           .b_step = columns->step,
+                                           .b_panel_step = columns->panel_step,
+                                           .panel_offset = columns->panel_offset,
+                                           .n0 = columns->n0,
+                                           .n1 = columns->n1,
+                                           .c = call->pointers->c,
+                                           .far = args->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / args->n,
+                                           .continues = args->continues,
+                                           .epilogue = args->epilogue,
+                                           .m = m,
+                                           .scratch = call->block_scratch});
     if (strided && args->c_row_stride == 1)
-        call->kernels->copy(count, rows, call->c_rows, 1, STRIDED_COLUMNS, c,
-                            args->c_column_stride);
+        call->kernels->copy(count, rows, call->c_rows, 1, STRIDED_COLUMNS, c, args->c_column_stride);
     else if (strided)
         for (int64_t r = 0; r < rows; r++)
             for (int64_t j = 0; j < count; j++)
-                c[r * args->c_row_stride + j * args->c_column_stride] =
-                    call->c_rows[r * STRIDED_COLUMNS + j];
+                c[r * args->c_row_stride + j * args->c_column_stride] = call->c_rows[r * STRIDED_COLUMNS + j];
 }
 
 bool sb_gemm_f32_in_one_pass(int64_t k) {
@@ -177,12 +165,11 @@ static void compute_columns(const call *call, const columns *all, int64_t m0, in
     const int64_t panel = call->kernels->panel;
     const int64_t block_rows = SB_GEMM_BLOCK_ROWS / call->kernels->rows * call->kernels->rows;
     const int64_t blocks = divide_up(m1 - m0, block_rows);
-    const int64_t width = call->args->c_column_stride == 1 ? all->n1 - all->n0 + panel
-                                                           : STRIDED_COLUMNS / panel * panel;
+    const int64_t width =
+        call->args->c_column_stride == 1 ? all->n1 - all->n0 + panel : STRIDED_COLUMNS / panel * panel;
     for (int64_t b = 0, m = m0; b < blocks; b++) {
-        int64_t rows = minimum(divide_up(divide_up(m1 - m, blocks - b), call->kernels->rows) *
-                                   call->kernels->rows,
-                               m1 - m);
+        int64_t rows =
+            minimum(divide_up(divide_up(m1 - m, blocks - b), call->kernels->rows) * call->kernels->rows, m1 - m);
         columns some = *all;
         while (some.n0 < all->n1) {
             some.n1 = minimum(some.n0 + width - some.panel_offset, all->n1);
@@ -204,29 +191,23 @@ static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, in
     const float *b = args->b + n0 * args->b_column_stride;
     if (args->b_column_stride == 1 && m1 - m0 <= IN_PLACE_TILES * kernels->rows) {
         int64_t whole = (n1 - n0) / panel * panel;
-        columns in_place = {
-            .n0 = n0, .n1 = n0 + whole, .b = b, .step = args->b_row_stride, .panel_step = panel};
+        columns in_place = {.n0 = n0, .n1 = n0 + whole, .b = b, .step = args->b_row_stride, .panel_step = panel};
         compute_columns(call, &in_place, m0, m1);
         n0 += whole;
         b += whole;
     }
     for (const int64_t most = raw_columns(kernels, args); n0 < n1;) {
         int64_t count = minimum(most, n1 - n0);
-        sb_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride,
-                           call->panels);
-        columns packed = {.n0 = n0,
-                          .n1 = n0 + count,
-                          .b = call->panels,
-                          .step = panel,
-                          .panel_step = args->k * panel};
+        sb_gemm_f32_pack_b(kernels, args->k, count, b, args->b_row_stride, args->b_column_stride, call->panels);
+        columns packed = {.n0 = n0, .n1 = n0 + count, .b = call->panels, .step = panel, .panel_step = args->k * panel};
         compute_columns(call, &packed, m0, m1);
         n0 += count;
         b += count * args->b_column_stride;
     }
 }
 
-void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0,
-                     int64_t m1, int64_t n0, int64_t n1, void *scratch) {
+void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
+                     int64_t n1, void *scratch) {
     if (m0 >= m1 || n0 >= n1)
         return;
     char *bytes = scratch;

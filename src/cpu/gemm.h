@@ -30,9 +30,9 @@ typedef enum sb_epilogue_kind {
     SB_EPILOGUE_ADD_MATRIX,          /* y = y + vector[m * row_stride + n * column_stride] */
     SB_EPILOGUE_ADD_SCALAR,          /* y = y + scalar */
     SB_EPILOGUE_MUL_SCALAR,          /* y = y * scalar */
-    SB_EPILOGUE_RELU, /* y = y < 0 ? +0 : y, as the operator: NaN and -0 stay */
-    SB_EPILOGUE_CLIP, /* t = y < scalar ? scalar : y; y = t > high ? high : t */
-    SB_EPILOGUE_CALL  /* call(context, row, m, n, count) on a row segment */
+    SB_EPILOGUE_RELU,                /* y = y < 0 ? +0 : y, as the operator: NaN and -0 stay */
+    SB_EPILOGUE_CLIP,                /* t = y < scalar ? scalar : y; y = t > high ? high : t */
+    SB_EPILOGUE_CALL                 /* call(context, row, m, n, count) on a row segment */
 } sb_epilogue_kind;
 
 typedef struct sb_epilogue_step {
@@ -84,8 +84,8 @@ size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64
 
 /** Packs B for `kernels`. `packed` has sb_gemm_f32_packed_bytes bytes, aligned to 64. A transposed
  * B is one with swapped strides. */
-void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b,
-                        int64_t row_stride, int64_t column_stride, float *packed);
+void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b, int64_t row_stride,
+                        int64_t column_stride, float *packed);
 
 /** Bytes of scratch that any sb_gemm_f32_run with these args needs; 0 when that overflows. Reads
  * the extents, the strides and whether B is packed. */
@@ -93,15 +93,14 @@ size_t sb_gemm_f32_scratch_bytes(const sb_gemm_kernels *kernels, const sb_gemm_a
 
 /** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
  * this call alone, aligned to 64, of sb_gemm_f32_scratch_bytes bytes. */
-void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0,
-                     int64_t m1, int64_t n0, int64_t n1, void *scratch);
+void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
+                     int64_t n1, void *scratch);
 
 /** Whether each element of C is written once only, after the epilogue has read its own element of what it adds. */
 bool sb_gemm_f32_in_one_pass(int64_t k);
 
 /** The same by its definition: four plain loops. */
-void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
-                           int64_t n1);
+void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 
 /** The epilogue of one element by its definition; `y` is the finished chain of element (m, n). */
 float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int64_t n);
@@ -120,11 +119,10 @@ typedef struct sb_gemm_split {
  * weight is then read once), by rows where there are many (each thread then reads all weights from
  * the shared cache), else both. A little more than one rectangle per thread where the problem is
  * large enough for the loss at the seams not to matter. */
-sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
-                                int threads);
+sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k, int threads);
 
 /** Rectangle `index`, from 0 to m_parts * n_parts - 1. */
-void sb_gemm_split_rectangle(const sb_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1,
-                             int64_t *n0, int64_t *n1);
+void sb_gemm_split_rectangle(const sb_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1, int64_t *n0,
+                             int64_t *n1);
 
 #endif

@@ -57,22 +57,19 @@ static int64_t minimum(int64_t a, int64_t b) {
  * bytes. The middle run is looked at, as a convolution's first ones may point into the padding. */
 static bool rows_collide(const sb_gemm_kernels *kernels, const sb_gemm_block *block) {
     const int64_t ways = 8;
-    if (kernels->rows <= ways || block->rows < kernels->rows ||
-        block->n1 - block->n0 < 4 * kernels->panel)
+    if (kernels->rows <= ways || block->rows < kernels->rows || block->n1 - block->n0 < 4 * kernels->panel)
         return false;
     const float *const *middle = block->a + block->runs / 2 * block->a_run_step;
     int64_t distance = (int64_t)((uintptr_t)middle[1] - (uintptr_t)middle[0]);
     return distance != 0 && distance % 4096 == 0;
 }
 
-static rows_source copied_rows(const sb_gemm_kernels *kernels, const sb_gemm_block *block,
-                               const part *p) {
+static rows_source copied_rows(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p) {
     scratch *scratch = block->scratch;
     for (int64_t r = 0; r < block->rows; r++)
         scratch->pointers[r] = scratch->rows + r * COPY_STRIDE;
     if (block->a_column_stride != 1) {
-        kernels->copy(block->rows, p->length,
-                      block->a[0] + block->a_offset + p->offset * block->a_column_stride,
+        kernels->copy(block->rows, p->length, block->a[0] + block->a_offset + p->offset * block->a_column_stride,
                       block->a_row_stride, block->a_column_stride, scratch->rows, COPY_STRIDE);
     } else {
         for (int64_t run = 0; run < p->runs; run++) {
@@ -82,14 +79,12 @@ static rows_source copied_rows(const sb_gemm_kernels *kernels, const sb_gemm_blo
                               scratch->rows + r * COPY_STRIDE + run * p->length, 0);
         }
     }
-    return (rows_source){
-        .a = scratch->pointers, .runs = p->runs > 0, .length = p->runs * p->length};
+    return (rows_source){.a = scratch->pointers, .runs = p->runs > 0, .length = p->runs * p->length};
 }
 
 /* Brings rows [row, row + count) of C, the next tile's, nearer while this one computes: stores
  * alone would wait for memory. */
-static void fetch_rows(const sb_gemm_block *block, int64_t row, int64_t count, int64_t c_offset,
-                       int64_t columns) {
+static void fetch_rows(const sb_gemm_block *block, int64_t row, int64_t count, int64_t c_offset, int64_t columns) {
     for (int64_t r = row; r < row + count; r++)
         for (int64_t j = 0; j < columns; j += 16)
             __builtin_prefetch(block->c[r] + c_offset + j, 1);
@@ -103,25 +98,23 @@ static void fetch_rows(const sb_gemm_block *block, int64_t row, int64_t count, i
  * rows lie behind each other. In other panels, of the panel of B at `next` (NULL: unknown), which
  * comes from memory where the weights of a whole network do not fit a cache; four tiles fetch all of
  * a panel of 32 columns. */
-static void fetch_ahead(const sb_gemm_block *block, const rows_source *source, sb_gemm_tile *tile,
-                        int64_t rows, const float *next, int64_t t) {
+static void fetch_ahead(const sb_gemm_block *block, const rows_source *source, sb_gemm_tile *tile, int64_t rows,
+                        const float *next, int64_t t) {
     const int64_t row_bytes = source->length * (int64_t)sizeof(float);
     const int64_t share = source->runs * source->length * SB_GEMM_PREFETCH;
     const char *a = (const char *)(tile->a[0] + source->offset);
     tile->prefetch = (const char *)tile->b;
     if ((next == NULL || tile->n == block->n0) && source->runs == 1 && rows > 1 &&
-        (uintptr_t)tile->a[rows - 1] - (uintptr_t)tile->a[0] ==
-            (uintptr_t)((rows - 1) * row_bytes))
-        tile->prefetch = next == NULL ? a + block->rows * row_bytes
-                                      : a + 2 * rows * row_bytes - minimum(share, rows * row_bytes);
+        (uintptr_t)tile->a[rows - 1] - (uintptr_t)tile->a[0] == (uintptr_t)((rows - 1) * row_bytes))
+        tile->prefetch =
+            next == NULL ? a + block->rows * row_bytes : a + 2 * rows * row_bytes - minimum(share, rows * row_bytes);
     else if (next != NULL && (t + 1) * SB_GEMM_PREFETCH <= tile->b_step * (int64_t)sizeof(float))
         tile->prefetch = (const char *)next + t * share;
 }
 
 /* All rows of the block in one panel (or, with `wide`, several). The panel after it is at `next`, NULL: unknown. */
-static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *block,
-                          const rows_source *source, sb_gemm_tile *tile, bool wide,
-                          const float *next) {
+static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const rows_source *source,
+                          sb_gemm_tile *tile, bool wide, const float *next) {
     const int64_t tiles = divide_up(block->rows, kernels->rows);
     for (int64_t t = 0, row = 0; t < tiles; t++) {
         int64_t rows = (block->rows - row) / (tiles - t);
@@ -131,28 +124,25 @@ static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *b
         row += rows;
         fetch_ahead(block, source, tile, rows, next, t);
         if (block->far && t + 1 < tiles)
-            fetch_rows(block, row, (block->rows - row) / (tiles - t - 1), tile->c_offset,
-                       kernels->panel);
+            fetch_rows(block, row, (block->rows - row) / (tiles - t - 1), tile->c_offset, kernels->panel);
         else if (block->far && tile->n + tile->columns < block->n1)
-            fetch_rows(block, 0, block->rows / tiles, tile->c_offset + tile->columns,
-                       kernels->panel);
+            fetch_rows(block, 0, block->rows / tiles, tile->c_offset + tile->columns, kernels->panel);
         (wide ? kernels->wide : kernels->tile)[rows - 1](tile);
     }
 }
 
 /* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count).
  */
-static void finish_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done,
-                           int64_t n, int64_t count) {
+static void finish_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done, int64_t n,
+                           int64_t count) {
     if (block->epilogue == NULL || done == block->epilogue->count)
         return;
     for (int64_t r = 0; r < block->rows; r++)
-        kernels->finish_row(block->epilogue->steps + done, block->epilogue->count - done,
-                            block->c[r] + (n - block->n0), block->m + r, n, count);
+        kernels->finish_row(block->epilogue->steps + done, block->epilogue->count - done, block->c[r] + (n - block->n0),
+                            block->m + r, n, count);
 }
 
-static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p,
-                         bool copies) {
+static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p, bool copies) {
     rows_source source = {.a = block->a + p->first_run * block->a_run_step,
                           .run_step = block->a_run_step,
                           .offset = p->offset + block->a_offset,
@@ -163,8 +153,7 @@ static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *bl
 
     int steps = 0;
     if (p->last && block->epilogue != NULL)
-        while (steps < block->epilogue->count &&
-               sb_epilogue_in_registers(&block->epilogue->steps[steps]))
+        while (steps < block->epilogue->count && sb_epilogue_in_registers(&block->epilogue->steps[steps]))
             steps++;
 
     sb_gemm_tile tile = {.a_run_step = source.run_step,
@@ -191,8 +180,7 @@ static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *bl
         n += tile.columns;
         panel += panels * block->b_panel_step;
         const float *next = n < block->n1 ? panel : p->last ? NULL : first_panel + p->runs * p->length * block->b_step;
-        compute_panel(kernels, block, &source, &tile, panels > 1,
-                      block->b_step == kernels->panel ? next : NULL);
+        compute_panel(kernels, block, &source, &tile, panels > 1, block->b_step == kernels->panel ? next : NULL);
         lacking = 0;
         if (p->last && (n - finished >= FINISH_COLUMNS || n == block->n1)) {
             finish_columns(kernels, block, steps, finished, n - finished);

@@ -21,15 +21,15 @@ typedef struct sb_epilogue_block {
  * looked at once: inside the loops gcc made a jump for each accumulator. */
 SB_VF_INLINE void sb_epilogue_apply(const sb_epilogue_step *step, const sb_epilogue_block *block, vf *acc,
                                     const int stride, const int rows, const int vectors, const bool whole) {
-#define EACH(result)                                                                               \
-    SB_UNROLL for (int r = 0; r < rows; r++) SB_UNROLL for (int v = 0; v < vectors; v++) {         \
-        const int64_t n = block->n + v * SB_VF_LANES, left = block->columns - v * SB_VF_LANES;     \
-        const int64_t lanes = left < 0 ? 0 : left > SB_VF_LANES ? SB_VF_LANES : left;              \
-        const int64_t m = block->m + (r < block->last_row ? r : block->last_row);                  \
-        const vf y = acc[r * stride + v];                                                          \
-        (void)m, (void)n, (void)lanes;                                                             \
-        acc[r * stride + v] = result;                                                              \
-    }                                                                                              \
+#define EACH(result)                                                                                                   \
+    SB_UNROLL for (int r = 0; r < rows; r++) SB_UNROLL for (int v = 0; v < vectors; v++) {                             \
+        const int64_t n = block->n + v * SB_VF_LANES, left = block->columns - v * SB_VF_LANES;                         \
+        const int64_t lanes = left < 0 ? 0 : left > SB_VF_LANES ? SB_VF_LANES : left;                                  \
+        const int64_t m = block->m + (r < block->last_row ? r : block->last_row);                                      \
+        const vf y = acc[r * stride + v];                                                                              \
+        (void)m, (void)n, (void)lanes;                                                                                 \
+        acc[r * stride + v] = result;                                                                                  \
+    }                                                                                                                  \
     break
 #define LOAD(p) sb_epilogue_load(p, lanes, whole)
     switch (step->kind) {

@@ -34,15 +34,13 @@
 /* -- Epilogue -------------------------------------------------------------------------------------
  */
 
-static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n,
-                        int64_t count) {
+static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n, int64_t count) {
     const float *addend = step->vector + m * step->row_stride + n * step->column_stride;
     for (int64_t i = 0; i < count; i++)
         row[i] += addend[i * step->column_stride];
 }
 
-static void finish_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n,
-                       int64_t count) {
+static void finish_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count) {
     for (int s = 0; s < steps; s++, step++) {
         if (step->kind == SB_EPILOGUE_CALL) {
             step->call(step->context, row, m, n, count);
@@ -73,10 +71,9 @@ ALWAYS int64_t lanes_within(int64_t columns, int v) {
 }
 
 /* Epilogue in registers and store. */
-ALWAYS void finish(const sb_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows,
-                   const int vectors, const bool whole) {
-    const sb_epilogue_block block = {
-        .m = tile->m, .n = tile->n, .columns = tile->columns, .last_row = rows};
+ALWAYS void finish(const sb_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows, const int vectors,
+                   const bool whole) {
+    const sb_epilogue_block block = {.m = tile->m, .n = tile->n, .columns = tile->columns, .last_row = rows};
     for (int s = 0; s < tile->steps; s++)
         sb_epilogue_apply(tile->step + s, &block, acc[0], VECTORS * 4, rows, vectors, whole);
     UNROLL for (int r = 0; r < rows; r++) {
@@ -96,15 +93,13 @@ ALWAYS void compute(const sb_gemm_tile *tile, const int rows, const int vectors,
     const int all = vectors * panels;
     const bool whole = tile->columns == (int64_t)all * SB_VF_LANES;
     if (!tile->continues) {
-        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
-            vf_zero();
+        UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] = vf_zero();
     } else if (whole) {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
             vf_load(tile->c[r] + tile->c_offset + v * SB_VF_LANES);
     } else {
         UNROLL for (int r = 0; r < rows; r++) UNROLL for (int v = 0; v < all; v++) acc[r][v] =
-            vf_load_first(tile->c[r] + tile->c_offset + v * SB_VF_LANES,
-                          lanes_within(tile->columns, v));
+            vf_load_first(tile->c[r] + tile->c_offset + v * SB_VF_LANES, lanes_within(tile->columns, v));
     }
 
     const float *const *pointers = tile->a;
@@ -115,18 +110,16 @@ ALWAYS void compute(const sb_gemm_tile *tile, const int rows, const int vectors,
     const char *prefetch = tile->prefetch;
     for (int64_t run = 0; run < tile->runs; run++, pointers += tile->a_run_step) {
         const char *a[ROWS];
-        UNROLL for (int r = 0; r < rows; r++) a[r] =
-            (const char *)(pointers[r] + tile->a_offset);
+        UNROLL for (int r = 0; r < rows; r++) a[r] = (const char *)(pointers[r] + tile->a_offset);
         /* One index for the rows and what is fetched: there are more pointers than registers. */
         for (int64_t i = 0; i < bytes; i += (int64_t)sizeof(float), b += b_step) {
             __builtin_prefetch(prefetch + 8 * i, 0, 2);
             vf column[VECTORS * 4];
-            UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++)
-                column[p * vectors + v] = vf_load(b + p * b_panel_step + v * SB_VF_LANES);
+            UNROLL for (int p = 0; p < panels; p++) UNROLL for (int v = 0; v < vectors; v++) column[p * vectors + v] =
+                vf_load(b + p * b_panel_step + v * SB_VF_LANES);
             UNROLL for (int r = 0; r < rows; r++) {
                 vf value = vf_set(*(const float *)(const void *)(a[r] + i));
-                UNROLL for (int v = 0; v < all; v++) acc[r][v] =
-                    vf_fma(value, column[v], acc[r][v]);
+                UNROLL for (int v = 0; v < all; v++) acc[r][v] = vf_fma(value, column[v], acc[r][v]);
             }
         }
         prefetch += 8 * bytes;
@@ -137,16 +130,16 @@ ALWAYS void compute(const sb_gemm_tile *tile, const int rows, const int vectors,
         finish(tile, acc, rows, all, false);
 }
 
-#define TILE(rows)                                                                                 \
-    static void tile_##rows(const sb_gemm_tile *tile) {                                            \
-        if (tile->columns > SB_VF_LANES)                                                           \
-            compute(tile, rows, VECTORS, 1);                                                       \
-        else                                                                                       \
-            compute(tile, rows, 1, 1);                                                             \
+#define TILE(rows)                                                                                                     \
+    static void tile_##rows(const sb_gemm_tile *tile) {                                                                \
+        if (tile->columns > SB_VF_LANES)                                                                               \
+            compute(tile, rows, VECTORS, 1);                                                                           \
+        else                                                                                                           \
+            compute(tile, rows, 1, 1);                                                                                 \
     }
-#define WIDE(rows, panels)                                                                         \
-    static void wide_##rows(const sb_gemm_tile *tile) {                                            \
-        compute(tile, rows, VECTORS, panels);                                                      \
+#define WIDE(rows, panels)                                                                                             \
+    static void wide_##rows(const sb_gemm_tile *tile) {                                                                \
+        compute(tile, rows, VECTORS, panels);                                                                          \
     }
 
 TILE(1)
@@ -198,16 +191,13 @@ static sb_gemm_tile_function *const wide[SB_GEMM_WIDE_ROWS] = {wide_1, wide_2, w
 
 #if SB_VF_LANES >= 8
 /* destination[j][i] = source[i][j] for an 8 × 8 block. */
-ALWAYS void transpose_8x8(const float *source, int64_t source_stride, float *destination,
-                          int64_t destination_stride) {
+ALWAYS void transpose_8x8(const float *source, int64_t source_stride, float *destination, int64_t destination_stride) {
     __m256 r[8], pair[8];
     UNROLL for (int i = 0; i < 4; i++) {
         /* Rows i and i + 4 side by side, so that the last step needs no exchange of halves. */
         const float *upper = source + i * source_stride, *lower = source + (i + 4) * source_stride;
-        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper)),
-                                    _mm_loadu_ps(lower), 1);
-        r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper + 4)),
-                                        _mm_loadu_ps(lower + 4), 1);
+        r[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper)), _mm_loadu_ps(lower), 1);
+        r[i + 4] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(upper + 4)), _mm_loadu_ps(lower + 4), 1);
     }
     UNROLL for (int i = 0; i < 8; i += 4) {
         pair[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
@@ -221,14 +211,13 @@ ALWAYS void transpose_8x8(const float *source, int64_t source_stride, float *des
         _mm256_storeu_ps(row + destination_stride, _mm256_shuffle_ps(pair[i], pair[i + 2], 0xee));
         row += 2 * destination_stride;
         _mm256_storeu_ps(row, _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0x44));
-        _mm256_storeu_ps(row + destination_stride,
-                         _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee));
+        _mm256_storeu_ps(row + destination_stride, _mm256_shuffle_ps(pair[i + 1], pair[i + 3], 0xee));
     }
 }
 #endif
 
-static void copy_elements(int64_t rows, int64_t columns, const float *source, int64_t row_stride,
-                          int64_t column_stride, float *destination, int64_t destination_stride) {
+static void copy_elements(int64_t rows, int64_t columns, const float *source, int64_t row_stride, int64_t column_stride,
+                          float *destination, int64_t destination_stride) {
     if (columns < rows && row_stride == 1) { /* planes to few channels: long loops over a plane */
         for (int64_t j = 0; j < columns; j++, source += column_stride, destination++)
             for (int64_t i = 0; i < rows; i++)
@@ -240,8 +229,8 @@ static void copy_elements(int64_t rows, int64_t columns, const float *source, in
             destination[i * destination_stride + j] = source[i * row_stride + j * column_stride];
 }
 
-static void copy(int64_t rows, int64_t columns, const float *source, int64_t row_stride,
-                 int64_t column_stride, float *destination, int64_t destination_stride) {
+static void copy(int64_t rows, int64_t columns, const float *source, int64_t row_stride, int64_t column_stride,
+                 float *destination, int64_t destination_stride) {
     if (column_stride == 1) {
         for (int64_t i = 0; i < rows; i++) {
             const float *from = source + i * row_stride;
@@ -259,17 +248,16 @@ static void copy(int64_t rows, int64_t columns, const float *source, int64_t row
         const int64_t whole_rows = rows & ~(int64_t)7, whole_columns = columns & ~(int64_t)7;
         for (int64_t i = 0; i < whole_rows; i += 8)
             for (int64_t j = 0; j < whole_columns; j += 8)
-                transpose_8x8(source + i + j * column_stride, column_stride,
-                              destination + i * destination_stride + j, destination_stride);
-        copy_elements(whole_rows, columns - whole_columns, source + whole_columns * column_stride,
-                      1, column_stride, destination + whole_columns, destination_stride);
+                transpose_8x8(source + i + j * column_stride, column_stride, destination + i * destination_stride + j,
+                              destination_stride);
+        copy_elements(whole_rows, columns - whole_columns, source + whole_columns * column_stride, 1, column_stride,
+                      destination + whole_columns, destination_stride);
         copy_elements(rows - whole_rows, columns, source + whole_rows, 1, column_stride,
                       destination + whole_rows * destination_stride, destination_stride);
         return;
     }
 #endif
-    copy_elements(rows, columns, source, row_stride, column_stride, destination,
-                  destination_stride);
+    copy_elements(rows, columns, source, row_stride, column_stride, destination, destination_stride);
 }
 
 const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {

@@ -23,8 +23,7 @@ typedef struct sb_gemm_tile {
     const float *const *a;
     int64_t a_run_step, a_offset;
     int64_t runs, length;
-    const float
-        *b; /* row k of the panel is at b + k * b_step and has a whole panel's columns to read */
+    const float *b; /* row k of the panel is at b + k * b_step and has a whole panel's columns to read */
     int64_t b_step;
     int64_t b_panel_step; /* from one panel to the next */
     /* What to bring nearer meanwhile: SB_GEMM_PREFETCH bytes from here for each k. Need not be
@@ -58,8 +57,7 @@ typedef struct sb_depthwise_tile {
      * of an output row read. */
     const float *const *x;
     int64_t x_step;
-    const float
-        *w; /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */
+    const float *w;  /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */
     float *const *y; /* each output pixel's channel 0 is at y[pixel] + y_offset */
     int64_t y_offset;
     int64_t taps, pixels;
@@ -76,8 +74,8 @@ typedef void sb_depthwise_row_function(const sb_depthwise_tile *tile, int stride
 struct sb_gemm_kernels {
     const char *name;
     int64_t lanes;
-    int64_t rows;  /* most rows of a tile */
-    int64_t panel; /* columns of a packed panel: panels are [k][panel], zero padded */
+    int64_t rows;                       /* most rows of a tile */
+    int64_t panel;                      /* columns of a packed panel: panels are [k][panel], zero padded */
     sb_gemm_tile_function *const *tile; /* [rows - 1]; one panel */
     /* [rows - 1]: exactly wide_panels[rows - 1] whole panels in one pass, so that a few rows still
      * keep the multipliers busy and several memory streams open. */
@@ -85,19 +83,16 @@ struct sb_gemm_kernels {
     int64_t wide_panels[SB_GEMM_WIDE_ROWS];
     /* Copies rows × columns elements with any source strides to rows that are contiguous in the
      * destination. */
-    void (*copy)(int64_t rows, int64_t columns, const float *source, int64_t row_stride,
-                 int64_t column_stride, float *destination, int64_t destination_stride);
+    void (*copy)(int64_t rows, int64_t columns, const float *source, int64_t row_stride, int64_t column_stride,
+                 float *destination, int64_t destination_stride);
     /* Epilogue steps [0, count) over a finished row segment, CALLs included. */
-    void (*finish_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n,
-                       int64_t count);
+    void (*finish_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count);
     sb_depthwise_tile_function *depthwise;
     sb_depthwise_row_function *depthwise_row;
 };
 
-sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2,
-    sb_depthwise_f32_tile_avx512;
-sb_depthwise_row_function sb_depthwise_f32_row_scalar, sb_depthwise_f32_row_avx2,
-    sb_depthwise_f32_row_avx512;
+sb_depthwise_tile_function sb_depthwise_f32_tile_scalar, sb_depthwise_f32_tile_avx2, sb_depthwise_f32_tile_avx512;
+sb_depthwise_row_function sb_depthwise_f32_row_scalar, sb_depthwise_f32_row_avx2, sb_depthwise_f32_row_avx512;
 
 extern const sb_gemm_kernels sb_gemm_f32_kernels_scalar;
 extern const sb_gemm_kernels sb_gemm_f32_kernels_avx2;
@@ -105,8 +100,7 @@ extern const sb_gemm_kernels sb_gemm_f32_kernels_avx512;
 
 /** Whether a step can run inside a tile: not a CALL, and no matrix with strided columns. */
 static inline bool sb_epilogue_in_registers(const sb_epilogue_step *step) {
-    return step->kind != SB_EPILOGUE_CALL &&
-           (step->kind != SB_EPILOGUE_ADD_MATRIX || step->column_stride == 1);
+    return step->kind != SB_EPILOGUE_CALL && (step->kind != SB_EPILOGUE_ADD_MATRIX || step->column_stride == 1);
 }
 
 #endif

@@ -43,8 +43,7 @@ float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int
     return y;
 }
 
-void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
-                           int64_t n1) {
+void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
     for (int64_t m = m0; m < m1; m++) {
         for (int64_t n = n0; n < n1; n++) {
             float *c = args->c + m * args->c_row_stride + n * args->c_column_stride;

@@ -25,13 +25,11 @@ static int64_t minimum(int64_t a, int64_t b) {
  * B; and threads wait for the last one. The weights of these are estimates, tried on two threads:
  * ResNet-50 took 40.4 ms instead of 42.2 by a fixed rule, BERT-base and MobileNetV2 the same. */
 static double time_of(int64_t tiles, int64_t panels, int64_t parts, int64_t threads) {
-    const double rectangle =
-        (double)tiles * (double)panels + 3.0 + 0.25 * (double)(tiles + panels);
+    const double rectangle = (double)tiles * (double)panels + 3.0 + 0.25 * (double)(tiles + panels);
     return ((double)divide_up(parts, threads) + 0.15) * rectangle;
 }
 
-sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k,
-                                int threads) {
+sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64_t n, int64_t k, int threads) {
     sb_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = 1, .n_parts = 1};
     const double worthwhile = (double)m * (double)n * (double)(k > 0 ? k : 1) / PART_WORK;
     if (m <= 0 || n <= 0 || threads <= 1 || worthwhile < 2.0)
@@ -58,8 +56,8 @@ sb_gemm_split sb_gemm_f32_split(const sb_gemm_kernels *kernels, int64_t m, int64
     return split;
 }
 
-void sb_gemm_split_rectangle(const sb_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1,
-                             int64_t *n0, int64_t *n1) {
+void sb_gemm_split_rectangle(const sb_gemm_split *split, int64_t index, int64_t *m0, int64_t *m1, int64_t *n0,
+                             int64_t *n1) {
     int64_t row = index / split->n_parts, column = index % split->n_parts;
     *m0 = row * split->m_step;
     *m1 = *m0 + split->m_step < split->m ? *m0 + split->m_step : split->m;

@@ -27,8 +27,7 @@ static void run_lanes(void *context, int64_t begin, int64_t end) {
     }
 }
 
-sb_status sb_lanes_run(sb_call *call, int64_t count, size_t scratch_bytes, sb_lane_task *task,
-                       void *context) {
+sb_status sb_lanes_run(sb_call *call, int64_t count, size_t scratch_bytes, sb_lane_task *task, void *context) {
     if (count <= 0)
         return SB_OK;
     int64_t threads = sb_workers_threads(call->workers);
@@ -37,8 +36,7 @@ sb_status sb_lanes_run(sb_call *call, int64_t count, size_t scratch_bytes, sb_la
     int64_t used = threads < count ? threads : count;
     size_t bytes;
     void *memory;
-    if (running.scratch_bytes < scratch_bytes ||
-        __builtin_mul_overflow(running.scratch_bytes, (size_t)used, &bytes))
+    if (running.scratch_bytes < scratch_bytes || __builtin_mul_overflow(running.scratch_bytes, (size_t)used, &bytes))
         return sb_fail_memory(call->error, SIZE_MAX);
     SB_TRY(sb_call_scratch(call, bytes, &memory));
     running.scratch = memory;

@@ -30,8 +30,7 @@ static int weight(const sb_kernel *family, const sb_node *node) {
     return (op->flags & SB_OP_ELEMENTWISE) != 0 || node->op != op ? 1 : 0;
 }
 
-sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why,
-                             sb_error *error) {
+sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
     sb_reason_operator(why, telling_op(query->node));
     return sb_kernel_choose(families, query, weight, "CPU's", kernel, why, error);
 }

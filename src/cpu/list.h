@@ -12,7 +12,7 @@
     family(conv) \
     family(pool) \
     family(recurrent) \
-    family(elementwise) \
+    family(elementwise)
 
 /* clang-format on */
 

@@ -23,15 +23,13 @@ static bool is_gemm(const sb_site *site) {
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
     sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' ||
-        (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0)) {
+    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0)) {
         snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with MatMul or Gemm");
         return false;
     }
     const sb_fact *a = sb_site_fact(&site, query, 0);
     if (a->dtype != SB_F32 && a->dtype != SB_F16 && a->dtype != SB_BF16) {
-        snprintf(why, SB_WHY_BYTES, "matrix products of %s have no kernel",
-                 sb_dtype_name(a->dtype));
+        snprintf(why, SB_WHY_BYTES, "matrix products of %s have no kernel", sb_dtype_name(a->dtype));
         return false;
     }
     return sb_site_supports_tail(&site, query, a->dtype, why);
@@ -60,17 +58,17 @@ static sb_status pack_constant(const sb_kernel_query *query, matmul_state *state
     sb_tensor b = operand_view(fact->constant, params != NULL && params->transpose_b);
     bool wide = b.dtype == SB_F32;
     const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(query->isa);
-    size_t bytes = wide ? sb_gemm_f32_packed_bytes(kernels, b.dims[0], b.dims[1])
-                        : sb_chain16_packed_bytes(b.dims[0], b.dims[1]);
+    size_t bytes =
+        wide ? sb_gemm_f32_packed_bytes(kernels, b.dims[0], b.dims[1]) : sb_chain16_packed_bytes(b.dims[0], b.dims[1]);
     state->packed = bytes != 0 ? sb_allocate(bytes) : NULL;
     if (state->packed == NULL)
         return sb_fail_memory(error, bytes);
     if (wide)
-        sb_gemm_f32_pack_b(kernels, b.dims[0], b.dims[1], (const float *)(const void *)b.data,
-                           b.strides[0], b.strides[1], state->packed);
+        sb_gemm_f32_pack_b(kernels, b.dims[0], b.dims[1], (const float *)(const void *)b.data, b.strides[0],
+                           b.strides[1], state->packed);
     else
-        sb_chain16_pack_b(b.dims[0], b.dims[1], (const uint16_t *)(const void *)b.data,
-                          b.strides[0], b.strides[1], 0, b.dims[1], state->packed);
+        sb_chain16_pack_b(b.dims[0], b.dims[1], (const uint16_t *)(const void *)b.data, b.strides[0], b.strides[1], 0,
+                          b.dims[1], state->packed);
     return SB_OK;
 }
 
@@ -141,8 +139,7 @@ static void finish_gemm(void *context, float *row, int64_t m, int64_t n, int64_t
     const char *from = NULL;
     if (c != NULL)
         from = c->data + (m * c->strides[0] + n * c->strides[1]) * (int64_t)sb_dtype_size(c->dtype);
-    sb_gemm_finish_f32(product->params, count, row, product->dtype, from,
-                       c != NULL ? c->strides[1] : 0);
+    sb_gemm_finish_f32(product->params, count, row, product->dtype, from, c != NULL ? c->strides[1] : 0);
 }
 
 static void append_gemm(const product *product, sb_epilogue *epilogue) {
@@ -151,22 +148,18 @@ static void append_gemm(const product *product, sb_epilogue *epilogue) {
     if (params == NULL || (params->alpha == 1.0f && c == NULL))
         return;
     sb_epilogue_step *step = &epilogue->steps[epilogue->count++];
-    if (params->alpha == 1.0f && params->beta == 1.0f && product->dtype == SB_F32 &&
-        c->strides[1] == 1) {
-        *step = (sb_epilogue_step){.kind = c->strides[0] == 0 ? SB_EPILOGUE_ADD_COLUMNS
-                                                              : SB_EPILOGUE_ADD_MATRIX,
+    if (params->alpha == 1.0f && params->beta == 1.0f && product->dtype == SB_F32 && c->strides[1] == 1) {
+        *step = (sb_epilogue_step){.kind = c->strides[0] == 0 ? SB_EPILOGUE_ADD_COLUMNS : SB_EPILOGUE_ADD_MATRIX,
                                    .vector = (const float *)(const void *)c->data,
                                    .row_stride = c->strides[0],
                                    .column_stride = 1};
         return;
     }
-    *step = (sb_epilogue_step){
-        .kind = SB_EPILOGUE_CALL, .call = finish_gemm, .context = (void *)product};
+    *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = finish_gemm, .context = (void *)product};
 }
 
 /* The arguments for one matrix of an f32 product; without its pointers when `batch` is -1. */
-static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64_t row,
-                             const sb_epilogue *epilogue) {
+static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64_t row, const sb_epilogue *epilogue) {
     const sb_matmul_geometry *g = &product->geometry;
     return (sb_gemm_args){.m = g->m,
                           .n = g->n,
@@ -184,8 +177,7 @@ static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64
                           .epilogue = epilogue};
 }
 
-static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int64_t row,
-                               const sb_epilogue *epilogue) {
+static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int64_t row, const sb_epilogue *epilogue) {
     const sb_matmul_geometry *g = &product->geometry;
     return (sb_chain16_args){.dtype = product->dtype,
                              .m = g->m,
@@ -247,8 +239,8 @@ static sb_status run_product(sb_call *call, product *product) {
     }
     if (scratch == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
-    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, scratch,
-                        run_rectangle, product);
+    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, scratch, run_rectangle,
+                        product);
 }
 
 static sb_status launch_matmul(sb_call *call) {
@@ -270,8 +262,7 @@ static sb_status launch_matmul(sb_call *call) {
     product.b = right.data;
     product.y = y->data;
     bool one_pass = a->dtype == SB_F32 && sb_gemm_f32_in_one_pass(product.geometry.k);
-    SB_TRY(sb_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass,
-                              &product.tail));
+    SB_TRY(sb_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass, &product.tail));
     if (c != NULL)
         SB_TRY(sb_tensor_broadcast(c, 2, y->dims, &addend, call->error));
     product.addend = addend;
@@ -291,11 +282,10 @@ static int in_place_matmul(const sb_kernel_query *query) {
     return sb_gemm_f32_in_one_pass(dims[a->rank - 1]) ? sb_site_addend(&site, query) : -1;
 }
 
-#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
-    {                                                                                              \
-        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
-        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul,         \
-        .launch = launch_matmul              \
+#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
+        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul, .launch = launch_matmul     \
     }
 
 const sb_kernel sb_cpu_kernels_matmul[] = {

@@ -16,8 +16,8 @@ typedef struct sb_row_kernels {
     void (*log_softmax)(const float *x, float *y, int64_t n, float *scratch);
     /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and the
      * reciprocal go to *mean and *inverse. */
-    void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias,
-                       float epsilon, float *mean, float *inverse);
+    void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,
+                       float *mean, float *inverse);
 } sb_row_kernels;
 
 /** The table of an instruction set that sb_isa_resolve gave. */

@@ -26,33 +26,33 @@ static float fold(float *lanes, int present) {
 }
 
 /* The two reductions differ in how a value starts a lane and joins it. */
-#define DEFINE_BLOCK_SUM(name, FIRST, NEXT)                                                        \
-    static float name(const float *restrict x, int size) {                                         \
-        _Alignas(64) float lanes[SB_REDUCE_LANES];                                                 \
-        int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                             \
-        for (int lane = 0; lane < present; lane++)                                                 \
-            lanes[lane] = FIRST(x[lane]);                                                          \
-        int base = SB_REDUCE_LANES;                                                                \
-        for (; base + SB_REDUCE_LANES <= size; base += SB_REDUCE_LANES) {                          \
-            for (int lane = 0; lane < SB_REDUCE_LANES; lane++)                                     \
-                lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                   \
-        }                                                                                          \
-        for (int lane = 0; base + lane < size; lane++)                                             \
-            lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                       \
-        return fold(lanes, present);                                                               \
+#define DEFINE_BLOCK_SUM(name, FIRST, NEXT)                                                                            \
+    static float name(const float *restrict x, int size) {                                                             \
+        _Alignas(64) float lanes[SB_REDUCE_LANES];                                                                     \
+        int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                                                 \
+        for (int lane = 0; lane < present; lane++)                                                                     \
+            lanes[lane] = FIRST(x[lane]);                                                                              \
+        int base = SB_REDUCE_LANES;                                                                                    \
+        for (; base + SB_REDUCE_LANES <= size; base += SB_REDUCE_LANES) {                                              \
+            for (int lane = 0; lane < SB_REDUCE_LANES; lane++)                                                         \
+                lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                                       \
+        }                                                                                                              \
+        for (int lane = 0; base + lane < size; lane++)                                                                 \
+            lanes[lane] = NEXT(x[base + lane], lanes[lane]);                                                           \
+        return fold(lanes, present);                                                                                   \
     }
 DEFINE_BLOCK_SUM(block_sum, SB_REDUCE_FIRST_SUM, SB_REDUCE_NEXT_SUM_f32)
 DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_SQUARES_f32)
 
-#define DEFINE_ROW_SUM(name, block)                                                                \
-    static float name(const float *x, int64_t n) {                                                 \
-        float total = 0;                                                                           \
-        for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {                             \
-            int64_t left = n - start;                                                              \
-            float part = block(x + start, left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK);   \
-            total = start == 0 ? part : total + part;                                              \
-        }                                                                                          \
-        return total;                                                                              \
+#define DEFINE_ROW_SUM(name, block)                                                                                    \
+    static float name(const float *x, int64_t n) {                                                                     \
+        float total = 0;                                                                                               \
+        for (int64_t start = 0; start < n; start += SB_REDUCE_BLOCK) {                                                 \
+            int64_t left = n - start;                                                                                  \
+            float part = block(x + start, left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK);                       \
+            total = start == 0 ? part : total + part;                                                                  \
+        }                                                                                                              \
+        return total;                                                                                                  \
     }
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
@@ -105,9 +105,8 @@ static void log_softmax(const float *x, float *y, int64_t n, float *scratch) {
         y[i] = (x[i] - max) - logarithm;
 }
 
-static void layer_norm(const float *x, float *y, int64_t n, const float *restrict scale,
-                       const float *restrict bias, float epsilon, float *mean_out,
-                       float *inverse_out) {
+static void layer_norm(const float *x, float *y, int64_t n, const float *restrict scale, const float *restrict bias,
+                       float epsilon, float *mean_out, float *inverse_out) {
     float mean = sb_div_f32(row_sum(x, n), (float)n);
     for (int64_t i = 0; i < n; i++)
         y[i] = x[i] - mean;

@@ -123,8 +123,8 @@ static void layer_norm_rows(void *context, int64_t begin, int64_t end) {
     const layer_norm_task *task = context;
     for (int64_t row = begin; row < end; row++) {
         float mean, inverse;
-        task->kernels->layer_norm(task->x + row * task->length, task->y + row * task->length,
-                                  task->length, task->scale, task->bias, task->epsilon, &mean, &inverse);
+        task->kernels->layer_norm(task->x + row * task->length, task->y + row * task->length, task->length, task->scale,
+                                  task->bias, task->epsilon, &mean, &inverse);
         if (task->mean != NULL)
             task->mean[row] = mean;
         if (task->inverse != NULL)
@@ -163,8 +163,7 @@ static sb_status launch_layer_norm(sb_call *call) {
         task.length = row_length(inputs[0], row_start(call->node, -1, inputs[0]->rank));
         int64_t elements = sb_tensor_elements(inputs[0]);
         if (elements != 0)
-            sb_workers_run(call->workers, elements / task.length, row_grain(task.length),
-                           layer_norm_rows, &task);
+            sb_workers_run(call->workers, elements / task.length, row_grain(task.length), layer_norm_rows, &task);
     }
     for (int i = 0; i < 3; i++)
         sb_tensor_release(inputs[i]);
@@ -173,10 +172,7 @@ static sb_status launch_layer_norm(sb_call *call) {
 
 const sb_kernel sb_cpu_kernels_normalize[] = {
     {.op = "Softmax", .name = "softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
-    {.op = "LogSoftmax",
-     .name = "log-softmax-f32-rows",
-     .supports = supports_softmax,
-     .launch = launch_softmax},
+    {.op = "LogSoftmax", .name = "log-softmax-f32-rows", .supports = supports_softmax, .launch = launch_softmax},
     {.op = "LayerNormalization",
      .name = "layer-norm-f32-rows",
      .supports = supports_layer_norm,

@@ -11,8 +11,7 @@
 #define MAX_VECTORS 4
 
 /* `vectors` is a constant, so that the maxima stay in registers. */
-SB_VF_INLINE void max_of(const int vectors, int64_t count, const float *x, const int64_t *offsets,
-                         float *y) {
+SB_VF_INLINE void max_of(const int vectors, int64_t count, const float *x, const int64_t *offsets, float *y) {
     vf best[MAX_VECTORS];
     for (int v = 0; v < vectors; v++)
         best[v] = vf_set(-sb_infinity_f32());
@@ -38,8 +37,7 @@ static void max(int64_t channels, int64_t count, const float *x, const int64_t *
     }
 }
 
-static void average(int64_t channels, int64_t count, const float *x, const int64_t *offsets,
-                    float divisor, float *y) {
+static void average(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float divisor, float *y) {
     int64_t c = 0;
     for (; c + SB_VF_LANES <= channels; c += SB_VF_LANES) {
         vf sum = vf_zero();
@@ -58,8 +56,8 @@ static void average(int64_t channels, int64_t count, const float *x, const int64
 }
 
 /* The sum of one block for `width` channels; `width` is a constant wherever it matters. */
-static inline __attribute__((always_inline)) void
-sum_block(int64_t size, int width, const float *x, int64_t stride, float lanes[][MEAN_CHANNELS]) {
+static inline __attribute__((always_inline)) void sum_block(int64_t size, int width, const float *x, int64_t stride,
+                                                            float lanes[][MEAN_CHANNELS]) {
     int present = size < SB_REDUCE_LANES ? (int)size : SB_REDUCE_LANES;
     for (int lane = 0; lane < present; lane++) {
         for (int w = 0; w < width; w++)
@@ -79,14 +77,13 @@ sum_block(int64_t size, int width, const float *x, int64_t stride, float lanes[]
     }
 }
 
-static inline __attribute__((always_inline)) void mean_of(int64_t count, int width, const float *x,
-                                                          int64_t stride, float *y) {
+static inline __attribute__((always_inline)) void mean_of(int64_t count, int width, const float *x, int64_t stride,
+                                                          float *y) {
     _Alignas(64) float lanes[SB_REDUCE_LANES][MEAN_CHANNELS];
     float total[MEAN_CHANNELS] = {0};
     for (int64_t start = 0; start < count; start += SB_REDUCE_BLOCK) {
         int64_t left = count - start;
-        sum_block(left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK, width, x + start * stride,
-                  stride, lanes);
+        sum_block(left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK, width, x + start * stride, stride, lanes);
         for (int w = 0; w < width; w++)
             total[w] = start == 0 ? lanes[0][w] : total[w] + lanes[0][w];
     }

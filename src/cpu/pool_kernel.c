@@ -82,8 +82,7 @@ static void pool_block(void *context, int64_t index, void *scratch) {
         float *y = pool->y + at * shape->channels;
         int64_t count = sb_pool_window(shape, pool->x_strides, position, offsets);
         if (pool->averages) {
-            int64_t taps =
-                pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
+            int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
             pool->kernels->average(shape->channels, count, x, offsets, (float)taps, y);
         } else {
             pool->kernels->max(shape->channels, count, x, offsets, y);
@@ -114,8 +113,8 @@ static sb_status launch_pool(sb_call *call) {
     SB_TRY(find_channels_last(call, x, &pool));
     pool.y = (float *)(void *)y->data;
     int64_t all = pool.shape.batch * pool.shape.positions;
-    return sb_lanes_run(call, (all + BLOCK - 1) / BLOCK,
-                        (size_t)pool.shape.capacity * sizeof(int64_t), pool_block, &pool);
+    return sb_lanes_run(call, (all + BLOCK - 1) / BLOCK, (size_t)pool.shape.capacity * sizeof(int64_t), pool_block,
+                        &pool);
 }
 
 /* ---- global pools ---- */
@@ -161,12 +160,11 @@ static void pool_channels(void *context, int64_t index, void *scratch) {
 
 static sb_status launch_global(sb_call *call) {
     sb_tensor *x = sb_call_input(call, 0), *y;
-    global_pooling global = {
-        .pool = {.kernels = sb_pool_kernels_for(call->isa),
-                 .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
-                 .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
-        .elements = 1,
-        .piece = 64};
+    global_pooling global = {.pool = {.kernels = sb_pool_kernels_for(call->isa),
+                                      .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
+                                      .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
+                             .elements = 1,
+                             .piece = 64};
     SB_TRY(sb_call_output(call, 0, &y));
     if (sb_tensor_elements(y) == 0)
         return SB_OK;
@@ -181,7 +179,7 @@ static sb_status launch_global(sb_call *call) {
     return sb_lanes_run(call, x->dims[0] * global.pieces, scratch, pool_channels, &global);
 }
 
-#define POOL_KERNEL(op_name, launcher)                                                             \
+#define POOL_KERNEL(op_name, launcher)                                                                                 \
     { .op = op_name, .name = "pool-channels-last", .supports = supports_pool, .launch = launcher }
 
 const sb_kernel sb_cpu_kernels_pool[] = {

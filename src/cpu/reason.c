@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void sb_reason_loop(char *why, const sb_node *node, int count, const sb_dtype *dtypes,
-                    sb_dtype result) {
+void sb_reason_loop(char *why, const sb_node *node, int count, const sb_dtype *dtypes, sb_dtype result) {
     if (node->op->loop == NULL) {
         snprintf(why, SB_WHY_BYTES, "%s has no row loop", node->op->name);
         return;

@@ -35,8 +35,7 @@ typedef struct weights {
     float *w, *r;            /* NULL when not packed ahead */
 } weights;
 
-static weights describe_weights(sb_isa isa, const sb_recurrent_params *params, int64_t inputs,
-                                int64_t hidden) {
+static weights describe_weights(sb_isa isa, const sb_recurrent_params *params, int64_t inputs, int64_t hidden) {
     const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(isa);
     return (weights){.kernels = kernels,
                      .directions = params->directions,
@@ -54,18 +53,17 @@ static float *matrix_at(float *packed, size_t bytes, int index) {
 static void pack_w(const weights *weights, const sb_tensor *w, float *packed) {
     for (int d = 0; d < weights->directions; d++)
         sb_gemm_f32_pack_b(weights->kernels, weights->inputs, weights->gates * weights->hidden,
-                           (const float *)(const void *)w->data + d * w->strides[0], w->strides[2],
-                           w->strides[1], matrix_at(packed, weights->w_bytes, d));
+                           (const float *)(const void *)w->data + d * w->strides[0], w->strides[2], w->strides[1],
+                           matrix_at(packed, weights->w_bytes, d));
 }
 
 static void pack_r(const weights *weights, const sb_tensor *r, float *packed) {
     for (int d = 0; d < weights->directions; d++) {
         for (int g = 0; g < weights->gates; g++)
-            sb_gemm_f32_pack_b(weights->kernels, weights->hidden, weights->hidden,
-                               (const float *)(const void *)r->data + d * r->strides[0] +
-                                   g * weights->hidden * r->strides[1],
-                               r->strides[2], r->strides[1],
-                               matrix_at(packed, weights->r_bytes, d * weights->gates + g));
+            sb_gemm_f32_pack_b(
+                weights->kernels, weights->hidden, weights->hidden,
+                (const float *)(const void *)r->data + d * r->strides[0] + g * weights->hidden * r->strides[1],
+                r->strides[2], r->strides[1], matrix_at(packed, weights->r_bytes, d * weights->gates + g));
     }
 }
 
@@ -187,8 +185,8 @@ static sb_gemm_args state_args(const recurrence *run, int direction, int gate, c
                           .a = state,
                           .a_row_stride = run->extents.hidden,
                           .a_column_stride = 1,
-                          .packed_b = matrix_at(run->weights.r, run->weights.r_bytes,
-                                                direction * run->weights.gates + gate),
+                          .packed_b =
+                              matrix_at(run->weights.r, run->weights.r_bytes, direction * run->weights.gates + gate),
                           .c = run->directions[direction].hr + gate * run->extents.hidden,
                           .c_row_stride = run->rows,
                           .c_column_stride = 1};
@@ -209,8 +207,8 @@ typedef struct block {
 static void multiply_state(const block *block, const float *state, int first_gate, int end_gate) {
     for (int g = first_gate; g < end_gate; g++) {
         sb_gemm_args args = state_args(block->run, block->index, g, state);
-        sb_gemm_f32_run(block->run->weights.kernels, &args, 0, args.m, block->first,
-                        block->first + block->count, block->gemm);
+        sb_gemm_f32_run(block->run->weights.kernels, &args, 0, args.m, block->first, block->first + block->count,
+                        block->gemm);
     }
 }
 
@@ -239,8 +237,7 @@ static void join_gates(const block *block, int64_t b, int64_t t, int first_gate,
     const float *hr = block->direction->hr + b * run->rows + block->first;
     for (int g = first_gate; g < end_gate; g++) {
         int64_t gate = g * run->extents.hidden;
-        run->cells->join(block->count, xw + gate, hr + gate,
-                         from(block->direction->bias, gate + block->first),
+        run->cells->join(block->count, xw + gate, hr + gate, from(block->direction->bias, gate + block->first),
                          block->pre + g * block->count);
     }
 }
@@ -248,9 +245,8 @@ static void join_gates(const block *block, int64_t b, int64_t t, int first_gate,
 static void store_step(const block *block, int64_t b, int64_t t, const float *h) {
     const sb_recurrent_extents *e = &block->run->extents;
     if (block->run->y != NULL)
-        memcpy(block->run->y + t * e->y_step + block->index * e->y_direction + b * e->y_batch +
-                   block->first,
-               h, (size_t)block->count * sizeof *h);
+        memcpy(block->run->y + t * e->y_step + block->index * e->y_direction + b * e->y_batch + block->first, h,
+               (size_t)block->count * sizeof *h);
 }
 
 static void step_rnn_or_lstm(const block *block) {
@@ -268,8 +264,7 @@ static void step_rnn_or_lstm(const block *block) {
         }
         join_gates(block, b, t, 0, params->gates);
         if (params->kind == SB_RECURRENT_LSTM) {
-            run->cells->lstm(params, activations, count, block->pre, block->peephole,
-                             block->direction->c + at, h);
+            run->cells->lstm(params, activations, count, block->pre, block->peephole, block->direction->c + at, h);
         } else {
             run->cells->gate(params, &activations[0], count, block->pre);
             memcpy(h, block->pre, (size_t)count * sizeof *h);
@@ -293,8 +288,7 @@ static void step_gru_gates(const block *block) {
         join_gates(block, b, t, 0, 2);
         run->cells->gate(params, &params->activations[block->index][0], 2 * count, block->pre);
         memcpy(block->direction->z + at, block->pre, (size_t)count * sizeof(float));
-        run->cells->gru_reset(count, block->pre + count, block->direction->h + at,
-                              block->direction->reset + at);
+        run->cells->gru_reset(count, block->pre + count, block->direction->h + at, block->direction->reset + at);
     }
 }
 
@@ -305,10 +299,9 @@ static void join_linear(const block *block, int64_t b, int64_t t) {
     int64_t n = 2 * run->extents.hidden, count = block->count;
     join_gates(block, b, t, 0, 2);
     run->cells->gate(params, &params->activations[block->index][0], 2 * count, block->pre);
-    run->cells->gru_join_linear(
-        count, inputs_of(block, b, t) + n, from(block->direction->w_bias, n + block->first),
-        block->pre + count, block->direction->hr + b * run->rows + block->first + n,
-        from(block->direction->r_bias, n + block->first), block->pre + 2 * count);
+    run->cells->gru_join_linear(count, inputs_of(block, b, t) + n, from(block->direction->w_bias, n + block->first),
+                                block->pre + count, block->direction->hr + b * run->rows + block->first + n,
+                                from(block->direction->r_bias, n + block->first), block->pre + 2 * count);
 }
 
 static void step_gru_state(const block *block) {
@@ -331,8 +324,7 @@ static void step_gru_state(const block *block) {
         else
             join_gates(block, b, t, 2, 3);
         run->cells->gru_update(params, &params->activations[block->index][1], count,
-                               linear ? block->pre : block->direction->z + at,
-                               block->pre + 2 * count, h);
+                               linear ? block->pre : block->direction->z + at, block->pre + 2 * count, h);
         store_step(block, b, t, h);
     }
 }
@@ -351,8 +343,7 @@ static void run_block(const recurrence *run, int64_t task) {
     if (block.direction->peephole != NULL) {
         block.peephole = block.pre + run->params->gates * run->block;
         for (int p = 0; p < 3; p++)
-            memcpy(block.peephole + p * block.count,
-                   block.direction->peephole + p * hidden + block.first,
+            memcpy(block.peephole + p * block.count, block.direction->peephole + p * hidden + block.first,
                    (size_t)block.count * sizeof(float));
     }
     if (run->params->kind != SB_RECURRENT_GRU)
@@ -382,8 +373,7 @@ static sb_status find_weights(sb_call *call, recurrence *run) {
     weights *weights = &run->weights;
     void *packed_w, *packed_r;
     SB_TRY(sb_call_scratch(call, (size_t)weights->directions * weights->w_bytes, &packed_w));
-    SB_TRY(sb_call_scratch(call, (size_t)(weights->directions * weights->gates) * weights->r_bytes,
-                           &packed_r));
+    SB_TRY(sb_call_scratch(call, (size_t)(weights->directions * weights->gates) * weights->r_bytes, &packed_r));
     weights->w = packed_w;
     weights->r = packed_r;
     pack_w(weights, w, weights->w);
@@ -406,8 +396,8 @@ static sb_status find_lengths(sb_call *call, recurrence *run) {
 static void load_state(const recurrence *run, const sb_tensor *state, int direction, float *to) {
     int64_t hidden = run->extents.hidden, stride = 0;
     for (int64_t b = 0; b < run->extents.batch; b++) {
-        const float *values = (const float *)(const void *)sb_recurrent_state_row(
-            run->params, state, direction, b, &stride);
+        const float *values =
+            (const float *)(const void *)sb_recurrent_state_row(run->params, state, direction, b, &stride);
         for (int64_t j = 0; j < hidden; j++)
             to[b * hidden + j] = values != NULL ? values[j * stride] : 0.0f;
     }
@@ -421,9 +411,8 @@ static sb_status start_direction(sb_call *call, recurrence *run, int index) {
     direction *direction = &run->directions[index];
     int64_t rows = run->rows, state = run->extents.batch * run->extents.hidden, xw, floats;
     if (__builtin_mul_overflow(run->extents.steps * run->extents.batch, rows, &xw) ||
-        __builtin_add_overflow(
-            xw, 5 * state + run->extents.batch * rows + 3 * rows + 3 * run->extents.hidden,
-            &floats) ||
+        __builtin_add_overflow(xw, 5 * state + run->extents.batch * rows + 3 * rows + 3 * run->extents.hidden,
+                               &floats) ||
         floats > INT64_MAX / (int64_t)sizeof(float))
         return sb_fail_memory(call->error, SIZE_MAX);
     void *memory;
@@ -477,8 +466,7 @@ static sb_status cut_blocks(sb_call *call, recurrence *run) {
     run->blocks = (hidden + run->block - 1) / run->block;
     sb_gemm_args args = state_args(run, 0, 0, run->directions[0].h);
     run->gemm_bytes = lines(sb_gemm_f32_scratch_bytes(run->weights.kernels, &args));
-    run->scratch_bytes =
-        run->gemm_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
+    run->scratch_bytes = run->gemm_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
     void *memory;
     SB_TRY(sb_call_scratch(call, (size_t)(directions * run->blocks) * run->scratch_bytes, &memory));
     run->scratch = memory;
@@ -518,13 +506,12 @@ static sb_status run_all(sb_call *call, recurrence *run) {
         SB_TRY(start_direction(call, run, d));
     SB_TRY(cut_blocks(call, run));
     sb_gemm_args args = input_args(run, 0);
-    run->split = sb_gemm_f32_split(run->weights.kernels, args.m, args.n, args.k,
-                                   sb_workers_threads(call->workers));
+    run->split = sb_gemm_f32_split(run->weights.kernels, args.m, args.n, args.k, sb_workers_threads(call->workers));
     size_t bytes = sb_gemm_f32_scratch_bytes(run->weights.kernels, &args);
     if (bytes == 0)
         return sb_fail_memory(call->error, SIZE_MAX);
-    SB_TRY(sb_lanes_run(call, run->params->directions * run->split.m_parts * run->split.n_parts,
-                        bytes, multiply_inputs, run));
+    SB_TRY(sb_lanes_run(call, run->params->directions * run->split.m_parts * run->split.n_parts, bytes, multiply_inputs,
+                        run));
     run_steps(call, run);
     return SB_OK;
 }
@@ -536,8 +523,8 @@ static sb_status launch_recurrent(sb_call *call) {
         if (sb_call_wants(call, i))
             SB_TRY(sb_call_output(call, i, &outputs[i]));
     }
-    sb_recurrent_extents_of(run.params, sb_call_input(call, SB_RECURRENT_X),
-                            sb_call_input(call, SB_RECURRENT_R), &run.extents);
+    sb_recurrent_extents_of(run.params, sb_call_input(call, SB_RECURRENT_X), sb_call_input(call, SB_RECURRENT_R),
+                            &run.extents);
     run.rows = run.params->gates * run.extents.hidden;
     if (outputs[0] != NULL) {
         run.y = (float *)(void *)outputs[0]->data;
@@ -554,10 +541,10 @@ static sb_status launch_recurrent(sb_call *call) {
     return SB_OK;
 }
 
-#define RECURRENT_KERNEL(op_name)                                                                  \
-    {                                                                                              \
-        .op = op_name, .name = "recurrent", .supports = supports_recurrent,                        \
-        .prepare = prepare_recurrent, .release = release_weights, .launch = launch_recurrent       \
+#define RECURRENT_KERNEL(op_name)                                                                                      \
+    {                                                                                                                  \
+        .op = op_name, .name = "recurrent", .supports = supports_recurrent, .prepare = prepare_recurrent,              \
+        .release = release_weights, .launch = launch_recurrent                                                         \
     }
 
 const sb_kernel sb_cpu_kernels_recurrent[] = {

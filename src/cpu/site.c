@@ -8,8 +8,7 @@
 #include "ops/real.h"
 
 sb_site sb_site_of(const sb_node *node) {
-    const sb_graph *body =
-        (node->op->flags & SB_OP_FUSED) != 0 ? sb_node_graph(node, "body") : NULL;
+    const sb_graph *body = (node->op->flags & SB_OP_FUSED) != 0 ? sb_node_graph(node, "body") : NULL;
     if (body == NULL || body->node_count == 0)
         return (sb_site){node, NULL};
     return (sb_site){body->nodes[0], body};
@@ -47,23 +46,22 @@ sb_tensor *sb_site_tensor(const sb_site *site, const sb_call *call, int input) {
     return outer >= 0 ? call->inputs[outer].tensor : site->body->values[value].fact.constant;
 }
 
-sb_status sb_site_program(const sb_site *site, const sb_kernel_query *query,
-                          sb_tile_program **program, sb_error *error) {
+sb_status sb_site_program(const sb_site *site, const sb_kernel_query *query, sb_tile_program **program,
+                          sb_error *error) {
     *program = NULL;
     if (site->body == NULL)
         return SB_OK;
     return sb_tile_program_create(site->body, 1, query->inputs, query->isa, program, error);
 }
 
-bool sb_site_supports_tail(const sb_site *site, const sb_kernel_query *query, sb_dtype dtype,
-                           char *why) {
+bool sb_site_supports_tail(const sb_site *site, const sb_kernel_query *query, sb_dtype dtype, char *why) {
     sb_tile_program *program;
     sb_error error;
     if (site->body == NULL)
         return true;
     if (query->outputs[0].dtype != dtype) {
-        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s",
-                 sb_dtype_name(query->outputs[0].dtype), sb_dtype_name(dtype));
+        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s", sb_dtype_name(query->outputs[0].dtype),
+                 sb_dtype_name(dtype));
         return false;
     }
     sb_status status = sb_site_program(site, query, &program, &error);
@@ -124,9 +122,8 @@ static bool coincide(const sb_tensor *left, const sb_tensor *right) {
 
 /* Describes a tail operand, broadcast to y's extents; *in_place says that y coincides with it. An operand that overlaps y
  * otherwise, or when `detach`, is described by a copy. */
-static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_tensor *y,
-                             int column_axis, bool detach, bool *in_place, int index,
-                             sb_site_tail *tail) {
+static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_tensor *y, int column_axis, bool detach,
+                             bool *in_place, int index, sb_site_tail *tail) {
     bool shares = sb_tensors_overlap(operand, y);
     if (!shares || (!detach && coincide(operand, y))) {
         *in_place = *in_place || shares;
@@ -135,17 +132,15 @@ static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_t
     }
     sb_tensor dense = {.dtype = operand->dtype, .rank = operand->rank};
     void *copy;
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype),
-                           &copy));
-    sb_gather_dense(sb_dtype_size(operand->dtype), operand->rank, operand->dims,
-                    operand->strides, operand->data, copy);
+    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype), &copy));
+    sb_gather_dense(sb_dtype_size(operand->dtype), operand->rank, operand->dims, operand->strides, operand->data, copy);
     sb_row_major_strides(operand->rank, operand->dims, dense.strides);
     describe_operand(&dense, copy, column_axis, index, tail);
     return SB_OK;
 }
 
-static sb_status add_operands(sb_call *call, const sb_tensor *y, int column_axis, bool detach,
-                              bool *in_place, sb_site_tail *tail) {
+static sb_status add_operands(sb_call *call, const sb_tensor *y, int column_axis, bool detach, bool *in_place,
+                              sb_site_tail *tail) {
     for (int i = 0; i < tail->operands; i++) {
         int graph_input;
         sb_tensor *operand, *spread;
@@ -160,8 +155,8 @@ static sb_status add_operands(sb_call *call, const sb_tensor *y, int column_axis
     return SB_OK;
 }
 
-sb_status sb_site_tail_start(sb_call *call, sb_tile_program *program, const sb_tensor *y,
-                             int column_axis, bool one_pass, sb_site_tail *tail) {
+sb_status sb_site_tail_start(sb_call *call, sb_tile_program *program, const sb_tensor *y, int column_axis,
+                             bool one_pass, sb_site_tail *tail) {
     bool in_place = false;
     tail->program = program;
     tail->dtype = y->dtype;
@@ -180,8 +175,7 @@ sb_status sb_site_tail_start(sb_call *call, sb_tile_program *program, const sb_t
 }
 
 /* Runs the program over a piece of at most SB_TILE_ELEMENTS of a row of f32. */
-static void run_piece_f32(const sb_site_tail *tail, float *row, int64_t count, char **data,
-                          int64_t *steps) {
+static void run_piece_f32(const sb_site_tail *tail, float *row, int64_t count, char **data, int64_t *steps) {
     float base[SB_TILE_ELEMENTS];
     memcpy(base, row, (size_t)count * sizeof *base);
     data[0] = (char *)row;
@@ -192,8 +186,7 @@ static void run_piece_f32(const sb_site_tail *tail, float *row, int64_t count, c
 
 /* The same for f16 and bf16: rounded before the program, as the contraction's own output would be;
  * what comes out widens exactly and is stored without another rounding. */
-static void run_piece_16(const sb_site_tail *tail, float *row, int64_t count, char **data,
-                         int64_t *steps) {
+static void run_piece_16(const sb_site_tail *tail, float *row, int64_t count, char **data, int64_t *steps) {
     uint16_t base[SB_TILE_ELEMENTS], out[SB_TILE_ELEMENTS];
     for (int64_t i = 0; i < count; i++)
         sb_real_store_f32(tail->dtype, base, i, row[i]);

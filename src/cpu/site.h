@@ -25,13 +25,12 @@ sb_tensor *sb_site_tensor(const sb_site *site, const sb_call *call, int input);
 /** The program of the nodes behind the contraction, for the caller to destroy; NULL when there are
  * none.
  */
-sb_status sb_site_program(const sb_site *site, const sb_kernel_query *query,
-                          sb_tile_program **program, sb_error *error);
+sb_status sb_site_program(const sb_site *site, const sb_kernel_query *query, sb_tile_program **program,
+                          sb_error *error);
 
 /** Whether the nodes behind the contraction can run as its epilogue: they compile, and their result
  * has the dtype `dtype`. */
-bool sb_site_supports_tail(const sb_site *site, const sb_kernel_query *query, sb_dtype dtype,
-                           char *why);
+bool sb_site_supports_tail(const sb_site *site, const sb_kernel_query *query, sb_dtype dtype, char *why);
 
 /** The Fused node's input that the nodes behind an f32 contraction add to it whole, and read nowhere
  * else, so that the result may take over its memory; -1 if there is none. */
@@ -54,8 +53,8 @@ typedef struct sb_site_tail {
  * NULL. An operand in y's memory is copied, unless it lies there element by element, the tail runs
  * in registers and `one_pass` says that the kernel writes each element once only.
  */
-sb_status sb_site_tail_start(sb_call *call, sb_tile_program *program, const sb_tensor *y,
-                             int column_axis, bool one_pass, sb_site_tail *tail);
+sb_status sb_site_tail_start(sb_call *call, sb_tile_program *program, const sb_tensor *y, int column_axis,
+                             bool one_pass, sb_site_tail *tail);
 
 /** Appends the tail to an epilogue, unless it has no program. The tail must outlive its use. */
 void sb_site_tail_append(sb_site_tail *tail, sb_epilogue *epilogue);

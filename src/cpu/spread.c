@@ -51,7 +51,7 @@ static void run_range(void *context, int64_t begin, int64_t end) {
 }
 
 void sb_spread_run(sb_call *call, sb_walk_row *row, void *context, sb_tensor *output, int count,
-                 sb_tensor *const *inputs) {
+                   sb_tensor *const *inputs) {
     const sb_tensor *operands[SB_WALK_OPERANDS] = {output};
     for (int i = 0; i < count; i++)
         operands[i + 1] = inputs[i];

@@ -13,6 +13,6 @@ sb_status sb_spread_output(sb_call *call, int count, sb_tensor *const *inputs, s
 
 /** Runs `row` with operands `output`, then `inputs` (each broadcast to the output's shape), in parallel. */
 void sb_spread_run(sb_call *call, sb_walk_row *row, void *context, sb_tensor *output, int count,
-                 sb_tensor *const *inputs);
+                   sb_tensor *const *inputs);
 
 #endif

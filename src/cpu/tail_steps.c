@@ -40,8 +40,8 @@ static const float *operand_data(const sb_site_tail *tail, int operand) {
 }
 
 /* Add and Mul are commutative in every bit: NaN has no payload. */
-static bool binary_step(const sb_site_tail *tail, const sb_tile_instruction *instruction,
-                        bool multiply, sb_epilogue_step *step) {
+static bool binary_step(const sb_site_tail *tail, const sb_tile_instruction *instruction, bool multiply,
+                        sb_epilogue_step *step) {
     if (instruction->operand_count != 2)
         return false;
     int which = instruction->operands[0] == SB_TILE_PREVIOUS ? 1 : 0;
@@ -71,13 +71,11 @@ static bool binary_step(const sb_site_tail *tail, const sb_tile_instruction *ins
     return false;
 }
 
-static bool factors_step(const sb_site_tail *tail, const sb_tile_instruction *instruction,
-                         sb_epilogue_step *step) {
+static bool factors_step(const sb_site_tail *tail, const sb_tile_instruction *instruction, sb_epilogue_step *step) {
     int64_t row_stride;
     int scale = instruction->operands[1], shift = instruction->operands[2];
     if (instruction->operands[0] != SB_TILE_PREVIOUS || scale < 0 || shift < 0 ||
-        spread_of(tail, scale, &row_stride) != SPREAD_COLUMNS ||
-        spread_of(tail, shift, &row_stride) != SPREAD_COLUMNS)
+        spread_of(tail, scale, &row_stride) != SPREAD_COLUMNS || spread_of(tail, shift, &row_stride) != SPREAD_COLUMNS)
         return false;
     *step = (sb_epilogue_step){.kind = SB_EPILOGUE_SCALE_SHIFT_COLUMNS,
                                .vector = operand_data(tail, scale),
@@ -85,14 +83,12 @@ static bool factors_step(const sb_site_tail *tail, const sb_tile_instruction *in
     return true;
 }
 
-static bool clip_step(const sb_site_tail *tail, const sb_tile_instruction *instruction,
-                      sb_epilogue_step *step) {
+static bool clip_step(const sb_site_tail *tail, const sb_tile_instruction *instruction, sb_epilogue_step *step) {
     int64_t row_stride;
     if (instruction->operand_count != 3 || instruction->operands[0] != SB_TILE_PREVIOUS)
         return false;
     for (int i = 1; i < 3; i++) {
-        if (instruction->operands[i] < 0 ||
-            spread_of(tail, instruction->operands[i], &row_stride) != SPREAD_SCALAR)
+        if (instruction->operands[i] < 0 || spread_of(tail, instruction->operands[i], &row_stride) != SPREAD_SCALAR)
             return false;
     }
     *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CLIP,

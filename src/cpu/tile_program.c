@@ -32,7 +32,7 @@ struct sb_tile_program {
     bool has_base;
     int input_count;
     program_input inputs[SB_TILE_INPUTS];
-    unsigned char *register_sizes;            /* per instruction: bytes of an element of its output */
+    unsigned char *register_sizes; /* per instruction: bytes of an element of its output */
 };
 
 /* ---- compiling ---- */
@@ -42,16 +42,15 @@ typedef struct compiler {
     const sb_graph *graph;
     const sb_fact *const *inputs;
     sb_isa isa;
-    int *operand_of;      /* per value: its operand, or -1 */
-    sb_dtype *dtype_of;   /* per value */
-    size_t *last_use;     /* per value: the last node that reads it */
+    int *operand_of;    /* per value: its operand, or -1 */
+    sb_dtype *dtype_of; /* per value */
+    size_t *last_use;   /* per value: the last node that reads it */
     bool busy[SB_TILE_REGISTERS];
     sb_error *error;
 } compiler;
 
 static sb_status refuse(const compiler *compiler, const sb_node *node, const char *why) {
-    return sb_fail(compiler->error, SB_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name,
-                   node->op->name, why);
+    return sb_fail(compiler->error, SB_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name, node->op->name, why);
 }
 
 static int graph_input_index(const sb_graph *graph, sb_value_id value) {
@@ -62,8 +61,8 @@ static int graph_input_index(const sb_graph *graph, sb_value_id value) {
     return -1;
 }
 
-static sb_status add_input(compiler *compiler, const sb_node *node, int graph_input,
-                           sb_tensor *constant, int *operand) {
+static sb_status add_input(compiler *compiler, const sb_node *node, int graph_input, sb_tensor *constant,
+                           int *operand) {
     sb_tile_program *program = compiler->program;
     if (program->input_count == SB_TILE_INPUTS - 1)
         return refuse(compiler, node, "the group reads too many tensors");
@@ -138,8 +137,7 @@ static sb_status compile_factors(compiler *compiler, const sb_node *node, instru
     return SB_OK;
 }
 
-static sb_status compile_elementwise(compiler *compiler, const sb_node *node,
-                                     instruction *instruction) {
+static sb_status compile_elementwise(compiler *compiler, const sb_node *node, instruction *instruction) {
     sb_dtype dtypes[SB_WALK_OPERANDS] = {SB_DTYPE_NONE};
     if (node->input_count >= SB_WALK_OPERANDS)
         return refuse(compiler, node, "it has too many inputs");
@@ -180,8 +178,7 @@ static sb_status compile_node(compiler *compiler, size_t index) {
     release_registers(compiler, node, index);
     instruction->operands[0] = (unsigned char)operand;
     compiler->operand_of[output] = operand;
-    program->register_sizes[program->count++] =
-        (unsigned char)sb_dtype_size(compiler->dtype_of[output]);
+    program->register_sizes[program->count++] = (unsigned char)sb_dtype_size(compiler->dtype_of[output]);
     return SB_OK;
 }
 
@@ -206,23 +203,22 @@ static sb_status compile(compiler *compiler, size_t skip) {
     return SB_OK;
 }
 
-sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
-                                 sb_isa isa, sb_tile_program **program, sb_error *error) {
+sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs, sb_isa isa,
+                                 sb_tile_program **program, sb_error *error) {
     sb_tile_program *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     size_t nodes = graph->node_count - skip;
     fresh->instructions = sb_allocate_array(nodes, sizeof *fresh->instructions);
     fresh->register_sizes = sb_allocate_array(nodes, sizeof *fresh->register_sizes);
-    compiler compiler = {
-        .program = fresh,
-        .graph = graph,
-        .inputs = inputs,
-        .isa = isa,
-        .operand_of = sb_allocate_array(graph->value_count, sizeof *compiler.operand_of),
-        .dtype_of = sb_allocate_array(graph->value_count, sizeof *compiler.dtype_of),
-        .last_use = sb_allocate_array(graph->value_count, sizeof *compiler.last_use),
-        .error = error};
+    compiler compiler = {.program = fresh,
+                         .graph = graph,
+                         .inputs = inputs,
+                         .isa = isa,
+                         .operand_of = sb_allocate_array(graph->value_count, sizeof *compiler.operand_of),
+                         .dtype_of = sb_allocate_array(graph->value_count, sizeof *compiler.dtype_of),
+                         .last_use = sb_allocate_array(graph->value_count, sizeof *compiler.last_use),
+                         .error = error};
     sb_status status;
     if (fresh->instructions == NULL || fresh->register_sizes == NULL || compiler.operand_of == NULL ||
         compiler.dtype_of == NULL || compiler.last_use == NULL)
@@ -254,8 +250,7 @@ int sb_tile_program_inputs(const sb_tile_program *program) {
     return program->input_count;
 }
 
-void sb_tile_program_input(const sb_tile_program *program, int index, int *graph_input,
-                           sb_tensor **constant) {
+void sb_tile_program_input(const sb_tile_program *program, int index, int *graph_input, sb_tensor **constant) {
     *graph_input = program->inputs[index].graph_input;
     *constant = program->inputs[index].constant;
 }
@@ -264,8 +259,7 @@ int sb_tile_program_count(const sb_tile_program *program) {
     return (int)program->count;
 }
 
-void sb_tile_program_instruction(const sb_tile_program *program, int index,
-                                 sb_tile_instruction *result) {
+void sb_tile_program_instruction(const sb_tile_program *program, int index, sb_tile_instruction *result) {
     const instruction *instruction = &program->instructions[index];
     /* The base exists before the first instruction; afterwards the instruction before has just written `previous`. */
     int previous = index > 0 ? program->instructions[index - 1].operands[0] : OPERAND_BASE;
@@ -273,10 +267,9 @@ void sb_tile_program_instruction(const sb_tile_program *program, int index,
     result->operand_count = instruction->operand_count - 1;
     for (int i = 0; i < result->operand_count; i++) {
         int operand = instruction->operands[i + 1];
-        result->operands[i] = operand == previous ? SB_TILE_PREVIOUS
-                              : operand >= OPERAND_INPUT && operand < OPERAND_REGISTER
-                                  ? operand - OPERAND_INPUT
-                                  : SB_TILE_OTHER;
+        result->operands[i] = operand == previous                                      ? SB_TILE_PREVIOUS
+                              : operand >= OPERAND_INPUT && operand < OPERAND_REGISTER ? operand - OPERAND_INPUT
+                                                                                       : SB_TILE_OTHER;
     }
 }
 
@@ -301,8 +294,7 @@ void sb_tile_program_row(void *context, int64_t count, char *const *data, const 
         for (int i = 0; i < first_input; i++)
             operand_data[i] = data[i] + start * steps[i];
         for (int i = 0; i < program->input_count; i++)
-            operand_data[OPERAND_INPUT + i] =
-                data[first_input + i] + start * steps[first_input + i];
+            operand_data[OPERAND_INPUT + i] = data[first_input + i] + start * steps[first_input + i];
         for (size_t n = 0; n < program->count; n++) {
             const instruction *instruction = &program->instructions[n];
             char *pointers[SB_WALK_OPERANDS];

@@ -20,15 +20,14 @@ typedef struct sb_tile_program sb_tile_program;
 /** Compiles `graph`, skipping its first `skip` nodes: the output of node `skip` - 1 is then the program's base. The
  * graph's inputs carry their facts in `inputs`. UNSUPPORTED, with the reason, when a node has no loop or the program is too
  * large. The graph must outlive the program. */
-sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
-                                 sb_isa isa, sb_tile_program **program, sb_error *error);
+sb_status sb_tile_program_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs, sb_isa isa,
+                                 sb_tile_program **program, sb_error *error);
 void sb_tile_program_destroy(sb_tile_program *program);
 
 /** The number of tensors that the program reads: see sb_tile_program_input. */
 int sb_tile_program_inputs(const sb_tile_program *program);
 /** Input `index` of the program: *graph_input is the graph input it reads, or -1 for a hidden constant, which goes to *constant. */
-void sb_tile_program_input(const sb_tile_program *program, int index, int *graph_input,
-                           sb_tensor **constant);
+void sb_tile_program_input(const sb_tile_program *program, int index, int *graph_input, sb_tensor **constant);
 /* An instruction as the kernels of contractions see it, which have steps of their own for the simplest ones. */
 typedef struct sb_tile_instruction {
     const sb_node *node;
@@ -42,8 +41,7 @@ enum { SB_TILE_PREVIOUS = -1, SB_TILE_OTHER = -2 };
 /** The number of instructions. */
 int sb_tile_program_count(const sb_tile_program *program);
 /** Instruction `index`; for BatchNormalization the operands are x and the two factors of y = fma(x, a, b). */
-void sb_tile_program_instruction(const sb_tile_program *program, int index,
-                                 sb_tile_instruction *instruction);
+void sb_tile_program_instruction(const sb_tile_program *program, int index, sb_tile_instruction *instruction);
 
 /** Runs the program over a row: data[0] is the output, data[1] the base (if any), then the inputs in order; steps are in bytes.
  * An instance of sb_walk_row, with the program as context: safe from many threads. The output must not overlap what is read. */

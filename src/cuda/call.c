@@ -9,8 +9,7 @@
 void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written) {
     /* One more than there is room for is counted, and refused by the launch. */
     if (work->range_count < SB_CUDA_WORK_RANGES)
-        work->ranges[work->range_count] =
-            (sb_cuda_range){(CUdeviceptr)(uintptr_t)address, bytes, written};
+        work->ranges[work->range_count] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)address, bytes, written};
     work->range_count++;
 }
 
@@ -41,10 +40,10 @@ sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
     if (work->blocks == 0)
         return SB_OK;
     if (work->range_count > SB_CUDA_WORK_RANGES)
-        return sb_call_fail(call, SB_ERROR_INTERNAL, "kernel %s names %d ranges of memory where %d fit",
-                            work->kernel, work->range_count, SB_CUDA_WORK_RANGES);
-    sb_status status = sb_cuda_kernel_find(queue->stream->device, work->module, work->kernel,
-                                           work->parameter_bytes, &kernel, call->error);
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "kernel %s names %d ranges of memory where %d fit", work->kernel,
+                            work->range_count, SB_CUDA_WORK_RANGES);
+    sb_status status = sb_cuda_kernel_find(queue->stream->device, work->module, work->kernel, work->parameter_bytes,
+                                           &kernel, call->error);
     if (status == SB_OK) {
         sb_cuda_task task = {
             .kind = SB_CUDA_KERNEL,
@@ -68,8 +67,7 @@ unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted) {
     return sb_cuda_queue_blocks(call->target->queue, wanted);
 }
 
-void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs,
-                      const sb_tensor *const *tensors) {
+void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors) {
     const sb_tensor *operands[SB_CUDA_OPERANDS] = {out};
     memcpy(operands + 1, tensors, (size_t)inputs * sizeof *tensors);
     sb_walk walk;
@@ -95,7 +93,6 @@ sb_status sb_cuda_fault_status(uint32_t kind) {
 bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t dtypes, char *why) {
     if ((dtypes >> fact->dtype & 1) != 0)
         return true;
-    snprintf(why, SB_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name,
-             sb_dtype_name(fact->dtype));
+    snprintf(why, SB_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name, sb_dtype_name(fact->dtype));
     return false;
 }

@@ -29,8 +29,8 @@ typedef struct sb_cuda_work {
     const char *module, *kernel; /* src/cuda/kernels/<module>.cu, and the name there */
     const void *parameters;      /* copied by the launch */
     size_t parameter_bytes;
-    unsigned blocks, threads;    /* grids and blocks have one dimension */
-    unsigned shared_bytes;       /* dynamic */
+    unsigned blocks, threads; /* grids and blocks have one dimension */
+    unsigned shared_bytes;    /* dynamic */
     int range_count;
     sb_cuda_range ranges[SB_CUDA_WORK_RANGES];
 } sb_cuda_work;
@@ -54,8 +54,7 @@ unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted);
 
 /** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's
  * rule. */
-void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs,
-                      const sb_tensor *const *tensors);
+void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors);
 
 /** What a fault in `kind` means, for users. */
 const char *sb_cuda_fault_text(uint32_t kind);

@@ -56,8 +56,7 @@ static bool is_whole(const sb_walk *walk, int operand, int64_t size) {
 
 void sb_cuda_box_of_walk(sb_cuda_box *box, const sb_walk *walk, const sb_tensor *const *operands) {
     int last = walk->rank - 1;
-    *box =
-        (sb_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
+    *box = (sb_cuda_box){.elements = walk->elements, .rank = walk->rank, .operands = walk->operands};
     memcpy(box->dims, walk->dims, (size_t)walk->rank * sizeof box->dims[0]);
     for (int d = 0; d < walk->rank && walk->elements > 0; d++) {
         if (walk->elements <= INT32_MAX)
@@ -74,9 +73,8 @@ void sb_cuda_box_of_walk(sb_cuda_box *box, const sb_walk *walk, const sb_tensor 
 }
 
 /* A thread takes a group at once. */
-static sb_status launch_over_elements(const sb_cuda_queue *queue, int step,
-                                      const sb_cuda_kernel *kernel, const void *parameters,
-                                      int64_t elements, int range_count,
+static sb_status launch_over_elements(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel,
+                                      const void *parameters, int64_t elements, int range_count,
                                       const sb_cuda_range *ranges, sb_error *error) {
     sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
@@ -93,8 +91,7 @@ static sb_status launch_over_elements(const sb_cuda_queue *queue, int step,
 
 /* ---- copies ---- */
 
-sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_kernel **kernel,
-                            sb_error *error) {
+sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_kernel **kernel, sb_error *error) {
     char name[32];
     if (dtype == SB_STRING)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "text is not kept on devices");
@@ -104,8 +101,7 @@ sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cud
 
 /* Whether both operands are one packed run. */
 static bool is_one_run(const sb_walk *walk, size_t size) {
-    return walk->rank == 1 && walk->steps[0][0] == (int64_t)size &&
-           walk->steps[1][0] == (int64_t)size;
+    return walk->rank == 1 && walk->steps[0][0] == (int64_t)size && walk->steps[1][0] == (int64_t)size;
 }
 
 /* The dimension along which the source is contiguous, if it is long enough for tiles and not the
@@ -121,9 +117,8 @@ static int transposed_dimension(const sb_walk *walk, int64_t size) {
     return -1;
 }
 
-static sb_status launch_transposition(const sb_cuda_queue *queue, int step, const sb_walk *walk,
-                                      int dimension, const sb_tensor *to, const sb_tensor *from,
-                                      sb_error *error) {
+static sb_status launch_transposition(const sb_cuda_queue *queue, int step, const sb_walk *walk, int dimension,
+                                      const sb_tensor *to, const sb_tensor *from, sb_error *error) {
     int last = walk->rank - 1;
     const sb_tensor *operands[2] = {to, from};
     sb_cuda_transposition parameters = {.rows = walk->dims[dimension],
@@ -150,8 +145,7 @@ static sb_status launch_transposition(const sb_cuda_queue *queue, int step, cons
     char name[32];
     snprintf(name, sizeof name, "sb_cuda_transpose_%d", 8 * (int)sb_dtype_size(to->dtype));
     const sb_cuda_kernel *kernel;
-    SB_TRY(sb_cuda_kernel_find(queue->stream->device, "transpose", name, sizeof parameters, &kernel,
-                               error));
+    SB_TRY(sb_cuda_kernel_find(queue->stream->device, "transpose", name, sizeof parameters, &kernel, error));
     sb_cuda_range ranges[] = {sb_cuda_tensor_range(to, true), sb_cuda_tensor_range(from, false)};
     sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
                          .step = step,
@@ -164,8 +158,8 @@ static sb_status launch_transposition(const sb_cuda_queue *queue, int step, cons
     return sb_cuda_launch(queue, &task, error);
 }
 
-sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel,
-                              const sb_tensor *to, const sb_tensor *from, sb_error *error) {
+sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel, const sb_tensor *to,
+                              const sb_tensor *from, sb_error *error) {
     if (is_empty(to))
         return SB_OK;
     sb_walk walk;
@@ -208,29 +202,24 @@ static const char *elementwise_module(int inputs, sb_dtype dtype) {
 }
 
 /* A module without the kernel means that the operator does not exist for the type. */
-static sb_status find_or_refuse(sb_cuda_device *device, const char *module, const char *name,
-                                size_t parameter_bytes, const char *what, sb_dtype dtype,
-                                const sb_cuda_kernel **kernel, sb_error *error) {
+static sb_status find_or_refuse(sb_cuda_device *device, const char *module, const char *name, size_t parameter_bytes,
+                                const char *what, sb_dtype dtype, const sb_cuda_kernel **kernel, sb_error *error) {
     sb_status status = sb_cuda_kernel_find(device, module, name, parameter_bytes, kernel, error);
     if (status != SB_ERROR_INTERNAL)
         return status;
-    return sb_fail(error, SB_ERROR_UNSUPPORTED, "no GPU kernel for %s of %s", what,
-                   sb_dtype_name(dtype));
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "no GPU kernel for %s of %s", what, sb_dtype_name(dtype));
 }
 
-sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int inputs,
-                                   sb_dtype dtype, const sb_cuda_kernel **kernel, sb_error *error) {
+sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int inputs, sb_dtype dtype,
+                                   const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
-    snprintf(name, sizeof name, "sb_cuda_%s_%s_%s", inputs == 1 ? "unary" : "binary", op,
-             sb_dtype_name(dtype));
-    return find_or_refuse(device, elementwise_module(inputs, dtype), name,
-                          sizeof(sb_cuda_elementwise), op, dtype, kernel, error);
+    snprintf(name, sizeof name, "sb_cuda_%s_%s_%s", inputs == 1 ? "unary" : "binary", op, sb_dtype_name(dtype));
+    return find_or_refuse(device, elementwise_module(inputs, dtype), name, sizeof(sb_cuda_elementwise), op, dtype,
+                          kernel, error);
 }
 
-sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step,
-                                     const sb_cuda_kernel *kernel,
-                                     const sb_cuda_elementwise_options *options,
-                                     const sb_tensor *out, int inputs,
+sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel,
+                                     const sb_cuda_elementwise_options *options, const sb_tensor *out, int inputs,
                                      const sb_tensor *const *tensors, sb_error *error) {
     if (is_empty(out))
         return SB_OK;
@@ -251,6 +240,5 @@ sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step,
         .fault = (uint32_t *)(uintptr_t)options->fault,
     };
     sb_cuda_box_of_walk(&parameters.box, &walk, operands);
-    return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count,
-                                ranges, error);
+    return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count, ranges, error);
 }

@@ -5,15 +5,13 @@
 #include "base/allocation.h"
 #include "cuda/kernel.h"
 
-sb_status sb_cuda_check(sb_cuda_device *device, CUresult result, const char *call,
-                        sb_error *error) {
+sb_status sb_cuda_check(sb_cuda_device *device, CUresult result, const char *call, sb_error *error) {
     if (result == CUDA_SUCCESS)
         return SB_OK;
     sb_error unwanted;
     error = error != NULL ? error : &unwanted;
     sb_cuda_fail(device->driver, result, call, error);
-    sb_status status =
-        sb_fail_within(error, error->status, "device %d (%s): ", device->index, device->name);
+    sb_status status = sb_fail_within(error, error->status, "device %d (%s): ", device->index, device->name);
     if (sb_cuda_is_sticky(result)) {
         pthread_mutex_lock(&device->lost_lock);
         if (device->lost.status == SB_OK)
@@ -28,8 +26,7 @@ static sb_status check_not_lost(sb_cuda_device *device, sb_error *error) {
     if (!atomic_load(&device->is_lost))
         return SB_OK;
     pthread_mutex_lock(&device->lost_lock);
-    sb_status status =
-        sb_fail(error, device->lost.status, "lost earlier: %.1900s", device->lost.message);
+    sb_status status = sb_fail(error, device->lost.status, "lost earlier: %.1900s", device->lost.message);
     pthread_mutex_unlock(&device->lost_lock);
     return status;
 }
@@ -57,8 +54,7 @@ void sb_cuda_leave_released(sb_cuda_device *device, bool entered) {
 
 static sb_status read_attributes(sb_cuda_device *device, sb_error *error) {
     int major = 0, minor = 0;
-    SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetName, device->name, SB_CUDA_NAME_BYTES,
-                      device->handle));
+    SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetName, device->name, SB_CUDA_NAME_BYTES, device->handle));
     device->name[SB_CUDA_NAME_BYTES - 1] = '\0';
     const struct {
         int *value;
@@ -70,8 +66,7 @@ static sb_status read_attributes(sb_cuda_device *device, sb_error *error) {
         {&device->shared_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
-        SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute,
-                          device->handle));
+        SB_TRY(SB_CUDA_DO(device, error, cuDeviceGetAttribute, wanted[i].value, wanted[i].attribute, device->handle));
     device->compute = 10 * major + minor;
     return SB_OK;
 }
@@ -80,8 +75,7 @@ sb_status sb_cuda_device_open(const sb_cuda_driver *driver, int index, const sb_
                               sb_cuda_device **device, sb_error *error) {
     if (index < 0 || index >= driver->device_count)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "there is no CUDA device %d: the driver knows %d, numbered from 0", index,
-                       driver->device_count);
+                       "there is no CUDA device %d: the driver knows %d, numbered from 0", index, driver->device_count);
     sb_cuda_device *opened = sb_allocate_array(1, sizeof *opened);
     if (opened == NULL)
         return sb_fail_memory(error, sizeof *opened);
@@ -96,8 +90,7 @@ sb_status sb_cuda_device_open(const sb_cuda_driver *driver, int index, const sb_
     if (status == SB_OK)
         status = read_attributes(opened, error);
     if (status == SB_OK)
-        status =
-            SB_CUDA_DO(opened, error, cuDevicePrimaryCtxRetain, &opened->context, opened->handle);
+        status = SB_CUDA_DO(opened, error, cuDevicePrimaryCtxRetain, &opened->context, opened->handle);
     if (status != SB_OK) {
         opened->context = NULL;
         sb_cuda_device_release(opened);
@@ -124,8 +117,8 @@ void sb_cuda_device_release(sb_cuda_device *device) {
 }
 
 void sb_cuda_device_count(sb_cuda_device *device, const sb_cuda_counters *more) {
-#define ADD(name)                                                                                  \
-    if (more->name != 0)                                                                           \
+#define ADD(name)                                                                                                      \
+    if (more->name != 0)                                                                                               \
         SB_CUDA_COUNT(device, name, (long long)more->name);
     SB_CUDA_COUNTERS(ADD)
 #undef ADD

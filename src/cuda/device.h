@@ -14,20 +14,20 @@
 #define SB_CUDA_KERNEL_BUCKETS 512
 
 /* What has been done on a device since it was opened. X(name, what it counts) */
-#define SB_CUDA_COUNTERS(X)                                                                        \
-    X(device_allocations) /* blocks of device memory ever made */                                  \
-    X(device_blocks)      /* … and those that live */                                            \
-    X(device_bytes)       /* in live blocks */                                                     \
-    X(host_allocations)   /* blocks of pinned host memory ever made */                             \
-    X(host_blocks)                                                                                 \
-    X(host_bytes)                                                                                  \
-    X(copies_to_device) /* tasks given to streams, by themselves or in graphs */                   \
-    X(bytes_to_device)                                                                             \
-    X(copies_to_host)                                                                              \
-    X(bytes_to_host)                                                                               \
-    X(copies_on_device)                                                                            \
-    X(fills)                                                                                       \
-    X(kernels)                                                                                     \
+#define SB_CUDA_COUNTERS(X)                                                                                            \
+    X(device_allocations) /* blocks of device memory ever made */                                                      \
+    X(device_blocks)      /* … and those that live */                                                                \
+    X(device_bytes)       /* in live blocks */                                                                         \
+    X(host_allocations)   /* blocks of pinned host memory ever made */                                                 \
+    X(host_blocks)                                                                                                     \
+    X(host_bytes)                                                                                                      \
+    X(copies_to_device) /* tasks given to streams, by themselves or in graphs */                                       \
+    X(bytes_to_device)                                                                                                 \
+    X(copies_to_host)                                                                                                  \
+    X(bytes_to_host)                                                                                                   \
+    X(copies_on_device)                                                                                                \
+    X(fills)                                                                                                           \
+    X(kernels)                                                                                                         \
     X(graph_launches)
 
 typedef struct sb_cuda_counters {
@@ -50,7 +50,7 @@ typedef struct sb_cuda_device {
     char name[SB_CUDA_NAME_BYTES];
 
     pthread_mutex_t kernel_lock;
-    struct sb_cuda_module *modules; /* loaded ones: kernel.c; under kernel_lock */
+    struct sb_cuda_module *modules;                         /* loaded ones: kernel.c; under kernel_lock */
     struct sb_cuda_kernel *kernels[SB_CUDA_KERNEL_BUCKETS]; /* loaded ones by name; under kernel_lock */
 
     atomic_bool is_lost; /* whether a failure has made the device unusable … */
@@ -65,7 +65,7 @@ typedef struct sb_cuda_device {
 } sb_cuda_device;
 
 /* Adds to one of the device's counters. */
-#define SB_CUDA_COUNT(device, name, amount)                                                        \
+#define SB_CUDA_COUNT(device, name, amount)                                                                            \
     atomic_fetch_add_explicit(&(device)->counters.name, (amount), memory_order_relaxed)
 
 /** Opens device `index` of the driver with kernels from `images` (NULL: those in the library, which
@@ -96,11 +96,11 @@ void sb_cuda_leave_released(sb_cuda_device *device, bool entered);
 
 /** Gives something back by a function of the driver, whose failure nobody could do anything about.
  */
-#define SB_CUDA_GIVE_BACK(device, call, handle)                                                    \
-    do {                                                                                           \
-        bool entered_ = sb_cuda_enter_to_release(device);                                          \
-        (device)->driver->call(handle);                                                            \
-        sb_cuda_leave_released((device), entered_);                                                \
+#define SB_CUDA_GIVE_BACK(device, call, handle)                                                                        \
+    do {                                                                                                               \
+        bool entered_ = sb_cuda_enter_to_release(device);                                                              \
+        (device)->driver->call(handle);                                                                                \
+        sb_cuda_leave_released((device), entered_);                                                                    \
     } while (0)
 
 /** SB_OK for CUDA_SUCCESS; otherwise reports the failure of the driver's function `call` with the
@@ -109,7 +109,7 @@ sb_status sb_cuda_check(sb_cuda_device *device, CUresult result, const char *cal
 
 /** Calls a function of the driver and checks its result: SB_CUDA_DO(device, error, cuMemAlloc,
  * &address, bytes). */
-#define SB_CUDA_DO(device, error, call, ...)                                                       \
+#define SB_CUDA_DO(device, error, call, ...)                                                                           \
     sb_cuda_check((device), (device)->driver->call(__VA_ARGS__), #call, (error))
 
 /** Adds to the counters. */

@@ -19,10 +19,11 @@ static void release_import(void *context) {
 
 static sb_status check_device(const sb_device *device, const DLTensor *from, sb_error *error) {
     if (from->device.device_type != kDLCUDA)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "the DLPack tensor is on device type %d: copy it to the CPU (type 1) or to CUDA device %d (type 2) "
-                       "first",
-                       (int)from->device.device_type, device->cuda->index);
+        return sb_fail(
+            error, SB_ERROR_UNSUPPORTED,
+            "the DLPack tensor is on device type %d: copy it to the CPU (type 1) or to CUDA device %d (type 2) "
+            "first",
+            (int)from->device.device_type, device->cuda->index);
     if (from->device.device_id == device->cuda->index)
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,

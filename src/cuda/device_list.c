@@ -40,26 +40,25 @@ const char *sb_driver_state_name(sb_driver_state state) {
 }
 
 /* Fails with the driver's own words when a call fails. */
-#define ASK(driver, error, call, ...)                                                              \
-    do {                                                                                           \
-        CUresult result_ = (driver)->call(__VA_ARGS__);                                            \
-        if (result_ != CUDA_SUCCESS)                                                               \
-            return sb_cuda_fail((driver), result_, #call, (error));                                \
+#define ASK(driver, error, call, ...)                                                                                  \
+    do {                                                                                                               \
+        CUresult result_ = (driver)->call(__VA_ARGS__);                                                                \
+        if (result_ != CUDA_SUCCESS)                                                                                   \
+            return sb_cuda_fail((driver), result_, #call, (error));                                                    \
     } while (0)
 
 /* What can be learned without starting the device. */
-static sb_status ask_properties(const sb_cuda_driver *driver, CUdevice device, entry *entry,
-                                sb_error *error) {
+static sb_status ask_properties(const sb_cuda_driver *driver, CUdevice device, entry *entry, sb_error *error) {
     sb_device_description *description = &entry->description;
     size_t bytes = 0;
     ASK(driver, error, cuDeviceGetName, entry->name, (int)sizeof entry->name, device);
     entry->name[sizeof entry->name - 1] = '\0';
-    ASK(driver, error, cuDeviceGetAttribute, &description->compute_major,
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    ASK(driver, error, cuDeviceGetAttribute, &description->compute_minor,
-        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-    ASK(driver, error, cuDeviceGetAttribute, &description->multiprocessors,
-        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    ASK(driver, error, cuDeviceGetAttribute, &description->compute_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+        device);
+    ASK(driver, error, cuDeviceGetAttribute, &description->compute_minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        device);
+    ASK(driver, error, cuDeviceGetAttribute, &description->multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+        device);
     ASK(driver, error, cuDeviceTotalMem, &bytes, device);
     description->memory_bytes = (int64_t)bytes;
     return SB_OK;
@@ -75,14 +74,12 @@ static sb_status ask_free_memory(const sb_cuda_driver *driver, entry *entry, sb_
 
 /* Only a context can tell how much memory is free. Without an sb_cuda_device: this must not run out
  * of memory of our own, so that whatever fails is the device's answer. */
-static sb_status ask_context(const sb_cuda_driver *driver, CUdevice device, entry *entry,
-                             sb_error *error) {
+static sb_status ask_context(const sb_cuda_driver *driver, CUdevice device, entry *entry, sb_error *error) {
     CUcontext context;
     ASK(driver, error, cuDevicePrimaryCtxRetain, &context, device);
     CUresult pushed = driver->cuCtxPushCurrent(context);
-    sb_status status = pushed == CUDA_SUCCESS
-                           ? ask_free_memory(driver, entry, error)
-                           : sb_cuda_fail(driver, pushed, "cuCtxPushCurrent", error);
+    sb_status status = pushed == CUDA_SUCCESS ? ask_free_memory(driver, entry, error)
+                                              : sb_cuda_fail(driver, pushed, "cuCtxPushCurrent", error);
     if (pushed == CUDA_SUCCESS)
         driver->cuCtxPopCurrent(&context);
     driver->cuDevicePrimaryCtxRelease(device);
@@ -99,9 +96,9 @@ static sb_status ask(const sb_cuda_driver *driver, int index, entry *entry, sb_e
 static void describe_kernels(const sb_cuda_driver *driver, entry *entry) {
     sb_device_description *description = &entry->description;
     char why[SB_CUDA_WHY_BYTES];
-    const sb_cuda_image *image = sb_cuda_choose_image(
-        &sb_cuda_embedded_images, NULL,
-        10 * description->compute_major + description->compute_minor, driver->version, why);
+    const sb_cuda_image *image =
+        sb_cuda_choose_image(&sb_cuda_embedded_images, NULL,
+                             10 * description->compute_major + description->compute_minor, driver->version, why);
     if (image == NULL) {
         snprintf(entry->why, sizeof entry->why, "%s", why);
         return;
@@ -113,8 +110,8 @@ static void describe_kernels(const sb_cuda_driver *driver, entry *entry) {
 
 /* A device that does not answer is described as far as it goes. */
 static void describe(const sb_cuda_driver *driver, int index, entry *entry) {
-    entry->description = (sb_device_description){
-        .index = index, .name = entry->name, .memory_free_bytes = -1, .why = entry->why};
+    entry->description =
+        (sb_device_description){.index = index, .name = entry->name, .memory_free_bytes = -1, .why = entry->why};
     strcpy(entry->name, "name unknown");
     sb_error answer = {SB_OK, ""};
     if (ask(driver, index, entry, &answer) == SB_OK)
@@ -133,8 +130,7 @@ static sb_status describe_all(const sb_cuda_driver *driver, sb_device_list *list
     return SB_OK;
 }
 
-sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options,
-                                 sb_error *error) {
+sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options, sb_error *error) {
     if (given == NULL)
         return SB_OK;
     if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
@@ -146,13 +142,11 @@ sb_status sb_device_read_options(const sb_device_options *given, sb_device_optio
     return SB_OK;
 }
 
-sb_status sb_device_list_create(const sb_device_options *given, sb_device_list **list,
-                                sb_error *error) {
+sb_status sb_device_list_create(const sb_device_options *given, sb_device_list **list, sb_error *error) {
     sb_device_options options = SB_DEVICE_OPTIONS_DEFAULT;
     SB_TRY(sb_device_read_options(given, &options, error));
-    const char *library = options.cuda_driver != NULL
-                              ? options.cuda_driver
-                              : sb_configuration_from_environment().cuda_driver;
+    const char *library =
+        options.cuda_driver != NULL ? options.cuda_driver : sb_configuration_from_environment().cuda_driver;
     sb_device_list *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
@@ -165,8 +159,7 @@ sb_status sb_device_list_create(const sb_device_options *given, sb_device_list *
     created->driver.why = created->why;
     const sb_cuda_driver *driver = NULL;
     sb_error answer = {SB_OK, ""};
-    if (sb_cuda_driver_open(library, &driver, &created->driver.state, &created->driver.version,
-                            &answer) != SB_OK) {
+    if (sb_cuda_driver_open(library, &driver, &created->driver.state, &created->driver.version, &answer) != SB_OK) {
         snprintf(created->why, sizeof created->why, "%s", answer.message);
         *list = created;
         return SB_OK;

@@ -6,13 +6,12 @@
 #include <string.h>
 
 #define SB_CUDA_SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), #type);
-#define SB_CUDA_LAYOUT(type, member, offset)                                                       \
-    _Static_assert(offsetof(type, member) == (offset), #type "." #member);
+#define SB_CUDA_LAYOUT(type, member, offset) _Static_assert(offsetof(type, member) == (offset), #type "." #member);
 #include "cuda/driver_layouts.h"
 
 /* The two functions that are looked up by their names in the library: the way to all others. */
-typedef CUresult get_proc_address(const char *symbol, void **function, int version,
-                                  cuuint64_t flags, CUdriverProcAddressQueryResult *found);
+typedef CUresult get_proc_address(const char *symbol, void **function, int version, cuuint64_t flags,
+                                  CUdriverProcAddressQueryResult *found);
 typedef CUresult driver_get_version(int *version);
 
 /* The drivers of this process. A driver is never closed: it has threads of its own, and other
@@ -30,34 +29,24 @@ typedef struct remedy {
 } remedy;
 
 static const remedy remedies[] = {
-    {CUDA_ERROR_OUT_OF_MEMORY,
-     "the device has too little free memory: end other programs that use it, or run "
-     "a smaller batch or model"},
-    {CUDA_ERROR_STUB_LIBRARY,
-     "this is the toolkit's stub of the library, not a driver: take its folder "
-     "('stubs') out of LD_LIBRARY_PATH"},
+    {CUDA_ERROR_OUT_OF_MEMORY, "the device has too little free memory: end other programs that use it, or run "
+                               "a smaller batch or model"},
+    {CUDA_ERROR_STUB_LIBRARY, "this is the toolkit's stub of the library, not a driver: take its folder "
+                              "('stubs') out of LD_LIBRARY_PATH"},
     {CUDA_ERROR_DEVICE_UNAVAILABLE, "another process has the device to itself"},
-    {CUDA_ERROR_NO_DEVICE,
-     "see that a device is there (nvidia-smi) and that CUDA_VISIBLE_DEVICES does not hide it"},
+    {CUDA_ERROR_NO_DEVICE, "see that a device is there (nvidia-smi) and that CUDA_VISIBLE_DEVICES does not hide it"},
     {CUDA_ERROR_NO_BINARY_FOR_GPU, "the kernels in this build do not fit the device"},
-    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-     "the kernels were built by a newer CUDA than the driver knows: update the "
-     "driver"},
-    {CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
-     "the driver's own compiler (libnvidia-ptxjitcompiler) is not installed"},
-    {CUDA_ERROR_SYSTEM_NOT_READY,
-     "the machine's NVSwitch service (nvidia-fabricmanager) is not running"},
-    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
-     "the driver's library and its kernel module differ in version: restart the "
-     "machine after an update"},
-    {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE,
-     "the compatibility package is not for this device: remove it, or "
-     "update the driver"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the kernels were built by a newer CUDA than the driver knows: update the "
+                                         "driver"},
+    {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver's own compiler (libnvidia-ptxjitcompiler) is not installed"},
+    {CUDA_ERROR_SYSTEM_NOT_READY, "the machine's NVSwitch service (nvidia-fabricmanager) is not running"},
+    {CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "the driver's library and its kernel module differ in version: restart the "
+                                        "machine after an update"},
+    {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, "the compatibility package is not for this device: remove it, or "
+                                                "update the driver"},
     {CUDA_ERROR_UNKNOWN, "see the kernel's log (dmesg) for the driver's own report"},
-    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-     "the call is not allowed while this thread captures a stream"},
-    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT,
-     "a call waited for the legacy stream while a stream was captured"},
+    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the call is not allowed while this thread captures a stream"},
+    {CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, "a call waited for the legacy stream while a stream was captured"},
 };
 
 /* Everything after one of these is lost: the driver's documentation says of each that the process
@@ -99,16 +88,14 @@ static const char *find_remedy(CUresult result) {
     return NULL;
 }
 
-sb_status sb_cuda_fail(const sb_cuda_driver *driver, CUresult result, const char *call,
-                       sb_error *error) {
+sb_status sb_cuda_fail(const sb_cuda_driver *driver, CUresult result, const char *call, sb_error *error) {
     const char *name = NULL, *text = NULL, *remedy = find_remedy(result);
     /* A driver that does not know its own error gives neither. */
     if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || name == NULL)
         name = "an error without a name";
     if (driver->cuGetErrorString(result, &text) != CUDA_SUCCESS || text == NULL)
         text = "no description";
-    sb_status status =
-        result == CUDA_ERROR_OUT_OF_MEMORY ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_DEVICE;
+    sb_status status = result == CUDA_ERROR_OUT_OF_MEMORY ? SB_ERROR_OUT_OF_MEMORY : SB_ERROR_DEVICE;
     return sb_fail(error, status, "CUDA: %s failed with %s (%d: %s)%s%s", call, name, result, text,
                    remedy != NULL ? "; " : "", remedy != NULL ? remedy : "");
 }
@@ -153,34 +140,31 @@ static sb_status resolve(attempt *attempt, sb_cuda_driver *driver, sb_error *err
     set_function(&get_version, dlsym(attempt->library, "cuDriverGetVersion"));
     attempt->state = SB_DRIVER_FAILED;
     if (get_version == NULL)
-        return sb_fail(error, SB_ERROR_DEVICE,
-                       "%s is not a CUDA driver: it has no cuDriverGetVersion", library);
+        return sb_fail(error, SB_ERROR_DEVICE, "%s is not a CUDA driver: it has no cuDriverGetVersion", library);
     CUresult result = get_version(&attempt->version);
     if (result != CUDA_SUCCESS) {
         attempt->version = 0;
-        return sb_fail(error, SB_ERROR_DEVICE, "CUDA: cuDriverGetVersion of %s failed with %d%s%s",
-                       library, result, result == CUDA_ERROR_STUB_LIBRARY ? "; " : "",
+        return sb_fail(error, SB_ERROR_DEVICE, "CUDA: cuDriverGetVersion of %s failed with %d%s%s", library, result,
+                       result == CUDA_ERROR_STUB_LIBRARY ? "; " : "",
                        result == CUDA_ERROR_STUB_LIBRARY ? find_remedy(result) : "");
     }
     if (find == NULL || attempt->version < SB_CUDA_LEAST_VERSION)
         return too_old(attempt, library, error);
     const char *missing = NULL;
-#define SB_CUDA_CALL(name, release, arguments)                                                     \
-    if (missing == NULL) {                                                                         \
-        void *function = NULL;                                                                     \
-        CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;               \
-        if (find(#name, &function, release, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found) !=          \
-                CUDA_SUCCESS ||                                                                    \
-            found != CU_GET_PROC_ADDRESS_SUCCESS)                                                  \
-            function = NULL;                                                                       \
-        set_function(&driver->name, function);                                                     \
-        missing = function == NULL ? #name : NULL;                                                 \
+#define SB_CUDA_CALL(name, release, arguments)                                                                         \
+    if (missing == NULL) {                                                                                             \
+        void *function = NULL;                                                                                         \
+        CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;                                   \
+        if (find(#name, &function, release, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &found) != CUDA_SUCCESS ||              \
+            found != CU_GET_PROC_ADDRESS_SUCCESS)                                                                      \
+            function = NULL;                                                                                           \
+        set_function(&driver->name, function);                                                                         \
+        missing = function == NULL ? #name : NULL;                                                                     \
     }
 #include "cuda/driver_calls.h"
 #undef SB_CUDA_CALL
     if (missing != NULL)
-        return sb_fail(error, SB_ERROR_DEVICE,
-                       "the CUDA driver %s has no function %s: install NVIDIA's driver anew",
+        return sb_fail(error, SB_ERROR_DEVICE, "the CUDA driver %s has no function %s: install NVIDIA's driver anew",
                        library, missing);
     return SB_OK;
 }
@@ -202,8 +186,7 @@ static sb_status initialise(attempt *attempt, sb_cuda_driver *driver, sb_error *
     sb_cuda_fail(driver, result, call, error);
     if (result == CUDA_ERROR_NO_DEVICE)
         return sb_fail_within(error, SB_ERROR_DEVICE, "no CUDA device: ");
-    return sb_fail_within(error, SB_ERROR_DEVICE,
-                          "the CUDA driver %s does not work: ", driver->library);
+    return sb_fail_within(error, SB_ERROR_DEVICE, "the CUDA driver %s does not work: ", driver->library);
 }
 
 static sb_status open_new(attempt *attempt, sb_cuda_driver *driver, sb_error *error) {
@@ -220,8 +203,7 @@ static sb_status open_new(attempt *attempt, sb_cuda_driver *driver, sb_error *er
     return initialise(attempt, driver, error);
 }
 
-static sb_status open_locked(const char *library, attempt *attempt, const sb_cuda_driver **driver,
-                             sb_error *error) {
+static sb_status open_locked(const char *library, attempt *attempt, const sb_cuda_driver **driver, sb_error *error) {
     for (int i = 0; i < driver_count; i++) {
         if (strcmp(drivers[i].library, library) == 0) {
             attempt->state = SB_DRIVER_READY;
@@ -231,8 +213,7 @@ static sb_status open_locked(const char *library, attempt *attempt, const sb_cud
         }
     }
     if (driver_count == MOST_DRIVERS)
-        return sb_fail(error, SB_ERROR_DEVICE,
-                       "this process has opened %d CUDA drivers; one more (%s) is too many",
+        return sb_fail(error, SB_ERROR_DEVICE, "this process has opened %d CUDA drivers; one more (%s) is too many",
                        MOST_DRIVERS, library);
     sb_cuda_driver *place = &drivers[driver_count];
     memset(place, 0, sizeof *place);
@@ -249,14 +230,13 @@ static sb_status open_locked(const char *library, attempt *attempt, const sb_cud
     return SB_OK;
 }
 
-sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver,
-                              sb_driver_state *state, int *version, sb_error *error) {
+sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver, sb_driver_state *state, int *version,
+                              sb_error *error) {
     attempt attempt = {.state = SB_DRIVER_FAILED};
     sb_status status;
     if (strlen(library) >= SB_CUDA_LIBRARY_BYTES) {
         attempt.state = SB_DRIVER_MISSING;
-        status = sb_fail(error, SB_ERROR_UNSUPPORTED,
-                         "no CUDA driver: the name of its library has more than %d bytes",
+        status = sb_fail(error, SB_ERROR_UNSUPPORTED, "no CUDA driver: the name of its library has more than %d bytes",
                          SB_CUDA_LIBRARY_BYTES - 1);
     } else {
         pthread_mutex_lock(&lock);

@@ -34,14 +34,13 @@ typedef struct sb_cuda_driver {
  * version as far as it was found out, 0 otherwise. A failure leaves nothing open and may be tried
  * again. Errors: UNSUPPORTED when the driver is MISSING or TOO_OLD; DEVICE when it has NO_DEVICE or
  * has FAILED. */
-sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver,
-                              sb_driver_state *state, int *version, sb_error *error);
+sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver, sb_driver_state *state, int *version,
+                              sb_error *error);
 
 /** Reports the failure `result` (not CUDA_SUCCESS) of the driver's function `call`: OUT_OF_MEMORY
  * when the device lacks memory, else DEVICE. The message has the call, the driver's name and text
  * of the error and, where one is known, the remedy. */
-sb_status sb_cuda_fail(const sb_cuda_driver *driver, CUresult result, const char *call,
-                       sb_error *error);
+sb_status sb_cuda_fail(const sb_cuda_driver *driver, CUresult result, const char *call, sb_error *error);
 
 /** Whether a failure of this kind makes the device unusable for the rest of the process: every
  * later call would report it again. */

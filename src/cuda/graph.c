@@ -14,14 +14,12 @@ static void add_list(sb_cuda_counters *counters, const sb_cuda_task_list *list) 
 }
 
 /* Makes `captured` executable, and destroys it in any case. */
-static sb_status instantiate(sb_cuda_device *device, CUgraph captured,
-                             const sb_cuda_task_list *list, sb_cuda_graph **graph,
-                             sb_error *error) {
+static sb_status instantiate(sb_cuda_device *device, CUgraph captured, const sb_cuda_task_list *list,
+                             sb_cuda_graph **graph, sb_error *error) {
     sb_cuda_graph *made = sb_allocate_array(1, sizeof *made);
     sb_status status = made != NULL ? SB_OK : sb_fail_memory(error, sizeof *made);
     if (status == SB_OK)
-        status =
-            SB_CUDA_DO(device, error, cuGraphInstantiateWithFlags, &made->executable, captured, 0);
+        status = SB_CUDA_DO(device, error, cuGraphInstantiateWithFlags, &made->executable, captured, 0);
     device->driver->cuGraphDestroy(captured);
     if (status != SB_OK) {
         sb_free(made);
@@ -43,8 +41,7 @@ void sb_cuda_graph_destroy(sb_cuda_graph *graph) {
     sb_cuda_device_release(device);
 }
 
-sb_status sb_cuda_graph_launch(const sb_cuda_graph *graph, sb_cuda_stream *stream,
-                               sb_error *error) {
+sb_status sb_cuda_graph_launch(const sb_cuda_graph *graph, sb_cuda_stream *stream, sb_error *error) {
     sb_cuda_device *device = graph->device;
     SB_TRY(SB_CUDA_DO(device, error, cuGraphLaunch, graph->executable, stream->handle));
     sb_cuda_device_count(device, &graph->tasks);
@@ -57,11 +54,10 @@ sb_status sb_cuda_graph_launch(const sb_cuda_graph *graph, sb_cuda_stream *strea
 sb_status sb_cuda_capture_begin(const sb_cuda_queue *queue, sb_error *error) {
     sb_cuda_stream *stream = queue->stream;
     if (queue->record == NULL || queue->trace != NULL || stream->capturing)
-        return sb_fail(error, SB_ERROR_INTERNAL,
-                       "a captured queue has a list, no trace, and is not captured already");
+        return sb_fail(error, SB_ERROR_INTERNAL, "a captured queue has a list, no trace, and is not captured already");
     sb_cuda_task_list_clear(queue->record);
-    SB_TRY(SB_CUDA_DO(stream->device, error, cuStreamBeginCapture, stream->handle,
-                      CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    SB_TRY(
+        SB_CUDA_DO(stream->device, error, cuStreamBeginCapture, stream->handle, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     stream->capturing = true;
     return SB_OK;
 }
@@ -73,13 +69,11 @@ static sb_status check_captured(const sb_cuda_queue *queue, CUgraph captured, sb
     SB_TRY(SB_CUDA_DO(device, error, cuGraphGetNodes, captured, NULL, &nodes));
     if (nodes != (size_t)recorded)
         return sb_fail(error, SB_ERROR_INTERNAL,
-                       "%zu tasks were captured and %d recorded: something bypasses sb_cuda_launch",
-                       nodes, recorded);
+                       "%zu tasks were captured and %d recorded: something bypasses sb_cuda_launch", nodes, recorded);
     return SB_OK;
 }
 
-sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph,
-                              sb_error *error) {
+sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph, sb_error *error) {
     sb_cuda_device *device = queue->stream->device;
     CUgraph captured = NULL;
     /* In any case: only this makes the stream usable again. */
@@ -108,14 +102,13 @@ typedef struct builder {
     CUgraphNode *nodes, *edges; /* `count` each; edges are those of the node in the making … */
     CUgraphNode *early;         /* … and those of them that go from kernel to kernel, with dependent launch */
     size_t early_count;
-    uint64_t *before;           /* bit sets: what comes before each node, by any way */
-    size_t words;               /* of a set */
-    int edge_count;             /* of all nodes */
+    uint64_t *before; /* bit sets: what comes before each node, by any way */
+    size_t words;     /* of a set */
+    int edge_count;   /* of all nodes */
 } builder;
 
 static bool is_before(const builder *builder, int node, int other) {
-    return (builder->before[(size_t)node * builder->words + (size_t)other / 64] >> other % 64 &
-            1) != 0;
+    return (builder->before[(size_t)node * builder->words + (size_t)other / 64] >> other % 64 & 1) != 0;
 }
 
 static void put_before(builder *builder, int node, int other) {
@@ -149,13 +142,13 @@ static sb_status add_early_edges(const builder *builder, CUgraphNode node, sb_er
     CUgraphEdgeData data = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                             .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
     for (size_t i = 0; i < builder->early_count; i++)
-        SB_TRY(SB_CUDA_DO(builder->device, error, cuGraphAddDependencies, builder->graph, &builder->early[i],
-                          &node, &data, 1));
+        SB_TRY(SB_CUDA_DO(builder->device, error, cuGraphAddDependencies, builder->graph, &builder->early[i], &node,
+                          &data, 1));
     return SB_OK;
 }
 
-static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges,
-                            const sb_cuda_kernel_task *task, sb_error *error) {
+static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_kernel_task *task,
+                            sb_error *error) {
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
     CUDA_KERNEL_NODE_PARAMS given = {
         .func = task->kernel->function,
@@ -168,14 +161,13 @@ static sb_status add_kernel(builder *builder, CUgraphNode *node, size_t edges,
         .sharedMemBytes = task->shared_bytes,
         .kernelParams = parameters,
     };
-    return SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph,
-                      builder->edges, edges, &given);
+    return SB_CUDA_DO(builder->device, error, cuGraphAddKernelNode, node, builder->graph, builder->edges, edges,
+                      &given);
 }
 
-static sb_status add_copy(builder *builder, CUgraphNode *node, size_t edges,
-                          const sb_cuda_task *task, sb_error *error) {
-    bool from_host = task->kind == SB_CUDA_COPY_TO_DEVICE,
-         to_host = task->kind == SB_CUDA_COPY_TO_HOST;
+static sb_status add_copy(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_task *task,
+                          sb_error *error) {
+    bool from_host = task->kind == SB_CUDA_COPY_TO_DEVICE, to_host = task->kind == SB_CUDA_COPY_TO_HOST;
     const sb_cuda_copy_task *copy = &task->copy;
     CUDA_MEMCPY3D given = {
         .srcMemoryType = from_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE,
@@ -192,20 +184,20 @@ static sb_status add_copy(builder *builder, CUgraphNode *node, size_t edges,
         .Height = 1,
         .Depth = 1,
     };
-    return SB_CUDA_DO(builder->device, error, cuGraphAddMemcpyNode, node, builder->graph,
-                      builder->edges, edges, &given, builder->device->context);
+    return SB_CUDA_DO(builder->device, error, cuGraphAddMemcpyNode, node, builder->graph, builder->edges, edges, &given,
+                      builder->device->context);
 }
 
-static sb_status add_fill(builder *builder, CUgraphNode *node, size_t edges,
-                          const sb_cuda_fill_task *fill, sb_error *error) {
+static sb_status add_fill(builder *builder, CUgraphNode *node, size_t edges, const sb_cuda_fill_task *fill,
+                          sb_error *error) {
     CUDA_MEMSET_NODE_PARAMS given = {.dst = fill->to,
                                      .pitch = fill->bytes,
                                      .value = fill->value,
                                      .elementSize = 1,
                                      .width = fill->bytes,
                                      .height = 1};
-    return SB_CUDA_DO(builder->device, error, cuGraphAddMemsetNode, node, builder->graph,
-                      builder->edges, edges, &given, builder->device->context);
+    return SB_CUDA_DO(builder->device, error, cuGraphAddMemsetNode, node, builder->graph, builder->edges, edges, &given,
+                      builder->device->context);
 }
 
 static sb_status add_node(builder *builder, int index, sb_error *error) {
@@ -257,8 +249,8 @@ static sb_status allocate(builder *builder, sb_error *error) {
     return SB_OK;
 }
 
-sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list,
-                              bool dependent_launch, sb_cuda_graph **graph, sb_error *error) {
+sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list, bool dependent_launch,
+                              sb_cuda_graph **graph, sb_error *error) {
     builder builder = {.device = device,
                        .list = list,
                        .count = sb_cuda_task_list_count(list),

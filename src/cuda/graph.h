@@ -28,14 +28,13 @@ sb_status sb_cuda_capture_begin(const sb_cuda_queue *queue, sb_error *error);
  * if it is not SB_OK, what was captured is thrown away and `status` given back with the error as it
  * is. INTERNAL when the driver has captured another number of tasks than were recorded. Whatever
  * happens, the stream can be used again. */
-sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph,
-                              sb_error *error);
+sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph, sb_error *error);
 
 /** Builds a graph of the tasks of a list: a task waits for every earlier one that it conflicts
  * with, by way of as few edges as that takes. With `dependent_launch`, kernels wait for kernels as
  * kernels/kernel.cuh says. */
-sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list,
-                              bool dependent_launch, sb_cuda_graph **graph, sb_error *error);
+sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list, bool dependent_launch,
+                              sb_cuda_graph **graph, sb_error *error);
 
 /** Gives all tasks of the graph to a stream of its device, between sb_cuda_enter and sb_cuda_leave.
  */

@@ -32,15 +32,14 @@ static bool is_better(const sb_cuda_image *image, const sb_cuda_image *than) {
 }
 
 /* Why nothing was chosen; `unloadable` is an image that only the driver's age stands against. */
-static void explain(const sb_cuda_images *images, const char *module,
-                    const sb_cuda_image *unloadable, int compute, int version, char *why) {
+static void explain(const sb_cuda_images *images, const char *module, const sb_cuda_image *unloadable, int compute,
+                    int version, char *why) {
     char built[SB_CUDA_VERSION_BYTES], have[SB_CUDA_VERSION_BYTES];
     int least = 0;
     for (int i = 0; i < images->count; i++)
         least = least == 0 || images->images[i].compute < least ? images->images[i].compute : least;
     if (images->count == 0)
-        snprintf(why, SB_CUDA_WHY_BYTES,
-                 "this build of Samebit has no GPU kernels: it was made without nvcc");
+        snprintf(why, SB_CUDA_WHY_BYTES, "this build of Samebit has no GPU kernels: it was made without nvcc");
     else if (unloadable != NULL)
         snprintf(why, SB_CUDA_WHY_BYTES,
                  "the kernels were compiled by CUDA %s, and the driver is for CUDA %s: update the "
@@ -48,17 +47,15 @@ static void explain(const sb_cuda_images *images, const char *module,
                  sb_cuda_version_text(images->toolkit, built), sb_cuda_version_text(version, have));
     else if (compute < least)
         snprintf(why, SB_CUDA_WHY_BYTES,
-                 "the kernels need compute capability %d.%d or newer, and this device has %d.%d",
-                 least / 10, least % 10, compute / 10, compute % 10);
+                 "the kernels need compute capability %d.%d or newer, and this device has %d.%d", least / 10,
+                 least % 10, compute / 10, compute % 10);
     else
-        snprintf(why, SB_CUDA_WHY_BYTES,
-                 "this build of Samebit has no kernels%s%s for compute capability %d.%d",
-                 module != NULL ? " of module " : "", module != NULL ? module : "", compute / 10,
-                 compute % 10);
+        snprintf(why, SB_CUDA_WHY_BYTES, "this build of Samebit has no kernels%s%s for compute capability %d.%d",
+                 module != NULL ? " of module " : "", module != NULL ? module : "", compute / 10, compute % 10);
 }
 
-const sb_cuda_image *sb_cuda_choose_image(const sb_cuda_images *images, const char *module,
-                                          int compute, int version, char *why) {
+const sb_cuda_image *sb_cuda_choose_image(const sb_cuda_images *images, const char *module, int compute, int version,
+                                          char *why) {
     const sb_cuda_image *best = NULL, *unloadable = NULL;
     for (int i = 0; i < images->count; i++) {
         const sb_cuda_image *image = &images->images[i];

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 typedef enum sb_cuda_image_kind {
-    SB_CUDA_CUBIN, /* machine code: runs on its compute capability and on later minor ones of the
+    SB_CUDA_CUBIN,       /* machine code: runs on its compute capability and on later minor ones of the
                       same major */
     SB_CUDA_CUBIN_EXACT, /* the same with instructions that only this very capability has ("sm_90a")
                           */
@@ -38,7 +38,7 @@ extern const sb_cuda_images sb_cuda_embedded_images;
  * under a driver of interface release `version`: machine code made for exactly this device first,
  * then machine code that it also runs, then the newest PTX. NULL when there is none; `why`
  * (SB_CUDA_WHY_BYTES) then says why in words for users. */
-const sb_cuda_image *sb_cuda_choose_image(const sb_cuda_images *images, const char *module,
-                                          int compute, int version, char *why);
+const sb_cuda_image *sb_cuda_choose_image(const sb_cuda_images *images, const char *module, int compute, int version,
+                                          char *why);
 
 #endif

@@ -17,24 +17,20 @@ static void free_kernel(sb_cuda_kernel *kernel) {
     sb_free(kernel);
 }
 
-static sb_status load_module(sb_cuda_device *device, const char *name, sb_cuda_module **module,
-                             sb_error *error) {
+static sb_status load_module(sb_cuda_device *device, const char *name, sb_cuda_module **module, sb_error *error) {
     char why[SB_CUDA_WHY_BYTES];
     const sb_cuda_image *image =
         sb_cuda_choose_image(device->images, name, device->compute, device->driver->version, why);
     if (image == NULL)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "device %d (%s): %s", device->index,
-                       device->name, why);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "device %d (%s): %s", device->index, device->name, why);
     sb_cuda_module *loaded = sb_allocate_array(1, sizeof *loaded);
     if (loaded == NULL)
         return sb_fail_memory(error, sizeof *loaded);
     loaded->image = image;
-    sb_status status =
-        SB_CUDA_DO(device, error, cuModuleLoadDataEx, &loaded->handle, image->bytes, 0, NULL, NULL);
+    sb_status status = SB_CUDA_DO(device, error, cuModuleLoadDataEx, &loaded->handle, image->bytes, 0, NULL, NULL);
     if (status != SB_OK) {
         sb_free(loaded);
-        return sb_fail_within(error, status, "loading kernels %s for %s: ", image->module,
-                              image->architecture);
+        return sb_fail_within(error, status, "loading kernels %s for %s: ", image->module, image->architecture);
     }
     *module = loaded;
     return SB_OK;
@@ -50,12 +46,11 @@ static sb_status load_kernel(sb_cuda_device *device, const sb_cuda_module *modul
     found->name = sb_duplicate_string(name);
     sb_status status = found->name != NULL ? SB_OK : sb_fail_memory(error, strlen(name) + 1);
     if (status == SB_OK) {
-        CUresult result =
-            device->driver->cuModuleGetFunction(&found->function, module->handle, name);
+        CUresult result = device->driver->cuModuleGetFunction(&found->function, module->handle, name);
         status = sb_cuda_check(device, result, "cuModuleGetFunction", error);
         if (result == CUDA_ERROR_NOT_FOUND)
-            status = sb_fail(error, SB_ERROR_INTERNAL, "module %s for %s has no kernel %s",
-                             module->image->module, module->image->architecture, name);
+            status = sb_fail(error, SB_ERROR_INTERNAL, "module %s for %s has no kernel %s", module->image->module,
+                             module->image->architecture, name);
     }
     if (status == SB_OK)
         status = SB_CUDA_DO(device, error, cuFuncGetAttribute, &found->most_threads,
@@ -78,9 +73,8 @@ static sb_status load_kernel(sb_cuda_device *device, const sb_cuda_module *modul
 }
 
 /* With the device's context current and under its kernel lock. */
-static sb_status find_loaded(sb_cuda_device *device, const char *module_name, const char *name,
-                             size_t parameter_bytes, const sb_cuda_kernel **kernel,
-                             sb_error *error) {
+static sb_status find_loaded(sb_cuda_device *device, const char *module_name, const char *name, size_t parameter_bytes,
+                             const sb_cuda_kernel **kernel, sb_error *error) {
     sb_cuda_module *module = device->modules;
     while (module != NULL && strcmp(module->image->module, module_name) != 0)
         module = module->next;
@@ -98,9 +92,8 @@ static sb_status find_loaded(sb_cuda_device *device, const char *module_name, co
         module->kernels = found;
     }
     if (found->parameter_bytes != parameter_bytes)
-        return sb_fail(error, SB_ERROR_INTERNAL,
-                       "kernel %s was asked for with %zu and with %zu bytes of parameters", name,
-                       found->parameter_bytes, parameter_bytes);
+        return sb_fail(error, SB_ERROR_INTERNAL, "kernel %s was asked for with %zu and with %zu bytes of parameters",
+                       name, found->parameter_bytes, parameter_bytes);
     *kernel = found;
     return SB_OK;
 }
@@ -125,8 +118,8 @@ static const sb_cuda_kernel *known_kernel(sb_cuda_device *device, const char *mo
 }
 
 /* In the device's context. */
-static sb_status load_and_note(sb_cuda_device *device, const char *module, const char *name,
-                               size_t parameter_bytes, const sb_cuda_kernel **kernel, sb_error *error) {
+static sb_status load_and_note(sb_cuda_device *device, const char *module, const char *name, size_t parameter_bytes,
+                               const sb_cuda_kernel **kernel, sb_error *error) {
     pthread_mutex_lock(&device->kernel_lock);
     sb_status status = find_loaded(device, module, name, parameter_bytes, kernel, error);
     sb_cuda_kernel **bucket = bucket_of(device, name), *known = *bucket;
@@ -141,12 +134,11 @@ static sb_status load_and_note(sb_cuda_device *device, const char *module, const
     return status;
 }
 
-sb_status sb_cuda_kernel_find(sb_cuda_device *device, const char *module, const char *name,
-                              size_t parameter_bytes, const sb_cuda_kernel **kernel,
-                              sb_error *error) {
+sb_status sb_cuda_kernel_find(sb_cuda_device *device, const char *module, const char *name, size_t parameter_bytes,
+                              const sb_cuda_kernel **kernel, sb_error *error) {
     if (parameter_bytes > SB_CUDA_PARAMETER_BYTES)
-        return sb_fail(error, SB_ERROR_INTERNAL, "kernel %s: %zu bytes of parameters are too many",
-                       name, parameter_bytes);
+        return sb_fail(error, SB_ERROR_INTERNAL, "kernel %s: %zu bytes of parameters are too many", name,
+                       parameter_bytes);
     *kernel = known_kernel(device, module, name, parameter_bytes);
     if (*kernel != NULL)
         return SB_OK;

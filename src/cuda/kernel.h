@@ -26,9 +26,8 @@ typedef struct sb_cuda_kernel {
  * the device. The kernel lives as long as the device. Any thread may call this. Errors: UNSUPPORTED
  * when the build has no such kernels for the device; DEVICE; OUT_OF_MEMORY; INTERNAL when the
  * module lacks the kernel. */
-sb_status sb_cuda_kernel_find(sb_cuda_device *device, const char *module, const char *name,
-                              size_t parameter_bytes, const sb_cuda_kernel **kernel,
-                              sb_error *error);
+sb_status sb_cuda_kernel_find(sb_cuda_device *device, const char *module, const char *name, size_t parameter_bytes,
+                              const sb_cuda_kernel **kernel, sb_error *error);
 
 /** Unloads everything; the device's last holder calls this. */
 void sb_cuda_unload_modules(sb_cuda_device *device);

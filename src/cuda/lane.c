@@ -162,7 +162,8 @@ static sb_storage *use(sb_lane *lane, pool_block *block, size_t bytes) {
 }
 
 sb_status sb_lane_storage(sb_lane *lane, size_t bytes, sb_storage **storage, sb_error *error) {
-    size_t rounded = bytes > SIZE_MAX - BLOCK_ALIGNMENT ? bytes : (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
+    size_t rounded =
+        bytes > SIZE_MAX - BLOCK_ALIGNMENT ? bytes : (bytes + BLOCK_ALIGNMENT - 1) / BLOCK_ALIGNMENT * BLOCK_ALIGNMENT;
     pool_block *block = take_kept(lane->pool, rounded);
     if (block == NULL)
         SB_TRY(make_block(lane->pool, rounded, &block, error));
@@ -239,8 +240,8 @@ static size_t bytes_of(const sb_tensor *tensor) {
 sb_status sb_lane_to_device(sb_lane *lane, sb_tensor *source, sb_tensor **tensor, sb_error *error) {
     sb_storage *storage;
     SB_TRY(sb_lane_storage(lane, bytes_of(source), &storage, error));
-    sb_status status = sb_tensor_over(storage, storage->data, source->dtype, source->rank,
-                                      source->dims, NULL, tensor, error);
+    sb_status status =
+        sb_tensor_over(storage, storage->data, source->dtype, source->rank, source->dims, NULL, tensor, error);
     sb_storage_release(storage);
     if (status != SB_OK)
         return status;
@@ -255,8 +256,7 @@ sb_status sb_lane_to_device(sb_lane *lane, sb_tensor *source, sb_tensor **tensor
 sb_status sb_lane_upload(sb_lane *lane, const sb_tensor *to, sb_tensor *from, sb_error *error) {
     sb_tensor *dense;
     SB_TRY(sb_tensor_contiguous(from, &dense, error));
-    sb_status status = sb_cuda_upload(lane->staging, &lane->queue, address_of(to), dense->data,
-                                      bytes_of(to), error);
+    sb_status status = sb_cuda_upload(lane->staging, &lane->queue, address_of(to), dense->data, bytes_of(to), error);
     sb_tensor_release(dense);
     return status;
 }
@@ -265,8 +265,7 @@ sb_status sb_lane_upload(sb_lane *lane, const sb_tensor *to, sb_tensor *from, sb
 static sb_status pack(sb_lane *lane, const sb_tensor *from, sb_tensor **packed, sb_error *error) {
     sb_storage *storage;
     SB_TRY(sb_lane_storage(lane, bytes_of(from), &storage, error));
-    sb_status status = sb_tensor_over(storage, storage->data, from->dtype, from->rank, from->dims,
-                                      NULL, packed, error);
+    sb_status status = sb_tensor_over(storage, storage->data, from->dtype, from->rank, from->dims, NULL, packed, error);
     sb_storage_release(storage);
     if (status != SB_OK)
         return status;
@@ -286,8 +285,7 @@ sb_status sb_lane_download(sb_lane *lane, const sb_tensor *to, const sb_tensor *
     return status;
 }
 
-sb_status sb_lane_copy(sb_lane *lane, int step, const sb_tensor *to, const sb_tensor *from,
-                       sb_error *error) {
+sb_status sb_lane_copy(sb_lane *lane, int step, const sb_tensor *to, const sb_tensor *from, sb_error *error) {
     const sb_cuda_kernel *kernel;
     SB_TRY(sb_cuda_find_copy(lane->device, to->dtype, &kernel, error));
     return sb_cuda_launch_copy(&lane->queue, step, kernel, to, from, error);

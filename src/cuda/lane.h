@@ -43,8 +43,7 @@ sb_status sb_lane_download(sb_lane *lane, const sb_tensor *to, const sb_tensor *
 /** A contiguous tensor on the lane's device with the elements of a host tensor, copied when this returns. The caller releases it. */
 sb_status sb_lane_to_device(sb_lane *lane, sb_tensor *source, sb_tensor **tensor, sb_error *error);
 /** Copies on the device, strides and broadcasting as they are; `step` is the task's. */
-sb_status sb_lane_copy(sb_lane *lane, int step, const sb_tensor *to, const sb_tensor *from,
-                       sb_error *error);
+sb_status sb_lane_copy(sb_lane *lane, int step, const sb_tensor *to, const sb_tensor *from, sb_error *error);
 /** Waits until everything given to the lane is done. */
 sb_status sb_lane_wait(sb_lane *lane, sb_error *error);
 

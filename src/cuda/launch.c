@@ -22,8 +22,7 @@ const char *sb_cuda_task_name(const sb_cuda_task *task) {
 
 /* ---- hazards ---- */
 
-int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2],
-                        const sb_cuda_range **ranges) {
+int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2], const sb_cuda_range **ranges) {
     *ranges = room;
     switch (task->kind) {
     case SB_CUDA_KERNEL:
@@ -44,8 +43,7 @@ int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2],
 
 static bool ranges_conflict(const sb_cuda_range *one, const sb_cuda_range *other) {
     return (one->written || other->written) && one->bytes > 0 && other->bytes > 0 &&
-           one->address < other->address + other->bytes &&
-           other->address < one->address + one->bytes;
+           one->address < other->address + other->bytes && other->address < one->address + one->bytes;
 }
 
 bool sb_cuda_tasks_conflict(const sb_cuda_task *one, const sb_cuda_task *other) {
@@ -65,31 +63,26 @@ bool sb_cuda_tasks_conflict(const sb_cuda_task *one, const sb_cuda_task *other) 
 /* ---- launching ---- */
 
 /* What the driver would answer with no more than "invalid value". */
-static sb_status check_kernel(const sb_cuda_device *device, const sb_cuda_kernel_task *task,
-                              sb_error *error) {
+static sb_status check_kernel(const sb_cuda_device *device, const sb_cuda_kernel_task *task, sb_error *error) {
     const unsigned *grid = task->grid, *block = task->block;
     uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (grid[0] < 1 || grid[1] < 1 || grid[2] < 1 || grid[0] > INT32_MAX || grid[1] > UINT16_MAX ||
         grid[2] > UINT16_MAX)
-        return sb_fail(error, SB_ERROR_INTERNAL,
-                       "kernel %s: a grid of %ux%ux%u blocks is not possible", task->kernel->name,
-                       grid[0], grid[1], grid[2]);
+        return sb_fail(error, SB_ERROR_INTERNAL, "kernel %s: a grid of %ux%ux%u blocks is not possible",
+                       task->kernel->name, grid[0], grid[1], grid[2]);
     if (threads < 1 || block[0] > 1024 || block[1] > 1024 || block[2] > 64 ||
         threads > (uint64_t)task->kernel->most_threads)
+        return sb_fail(error, SB_ERROR_INTERNAL, "kernel %s: %ux%ux%u threads are not possible; a block can have %d",
+                       task->kernel->name, block[0], block[1], block[2], task->kernel->most_threads);
+    if ((uint64_t)task->shared_bytes + (uint64_t)task->kernel->static_shared_bytes > (uint64_t)device->shared_bytes)
         return sb_fail(error, SB_ERROR_INTERNAL,
-                       "kernel %s: %ux%ux%u threads are not possible; a block can have %d",
-                       task->kernel->name, block[0], block[1], block[2],
-                       task->kernel->most_threads);
-    if ((uint64_t)task->shared_bytes + (uint64_t)task->kernel->static_shared_bytes >
-        (uint64_t)device->shared_bytes)
-        return sb_fail(error, SB_ERROR_INTERNAL,
-                       "kernel %s: %u bytes of shared memory are not possible; a block can have %d",
-                       task->kernel->name, task->shared_bytes, device->shared_bytes);
+                       "kernel %s: %u bytes of shared memory are not possible; a block can have %d", task->kernel->name,
+                       task->shared_bytes, device->shared_bytes);
     return SB_OK;
 }
 
-static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_task *task,
-                                bool dependent_launch, sb_error *error) {
+static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_task *task, bool dependent_launch,
+                                sb_error *error) {
     SB_TRY(check_kernel(stream->device, task, error));
     CUlaunchAttribute attribute = {
         .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
@@ -109,10 +102,9 @@ static sb_status execute_kernel(sb_cuda_stream *stream, const sb_cuda_kernel_tas
     };
     /* The driver copies the struct before it returns, and does not write to it. */
     void *parameters[] = {(void *)(uintptr_t)task->parameters};
-    sb_status status = SB_CUDA_DO(stream->device, error, cuLaunchKernelEx, &config,
-                                  task->kernel->function, parameters, NULL);
-    return status == SB_OK ? SB_OK
-                           : sb_fail_within(error, status, "kernel %s: ", task->kernel->name);
+    sb_status status =
+        SB_CUDA_DO(stream->device, error, cuLaunchKernelEx, &config, task->kernel->function, parameters, NULL);
+    return status == SB_OK ? SB_OK : sb_fail_within(error, status, "kernel %s: ", task->kernel->name);
 }
 
 static sb_status execute(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error) {
@@ -124,17 +116,16 @@ static sb_status execute(const sb_cuda_queue *queue, const sb_cuda_task *task, s
         /* Between events a kernel is measured, and for itself. */
         return execute_kernel(stream, &task->kernel, queue->dependent_launch && queue->trace == NULL, error);
     case SB_CUDA_COPY_TO_DEVICE:
-        return SB_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to,
-                          (const void *)(uintptr_t)copy->from, copy->bytes, stream->handle);
-    case SB_CUDA_COPY_TO_HOST:
-        return SB_CUDA_DO(device, error, cuMemcpyDtoHAsync, (void *)(uintptr_t)copy->to, copy->from,
-                          copy->bytes, stream->handle);
-    case SB_CUDA_COPY_ON_DEVICE:
-        return SB_CUDA_DO(device, error, cuMemcpyDtoDAsync, copy->to, copy->from, copy->bytes,
+        return SB_CUDA_DO(device, error, cuMemcpyHtoDAsync, copy->to, (const void *)(uintptr_t)copy->from, copy->bytes,
                           stream->handle);
+    case SB_CUDA_COPY_TO_HOST:
+        return SB_CUDA_DO(device, error, cuMemcpyDtoHAsync, (void *)(uintptr_t)copy->to, copy->from, copy->bytes,
+                          stream->handle);
+    case SB_CUDA_COPY_ON_DEVICE:
+        return SB_CUDA_DO(device, error, cuMemcpyDtoDAsync, copy->to, copy->from, copy->bytes, stream->handle);
     case SB_CUDA_FILL:
-        return SB_CUDA_DO(device, error, cuMemsetD8Async, task->fill.to, task->fill.value,
-                          task->fill.bytes, stream->handle);
+        return SB_CUDA_DO(device, error, cuMemsetD8Async, task->fill.to, task->fill.value, task->fill.bytes,
+                          stream->handle);
     }
     return sb_fail(error, SB_ERROR_INTERNAL, "a task of unknown kind %d", (int)task->kind);
 }
@@ -162,8 +153,7 @@ void sb_cuda_task_count(const sb_cuda_task *task, sb_cuda_counters *counters) {
 }
 
 static bool is_nothing(const sb_cuda_task *task) {
-    return task->kind == SB_CUDA_FILL ? task->fill.bytes == 0
-                                      : task->kind != SB_CUDA_KERNEL && task->copy.bytes == 0;
+    return task->kind == SB_CUDA_FILL ? task->fill.bytes == 0 : task->kind != SB_CUDA_KERNEL && task->copy.bytes == 0;
 }
 
 sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error) {

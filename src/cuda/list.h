@@ -34,7 +34,7 @@
     family(batch) \
     family(variadic) \
     family(elementwise) \
-    family(body) \
+    family(body)
 
 /* clang-format on */
 

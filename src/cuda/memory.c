@@ -12,12 +12,11 @@ static sb_status explain_out_of_memory(sb_cuda_device *device, size_t bytes, sb_
     size_t unused = 0, total = 0;
     if (device->driver->cuMemGetInfo(&unused, &total) != CUDA_SUCCESS)
         return sb_fail_within(error, SB_ERROR_OUT_OF_MEMORY, "no room for %zu bytes: ", bytes);
-    return sb_fail_within(error, SB_ERROR_OUT_OF_MEMORY,
-                          "no room for %zu bytes (%zu of %zu are free): ", bytes, unused, total);
+    return sb_fail_within(error, SB_ERROR_OUT_OF_MEMORY, "no room for %zu bytes (%zu of %zu are free): ", bytes, unused,
+                          total);
 }
 
-sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_memory **memory,
-                                sb_error *error) {
+sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_memory **memory, sb_error *error) {
     sb_cuda_memory *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
@@ -61,8 +60,7 @@ void sb_cuda_memory_release(sb_cuda_memory *memory) {
     sb_cuda_device_release(device);
 }
 
-sb_status sb_cuda_pinned_create(sb_cuda_device *device, size_t bytes, sb_cuda_pinned **pinned,
-                                sb_error *error) {
+sb_status sb_cuda_pinned_create(sb_cuda_device *device, size_t bytes, sb_cuda_pinned **pinned, sb_error *error) {
     sb_cuda_pinned *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);

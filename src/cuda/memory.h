@@ -16,8 +16,7 @@ typedef struct sb_cuda_memory {
 /** Allocates `bytes` bytes (0 gives a block of its own too), not initialised. The caller owns one
  * reference. Not while this thread captures a stream. Errors: OUT_OF_MEMORY, with what was wanted
  * and what is free; DEVICE. */
-sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_memory **memory,
-                                sb_error *error);
+sb_status sb_cuda_memory_create(sb_cuda_device *device, size_t bytes, sb_cuda_memory **memory, sb_error *error);
 sb_cuda_memory *sb_cuda_memory_retain(sb_cuda_memory *memory);
 /** Drops a reference; the last one frees the block, and waits for what the device still does with
  * it. NULL is allowed. */
@@ -32,8 +31,7 @@ typedef struct sb_cuda_pinned {
 } sb_cuda_pinned;
 
 /** As sb_cuda_memory_create, for pinned memory with one owner. */
-sb_status sb_cuda_pinned_create(sb_cuda_device *device, size_t bytes, sb_cuda_pinned **pinned,
-                                sb_error *error);
+sb_status sb_cuda_pinned_create(sb_cuda_device *device, size_t bytes, sb_cuda_pinned **pinned, sb_error *error);
 /** Frees the block. No stream may still use it. NULL is allowed. */
 void sb_cuda_pinned_destroy(sb_cuda_pinned *pinned);
 

@@ -12,8 +12,7 @@ struct sb_cuda_staging {
     sb_cuda_event *done[TURNS]; /* the device has finished with the block */
 };
 
-sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_staging **staging,
-                                 sb_error *error) {
+sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_staging **staging, sb_error *error) {
     sb_cuda_staging *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
@@ -62,38 +61,36 @@ static piece get_piece(const sb_cuda_staging *staging, size_t bytes, size_t inde
     return piece;
 }
 
-static sb_status launch_piece(sb_cuda_staging *staging, const sb_cuda_queue *queue,
-                              sb_cuda_task_kind kind, CUdeviceptr to, CUdeviceptr from,
-                              const piece *piece, sb_error *error) {
-    sb_cuda_task task = {
-        .kind = kind, .step = -1, .copy = {.to = to, .from = from, .bytes = piece->bytes}};
+static sb_status launch_piece(sb_cuda_staging *staging, const sb_cuda_queue *queue, sb_cuda_task_kind kind,
+                              CUdeviceptr to, CUdeviceptr from, const piece *piece, sb_error *error) {
+    sb_cuda_task task = {.kind = kind, .step = -1, .copy = {.to = to, .from = from, .bytes = piece->bytes}};
     SB_TRY(sb_cuda_launch(queue, &task, error));
     return sb_cuda_event_record(staging->done[piece->turn], queue->stream, error);
 }
 
-static sb_status upload_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to,
-                               const char *from, size_t bytes, sb_error *error) {
+static sb_status upload_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to, const char *from,
+                               size_t bytes, sb_error *error) {
     size_t count = piece_count(staging, bytes);
     for (size_t i = 0; i < count; i++) {
         piece piece = get_piece(staging, bytes, i);
         if (i >= TURNS)
             SB_TRY(sb_cuda_event_synchronize(staging->done[piece.turn], error));
         memcpy(piece.block, from + piece.offset, piece.bytes);
-        SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_DEVICE, to + piece.offset,
-                            piece.block_address, &piece, error));
+        SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_DEVICE, to + piece.offset, piece.block_address, &piece,
+                            error));
     }
     return SB_OK;
 }
 
 /* The device is a block ahead of the host. */
-static sb_status download_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, char *to,
-                                 CUdeviceptr from, size_t bytes, sb_error *error) {
+static sb_status download_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, char *to, CUdeviceptr from,
+                                 size_t bytes, sb_error *error) {
     size_t count = piece_count(staging, bytes);
     for (size_t i = 0; i < count + TURNS - 1; i++) {
         if (i < count) {
             piece ahead = get_piece(staging, bytes, i);
-            SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_HOST, ahead.block_address,
-                                from + ahead.offset, &ahead, error));
+            SB_TRY(launch_piece(staging, queue, SB_CUDA_COPY_TO_HOST, ahead.block_address, from + ahead.offset, &ahead,
+                                error));
         }
         if (i >= TURNS - 1 && i - (TURNS - 1) < count) {
             piece piece = get_piece(staging, bytes, i - (TURNS - 1));
@@ -113,14 +110,14 @@ static sb_status finish(const sb_cuda_queue *queue, sb_status status, sb_error *
     return sb_cuda_leave(device, status, error);
 }
 
-sb_status sb_cuda_upload(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to,
-                         const void *from, size_t bytes, sb_error *error) {
+sb_status sb_cuda_upload(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to, const void *from,
+                         size_t bytes, sb_error *error) {
     SB_TRY(sb_cuda_enter(queue->stream->device, error));
     return finish(queue, upload_pieces(staging, queue, to, from, bytes, error), error);
 }
 
-sb_status sb_cuda_download(sb_cuda_staging *staging, const sb_cuda_queue *queue, void *to,
-                           CUdeviceptr from, size_t bytes, sb_error *error) {
+sb_status sb_cuda_download(sb_cuda_staging *staging, const sb_cuda_queue *queue, void *to, CUdeviceptr from,
+                           size_t bytes, sb_error *error) {
     SB_TRY(sb_cuda_enter(queue->stream->device, error));
     return finish(queue, download_pieces(staging, queue, to, from, bytes, error), error);
 }

@@ -9,8 +9,7 @@
 typedef struct sb_cuda_staging sb_cuda_staging;
 
 /** Two pinned blocks of `bytes` bytes each (at least 1). One thread at a time; one owner. */
-sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_staging **staging,
-                                 sb_error *error);
+sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_staging **staging, sb_error *error);
 /** No stream may still use it, which the two functions below make sure of. NULL is allowed. */
 void sb_cuda_staging_destroy(sb_cuda_staging *staging);
 
@@ -19,10 +18,10 @@ void sb_cuda_staging_destroy(sb_cuda_staging *staging);
  * of the moment has no place in a replay. */
 
 /** Copies `bytes` bytes of host memory to the device. */
-sb_status sb_cuda_upload(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to,
-                         const void *from, size_t bytes, sb_error *error);
+sb_status sb_cuda_upload(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to, const void *from,
+                         size_t bytes, sb_error *error);
 /** Copies `bytes` bytes of the device to host memory. */
-sb_status sb_cuda_download(sb_cuda_staging *staging, const sb_cuda_queue *queue, void *to,
-                           CUdeviceptr from, size_t bytes, sb_error *error);
+sb_status sb_cuda_download(sb_cuda_staging *staging, const sb_cuda_queue *queue, void *to, CUdeviceptr from,
+                           size_t bytes, sb_error *error);
 
 #endif

@@ -9,8 +9,7 @@ sb_status sb_cuda_stream_create(sb_cuda_device *device, sb_cuda_stream **stream,
     created->owned = true;
     sb_status status = sb_cuda_enter(device, error);
     if (status == SB_OK) {
-        status =
-            SB_CUDA_DO(device, error, cuStreamCreate, &created->handle, CU_STREAM_NON_BLOCKING);
+        status = SB_CUDA_DO(device, error, cuStreamCreate, &created->handle, CU_STREAM_NON_BLOCKING);
         bool made = status == SB_OK;
         status = sb_cuda_leave(device, status, error);
         if (status != SB_OK && made)
@@ -25,16 +24,15 @@ sb_status sb_cuda_stream_create(sb_cuda_device *device, sb_cuda_stream **stream,
     return SB_OK;
 }
 
-sb_status sb_cuda_stream_wrap(sb_cuda_device *device, CUstream handle, sb_cuda_stream **stream,
-                              sb_error *error) {
+sb_status sb_cuda_stream_wrap(sb_cuda_device *device, CUstream handle, sb_cuda_stream **stream, sb_error *error) {
     CUcontext context = NULL;
     SB_TRY(sb_cuda_enter(device, error));
     sb_status status = SB_CUDA_DO(device, error, cuStreamGetCtx, handle, &context);
     SB_TRY(sb_cuda_leave(device, status, error));
     if (context != device->context)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "the stream is not of the primary context of device %d (%s): make it there",
-                       device->index, device->name);
+                       "the stream is not of the primary context of device %d (%s): make it there", device->index,
+                       device->name);
     sb_cuda_stream *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
@@ -65,8 +63,7 @@ sb_status sb_cuda_stream_wait(sb_cuda_stream *stream, const sb_cuda_event *event
     return SB_CUDA_DO(stream->device, error, cuStreamWaitEvent, stream->handle, event->handle, 0);
 }
 
-sb_status sb_cuda_event_create(sb_cuda_device *device, bool timed, sb_cuda_event **event,
-                               sb_error *error) {
+sb_status sb_cuda_event_create(sb_cuda_device *device, bool timed, sb_cuda_event **event, sb_error *error) {
     sb_cuda_event *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
@@ -108,13 +105,12 @@ sb_status sb_cuda_event_synchronize(sb_cuda_event *event, sb_error *error) {
     return sb_cuda_leave(device, status, error);
 }
 
-sb_status sb_cuda_event_elapsed(const sb_cuda_event *start, const sb_cuda_event *end,
-                                double *nanoseconds, sb_error *error) {
+sb_status sb_cuda_event_elapsed(const sb_cuda_event *start, const sb_cuda_event *end, double *nanoseconds,
+                                sb_error *error) {
     sb_cuda_device *device = start->device;
     float milliseconds = 0;
     SB_TRY(sb_cuda_enter(device, error));
-    sb_status status =
-        SB_CUDA_DO(device, error, cuEventElapsedTime, &milliseconds, start->handle, end->handle);
+    sb_status status = SB_CUDA_DO(device, error, cuEventElapsedTime, &milliseconds, start->handle, end->handle);
     *nanoseconds = 1e6 * (double)milliseconds;
     return sb_cuda_leave(device, status, error);
 }

@@ -19,8 +19,7 @@ bool sb_cuda_tail_plan_is_light(const sb_cuda_tail_plan *plan, char *why) {
     }
     for (int i = 0; i < plan->input_count; i++) {
         int dtype = sb_cuda_tail_dtype_of(plan->inputs[i].dtype);
-        light = light && (dtype == SB_CUDA_TAIL_F32 || dtype == SB_CUDA_TAIL_F16 ||
-                          dtype == SB_CUDA_TAIL_BF16);
+        light = light && (dtype == SB_CUDA_TAIL_F32 || dtype == SB_CUDA_TAIL_F16 || dtype == SB_CUDA_TAIL_BF16);
     }
     if (!light)
         snprintf(why, SB_WHY_BYTES, "the nodes behind the contraction are too much for its kernel");
@@ -49,8 +48,7 @@ int sb_cuda_tail_plan_inputs(const sb_cuda_tail_plan *plan) {
     return plan->input_count;
 }
 
-void sb_cuda_tail_operand(const sb_cuda_tail_plan *plan, const sb_call *call, int index,
-                          sb_tensor *operand) {
+void sb_cuda_tail_operand(const sb_cuda_tail_plan *plan, const sb_call *call, int index, sb_tensor *operand) {
     const sb_cuda_tail_operand_plan *input = &plan->inputs[index];
     memcpy(operand, call->inputs[input->graph_input].tensor, sizeof *operand);
     for (int i = 0; i < input->trailing_ones; i++) {
@@ -61,12 +59,10 @@ void sb_cuda_tail_operand(const sb_cuda_tail_plan *plan, const sb_call *call, in
 
 int sb_cuda_tail_dtype_of(sb_dtype dtype) {
     static const signed char dtypes[SB_DTYPE_COUNT] = {
-        [SB_F32] = SB_CUDA_TAIL_F32 + 1,   [SB_F16] = SB_CUDA_TAIL_F16 + 1,
-        [SB_BF16] = SB_CUDA_TAIL_BF16 + 1, [SB_BOOL] = SB_CUDA_TAIL_U8 + 1,
-        [SB_U8] = SB_CUDA_TAIL_U8 + 1,     [SB_F64] = SB_CUDA_TAIL_F64 + 1,
-        [SB_U16] = SB_CUDA_TAIL_U16 + 1,   [SB_U32] = SB_CUDA_TAIL_U32 + 1,
-        [SB_U64] = SB_CUDA_TAIL_U64 + 1,   [SB_S8] = SB_CUDA_TAIL_S8 + 1,
-        [SB_S16] = SB_CUDA_TAIL_S16 + 1,   [SB_S32] = SB_CUDA_TAIL_S32 + 1,
+        [SB_F32] = SB_CUDA_TAIL_F32 + 1, [SB_F16] = SB_CUDA_TAIL_F16 + 1, [SB_BF16] = SB_CUDA_TAIL_BF16 + 1,
+        [SB_BOOL] = SB_CUDA_TAIL_U8 + 1, [SB_U8] = SB_CUDA_TAIL_U8 + 1,   [SB_F64] = SB_CUDA_TAIL_F64 + 1,
+        [SB_U16] = SB_CUDA_TAIL_U16 + 1, [SB_U32] = SB_CUDA_TAIL_U32 + 1, [SB_U64] = SB_CUDA_TAIL_U64 + 1,
+        [SB_S8] = SB_CUDA_TAIL_S8 + 1,   [SB_S16] = SB_CUDA_TAIL_S16 + 1, [SB_S32] = SB_CUDA_TAIL_S32 + 1,
         [SB_S64] = SB_CUDA_TAIL_S64 + 1};
     return dtypes[dtype] - 1;
 }
@@ -75,8 +71,8 @@ int sb_cuda_tail_dtype_of(sb_dtype dtype) {
 
 /* The step of a run of dimensions that are counted as one, in bytes; false when there is none.
  * Dimensions of another role, and those outside of [first, end), do not matter. */
-static bool merged_step(const sb_tensor *spread, const sb_cuda_tail_role *roles,
-                        sb_cuda_tail_role role, int first, int end, int64_t *step) {
+static bool merged_step(const sb_tensor *spread, const sb_cuda_tail_role *roles, sb_cuda_tail_role role, int first,
+                        int end, int64_t *step) {
     int64_t extent = 1;
     *step = 0;
     for (int d = end - 1; d >= first; d--) {
@@ -94,8 +90,7 @@ static bool merged_step(const sb_tensor *spread, const sb_cuda_tail_role *roles,
 
 /* Whether the operand has a step for the batches before dimension `split`, those from there on, rows
  * and columns. */
-static bool find_steps(const sb_tensor *spread, const sb_cuda_tail_role *roles, int split,
-                       int64_t *steps) {
+static bool find_steps(const sb_tensor *spread, const sb_cuda_tail_role *roles, int split, int64_t *steps) {
     return merged_step(spread, roles, SB_CUDA_TAIL_BATCH, 0, split, &steps[0]) &&
            merged_step(spread, roles, SB_CUDA_TAIL_BATCH, split, spread->rank, &steps[1]) &&
            merged_step(spread, roles, SB_CUDA_TAIL_ROW, 0, spread->rank, &steps[2]) &&
@@ -107,8 +102,7 @@ static void spread_operand(const sb_tensor *y, sb_tensor *operand) {
     int missing = y->rank - operand->rank;
     for (int d = y->rank - 1; d >= 0; d--) {
         int from = d - missing;
-        operand->strides[d] =
-            from < 0 || operand->dims[from] == 1 ? 0 : operand->strides[from];
+        operand->strides[d] = from < 0 || operand->dims[from] == 1 ? 0 : operand->strides[from];
     }
     operand->rank = y->rank;
     memcpy(operand->dims, y->dims, sizeof operand->dims);
@@ -184,8 +178,7 @@ static void find_quick(sb_cuda_tail *tail) {
 }
 
 sb_status sb_cuda_tail_start(sb_call *call, const sb_cuda_tail_plan *plan, const sb_tensor *y,
-                             const sb_cuda_tail_role *roles, sb_cuda_tail *tail,
-                             sb_cuda_work *work) {
+                             const sb_cuda_tail_role *roles, sb_cuda_tail *tail, sb_cuda_work *work) {
     int count = plan != NULL ? plan->input_count : 0;
     sb_tensor spread[SB_CUDA_TAIL_INPUTS];
     memset(tail, 0, sizeof *tail);
@@ -208,8 +201,7 @@ sb_status sb_cuda_tail_start(sb_call *call, const sb_cuda_tail_plan *plan, const
         if (!find_steps(&spread[i], roles, split, input->steps)) {
             SB_TRY(make_dense(call, y, &spread[i]));
             if (!find_steps(&spread[i], roles, split, input->steps))
-                return sb_call_fail(call, SB_ERROR_INTERNAL,
-                                    "dimensions of one role do not follow each other");
+                return sb_call_fail(call, SB_ERROR_INTERNAL, "dimensions of one role do not follow each other");
         }
         input->data = spread[i].data;
         input->dtype = sb_cuda_tail_dtype_of(spread[i].dtype);

@@ -27,9 +27,8 @@ sb_status sb_cuda_tail_plan_create(const sb_graph *graph, size_t skip, const sb_
                                    sb_cuda_tail_plan **plan, sb_error *error);
 /** The same for a single element-wise node, as a web: `inputs` are its own (NULL where omitted), which
  * are the plan's graph inputs as well, and `output` is the fact of its first output. */
-sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *const *inputs,
-                                          const sb_fact *output, sb_cuda_tail_plan **plan,
-                                          sb_error *error);
+sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *const *inputs, const sb_fact *output,
+                                          sb_cuda_tail_plan **plan, sb_error *error);
 /** NULL is allowed. */
 void sb_cuda_tail_plan_destroy(sb_cuda_tail_plan *plan);
 
@@ -47,18 +46,13 @@ const sb_cuda_tail_code *sb_cuda_tail_plan_code(const sb_cuda_tail_plan *plan);
 int sb_cuda_tail_plan_inputs(const sb_cuda_tail_plan *plan);
 /** Input `index`, as a borrowed tensor that broadcasts to the output by numpy's rule: *operand is a
  * copy without a reference, not to be retained or released. */
-void sb_cuda_tail_operand(const sb_cuda_tail_plan *plan, const sb_call *call, int index,
-                          sb_tensor *operand);
+void sb_cuda_tail_operand(const sb_cuda_tail_plan *plan, const sb_call *call, int index, sb_tensor *operand);
 /** The sb_cuda_tail_dtype of a dtype; -1 for text. */
 int sb_cuda_tail_dtype_of(sb_dtype dtype);
 
 /* What a dimension of a contraction's output is. Dimensions of one role, in order, make one index,
  * row-major. */
-typedef enum sb_cuda_tail_role {
-    SB_CUDA_TAIL_BATCH,
-    SB_CUDA_TAIL_ROW,
-    SB_CUDA_TAIL_COLUMN
-} sb_cuda_tail_role;
+typedef enum sb_cuda_tail_role { SB_CUDA_TAIL_BATCH, SB_CUDA_TAIL_ROW, SB_CUDA_TAIL_COLUMN } sb_cuda_tail_role;
 
 /** Describes the program and its operands for an output `y`, whose dimension d has the role roles[d],
  * and notes the operands as read by `work`. An operand whose steps do not fit is copied to scratch

@@ -32,8 +32,7 @@ typedef struct compiler {
 } compiler;
 
 static sb_status refuse(const compiler *compiler, const sb_node *node, const char *why) {
-    return sb_fail(compiler->error, SB_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name,
-                   node->op->name, why);
+    return sb_fail(compiler->error, SB_ERROR_UNSUPPORTED, "node %s (%s): %s", node->name, node->op->name, why);
 }
 
 /* ---- opcodes ---- */
@@ -44,12 +43,10 @@ typedef struct opcode_name {
 } opcode_name;
 
 #define ENTRY(op) {#op, SB_CUDA_TAIL_##op},
-static const opcode_name unary_opcodes[] = {
-    SB_CUDA_TAIL_LIGHT_UNARY(ENTRY) SB_CUDA_TAIL_HEAVY_UNARY(ENTRY) ENTRY(Not) ENTRY(IsNaN)
-        ENTRY(IsInf){NULL, 0}};
-static const opcode_name binary_opcodes[] = {
-    SB_CUDA_TAIL_LIGHT_BINARY(ENTRY) SB_CUDA_TAIL_HEAVY_BINARY(ENTRY) SB_CUDA_TAIL_QUESTIONS(ENTRY)
-        ENTRY(And) ENTRY(Or) ENTRY(Xor){NULL, 0}};
+static const opcode_name unary_opcodes[] = {SB_CUDA_TAIL_LIGHT_UNARY(ENTRY) SB_CUDA_TAIL_HEAVY_UNARY(ENTRY) ENTRY(Not)
+                                                ENTRY(IsNaN) ENTRY(IsInf){NULL, 0}};
+static const opcode_name binary_opcodes[] = {SB_CUDA_TAIL_LIGHT_BINARY(ENTRY) SB_CUDA_TAIL_HEAVY_BINARY(
+    ENTRY) SB_CUDA_TAIL_QUESTIONS(ENTRY) ENTRY(And) ENTRY(Or) ENTRY(Xor){NULL, 0}};
 
 static int find_opcode(const opcode_name *names, const char *name) {
     for (; names->name != NULL; names++) {
@@ -83,24 +80,22 @@ static const sb_fact *input_fact(const compiler *compiler, sb_value_id value) {
     return index >= 0 ? compiler->inputs[index] : NULL;
 }
 
-static sb_status add_input(compiler *compiler, const sb_node *node, sb_value_id value,
-                           int trailing_ones, int *source) {
+static sb_status add_input(compiler *compiler, const sb_node *node, sb_value_id value, int trailing_ones, int *source) {
     sb_cuda_tail_plan *plan = compiler->plan;
     const sb_fact *fact = input_fact(compiler, value);
     if (fact == NULL)
         return refuse(compiler, node, "it reads a value from inside the contraction");
     if (plan->input_count == SB_CUDA_TAIL_INPUTS)
         return refuse(compiler, node, "the group reads too many tensors");
-    plan->inputs[plan->input_count] = (sb_cuda_tail_operand_plan){
-        graph_input_index(compiler->graph, value), trailing_ones, fact->dtype};
+    plan->inputs[plan->input_count] =
+        (sb_cuda_tail_operand_plan){graph_input_index(compiler->graph, value), trailing_ones, fact->dtype};
     *source = SB_CUDA_TAIL_INPUT + plan->input_count++;
     return SB_OK;
 }
 
 /* The one value of a constant as f32, if it has only one. */
 static bool single_constant(const sb_fact *fact, float *value) {
-    if (fact == NULL || fact->constant == NULL || fact->dtype == SB_STRING ||
-        sb_tensor_elements(fact->constant) != 1)
+    if (fact == NULL || fact->constant == NULL || fact->dtype == SB_STRING || sb_tensor_elements(fact->constant) != 1)
         return false;
     sb_convert_row(SB_F32, value, fact->constant->dtype, fact->constant->data, 0, 1);
     return true;
@@ -108,8 +103,8 @@ static bool single_constant(const sb_fact *fact, float *value) {
 
 /* The source of operand `index` of a node. `immediate` NULL: it may not become a number of the step.
  * Any dtype is read as f32; whether that is right the caller knows. */
-static sb_status find_operand(compiler *compiler, const sb_node *node, size_t at, int index,
-                              float *immediate, int immediate_source, uint8_t *source) {
+static sb_status find_operand(compiler *compiler, const sb_node *node, size_t at, int index, float *immediate,
+                              int immediate_source, uint8_t *source) {
     sb_value_id value = node->inputs[index];
     known *known = &compiler->values[value];
     float number;
@@ -132,8 +127,7 @@ static sb_status find_operand(compiler *compiler, const sb_node *node, size_t at
 
 /* ---- steps ---- */
 
-static sb_status add_step(compiler *compiler, const sb_node *node, int opcode,
-                          sb_cuda_tail_step **step) {
+static sb_status add_step(compiler *compiler, const sb_node *node, int opcode, sb_cuda_tail_step **step) {
     sb_cuda_tail_code *code = &compiler->plan->code;
     if (code->count == SB_CUDA_TAIL_STEPS)
         return refuse(compiler, node, "the group has too many steps");
@@ -203,8 +197,7 @@ static sb_status compile_variadic(compiler *compiler, const sb_node *node, size_
     for (int i = 1; i < count; i++) {
         if (i > 1)
             SB_TRY(add_step(compiler, node, opcode, &step));
-        SB_TRY(find_operand(compiler, node, at, i, &step->b, SB_CUDA_TAIL_IMMEDIATE_B,
-                            &step->sources[1]));
+        SB_TRY(find_operand(compiler, node, at, i, &step->b, SB_CUDA_TAIL_IMMEDIATE_B, &step->sources[1]));
     }
     if (strcmp(name, "Mean") != 0)
         return SB_OK;
@@ -216,8 +209,8 @@ static sb_status compile_variadic(compiler *compiler, const sb_node *node, size_
 
 static bool is_single(const sb_fact *fact) {
     int64_t extent = 0;
-    return fact != NULL && (fact->rank == 0 || (fact->rank == 1 && sb_dim_is_constant(fact->dims[0], &extent) &&
-                                                extent == 1));
+    return fact != NULL &&
+           (fact->rank == 0 || (fact->rank == 1 && sb_dim_is_constant(fact->dims[0], &extent) && extent == 1));
 }
 
 static sb_status compile_clip(compiler *compiler, const sb_node *node, size_t at) {
@@ -238,8 +231,8 @@ static sb_status compile_clip(compiler *compiler, const sb_node *node, size_t at
             continue;
         if (!is_single(input_fact(compiler, node->inputs[i])))
             return refuse(compiler, node, "its bounds are not known to be scalars");
-        SB_TRY(find_operand(compiler, node, NOT_USED, i, i == 1 ? &step->a : &step->b,
-                            SB_CUDA_TAIL_IMMEDIATE_A + i - 1, &step->sources[i]));
+        SB_TRY(find_operand(compiler, node, NOT_USED, i, i == 1 ? &step->a : &step->b, SB_CUDA_TAIL_IMMEDIATE_A + i - 1,
+                            &step->sources[i]));
     }
     return SB_OK;
 }
@@ -259,8 +252,7 @@ static sb_status compile_cast(compiler *compiler, const sb_node *node, size_t at
     sb_cuda_tail_step *step;
     sb_dtype from = compiler->values[node->inputs[0]].dtype;
     bool exact = fits_register(from) || from == SB_U8 || from == SB_S8 || from == SB_U16 || from == SB_S16;
-    if (!fits_register(to) || from == SB_STRING || (!exact && is_half(to)) ||
-        (from == SB_F64 && to == SB_BOOL))
+    if (!fits_register(to) || from == SB_STRING || (!exact && is_half(to)) || (from == SB_F64 && to == SB_BOOL))
         return refuse(compiler, node, "webs on a GPU compute in f32, and its types do not fit that");
     /* A truth value that came in with other bits counts as 1. */
     bool truth = to != from && (to == SB_BOOL || from == SB_BOOL);
@@ -299,8 +291,7 @@ static sb_status compile_operator(compiler *compiler, const sb_node *node, size_
         return compile_unary(compiler, node, at);
     if (is_of(node, sb_ops_binary, SB_BINARY_ROW_Fmod) || strcmp(name, "Pow") == 0)
         return compile_binary(compiler, node, at);
-    if (strcmp(name, "Max") == 0 || strcmp(name, "Min") == 0 || strcmp(name, "Sum") == 0 ||
-        strcmp(name, "Mean") == 0)
+    if (strcmp(name, "Max") == 0 || strcmp(name, "Min") == 0 || strcmp(name, "Sum") == 0 || strcmp(name, "Mean") == 0)
         return compile_variadic(compiler, node, at);
     if (strcmp(name, "Clip") == 0)
         return compile_clip(compiler, node, at);
@@ -369,10 +360,8 @@ static sb_status compile_node(compiler *compiler, size_t at) {
 static void note_uses(compiler *compiler) {
     const sb_graph *graph = compiler->graph;
     for (size_t v = 0; v < graph->value_count; v++)
-        compiler->values[v] = (known){.source = -1,
-                                      .made = NOT_USED,
-                                      .last_use = NOT_USED,
-                                      .dtype = graph->values[v].fact.dtype};
+        compiler->values[v] =
+            (known){.source = -1, .made = NOT_USED, .last_use = NOT_USED, .dtype = graph->values[v].fact.dtype};
     for (size_t i = 0; i < graph->input_count; i++) {
         if (compiler->inputs[i] != NULL)
             compiler->values[graph->inputs[i]].dtype = compiler->inputs[i]->dtype;
@@ -446,12 +435,8 @@ sb_status sb_cuda_tail_plan_create(const sb_graph *graph, size_t skip, const sb_
     if (fresh == NULL || values == NULL)
         status = sb_fail_memory(error, sizeof *fresh + graph->value_count * sizeof *values);
     for (int preloads = skip == 0 ? 4 : 0; status == SB_OK; preloads--) {
-        compiler compiler = {.plan = fresh,
-                             .graph = graph,
-                             .inputs = inputs,
-                             .skip = skip,
-                             .values = values,
-                             .error = error};
+        compiler compiler = {
+            .plan = fresh, .graph = graph, .inputs = inputs, .skip = skip, .values = values, .error = error};
         memset(fresh, 0, sizeof *fresh);
         status = compile(&compiler, preloads);
         if (status != SB_ERROR_UNSUPPORTED || preloads == 0)
@@ -467,9 +452,8 @@ sb_status sb_cuda_tail_plan_create(const sb_graph *graph, size_t skip, const sb_
     return SB_OK;
 }
 
-sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *const *inputs,
-                                          const sb_fact *output, sb_cuda_tail_plan **plan,
-                                          sb_error *error) {
+sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *const *inputs, const sb_fact *output,
+                                          sb_cuda_tail_plan **plan, sb_error *error) {
     /* A graph around a copy of the node that has values of its own: value i is input i, and the last
      * one the output. Everything in it is borrowed. */
     size_t count = (size_t)node->input_count;

@@ -62,8 +62,9 @@ typedef struct sb_cuda_trace sb_cuda_trace;
 typedef struct sb_cuda_queue {
     sb_cuda_stream *stream;
     sb_cuda_task_list *record; /* gets a copy of every task; NULL for none */
-    sb_cuda_trace *trace; /* measures every task; NULL for none, and while the stream is captured */
-    bool dependent_launch; /* kernels are launched before those ahead of them have ended: see kernels/kernel.cuh. Devices before
+    sb_cuda_trace *trace;      /* measures every task; NULL for none, and while the stream is captured */
+    bool
+        dependent_launch; /* kernels are launched before those ahead of them have ended: see kernels/kernel.cuh. Devices before
                               9.0 take no notice */
 } sb_cuda_queue;
 
@@ -74,8 +75,7 @@ sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, s
 
 /** The ranges of a task of any kind: points *ranges at the kernel's own, or fills `room`. Returns
  * how many. */
-int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2],
-                        const sb_cuda_range **ranges);
+int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2], const sb_cuda_range **ranges);
 
 /** Whether two tasks touch a byte in common that at least one of them writes, so that their order
  * matters. */
@@ -100,8 +100,7 @@ int sb_cuda_task_list_count(const sb_cuda_task_list *list);
  * changes. */
 sb_cuda_task sb_cuda_task_list_at(const sb_cuda_task_list *list, int index);
 /** Appends a copy. On failure the list is unchanged. */
-sb_status sb_cuda_task_list_append(sb_cuda_task_list *list, const sb_cuda_task *task,
-                                   sb_error *error);
+sb_status sb_cuda_task_list_append(sb_cuda_task_list *list, const sb_cuda_task *task, sb_error *error);
 /** Takes back the task appended last. */
 void sb_cuda_task_list_drop_last(sb_cuda_task_list *list);
 

@@ -58,14 +58,12 @@ static size_t append_bytes(sb_cuda_task_list *list, const void *bytes, size_t si
     return place;
 }
 
-sb_status sb_cuda_task_list_append(sb_cuda_task_list *list, const sb_cuda_task *task,
-                                   sb_error *error) {
+sb_status sb_cuda_task_list_append(sb_cuda_task_list *list, const sb_cuda_task *task, sb_error *error) {
     bool kernel = task->kind == SB_CUDA_KERNEL;
     size_t parameter_bytes = kernel ? task->kernel.kernel->parameter_bytes : 0;
     size_t range_bytes = kernel ? (size_t)task->kernel.range_count * sizeof(sb_cuda_range) : 0;
     size_t wanted = list->bytes_used + parameter_bytes + range_bytes + 2 * 16;
-    if (!sb_grow((void **)&list->entries, &list->capacity, list->count + 1,
-                 sizeof *list->entries) ||
+    if (!sb_grow((void **)&list->entries, &list->capacity, list->count + 1, sizeof *list->entries) ||
         !sb_grow((void **)&list->bytes, &list->bytes_capacity, wanted, 1))
         return sb_fail_memory(error, wanted);
     entry *entry = &list->entries[list->count++];

@@ -12,7 +12,8 @@ struct sb_cuda_trace {
     sb_cuda_device *device;
     sb_cuda_event *origin; /* NULL: the start of the first task */
     mark *marks;
-    size_t count, capacity; /* marks[count] is the task between begin and end; those from there on keep events for later */
+    size_t count,
+        capacity; /* marks[count] is the task between begin and end; those from there on keep events for later */
 };
 
 sb_status sb_cuda_trace_create(sb_cuda_device *device, sb_cuda_trace **trace, sb_error *error) {
@@ -53,8 +54,7 @@ int sb_cuda_trace_count(const sb_cuda_trace *trace) {
     return (int)trace->count;
 }
 
-sb_status sb_cuda_trace_span(const sb_cuda_trace *trace, int index, sb_cuda_span *span,
-                             sb_error *error) {
+sb_status sb_cuda_trace_span(const sb_cuda_trace *trace, int index, sb_cuda_span *span, sb_error *error) {
     const mark *mark = &trace->marks[index];
     *span = (sb_cuda_span){.name = mark->name, .step = mark->step};
     const sb_cuda_event *origin = trace->origin != NULL ? trace->origin : trace->marks[0].start;
@@ -62,8 +62,7 @@ sb_status sb_cuda_trace_span(const sb_cuda_trace *trace, int index, sb_cuda_span
     return sb_cuda_event_elapsed(origin, mark->end, &span->end_ns, error);
 }
 
-sb_status sb_cuda_trace_begin(sb_cuda_trace *trace, sb_cuda_stream *stream,
-                              const sb_cuda_task *task, sb_error *error) {
+sb_status sb_cuda_trace_begin(sb_cuda_trace *trace, sb_cuda_stream *stream, const sb_cuda_task *task, sb_error *error) {
     size_t before = trace->capacity;
     if (!sb_grow((void **)&trace->marks, &trace->capacity, trace->count + 1, sizeof *trace->marks))
         return sb_fail_memory(error, (trace->count + 1) * sizeof *trace->marks);

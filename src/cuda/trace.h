@@ -22,13 +22,11 @@ void sb_cuda_trace_destroy(sb_cuda_trace *trace);
 sb_status sb_cuda_trace_restart(sb_cuda_trace *trace, sb_cuda_stream *stream, sb_error *error);
 int sb_cuda_trace_count(const sb_cuda_trace *trace);
 /** Task `index` in the order of launching; the stream must have done it. */
-sb_status sb_cuda_trace_span(const sb_cuda_trace *trace, int index, sb_cuda_span *span,
-                             sb_error *error);
+sb_status sb_cuda_trace_span(const sb_cuda_trace *trace, int index, sb_cuda_span *span, sb_error *error);
 
 /* For sb_cuda_launch, around the task: begin makes room and marks the start, end marks the end. A
  * task that failed has no end and is forgotten. */
-sb_status sb_cuda_trace_begin(sb_cuda_trace *trace, sb_cuda_stream *stream,
-                              const sb_cuda_task *task, sb_error *error);
+sb_status sb_cuda_trace_begin(sb_cuda_trace *trace, sb_cuda_stream *stream, const sb_cuda_task *task, sb_error *error);
 sb_status sb_cuda_trace_end(sb_cuda_trace *trace, sb_cuda_stream *stream, sb_error *error);
 
 #endif

@@ -31,36 +31,32 @@ typedef struct inspection {
 /* "a (bf16, 3 x 5, strides 5 and 1, batch stride 0)" */
 static const char *describe(const operand *operand, char text[TEXT_BYTES]) {
     const sb_matrix *matrix = operand->matrix;
-    snprintf(text, TEXT_BYTES, "%s (%s, %lld x %lld, strides %lld and %lld, batch stride %lld)",
-             operand->name, sb_dtype_name(matrix->dtype), (long long)matrix->rows,
-             (long long)matrix->columns, (long long)operand->row_stride,
-             (long long)matrix->column_stride, (long long)matrix->batch_stride);
+    snprintf(text, TEXT_BYTES, "%s (%s, %lld x %lld, strides %lld and %lld, batch stride %lld)", operand->name,
+             sb_dtype_name(matrix->dtype), (long long)matrix->rows, (long long)matrix->columns,
+             (long long)operand->row_stride, (long long)matrix->column_stride, (long long)matrix->batch_stride);
     return text;
 }
 
 /* Fails with a message about an operand: FAIL(status, operand, "format after its description", …).
  */
-#define FAIL(status, operand, format, ...)                                                         \
-    do {                                                                                           \
-        char text_[TEXT_BYTES];                                                                    \
-        return sb_fail(error, (status), "%s: " format, describe((operand), text_), __VA_ARGS__);   \
+#define FAIL(status, operand, format, ...)                                                                             \
+    do {                                                                                                               \
+        char text_[TEXT_BYTES];                                                                                        \
+        return sb_fail(error, (status), "%s: " format, describe((operand), text_), __VA_ARGS__);                       \
     } while (0)
 
 /* ---- the description by itself ---- */
 
 static sb_status check_settings(const sb_gemm *gemm, sb_error *error) {
     if ((int)gemm->activation < SB_ACTIVATION_NONE || gemm->activation > SB_ACTIVATION_GELU_TANH)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "activation %d: give one of sb_activation, 0 (none) to %d",
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "activation %d: give one of sb_activation, 0 (none) to %d",
                        (int)gemm->activation, SB_ACTIVATION_GELU_TANH);
     if ((int)gemm->gate < SB_GATE_NONE || gemm->gate > SB_GATE_INTERLEAVED)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "gate %d: give one of sb_gate, 0 (none) to %d", (int)gemm->gate,
-                       SB_GATE_INTERLEAVED);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "gate %d: give one of sb_gate, 0 (none) to %d",
+                       (int)gemm->gate, SB_GATE_INTERLEAVED);
     if (gemm->batches < 0 || gemm->batches > SB_GEMM_MOST_EXTENT)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "%lld batches: give a number from 0 to 2^48; SB_GEMM_DEFAULT has 1",
-                       (long long)gemm->batches);
+                       "%lld batches: give a number from 0 to 2^48; SB_GEMM_DEFAULT has 1", (long long)gemm->batches);
     return SB_OK;
 }
 
@@ -69,8 +65,7 @@ static sb_status check_extents(const operand *operand, sb_error *error) {
     if (matrix->rows < 0 || matrix->columns < 0 || matrix->rows > SB_GEMM_MOST_EXTENT ||
         matrix->columns > SB_GEMM_MOST_EXTENT)
         FAIL(SB_ERROR_SHAPE, operand, "extents go from 0 to 2^48, and %lld does not",
-             (long long)(matrix->rows < 0 || matrix->rows > SB_GEMM_MOST_EXTENT ? matrix->rows
-                                                                                : matrix->columns));
+             (long long)(matrix->rows < 0 || matrix->rows > SB_GEMM_MOST_EXTENT ? matrix->rows : matrix->columns));
     return SB_OK;
 }
 
@@ -81,15 +76,13 @@ static sb_status check_dtypes(const inspection *all, sb_error *error) {
              "these products take bf16 and f16, not %s: convert it, or use the operators for f32",
              sb_dtype_name(dtype));
     if (all->gemm->b.dtype != dtype)
-        FAIL(SB_ERROR_SHAPE, &all->operands[B],
-             "a is %s and b is %s: both must have one dtype; convert one of them",
+        FAIL(SB_ERROR_SHAPE, &all->operands[B], "a is %s and b is %s: both must have one dtype; convert one of them",
              sb_dtype_name(dtype), sb_dtype_name(all->gemm->b.dtype));
     for (int i = BIAS; i < OPERANDS; i++) {
         const operand *operand = &all->operands[i];
-        if (operand->is_given && operand->matrix->dtype != SB_F32 &&
-            operand->matrix->dtype != dtype)
-            FAIL(SB_ERROR_SHAPE, operand, "%s must be f32 or a's %s, not %s", operand->name,
-                 sb_dtype_name(dtype), sb_dtype_name(operand->matrix->dtype));
+        if (operand->is_given && operand->matrix->dtype != SB_F32 && operand->matrix->dtype != dtype)
+            FAIL(SB_ERROR_SHAPE, operand, "%s must be f32 or a's %s, not %s", operand->name, sb_dtype_name(dtype),
+                 sb_dtype_name(operand->matrix->dtype));
     }
     return SB_OK;
 }
@@ -103,37 +96,33 @@ static sb_status check_products(const inspection *all, sb_error *error) {
         FAIL(SB_ERROR_SHAPE, &all->operands[A],
              "has %lld columns, and %s has %lld rows: both are K; swap extents and strides of an "
              "operand to transpose it",
-             (long long)gemm->a.columns, describe(&all->operands[B], other),
-             (long long)gemm->b.rows);
+             (long long)gemm->a.columns, describe(&all->operands[B], other), (long long)gemm->b.rows);
     if (gemm->c.rows != gemm->a.rows)
-        FAIL(SB_ERROR_SHAPE, &all->operands[C], "has %lld rows, and %s has %lld: both are M",
-             (long long)gemm->c.rows, describe(&all->operands[A], other), (long long)gemm->a.rows);
+        FAIL(SB_ERROR_SHAPE, &all->operands[C], "has %lld rows, and %s has %lld: both are M", (long long)gemm->c.rows,
+             describe(&all->operands[A], other), (long long)gemm->a.rows);
     if (gemm->gate == SB_GATE_NONE && gemm->c.columns != gemm->b.columns)
         FAIL(SB_ERROR_SHAPE, &all->operands[C],
              "has %lld columns, and %s has %lld: both are N; only with a gate has b twice as many",
-             (long long)gemm->c.columns, describe(&all->operands[B], other),
-             (long long)gemm->b.columns);
+             (long long)gemm->c.columns, describe(&all->operands[B], other), (long long)gemm->b.columns);
     if (gemm->gate != SB_GATE_NONE && gemm->b.columns != 2 * gemm->c.columns)
         FAIL(SB_ERROR_SHAPE, &all->operands[B],
              "has %lld columns: with a gate it needs a gate and a value for each of the %lld "
              "columns "
              "of c, %lld in all",
-             (long long)gemm->b.columns, (long long)gemm->c.columns,
-             (long long)(2 * gemm->c.columns));
+             (long long)gemm->b.columns, (long long)gemm->c.columns, (long long)(2 * gemm->c.columns));
     return SB_OK;
 }
 
 static sb_status check_addends(const inspection *all, sb_error *error) {
     const sb_gemm *gemm = all->gemm;
-    if (all->operands[BIAS].is_given &&
-        (gemm->bias.rows != 1 || gemm->bias.columns != gemm->b.columns))
-        FAIL(SB_ERROR_SHAPE, &all->operands[BIAS],
-             "must be 1 x %lld, one element for each column of b", (long long)gemm->b.columns);
+    if (all->operands[BIAS].is_given && (gemm->bias.rows != 1 || gemm->bias.columns != gemm->b.columns))
+        FAIL(SB_ERROR_SHAPE, &all->operands[BIAS], "must be 1 x %lld, one element for each column of b",
+             (long long)gemm->b.columns);
     if (all->operands[RESIDUAL].is_given &&
         (gemm->residual.rows != gemm->c.rows || gemm->residual.columns != gemm->c.columns))
         FAIL(SB_ERROR_SHAPE, &all->operands[RESIDUAL],
-             "must be %lld x %lld as c is; give a stride of 0 to repeat rows or columns",
-             (long long)gemm->c.rows, (long long)gemm->c.columns);
+             "must be %lld x %lld as c is; give a stride of 0 to repeat rows or columns", (long long)gemm->c.rows,
+             (long long)gemm->c.columns);
     return SB_OK;
 }
 
@@ -165,10 +154,9 @@ static sb_status check_row_map(const inspection *all, sb_error *error) {
     if (map == NULL)
         return SB_OK;
     if (map->engine != all->engine->number)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "the row map was made by another engine: make one with sb_row_map_create and "
-            "the engine that computes the product");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the row map was made by another engine: make one with sb_row_map_create and "
+                       "the engine that computes the product");
     if (map->rows != all->gemm->a.columns)
         FAIL(SB_ERROR_SHAPE, &all->operands[A],
              "its K is %lld, and the samples of the row map have %lld rows together: the map cuts "
@@ -188,8 +176,8 @@ static sb_status check_memory(operand *operand, int64_t batches, sb_error *error
     if (matrix->data == NULL)
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand, "it has elements, and its data is %s", "NULL");
     if ((uintptr_t)matrix->data % size != 0)
-        FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
-             "data %p is not aligned to the %zu bytes of an element", matrix->data, size);
+        FAIL(SB_ERROR_INVALID_ARGUMENT, operand, "data %p is not aligned to the %zu bytes of an element", matrix->data,
+             size);
     if (!sb_gemm_layout_of(matrix, operand->row_stride, batches, &operand->layout))
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
              "with %lld batches its elements lie further apart than addresses reach: check extents "
@@ -206,8 +194,8 @@ static bool same_stride(int64_t one, int64_t other, int64_t count) {
 /* A residual that is C itself: each element is read before it is written. */
 static bool is_c_itself(const inspection *all, const operand *operand) {
     const sb_matrix *c = all->operands[C].matrix, *matrix = operand->matrix;
-    return operand == &all->operands[RESIDUAL] && matrix->data == c->data &&
-           matrix->dtype == c->dtype && same_stride(matrix->row_stride, c->row_stride, c->rows) &&
+    return operand == &all->operands[RESIDUAL] && matrix->data == c->data && matrix->dtype == c->dtype &&
+           same_stride(matrix->row_stride, c->row_stride, c->rows) &&
            same_stride(matrix->column_stride, c->column_stride, c->columns) &&
            same_stride(matrix->batch_stride, c->batch_stride, all->gemm->batches);
 }
@@ -225,8 +213,7 @@ static sb_status check_output(const inspection *all, sb_error *error) {
     for (int i = A; i < C; i++) {
         const operand *other = &all->operands[i];
         char text[TEXT_BYTES];
-        if (other->has_elements && !is_c_itself(all, other) &&
-            !sb_gemm_layouts_are_apart(&c->layout, &other->layout))
+        if (other->has_elements && !is_c_itself(all, other) && !sb_gemm_layouts_are_apart(&c->layout, &other->layout))
             FAIL(SB_ERROR_INVALID_ARGUMENT, c, "it overlaps %s, which is read while c is written%s",
                  describe(other, text),
                  i == RESIDUAL ? ": give c its own memory, or c's very data, dtype and strides"
@@ -248,12 +235,10 @@ static sb_status check_schedule(const inspection *all, sb_error *error) {
         if (strcmp(name, wanted) == 0)
             return SB_OK;
         if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "",
-                                     name);
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", name);
     }
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   "no schedule is called \"%.64s\": this engine has %s; NULL lets it choose",
-                   wanted, names);
+                   "no schedule is called \"%.64s\": this engine has %s; NULL lets it choose", wanted, names);
 }
 
 /* Where the first element of an operand lies. */
@@ -262,11 +247,10 @@ static sb_status check_place(const inspection *all, const operand *operand, sb_e
     int index;
     SB_TRY(sb_cuda_device_of(all->engine->cuda, operand->matrix->data, &index, error));
     if (index < 0)
-        FAIL(
-            SB_ERROR_INVALID_ARGUMENT, operand,
-            "its data %p are no memory of a device, and the engine computes on device %d, %s: copy "
-            "them there, or use an engine on the CPU",
-            operand->matrix->data, device->index, device->name);
+        FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
+             "its data %p are no memory of a device, and the engine computes on device %d, %s: copy "
+             "them there, or use an engine on the CPU",
+             operand->matrix->data, device->index, device->name);
     if (index != device->index)
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
              "it lies on device %d, and the engine computes on device %d, %s: copy it there, or "
@@ -314,8 +298,8 @@ static sb_status check_all(inspection *all, sb_error *error) {
     SB_TRY(check_row_map(all, error));
     for (int i = 0; i < OPERANDS; i++) {
         operand *operand = &all->operands[i];
-        operand->has_elements = operand->is_given && operand->matrix->rows > 0 &&
-                                operand->matrix->columns > 0 && gemm->batches > 0;
+        operand->has_elements =
+            operand->is_given && operand->matrix->rows > 0 && operand->matrix->columns > 0 && gemm->batches > 0;
         SB_TRY(check_memory(operand, gemm->batches, error));
     }
     SB_TRY(check_output(all, error));
@@ -377,8 +361,7 @@ static void fill_plan(const inspection *all, sb_gemm_plan *plan) {
     plan->device_groups = map->on_device != NULL ? map->on_device->address : 0;
 }
 
-sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan,
-                        sb_error *error) {
+sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error) {
     if (engine == NULL || gemm == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "a product needs %s, which is NULL",
                        engine == NULL ? "an engine" : "an sb_gemm that describes it");

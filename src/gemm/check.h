@@ -42,7 +42,6 @@ typedef struct sb_gemm_plan {
  * is allowed while the thread captures. The name of a schedule is known to be one of the engine's,
  * or NULL; whether it can run the product is its own to say. Messages name the operand, its dtype,
  * extents and strides, and the way out. Errors: INVALID_ARGUMENT, SHAPE, UNSUPPORTED, DEVICE. */
-sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan,
-                        sb_error *error);
+sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
 
 #endif

@@ -125,16 +125,16 @@ static void begin_chains(const sb_gemm_plan *plan, const tile *at, float *chains
     }
     const sb_matrix *c = &plan->gemm->c;
     for (int64_t i = 0; i < at->rows; i++) {
-        const float *from = (const float *)c->data + at->batch * c->batch_stride +
-                            (at->row + i) * c->row_stride + at->column * c->column_stride;
+        const float *from = (const float *)c->data + at->batch * c->batch_stride + (at->row + i) * c->row_stride +
+                            at->column * c->column_stride;
         for (int64_t j = 0; j < at->columns; j++)
             chains[i * at->columns + j] = from[j * c->column_stride];
     }
 }
 
 /* All chains of a tile: `columns` of B from `b_column` on, `b_step` apart. */
-static void compute_chains(const job *job, const tile *at, int64_t b_column, int64_t b_step,
-                           float *chains, void *scratch) {
+static void compute_chains(const job *job, const tile *at, int64_t b_column, int64_t b_step, float *chains,
+                           void *scratch) {
     const sb_gemm_plan *plan = job->plan;
     const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
     begin_chains(plan, at, chains);
@@ -149,8 +149,7 @@ static void compute_chains(const job *job, const tile *at, int64_t b_column, int
                                       .a_row_stride = a->row_stride,
                                       .a_column_stride = a->column_stride,
                                       .b = (const uint16_t *)b->data + at->batch * b->batch_stride +
-                                           segment.row * b->row_stride +
-                                           b_column * b->column_stride,
+                                           segment.row * b->row_stride + b_column * b->column_stride,
                                       .b_row_stride = b->row_stride,
                                       .b_column_stride = b_step * b->column_stride,
                                       .initial = chains,
@@ -182,8 +181,7 @@ static void compute_tile(const job *job, const tile *at, char *slot) {
                                      .chains = chains + i * at->columns,
                                      .values = values + i * at->columns,
                                      .c = c->data,
-                                     .index = at->batch * c->batch_stride +
-                                              (at->row + i) * c->row_stride +
+                                     .index = at->batch * c->batch_stride + (at->row + i) * c->row_stride +
                                               at->column * c->column_stride,
                                      .column_stride = c->column_stride};
         job->finish(e, &piece);
@@ -235,30 +233,26 @@ static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
 /* ---- the definition ---- */
 
 /* The chain of row `row` of A and column `b_column` of B, from `acc`. */
-static float define_chain(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch,
-                          int64_t row, int64_t b_column, float acc) {
+static float define_chain(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch, int64_t row,
+                          int64_t b_column, float acc) {
     if (plan->group_count == 0) /* operands without elements may have no address */
         return acc;
     const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
-    sb_chain16_format format =
-        plan->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    sb_chain16_format format = plan->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     if (engine->chain == SB_CHAIN_AMPERE)
         format = sb_chain16_ampere(format);
-    const uint16_t *left =
-        (const uint16_t *)a->data + batch * a->batch_stride + row * a->row_stride;
-    const uint16_t *right =
-        (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
+    const uint16_t *left = (const uint16_t *)a->data + batch * a->batch_stride + row * a->row_stride;
+    const uint16_t *right = (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
     for (int64_t index = 0; index < plan->group_count; index++) {
         sb_row_group group = group_at(plan, index);
-        acc =
-            sb_chain16(left + group.row * a->column_stride, a->column_stride,
-                       right + group.row * b->row_stride, b->row_stride, group.count, acc, format);
+        acc = sb_chain16(left + group.row * a->column_stride, a->column_stride, right + group.row * b->row_stride,
+                         b->row_stride, group.count, acc, format);
     }
     return acc;
 }
 
-static void define_element(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch,
-                           int64_t row, int64_t column) {
+static void define_element(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch, int64_t row,
+                           int64_t column) {
     const sb_gemm_epilogue *e = &plan->epilogue;
     const sb_matrix *c = &plan->gemm->c;
     int64_t index = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;
@@ -308,9 +302,8 @@ int sb_gemm_cpu_schedule_count(const sb_engine *engine) {
 }
 
 const char *sb_gemm_cpu_schedule_name(const sb_engine *engine, int index) {
-    return index >= 0 && index < sb_gemm_cpu_schedule_count(engine)
-               ? schedules[first_schedule(engine) + index].name
-               : NULL;
+    return index >= 0 && index < sb_gemm_cpu_schedule_count(engine) ? schedules[first_schedule(engine) + index].name
+                                                                    : NULL;
 }
 
 /* The check has found the name that is asked for in the table. */

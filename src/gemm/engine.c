@@ -10,8 +10,7 @@
 #include "cuda/gemm/logp.h"
 #include "gemm/cpu.h"
 
-static sb_status read_options(const sb_engine_options *given, sb_engine_options *options,
-                              sb_error *error) {
+static sb_status read_options(const sb_engine_options *given, sb_engine_options *options, sb_error *error) {
     if (given == NULL)
         return SB_OK;
     if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)

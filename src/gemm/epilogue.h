@@ -31,8 +31,8 @@ typedef struct sb_gemm_epilogue {
 
 /** Whether nothing is done but the rounding to C. */
 static SB_HD_HOT int sb_gemm_is_plain(const sb_gemm_epilogue *e) {
-    return e->scale == 1.0f && !e->bias.data && e->activation == SB_ACTIVATION_NONE &&
-           e->gate == SB_GATE_NONE && !e->residual.data;
+    return e->scale == 1.0f && !e->bias.data && e->activation == SB_ACTIVATION_NONE && e->gate == SB_GATE_NONE &&
+           !e->residual.data;
 }
 
 /** The column of B that column `column` of C takes its gate from (without a gate: its only one). */
@@ -54,11 +54,9 @@ static SB_HD_HOT float sb_gemm_load(const void *data, int32_t dtype, int64_t ind
 }
 
 /** An element of an addend that is there. */
-static SB_HD_HOT float sb_gemm_load_addend(const sb_gemm_addend *addend, int64_t batch, int64_t row,
-                                           int64_t column) {
+static SB_HD_HOT float sb_gemm_load_addend(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column) {
     return sb_gemm_load(addend->data, addend->dtype,
-                        batch * addend->batch_stride + row * addend->row_stride +
-                            column * addend->column_stride);
+                        batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride);
 }
 
 /** The scale; y * 1 is y, so it needs no question. */
@@ -67,8 +65,7 @@ static SB_HD_HOT float sb_gemm_scale(const sb_gemm_epilogue *e, float y) {
 }
 
 /** Scale and bias of a chain of column `b_column` of B. */
-static SB_HD_HOT float sb_gemm_scale_and_bias(const sb_gemm_epilogue *e, int64_t batch,
-                                              int64_t b_column, float y) {
+static SB_HD_HOT float sb_gemm_scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column, float y) {
     y = sb_gemm_scale(e, y);
     return e->bias.data ? y + sb_gemm_load_addend(&e->bias, batch, 0, b_column) : y;
 }
@@ -91,8 +88,8 @@ static SB_HD_HOT float sb_gemm_activate(int32_t activation, float y) {
 
 /** The whole epilogue of element (row, column): `gate` is its chain, or with a gate the gate's, and
  * `value` the value's, which is not read without one. The result is not rounded to C yet. */
-static SB_HD float sb_gemm_finish(const sb_gemm_epilogue *e, int64_t batch, int64_t row,
-                                  int64_t column, float gate, float value) {
+static SB_HD float sb_gemm_finish(const sb_gemm_epilogue *e, int64_t batch, int64_t row, int64_t column, float gate,
+                                  float value) {
     float y = sb_gemm_scale_and_bias(e, batch, sb_gemm_gate_column(e, column), gate);
     y = sb_gemm_activate(e->activation, y);
     if (e->gate != SB_GATE_NONE)

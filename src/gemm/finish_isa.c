@@ -4,10 +4,9 @@
 enum { CHUNK = 64 };
 
 /* `count` elements of an addend from column `column` on, `step` columns apart, as f32. */
-static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column,
-                       int64_t step, int64_t count, float *out) {
-    int64_t first =
-        batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride;
+static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row, int64_t column, int64_t step,
+                       int64_t count, float *out) {
+    int64_t first = batch * addend->batch_stride + row * addend->row_stride + column * addend->column_stride;
     int64_t stride = step * addend->column_stride;
     if (addend->dtype == SB_F32) {
         const float *from = (const float *)addend->data + first;
@@ -28,25 +27,24 @@ static void load_chunk(const sb_gemm_addend *addend, int64_t batch, int64_t row,
     }
 }
 
-static void scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column,
-                           int64_t count, float *restrict y) {
+static void scale_and_bias(const sb_gemm_epilogue *e, int64_t batch, int64_t b_column, int64_t count,
+                           float *restrict y) {
     if (e->scale != 1.0f) {
         for (int64_t i = 0; i < count; i++)
             y[i] = y[i] * e->scale;
     }
     if (e->bias.data) {
         float bias[CHUNK];
-        load_chunk(&e->bias, batch, 0, b_column, e->gate == SB_GATE_INTERLEAVED ? 2 : 1, count,
-                   bias);
+        load_chunk(&e->bias, batch, 0, b_column, e->gate == SB_GATE_INTERLEAVED ? 2 : 1, count, bias);
         for (int64_t i = 0; i < count; i++)
             y[i] = y[i] + bias[i];
     }
 }
 
-#define ACTIVATE(activation)                                                                       \
-    case activation:                                                                               \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            y[i] = sb_gemm_activate(activation, y[i]);                                             \
+#define ACTIVATE(activation)                                                                                           \
+    case activation:                                                                                                   \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            y[i] = sb_gemm_activate(activation, y[i]);                                                                 \
         break
 static void activate(int32_t activation, int64_t count, float *restrict y) {
     switch (activation) {
@@ -59,8 +57,8 @@ static void activate(int32_t activation, int64_t count, float *restrict y) {
     }
 }
 
-static void store(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t index,
-                  int64_t count, const float *restrict y) {
+static void store(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t index, int64_t count,
+                  const float *restrict y) {
     int64_t stride = piece->column_stride;
     if (e->dtype == SB_F32) {
         float *c = (float *)piece->c + index;
@@ -81,8 +79,7 @@ static void store(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t
         c[i * stride] = rounded[i];
 }
 
-static void finish_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t begin,
-                         int64_t count) {
+static void finish_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t begin, int64_t count) {
     int64_t column = piece->column + begin;
     float *y = piece->chains + begin;
     scale_and_bias(e, piece->batch, sb_gemm_gate_column(e, column), count, y);

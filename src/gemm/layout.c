@@ -2,8 +2,7 @@
 
 /* Adds dimension `stride` × `count` to the layout, at its place in the order of steps, and its
  * extent to how far the elements reach below and above the first one, all in bytes. */
-static bool add_dimension(sb_gemm_layout *layout, int64_t stride, int64_t count, int64_t *below,
-                          int64_t *above) {
+static bool add_dimension(sb_gemm_layout *layout, int64_t stride, int64_t count, int64_t *below, int64_t *above) {
     if (count == 1)
         return true;
     int64_t reach;
@@ -22,8 +21,7 @@ static bool add_dimension(sb_gemm_layout *layout, int64_t stride, int64_t count,
     return true;
 }
 
-bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches,
-                       sb_gemm_layout *layout) {
+bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches, sb_gemm_layout *layout) {
     *layout = (sb_gemm_layout){.size = sb_dtype_size(matrix->dtype)};
     int64_t below = 0, above = 0;
     if (!add_dimension(layout, matrix->column_stride, matrix->columns, &below, &above) ||
@@ -76,8 +74,7 @@ static uint64_t split(const sb_gemm_layout *layout, uint64_t period, uint64_t *d
 static bool apart_modulo(const sb_gemm_layout *one, const sb_gemm_layout *other, uint64_t period) {
     uint64_t divisor = 0;
     uint64_t one_span = split(one, period, &divisor), other_span = split(other, period, &divisor);
-    uint64_t after =
-        divisor != 0 ? (other->first % divisor + divisor - one->first % divisor) % divisor : 0;
+    uint64_t after = divisor != 0 ? (other->first % divisor + divisor - one->first % divisor) % divisor : 0;
     return after >= one_span && divisor - after >= other_span;
 }
 

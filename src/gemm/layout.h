@@ -20,8 +20,7 @@ typedef struct sb_gemm_layout {
 
 /** The layout of `batches` matrices of rows × columns, all at least 1; `row_stride` takes the place
  * of the matrix's own. False when an offset in bytes exceeds int64 or an address wraps around. */
-bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches,
-                       sb_gemm_layout *layout);
+bool sb_gemm_layout_of(const sb_matrix *matrix, int64_t row_stride, int64_t batches, sb_gemm_layout *layout);
 
 /** Whether no element shares a byte with another: each step is larger than what the smaller ones
  * span. The rule holds for every layout that comes from slicing and transposing a packed tensor; a

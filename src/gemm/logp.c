@@ -24,11 +24,10 @@ typedef struct place {
 } place;
 
 /* A step on the run's side. */
-#define STEP(run, step, task, error)                                                               \
-    ((run)->is_rehearsal ? SB_OK                                                                   \
-     : (run)->engine->cuda != NULL                                                                 \
-         ? sb_logp_##step##_on_device((run)->engine, (run)->stream, (task), (error))               \
-         : (sb_logp_##step##_on_cpu((run)->engine, (task)), SB_OK))
+#define STEP(run, step, task, error)                                                                                   \
+    ((run)->is_rehearsal           ? SB_OK                                                                             \
+     : (run)->engine->cuda != NULL ? sb_logp_##step##_on_device((run)->engine, (run)->stream, (task), (error))         \
+                                   : (sb_logp_##step##_on_cpu((run)->engine, (task)), SB_OK))
 
 static void *in_workspace(const run *run, size_t place) {
     return (char *)run->plan->logp->workspace + place;
@@ -46,17 +45,16 @@ static sb_status multiply(const run *run, const sb_gemm *gemm, sb_error *error) 
 /* ---- matrices ---- */
 
 /* `rows` × `columns` of a matrix from (row, column) on. */
-static sb_matrix part_of(const sb_matrix *whole, int64_t row, int64_t column, int64_t rows,
-                         int64_t columns) {
+static sb_matrix part_of(const sb_matrix *whole, int64_t row, int64_t column, int64_t rows, int64_t columns) {
     sb_matrix part = *whole;
     part.rows = rows;
     part.columns = columns;
     part.batch_stride = 0;
     /* Strides of what has no element may lead anywhere. */
     if (rows > 0 && columns > 0)
-        part.data = (void *)((uintptr_t)whole->data +
-                             (uintptr_t)(row * whole->row_stride + column * whole->column_stride) *
-                                 sb_dtype_size(whole->dtype));
+        part.data =
+            (void *)((uintptr_t)whole->data + (uintptr_t)(row * whole->row_stride + column * whole->column_stride) *
+                                                  sb_dtype_size(whole->dtype));
     return part;
 }
 
@@ -170,7 +168,8 @@ static sb_status reduce_rows(const run *run, place *at, sb_logp_reduce *task, bo
     sb_gemm gemm = SB_GEMM_DEFAULT;
     gemm.a = part_of(&plan->logp->hidden, all.row, 0, all.rows, plan->k);
     gemm.b = part_of(&plan->logp->weight, 0, 0, plan->k, plan->v);
-    gemm.c = (sb_matrix){.dtype = SB_F32, .rows = all.rows, .columns = plan->v, .row_stride = plan->v, .column_stride = 1};
+    gemm.c =
+        (sb_matrix){.dtype = SB_F32, .rows = all.rows, .columns = plan->v, .row_stride = plan->v, .column_stride = 1};
     task->chunk = chunk_of(run, all, NULL);
     SB_TRY(sb_logp_reduce_product_on_device(run->engine, run->stream, &gemm, task, done, error));
     if (*done)
@@ -202,8 +201,7 @@ static sb_status run_forward(const run *run, sb_error *error) {
 static sb_status differentiate(const run *run, place at, sb_matrix *gradients, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
     const sb_linear_logp *logp = plan->logp;
-    *gradients =
-        packed(run, plan->gradients, logp->hidden.dtype, at.rows, at.columns, plan->columns);
+    *gradients = packed(run, plan->gradients, logp->hidden.dtype, at.rows, at.columns, plan->columns);
     sb_logp_differentiate task = {
         .inverse_temperature = logp->inverse_temperature,
         .is_bf16 = logp->hidden.dtype == SB_BF16,
@@ -216,8 +214,7 @@ static sb_status differentiate(const run *run, place at, sb_matrix *gradients, s
     return STEP(run, differentiate, &task, error);
 }
 
-static sb_status round_d_hidden(const run *run, place at, const sb_matrix *chains,
-                                sb_error *error) {
+static sb_status round_d_hidden(const run *run, place at, const sb_matrix *chains, sb_error *error) {
     const sb_matrix *d_hidden = &run->plan->gradient->d_hidden;
     const sb_matrix part = part_of(d_hidden, at.row, 0, at.rows, run->plan->k);
     const sb_logp_round task = {.from = chains->data,
@@ -231,15 +228,13 @@ static sb_status round_d_hidden(const run *run, place at, const sb_matrix *chain
 }
 
 /* The chains of d_hidden go on over the columns of a chunk. */
-static sb_status continue_d_hidden(const run *run, place at, const sb_matrix *gradients,
-                                   sb_error *error) {
+static sb_status continue_d_hidden(const run *run, place at, const sb_matrix *gradients, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
     sb_gemm gemm = SB_GEMM_DEFAULT;
     gemm.a = *gradients;
     gemm.b = transposed(part_of(&plan->logp->weight, 0, at.column, plan->k, at.columns));
-    gemm.c = plan->rounds_d_hidden
-                 ? packed(run, plan->d_hidden, SB_F32, at.rows, plan->k, plan->k)
-                 : part_of(&plan->gradient->d_hidden, at.row, 0, at.rows, plan->k);
+    gemm.c = plan->rounds_d_hidden ? packed(run, plan->d_hidden, SB_F32, at.rows, plan->k, plan->k)
+                                   : part_of(&plan->gradient->d_hidden, at.row, 0, at.rows, plan->k);
     gemm.accumulate = at.column > 0;
     gemm.schedule = plan->logp->schedule;
     SB_TRY(multiply(run, &gemm, error));
@@ -249,8 +244,7 @@ static sb_status continue_d_hidden(const run *run, place at, const sb_matrix *gr
 }
 
 /* The columns of d_weight that belong to a chunk, whose rows are all there are. */
-static sb_status compute_d_weight(const run *run, place at, const sb_matrix *gradients,
-                                  sb_error *error) {
+static sb_status compute_d_weight(const run *run, place at, const sb_matrix *gradients, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
     const sb_matrix *d_weight = &plan->gradient->d_weight;
     const sb_matrix hidden = part_of(&plan->logp->hidden, 0, 0, plan->m, plan->k);
@@ -285,8 +279,7 @@ static sb_status run_backward(const run *run, sb_error *error) {
 
 sb_status sb_logp_run(sb_engine *engine, void *stream, const sb_logp_plan *plan, sb_error *error) {
     run run = {engine, stream, plan, sb_logp_scale_of(plan->logp->inverse_temperature), true};
-    sb_status (*go)(const struct run *, sb_error *) =
-        plan->gradient != NULL ? run_backward : run_forward;
+    sb_status (*go)(const struct run *, sb_error *) = plan->gradient != NULL ? run_backward : run_forward;
     SB_TRY(go(&run, error));
     run.is_rehearsal = false;
     return go(&run, error);
@@ -297,10 +290,9 @@ static sb_status check_and_run(sb_engine *engine, void *stream, const sb_linear_
     sb_logp_plan plan;
     SB_TRY(sb_logp_measure(engine, logp, gradient, &plan, error));
     if (engine->cuda == NULL && stream != NULL)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "a stream was given to an engine on the CPU, which has none: give NULL, or make "
-            "the engine on the stream's device");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a stream was given to an engine on the CPU, which has none: give NULL, or make "
+                       "the engine on the stream's device");
     SB_TRY(sb_logp_check_memory(engine, &plan, error));
     if (gradient != NULL && !plan.wants_d_hidden && !plan.wants_d_weight)
         return SB_OK;
@@ -314,24 +306,21 @@ static sb_status check_and_run(sb_engine *engine, void *stream, const sb_linear_
 }
 
 sb_status sb_linear_logp_workspace(sb_engine *engine, const sb_linear_logp *logp,
-                                   const sb_linear_logp_gradient *gradient, size_t *bytes,
-                                   sb_error *error) {
+                                   const sb_linear_logp_gradient *gradient, size_t *bytes, sb_error *error) {
     sb_logp_plan plan;
     SB_TRY(sb_logp_measure(engine, logp, gradient, &plan, error));
     *bytes = plan.bytes;
     return SB_OK;
 }
 
-sb_status sb_linear_logp_forward(sb_engine *engine, void *stream, const sb_linear_logp *logp,
-                                 sb_error *error) {
+sb_status sb_linear_logp_forward(sb_engine *engine, void *stream, const sb_linear_logp *logp, sb_error *error) {
     return check_and_run(engine, stream, logp, NULL, error);
 }
 
 sb_status sb_linear_logp_backward(sb_engine *engine, void *stream, const sb_linear_logp *logp,
                                   const sb_linear_logp_gradient *gradient, sb_error *error) {
     if (gradient == NULL)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "the backward pass of linear_logp needs an sb_linear_logp_gradient, which is NULL");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the backward pass of linear_logp needs an sb_linear_logp_gradient, which is NULL");
     return check_and_run(engine, stream, logp, gradient, error);
 }

@@ -134,20 +134,14 @@ static SB_HD float sb_logp_finish(float z, sb_logp_scale s, int32_t maximum, int
     double quotient = sb_div_f64((double)sb_logp_mantissa(held, shifted, s), sum);
     sb_wide_split split = sb_wide_split_log(quotient);
     double whole = split.exponent + (double)(exponent - maximum);
-    float result =
-        (float)sb_fma_f64(whole, 0x1.62e42fefa39efp-1, sb_wide_log_reduced(split.fraction));
+    float result = (float)sb_fma_f64(whole, 0x1.62e42fefa39efp-1, sb_wide_log_reduced(split.fraction));
     return exponent > -SB_LOGP_EXPONENT_LIMIT ? result : -sb_infinity_f32();
 }
 
 /* What a target is. */
-typedef enum sb_logp_target {
-    SB_LOGP_TARGET_VALID,
-    SB_LOGP_TARGET_IGNORED,
-    SB_LOGP_TARGET_INVALID
-} sb_logp_target;
+typedef enum sb_logp_target { SB_LOGP_TARGET_VALID, SB_LOGP_TARGET_IGNORED, SB_LOGP_TARGET_INVALID } sb_logp_target;
 
-static SB_HD_HOT sb_logp_target sb_logp_target_kind(int64_t target, int64_t ignore_index,
-                                                    int64_t vocabulary) {
+static SB_HD_HOT sb_logp_target sb_logp_target_kind(int64_t target, int64_t ignore_index, int64_t vocabulary) {
     return target == ignore_index               ? SB_LOGP_TARGET_IGNORED
            : target >= 0 && target < vocabulary ? SB_LOGP_TARGET_VALID
                                                 : SB_LOGP_TARGET_INVALID;
@@ -155,8 +149,7 @@ static SB_HD_HOT sb_logp_target sb_logp_target_kind(int64_t target, int64_t igno
 
 /* A row's log-probability; z is the target's logit, which is not looked at unless the target is
  * valid. */
-static SB_HD float sb_logp_value(sb_logp_target kind, float z, sb_logp_scale s, sb_logp_pair row,
-                                 int64_t units) {
+static SB_HD float sb_logp_value(sb_logp_target kind, float z, sb_logp_scale s, sb_logp_pair row, int64_t units) {
     if (kind == SB_LOGP_TARGET_IGNORED)
         return 0.0f;
     if (kind == SB_LOGP_TARGET_INVALID || row.sum != row.sum)
@@ -172,9 +165,8 @@ typedef struct sb_logp_weight {
     int32_t is_ignored;
 } sb_logp_weight;
 
-static SB_HD_HOT sb_logp_weight sb_logp_weight_of(sb_logp_target kind, float d_logp,
-                                                  float inverse_temperature, int32_t maximum,
-                                                  float sum) {
+static SB_HD_HOT sb_logp_weight sb_logp_weight_of(sb_logp_target kind, float d_logp, float inverse_temperature,
+                                                  int32_t maximum, float sum) {
     sb_logp_weight weight;
     weight.own = kind == SB_LOGP_TARGET_INVALID ? sb_nan_f32() : d_logp * inverse_temperature;
     weight.share = sb_div_f32(weight.own, sum);
@@ -184,8 +176,7 @@ static SB_HD_HOT sb_logp_weight sb_logp_weight_of(sb_logp_target kind, float d_l
 }
 
 /* The gradient of one logit, not rounded to 16 bits yet. */
-static SB_HD_HOT float sb_logp_gradient(float z, sb_logp_scale s, sb_logp_weight weight,
-                                        int is_target) {
+static SB_HD_HOT float sb_logp_gradient(float z, sb_logp_scale s, sb_logp_weight weight, int is_target) {
     float held = sb_logp_hold(z, s), shifted = sb_logp_shifted(held, s);
     float factor = sb_logp_factor(sb_logp_exponent(shifted), weight.maximum);
     float term = sb_logp_mantissa(held, shifted, s) * factor;

@@ -32,15 +32,14 @@ static sb_status check_structs(const sb_engine *engine, const sb_linear_logp *lo
                        "SB_LINEAR_LOGP_DEFAULT, and use the library's own header",
                        logp->struct_bytes, sizeof *logp);
     if (gradient != NULL && gradient->struct_bytes != sizeof *gradient)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "sb_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
-            "SB_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
-            gradient->struct_bytes, sizeof *gradient);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "sb_linear_logp_gradient has %zu bytes where this library knows %zu: start from "
+                       "SB_LINEAR_LOGP_GRADIENT_DEFAULT, and use the library's own header",
+                       gradient->struct_bytes, sizeof *gradient);
     float t = logp->inverse_temperature;
     if (!(t >= 0x1p-20f && t <= 0x1p20f))
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "an inverse temperature of %g: give one from 2^-20 to 2^20", (double)t);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "an inverse temperature of %g: give one from 2^-20 to 2^20",
+                       (double)t);
     return SB_OK;
 }
 
@@ -55,14 +54,12 @@ static sb_status check_extents(const char *name, const sb_matrix *matrix, sb_err
 static sb_status check_operands(const sb_linear_logp *logp, sb_error *error) {
     const sb_matrix *hidden = &logp->hidden, *weight = &logp->weight;
     if (hidden->dtype != SB_BF16 && hidden->dtype != SB_F16)
-        return sb_fail(error, SB_ERROR_SHAPE,
-                       "hidden is %s: linear_logp takes bf16 and f16; convert it",
+        return sb_fail(error, SB_ERROR_SHAPE, "hidden is %s: linear_logp takes bf16 and f16; convert it",
                        sb_dtype_name(hidden->dtype));
     if (weight->dtype != hidden->dtype)
-        return sb_fail(
-            error, SB_ERROR_SHAPE,
-            "hidden is %s and weight is %s: both must have one dtype; convert one of them",
-            sb_dtype_name(hidden->dtype), sb_dtype_name(weight->dtype));
+        return sb_fail(error, SB_ERROR_SHAPE,
+                       "hidden is %s and weight is %s: both must have one dtype; convert one of them",
+                       sb_dtype_name(hidden->dtype), sb_dtype_name(weight->dtype));
     SB_TRY(check_extents("hidden", hidden, error));
     SB_TRY(check_extents("weight", weight, error));
     if (hidden->columns != weight->rows)
@@ -73,21 +70,18 @@ static sb_status check_operands(const sb_linear_logp *logp, sb_error *error) {
                        (long long)hidden->rows, (long long)hidden->columns, (long long)weight->rows,
                        (long long)weight->columns);
     if (weight->columns > SB_LINEAR_LOGP_MOST_VOCABULARY)
-        return sb_fail(error, SB_ERROR_SHAPE,
-                       "weight has %lld columns: a vocabulary has at most 2^24 words",
+        return sb_fail(error, SB_ERROR_SHAPE, "weight has %lld columns: a vocabulary has at most 2^24 words",
                        (long long)weight->columns);
     return SB_OK;
 }
 
-static sb_status check_same_extents(const char *name, const sb_matrix *matrix,
-                                    const char *other_name, const sb_matrix *other,
-                                    sb_error *error) {
+static sb_status check_same_extents(const char *name, const sb_matrix *matrix, const char *other_name,
+                                    const sb_matrix *other, sb_error *error) {
     if (matrix->rows == other->rows && matrix->columns == other->columns)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_SHAPE,
-                   "%s is %lld x %lld, and %s is %lld x %lld: give it the same extents", name,
-                   (long long)matrix->rows, (long long)matrix->columns, other_name,
-                   (long long)other->rows, (long long)other->columns);
+    return sb_fail(error, SB_ERROR_SHAPE, "%s is %lld x %lld, and %s is %lld x %lld: give it the same extents", name,
+                   (long long)matrix->rows, (long long)matrix->columns, other_name, (long long)other->rows,
+                   (long long)other->columns);
 }
 
 static sb_status check_gradient(const sb_engine *engine, const sb_linear_logp *logp,
@@ -103,21 +97,18 @@ static sb_status check_gradient(const sb_engine *engine, const sb_linear_logp *l
     if (d_weight->data != NULL) {
         SB_TRY(check_same_extents("d_weight", d_weight, "weight", &logp->weight, error));
         if (d_weight->dtype != SB_F32)
-            return sb_fail(error, SB_ERROR_SHAPE,
-                           "d_weight is %s: it must be f32, in which its chains are kept",
+            return sb_fail(error, SB_ERROR_SHAPE, "d_weight is %s: it must be f32, in which its chains are kept",
                            sb_dtype_name(d_weight->dtype));
     }
     if (map != NULL && map->engine != engine->number)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "the row map was made by another engine: make one with sb_row_map_create and the "
-            "engine that computes the gradients");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the row map was made by another engine: make one with sb_row_map_create and the "
+                       "engine that computes the gradients");
     if (map != NULL && map->rows != logp->hidden.rows)
-        return sb_fail(
-            error, SB_ERROR_SHAPE,
-            "the samples of the row map have %lld rows together, and hidden has %lld: both must be "
-            "equal",
-            (long long)map->rows, (long long)logp->hidden.rows);
+        return sb_fail(error, SB_ERROR_SHAPE,
+                       "the samples of the row map have %lld rows together, and hidden has %lld: both must be "
+                       "equal",
+                       (long long)map->rows, (long long)logp->hidden.rows);
     return SB_OK;
 }
 
@@ -132,10 +123,8 @@ static bool take(size_t *bytes, size_t *place, int64_t rows, int64_t columns, si
     size_t size;
     *place = *bytes;
     return !__builtin_mul_overflow((size_t)rows, (size_t)columns, &size) &&
-           !__builtin_mul_overflow(size, element, &size) &&
-           !__builtin_add_overflow(size, PLACE_ALIGNMENT - 1, &size) &&
-           !__builtin_add_overflow(*bytes, size / PLACE_ALIGNMENT * PLACE_ALIGNMENT, bytes) &&
-           *bytes <= SIZE_MAX / 2;
+           !__builtin_mul_overflow(size, element, &size) && !__builtin_add_overflow(size, PLACE_ALIGNMENT - 1, &size) &&
+           !__builtin_add_overflow(*bytes, size / PLACE_ALIGNMENT * PLACE_ALIGNMENT, bytes) && *bytes <= SIZE_MAX / 2;
 }
 
 sb_status sb_logp_lay_out(sb_logp_plan *plan, int64_t rows, int64_t columns, sb_error *error) {
@@ -143,8 +132,7 @@ sb_status sb_logp_lay_out(sb_logp_plan *plan, int64_t rows, int64_t columns, sb_
     plan->rows = rows;
     plan->columns = columns;
     /* A single chunk finishes the chains at once. */
-    plan->rounds_d_hidden =
-        plan->wants_d_hidden && plan->v > columns && plan->gradient->d_hidden.dtype != SB_F32;
+    plan->rounds_d_hidden = plan->wants_d_hidden && plan->v > columns && plan->gradient->d_hidden.dtype != SB_F32;
     plan->bytes = 0;
     bool fits = take(&plan->bytes, &plan->logits, rows, columns, sizeof(float));
     if (backward)
@@ -155,11 +143,10 @@ sb_status sb_logp_lay_out(sb_logp_plan *plan, int64_t rows, int64_t columns, sb_
     if (plan->rounds_d_hidden)
         fits = fits && take(&plan->bytes, &plan->d_hidden, rows, plan->k, sizeof(float));
     if (!fits)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "linear_logp of %lld rows, K %lld and a vocabulary of %lld needs more bytes than there "
-            "are addresses: give it fewer rows at a time",
-            (long long)plan->m, (long long)plan->k, (long long)plan->v);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "linear_logp of %lld rows, K %lld and a vocabulary of %lld needs more bytes than there "
+                       "are addresses: give it fewer rows at a time",
+                       (long long)plan->m, (long long)plan->k, (long long)plan->v);
     return SB_OK;
 }
 
@@ -171,9 +158,8 @@ static int64_t chunk_columns(int64_t rows, int64_t vocabulary, int64_t elements)
     return columns > 0 ? columns : SB_LOGP_BLOCK;
 }
 
-sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp,
-                          const sb_linear_logp_gradient *gradient, sb_logp_plan *plan,
-                          sb_error *error) {
+sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp, const sb_linear_logp_gradient *gradient,
+                          sb_logp_plan *plan, sb_error *error) {
     SB_TRY(check_structs(engine, logp, gradient, error));
     SB_TRY(check_operands(logp, error));
     if (gradient != NULL)
@@ -219,14 +205,10 @@ static void add_matrix(operands *list, const char *name, const sb_matrix *matrix
     operand->has_elements = matrix->rows > 0 && matrix->columns > 0;
 }
 
-static void add_vector(operands *list, const char *name, sb_dtype dtype, const void *data,
-                       int64_t count, bool is_written) {
-    const sb_matrix matrix = {.dtype = dtype,
-                              .data = (void *)data,
-                              .rows = 1,
-                              .columns = count,
-                              .row_stride = count,
-                              .column_stride = 1};
+static void add_vector(operands *list, const char *name, sb_dtype dtype, const void *data, int64_t count,
+                       bool is_written) {
+    const sb_matrix matrix = {
+        .dtype = dtype, .data = (void *)data, .rows = 1, .columns = count, .row_stride = count, .column_stride = 1};
     add_matrix(list, name, &matrix, is_written);
 }
 
@@ -260,39 +242,34 @@ static sb_status check_operand(operand *operand, sb_error *error) {
     if (!operand->has_elements)
         return SB_OK;
     if (matrix->data == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s is NULL, and has %lld x %lld elements",
-                       operand->name, (long long)matrix->rows, (long long)matrix->columns);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s is NULL, and has %lld x %lld elements", operand->name,
+                       (long long)matrix->rows, (long long)matrix->columns);
     if ((uintptr_t)matrix->data % size != 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "%s: %p is not aligned to the %zu bytes of an element", operand->name,
-                       matrix->data, size);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: %p is not aligned to the %zu bytes of an element",
+                       operand->name, matrix->data, size);
     if (!sb_gemm_layout_of(matrix, matrix->row_stride, 1, &operand->layout))
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "%s: %lld x %lld elements with strides %lld and %lld lie further apart than addresses "
-            "reach: strides count elements",
-            operand->name, (long long)matrix->rows, (long long)matrix->columns,
-            (long long)matrix->row_stride, (long long)matrix->column_stride);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "%s: %lld x %lld elements with strides %lld and %lld lie further apart than addresses "
+                       "reach: strides count elements",
+                       operand->name, (long long)matrix->rows, (long long)matrix->columns,
+                       (long long)matrix->row_stride, (long long)matrix->column_stride);
     if (operand->is_written && !sb_gemm_layout_is_distinct(&operand->layout))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "%s: elements coincide, with strides %lld and %lld: each stride of what is "
                        "written must "
                        "be larger than what the smaller one spans",
-                       operand->name, (long long)matrix->row_stride,
-                       (long long)matrix->column_stride);
+                       operand->name, (long long)matrix->row_stride, (long long)matrix->column_stride);
     return SB_OK;
 }
 
 static sb_status check_workspace(const sb_logp_plan *plan, sb_error *error) {
     const sb_linear_logp *logp = plan->logp;
     if (logp->workspace_bytes < plan->bytes)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "the workspace has %zu bytes, and %zu are needed: ask sb_linear_logp_workspace",
-            logp->workspace_bytes, plan->bytes);
-    if ((uintptr_t)logp->workspace % PLACE_ALIGNMENT != 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "the workspace %p is not aligned to %d bytes", logp->workspace,
+                       "the workspace has %zu bytes, and %zu are needed: ask sb_linear_logp_workspace",
+                       logp->workspace_bytes, plan->bytes);
+    if ((uintptr_t)logp->workspace % PLACE_ALIGNMENT != 0)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the workspace %p is not aligned to %d bytes", logp->workspace,
                        PLACE_ALIGNMENT);
     return SB_OK;
 }
@@ -304,8 +281,7 @@ static sb_status check_apart(const operands *list, sb_error *error) {
             if (i != j && one->is_written && one->has_elements && other->has_elements &&
                 !sb_gemm_layouts_are_apart(&one->layout, &other->layout))
                 return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                               "%s overlaps %s: what is written needs memory of its own", one->name,
-                               other->name);
+                               "%s overlaps %s: what is written needs memory of its own", one->name, other->name);
         }
     }
     return SB_OK;
@@ -331,8 +307,7 @@ static sb_status check_targets(const sb_logp_plan *plan, sb_error *error) {
             return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                            "the target of row %lld is %lld: give one from 0 to %lld, or %lld, "
                            "which is ignored",
-                           (long long)row, (long long)target, (long long)plan->v - 1,
-                           (long long)logp->ignore_index);
+                           (long long)row, (long long)target, (long long)plan->v - 1, (long long)logp->ignore_index);
     }
     return SB_OK;
 }

@@ -12,9 +12,8 @@ typedef struct sb_logp_plan {
     const sb_linear_logp *logp;
     const sb_linear_logp_gradient *gradient; /* NULL in the forward pass */
     int64_t m, k, v;
-    int64_t blocks; /* of SB_LOGP_BLOCK columns in V */
-    int64_t rows,
-        columns; /* of a chunk of logits, at least 1; columns is a multiple of SB_LOGP_BLOCK */
+    int64_t blocks;        /* of SB_LOGP_BLOCK columns in V */
+    int64_t rows, columns; /* of a chunk of logits, at least 1; columns is a multiple of SB_LOGP_BLOCK */
     bool wants_d_hidden, wants_d_weight;
     bool rounds_d_hidden; /* whether d_hidden's chains lie in the workspace until they are finished
                            */
@@ -26,9 +25,8 @@ typedef struct sb_logp_plan {
 } sb_logp_plan;
 
 /** Checks everything but addresses, and fills `*plan`. */
-sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp,
-                          const sb_linear_logp_gradient *gradient, sb_logp_plan *plan,
-                          sb_error *error);
+sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp, const sb_linear_logp_gradient *gradient,
+                          sb_logp_plan *plan, sb_error *error);
 
 /** Cuts the work of a plan into chunks of `rows` × `columns` logits, which no result shows, and
  * gives everything its place in the workspace. `rows` must be at least M where d_weight is wanted.

@@ -24,8 +24,7 @@ typedef struct row_loop {
 /* Threads take rows in pieces of about this many elements. */
 #define GRAIN_ELEMENTS 16384
 
-static void run_rows(sb_engine *engine, int64_t rows, int64_t columns, const void *task,
-                     sb_worker_task *loop) {
+static void run_rows(sb_engine *engine, int64_t rows, int64_t columns, const void *task, sb_worker_task *loop) {
     row_loop context = {task, sb_logp_kernels_for(engine->isa)};
     int64_t grain = columns > 0 ? GRAIN_ELEMENTS / columns : GRAIN_ELEMENTS;
     sb_workers_run(engine->workers, rows, grain > 1 ? grain : 1, loop, &context);
@@ -38,16 +37,13 @@ static void reduce_rows(void *context, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; row++) {
         const float *logits = chunk->logits + row * chunk->row_stride;
         int64_t target = chunk->targets[row] - chunk->first_column;
-        sb_logp_target kind =
-            sb_logp_target_kind(chunk->targets[row], chunk->ignore_index, chunk->vocabulary);
+        sb_logp_target kind = sb_logp_target_kind(chunk->targets[row], chunk->ignore_index, chunk->vocabulary);
         if (kind == SB_LOGP_TARGET_VALID && target >= 0 && target < chunk->columns)
             task->chosen[row] = logits[target];
-        sb_logp_pair *pair =
-            task->pairs + chunk->first_column / SB_LOGP_BLOCK * task->pair_rows + row;
+        sb_logp_pair *pair = task->pairs + chunk->first_column / SB_LOGP_BLOCK * task->pair_rows + row;
         for (int64_t column = 0; column < chunk->columns; column += SB_LOGP_BLOCK) {
             int64_t rest = chunk->columns - column;
-            *pair = loop->kernels->reduce(
-                logits + column, rest < SB_LOGP_BLOCK ? rest : SB_LOGP_BLOCK, chunk->scale);
+            *pair = loop->kernels->reduce(logits + column, rest < SB_LOGP_BLOCK ? rest : SB_LOGP_BLOCK, chunk->scale);
             pair += task->pair_rows;
         }
     }
@@ -70,8 +66,7 @@ static void merge_row(const sb_logp_merge *task, int64_t row) {
     for (int64_t b = 0; b < task->blocks && !has_nan; b++)
         units += sb_logp_units(pairs[b * task->pair_rows], maximum);
     sb_logp_pair whole = sb_logp_row(maximum, units, has_nan);
-    sb_logp_target kind =
-        sb_logp_target_kind(task->targets[row], task->ignore_index, task->vocabulary);
+    sb_logp_target kind = sb_logp_target_kind(task->targets[row], task->ignore_index, task->vocabulary);
     float chosen = kind == SB_LOGP_TARGET_VALID ? task->chosen[row] : 0.0f;
     task->logp[row] = sb_logp_value(kind, chosen, task->scale, whole, units);
     if (task->maximum != NULL) {
@@ -93,18 +88,15 @@ void sb_logp_merge_on_cpu(sb_engine *engine, const sb_logp_merge *task) {
 static void differentiate_row(const row_loop *loop, int64_t row) {
     const sb_logp_differentiate *task = loop->task;
     const sb_logp_chunk *chunk = &task->chunk;
-    sb_logp_target kind =
-        sb_logp_target_kind(chunk->targets[row], chunk->ignore_index, chunk->vocabulary);
-    sb_logp_weight weight = sb_logp_weight_of(kind, task->d_logp[row], task->inverse_temperature,
-                                              task->maximum[row], task->sum[row]);
+    sb_logp_target kind = sb_logp_target_kind(chunk->targets[row], chunk->ignore_index, chunk->vocabulary);
+    sb_logp_weight weight =
+        sb_logp_weight_of(kind, task->d_logp[row], task->inverse_temperature, task->maximum[row], task->sum[row]);
     const float *logits = chunk->logits + row * chunk->row_stride;
     uint16_t *gradients = task->gradients + row * chunk->row_stride;
-    loop->kernels->differentiate(logits, chunk->columns, chunk->scale, weight, 0, task->is_bf16,
-                                 gradients);
+    loop->kernels->differentiate(logits, chunk->columns, chunk->scale, weight, 0, task->is_bf16, gradients);
     int64_t target = sb_logp_target_column(chunk, row);
     if (target >= 0)
-        loop->kernels->differentiate(logits + target, 1, chunk->scale, weight, 1, task->is_bf16,
-                                     gradients + target);
+        loop->kernels->differentiate(logits + target, 1, chunk->scale, weight, 1, task->is_bf16, gradients + target);
 }
 
 static void differentiate_rows(void *context, int64_t begin, int64_t end) {

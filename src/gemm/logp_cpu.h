@@ -10,9 +10,8 @@ typedef struct sb_logp_kernels {
     /** The pair of up to SB_LOGP_BLOCK columns, at least one. */
     sb_logp_pair (*reduce)(const float *logits, int64_t count, sb_logp_scale scale);
     /** Gradients of `count` logits of which none is the target's, or of the target's alone. */
-    void (*differentiate)(const float *logits, int64_t count, sb_logp_scale scale,
-                          sb_logp_weight weight, int is_target, int32_t is_bf16,
-                          uint16_t *gradients);
+    void (*differentiate)(const float *logits, int64_t count, sb_logp_scale scale, sb_logp_weight weight, int is_target,
+                          int32_t is_bf16, uint16_t *gradients);
 } sb_logp_kernels;
 
 /** The table of a resolved instruction set. */

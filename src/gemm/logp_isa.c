@@ -5,8 +5,8 @@
 
 /* Exponents and mantissas of a block. Columns that it lacks have mantissas of +0 and the first
  * one's exponent: adding +0 to a lane, which is never -0, is no different from leaving it out. */
-static void take_apart(const float *restrict logits, int64_t count, sb_logp_scale scale,
-                       int32_t *restrict exponents, float *restrict mantissas) {
+static void take_apart(const float *restrict logits, int64_t count, sb_logp_scale scale, int32_t *restrict exponents,
+                       float *restrict mantissas) {
     for (int64_t i = 0; i < count; i++) {
         float held = sb_logp_hold(logits[i], scale), shifted = sb_logp_shifted(held, scale);
         exponents[i] = sb_logp_exponent(shifted);
@@ -38,13 +38,12 @@ static sb_logp_pair reduce(const float *logits, int64_t count, sb_logp_scale sca
 }
 
 /* One loop for each format, without a question in it. */
-#define DIFFERENTIATE(round)                                                                       \
-    for (int64_t i = 0; i < count; i++)                                                            \
+#define DIFFERENTIATE(round)                                                                                           \
+    for (int64_t i = 0; i < count; i++)                                                                                \
     gradients[i] = round(sb_logp_gradient(logits[i], scale, weight, is_target))
 
-static void differentiate(const float *restrict logits, int64_t count, sb_logp_scale scale,
-                          sb_logp_weight weight, int is_target, int32_t is_bf16,
-                          uint16_t *restrict gradients) {
+static void differentiate(const float *restrict logits, int64_t count, sb_logp_scale scale, sb_logp_weight weight,
+                          int is_target, int32_t is_bf16, uint16_t *restrict gradients) {
     if (is_bf16)
         DIFFERENTIATE(sb_bf16_from_f32);
     else

@@ -5,29 +5,25 @@
 #include "gemm/check.h"
 
 /* Adds up the rows and the groups of all samples. */
-static sb_status measure(int64_t samples, const int64_t *lengths, sb_row_map *map,
-                         sb_error *error) {
+static sb_status measure(int64_t samples, const int64_t *lengths, sb_row_map *map, sb_error *error) {
     for (int64_t i = 0; i < samples; i++) {
         if (lengths[i] < 0)
-            return sb_fail(
-                error, SB_ERROR_INVALID_ARGUMENT,
-                "row map: sample %lld of %lld has %lld rows: give the number of its rows, "
-                "at least 0",
-                (long long)i, (long long)samples, (long long)lengths[i]);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "row map: sample %lld of %lld has %lld rows: give the number of its rows, "
+                           "at least 0",
+                           (long long)i, (long long)samples, (long long)lengths[i]);
         if (lengths[i] > SB_GEMM_MOST_EXTENT - map->rows)
-            return sb_fail(
-                error, SB_ERROR_INVALID_ARGUMENT,
-                "row map: the rows of samples 0 to %lld are more than 2^48: cut the work "
-                "into several products that accumulate",
-                (long long)i);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "row map: the rows of samples 0 to %lld are more than 2^48: cut the work "
+                           "into several products that accumulate",
+                           (long long)i);
         map->rows += lengths[i];
         map->count += sb_row_groups_of(lengths[i]);
     }
     return SB_OK;
 }
 
-static sb_status write_groups(int64_t samples, const int64_t *lengths, sb_row_map *map,
-                              sb_error *error) {
+static sb_status write_groups(int64_t samples, const int64_t *lengths, sb_row_map *map, sb_error *error) {
     map->groups = sb_allocate_array((size_t)map->count, sizeof *map->groups);
     if (map->groups == NULL)
         return sb_fail_memory(error, (size_t)map->count * sizeof *map->groups);
@@ -46,8 +42,7 @@ static sb_status write_groups(int64_t samples, const int64_t *lengths, sb_row_ma
 
 /* Copies the groups through a stream of its own, so that whatever stream uses them later finds them
  * there. */
-static sb_status copy_groups(sb_cuda_device *device, const sb_row_map *map, size_t bytes,
-                             sb_error *error) {
+static sb_status copy_groups(sb_cuda_device *device, const sb_row_map *map, size_t bytes, sb_error *error) {
     const size_t most = (size_t)1 << 20;
     sb_cuda_stream *stream = NULL;
     sb_cuda_staging *staging = NULL;
@@ -56,8 +51,7 @@ static sb_status copy_groups(sb_cuda_device *device, const sb_row_map *map, size
         status = sb_cuda_staging_create(device, bytes < most ? bytes : most, &staging, error);
     if (status == SB_OK) {
         const sb_cuda_queue queue = {.stream = stream};
-        status =
-            sb_cuda_upload(staging, &queue, map->on_device->address, map->groups, bytes, error);
+        status = sb_cuda_upload(staging, &queue, map->on_device->address, map->groups, bytes, error);
     }
     sb_cuda_staging_destroy(staging);
     sb_cuda_stream_destroy(stream);
@@ -70,16 +64,16 @@ static sb_status upload_groups(sb_cuda_device *device, sb_row_map *map, sb_error
     return copy_groups(device, map, bytes, error);
 }
 
-sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *lengths,
-                            sb_row_map **map, sb_error *error) {
+sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *lengths, sb_row_map **map,
+                            sb_error *error) {
     if (engine == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "row map: no engine was given");
     if (samples < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "row map: %lld samples: give their number, at least 0", (long long)samples);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "row map: %lld samples: give their number, at least 0",
+                       (long long)samples);
     if (samples > 0 && lengths == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "row map: the lengths of %lld samples are NULL", (long long)samples);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "row map: the lengths of %lld samples are NULL",
+                       (long long)samples);
     sb_row_map *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);

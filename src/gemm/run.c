@@ -9,16 +9,14 @@ sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm, sb_e
     if (engine->cuda != NULL)
         return sb_gemm_on_device(engine, stream, &plan, error);
     if (stream != NULL)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "a stream was given to an engine on the CPU, which has none: give NULL, or make "
-            "the engine on the stream's device");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "a stream was given to an engine on the CPU, which has none: give NULL, or make "
+                       "the engine on the stream's device");
     sb_gemm_on_cpu(engine, &plan);
     return SB_OK;
 }
 
-sb_status sb_gemm_choose(sb_engine *engine, const sb_gemm *gemm, const char **schedule,
-                         sb_error *error) {
+sb_status sb_gemm_choose(sb_engine *engine, const sb_gemm *gemm, const char **schedule, sb_error *error) {
     sb_gemm_plan plan;
     SB_TRY(sb_gemm_check(engine, gemm, &plan, error));
     if (engine->cuda != NULL)

@@ -29,11 +29,10 @@ static void clear_attribute(sb_attribute *attribute) {
 }
 
 /* Appends `attribute`, which must be complete but for its name; clears it on failure. */
-static sb_status append(sb_attributes *attributes, const char *name, sb_attribute attribute,
-                        sb_error *error) {
+static sb_status append(sb_attributes *attributes, const char *name, sb_attribute attribute, sb_error *error) {
     attribute.name = sb_duplicate_string(name);
-    if (attribute.name == NULL || !sb_grow((void **)&attributes->items, &attributes->capacity,
-                                           attributes->count + 1, sizeof attribute)) {
+    if (attribute.name == NULL ||
+        !sb_grow((void **)&attributes->items, &attributes->capacity, attributes->count + 1, sizeof attribute)) {
         clear_attribute(&attribute);
         return sb_fail_memory(error, sizeof attribute);
     }
@@ -41,8 +40,7 @@ static sb_status append(sb_attributes *attributes, const char *name, sb_attribut
     return SB_OK;
 }
 
-static sb_status copy_list(const void *values, int64_t count, size_t size, void **copy,
-                           sb_error *error) {
+static sb_status copy_list(const void *values, int64_t count, size_t size, void **copy, sb_error *error) {
     *copy = sb_allocate_array((size_t)count, size);
     if (*copy == NULL)
         return sb_fail_memory(error, (size_t)count * size);
@@ -51,22 +49,22 @@ static sb_status copy_list(const void *values, int64_t count, size_t size, void 
     return SB_OK;
 }
 
-sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar,
-                                 int64_t count, const int64_t *values, sb_error *error) {
+sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                 const int64_t *values, sb_error *error) {
     sb_attribute attribute = {.kind = SB_ATTRIBUTE_INTS, .scalar = scalar, .count = count};
     SB_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.ints, error));
     return append(attributes, name, attribute, error);
 }
 
-sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar,
-                                   int64_t count, const float *values, sb_error *error) {
+sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                   const float *values, sb_error *error) {
     sb_attribute attribute = {.kind = SB_ATTRIBUTE_FLOATS, .scalar = scalar, .count = count};
     SB_TRY(copy_list(values, count, sizeof *values, (void **)&attribute.floats, error));
     return append(attributes, name, attribute, error);
 }
 
-sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name, bool scalar,
-                                    int64_t count, const sb_string *values, sb_error *error) {
+sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                    const sb_string *values, sb_error *error) {
     sb_attribute attribute = {.kind = SB_ATTRIBUTE_STRINGS, .scalar = scalar, .count = count};
     attribute.strings = sb_allocate_array((size_t)count, sizeof *attribute.strings);
     bool complete = attribute.strings != NULL;
@@ -87,17 +85,13 @@ sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name,
     return append(attributes, name, attribute, error);
 }
 
-sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, sb_tensor *tensor,
-                                   sb_error *error) {
-    sb_attribute attribute = {
-        .kind = SB_ATTRIBUTE_TENSOR, .scalar = true, .count = 1, .tensor = tensor};
+sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, sb_tensor *tensor, sb_error *error) {
+    sb_attribute attribute = {.kind = SB_ATTRIBUTE_TENSOR, .scalar = true, .count = 1, .tensor = tensor};
     return append(attributes, name, attribute, error);
 }
 
-sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph,
-                                  sb_error *error) {
-    sb_attribute attribute = {
-        .kind = SB_ATTRIBUTE_GRAPH, .scalar = true, .count = 1, .graph = graph};
+sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph, sb_error *error) {
+    sb_attribute attribute = {.kind = SB_ATTRIBUTE_GRAPH, .scalar = true, .count = 1, .graph = graph};
     return append(attributes, name, attribute, error);
 }
 

@@ -34,16 +34,14 @@ typedef struct sb_attributes {
 } sb_attributes;
 
 /* Adding copies names and lists, and takes over the reference to a tensor or the ownership of a graph (also when it fails). */
-sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar,
-                                 int64_t count, const int64_t *values, sb_error *error);
-sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar,
-                                   int64_t count, const float *values, sb_error *error);
-sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name, bool scalar,
-                                    int64_t count, const sb_string *values, sb_error *error);
-sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, sb_tensor *tensor,
-                                   sb_error *error);
-sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph,
-                                  sb_error *error);
+sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                 const int64_t *values, sb_error *error);
+sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                   const float *values, sb_error *error);
+sb_status sb_attributes_add_strings(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
+                                    const sb_string *values, sb_error *error);
+sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, sb_tensor *tensor, sb_error *error);
+sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph, sb_error *error);
 void sb_attributes_clear(sb_attributes *attributes);
 
 /** Whether both hold the same attributes in the same order. Graphs are never equal; floats are compared by their bits. */

@@ -7,8 +7,7 @@
 #include "graph/op.h"
 
 sb_tensor *sb_call_input(const sb_call *call, int index) {
-    if (index >= call->input_count - call->node->capture_count ||
-        call->inputs[index].kind != SB_KIND_TENSOR)
+    if (index >= call->input_count - call->node->capture_count || call->inputs[index].kind != SB_KIND_TENSOR)
         return NULL;
     return call->inputs[index].tensor;
 }
@@ -23,18 +22,17 @@ sb_status sb_call_fail(const sb_call *call, sb_status status, const char *format
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return sb_fail(call->error, status, "node %s (%s): %s", call->node->name, call->node->op->name,
-                   message);
+    return sb_fail(call->error, status, "node %s (%s): %s", call->node->name, call->node->op->name, message);
 }
 
 /* Creates output `index`, contiguous; or in the memory order given by `strides`. */
-static sb_status create_output(sb_call *call, int index, sb_dtype dtype, int rank,
-                               const int64_t *dims, const int64_t *strides, sb_tensor **tensor) {
+static sb_status create_output(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
+                               const int64_t *strides, sb_tensor **tensor) {
     int64_t elements;
     sb_status status = sb_count_elements(dtype, rank, dims, &elements, call->error);
     if (status != SB_OK)
-        return sb_fail_within(call->error, status, "node %s (%s): output %d: ", call->node->name,
-                              call->node->op->name, index);
+        return sb_fail_within(call->error, status, "node %s (%s): output %d: ", call->node->name, call->node->op->name,
+                              index);
     size_t bytes = (size_t)elements * sb_dtype_size(dtype);
     sb_storage *storage;
     char *data, text[SB_DIMS_TEXT_BYTES];
@@ -46,8 +44,7 @@ static sb_status create_output(sb_call *call, int index, sb_dtype dtype, int ran
     }
     if (status != SB_OK)
         return sb_fail_within(call->error, status, "node %s (%s): output %d, %s%s: ", call->node->name,
-                              call->node->op->name, index, sb_dtype_name(dtype),
-                              sb_dims_text(rank, dims, text));
+                              call->node->op->name, index, sb_dtype_name(dtype), sb_dims_text(rank, dims, text));
     if (dtype == SB_STRING)
         memset(data, 0, bytes);
     sb_value_release(&call->outputs[index]);
@@ -84,8 +81,8 @@ sb_status sb_call_output_ordered(sb_call *call, int index, const int *order, sb_
     return create_output(call, index, fact->dtype, fact->rank, dims, strides, tensor);
 }
 
-sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank,
-                               const int64_t *dims, sb_tensor **tensor) {
+sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
+                               sb_tensor **tensor) {
     return create_output(call, index, dtype, rank, dims, NULL, tensor);
 }
 
@@ -106,8 +103,7 @@ sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from) {
 static sb_status contiguous_on_device(sb_call *call, const sb_tensor *input, sb_tensor **tensor) {
     void *memory;
     SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(input) * sb_dtype_size(input->dtype), &memory));
-    SB_TRY(sb_tensor_over(input->storage, memory, input->dtype, input->rank, input->dims, NULL, tensor,
-                          call->error));
+    SB_TRY(sb_tensor_over(input->storage, memory, input->dtype, input->rank, input->dims, NULL, tensor, call->error));
     sb_status status = sb_call_copy(call, *tensor, input);
     if (status != SB_OK)
         sb_tensor_release(*tensor);
@@ -127,8 +123,8 @@ sb_status sb_call_scratch(sb_call *call, size_t bytes, void **memory) {
     return call->frame->scratch(call->frame, call, bytes, memory);
 }
 
-sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count,
-                            const sb_value *inputs, sb_value *outputs) {
+sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
+                            sb_value *outputs) {
     if (call->frame == NULL)
         return sb_call_fail(call, SB_ERROR_INTERNAL, "a graph of its own needs a frame");
     return call->frame->run_graph(call->frame, call, graph, input_count, inputs, outputs);
@@ -173,8 +169,8 @@ static sb_status check_size(const sb_call *call, int index, const sb_tensor *ten
     char text[SB_DIMS_TEXT_BYTES];
     return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY,
                         "output %d, %s%s, would have %lld bytes, more than the memory limit of %lld", index,
-                        sb_dtype_name(tensor->dtype), sb_dims_text(tensor->rank, tensor->dims, text),
-                        (long long)bytes, (long long)limit);
+                        sb_dtype_name(tensor->dtype), sb_dims_text(tensor->rank, tensor->dims, text), (long long)bytes,
+                        (long long)limit);
 }
 
 /* What the allocator reports does not say for whom it was. */
@@ -199,8 +195,8 @@ sb_status sb_call_run(sb_call *call, sb_status (*function)(sb_call *call)) {
         sb_value value = call->outputs[i];
         if (value.kind == SB_KIND_TENSOR)
             sb_dims_text(value.tensor->rank, value.tensor->dims, dims);
-        status = sb_call_fail(call, SB_ERROR_INTERNAL, "output %d was inferred as %s but came out as %s%s",
-                              i, sb_fact_text(&call->facts[i], fact, sizeof fact),
+        status = sb_call_fail(call, SB_ERROR_INTERNAL, "output %d was inferred as %s but came out as %s%s", i,
+                              sb_fact_text(&call->facts[i], fact, sizeof fact),
                               value.kind == SB_KIND_TENSOR     ? sb_dtype_name(value.tensor->dtype)
                               : value.kind == SB_KIND_SEQUENCE ? "a sequence"
                                                                : "nothing",

@@ -15,8 +15,7 @@ void sb_terms_add(sb_terms *terms, int64_t coefficient, const sb_monomial *monom
         return;
     if (!sb_grow((void **)&terms->terms, &terms->capacity, terms->count + 1, sizeof(sb_term))) {
         sb_scope_fail(terms->scope, SB_ERROR_OUT_OF_MEMORY,
-                      "out of memory: could not store %zu terms of a dimension expression",
-                      terms->count + 1);
+                      "out of memory: could not store %zu terms of a dimension expression", terms->count + 1);
         terms->failed = true;
         return;
     }
@@ -24,13 +23,11 @@ void sb_terms_add(sb_terms *terms, int64_t coefficient, const sb_monomial *monom
 }
 
 static int compare_terms(const void *left, const void *right) {
-    return sb_monomial_compare(((const sb_term *)left)->monomial,
-                               ((const sb_term *)right)->monomial);
+    return sb_monomial_compare(((const sb_term *)left)->monomial, ((const sb_term *)right)->monomial);
 }
 
 static sb_dim fail_overflow(sb_scope *scope) {
-    return sb_scope_fail(scope, SB_ERROR_SHAPE,
-                         "a number in a dimension expression overflows 64 bits");
+    return sb_scope_fail(scope, SB_ERROR_SHAPE, "a number in a dimension expression overflows 64 bits");
 }
 
 /* Sums up terms of equal monomials in place. */
@@ -63,8 +60,7 @@ sb_dim sb_terms_finish(sb_terms *terms) {
 
 /* ---- monomials ---- */
 
-const sb_monomial *sb_monomial_multiply(sb_scope *scope, const sb_monomial *left,
-                                        const sb_monomial *right) {
+const sb_monomial *sb_monomial_multiply(sb_scope *scope, const sb_monomial *left, const sb_monomial *right) {
     if (left->degree == 0)
         return right;
     if (right->degree == 0)
@@ -73,8 +69,7 @@ const sb_monomial *sb_monomial_multiply(sb_scope *scope, const sb_monomial *left
     int degree = 0, i = 0, j = 0;
     while (i < left->degree || j < right->degree) {
         bool take_left =
-            j == right->degree ||
-            (i < left->degree && sb_atom_compare(left->factors[i], right->factors[j]) <= 0);
+            j == right->degree || (i < left->degree && sb_atom_compare(left->factors[i], right->factors[j]) <= 0);
         factors[degree++] = take_left ? left->factors[i++] : right->factors[j++];
     }
     return sb_scope_monomial(scope, degree, factors);
@@ -143,22 +138,19 @@ sb_dim sb_dim_multiply(sb_scope *scope, sb_dim left, sb_dim right) {
         return NULL;
     /* Bounds the work: a legitimate product has a handful of terms. */
     if ((int64_t)left->term_count * right->term_count > 16 * SB_DIM_MOST_SIZE)
-        return sb_scope_fail(scope, SB_ERROR_UNSUPPORTED,
-                             "a product of dimension expressions has %d times %d terms",
+        return sb_scope_fail(scope, SB_ERROR_UNSUPPORTED, "a product of dimension expressions has %d times %d terms",
                              left->term_count, right->term_count);
     sb_terms terms = {.scope = scope};
     for (int i = 0; i < left->term_count && !terms.failed; i++) {
         for (int j = 0; j < right->term_count && !terms.failed; j++) {
             int64_t coefficient;
-            if (__builtin_mul_overflow(left->terms[i].coefficient, right->terms[j].coefficient,
-                                       &coefficient)) {
+            if (__builtin_mul_overflow(left->terms[i].coefficient, right->terms[j].coefficient, &coefficient)) {
                 terms.failed = true;
                 fail_overflow(scope);
                 break;
             }
-            sb_terms_add(
-                &terms, coefficient,
-                sb_monomial_multiply(scope, left->terms[i].monomial, right->terms[j].monomial));
+            sb_terms_add(&terms, coefficient,
+                         sb_monomial_multiply(scope, left->terms[i].monomial, right->terms[j].monomial));
         }
     }
     return sb_terms_finish(&terms);
@@ -171,8 +163,7 @@ sb_dim sb_dim_scale(sb_scope *scope, sb_dim dim, int64_t coefficient) {
 /* ---- questions ---- */
 
 bool sb_dim_is_constant(sb_dim dim, int64_t *value) {
-    if (dim == NULL || dim->term_count > 1 ||
-        (dim->term_count == 1 && dim->terms[0].monomial->degree != 0))
+    if (dim == NULL || dim->term_count > 1 || (dim->term_count == 1 && dim->terms[0].monomial->degree != 0))
         return false;
     if (value != NULL)
         *value = dim->term_count == 0 ? 0 : dim->terms[0].coefficient;
@@ -180,8 +171,7 @@ bool sb_dim_is_constant(sb_dim dim, int64_t *value) {
 }
 
 const sb_atom *sb_dim_atom(sb_dim dim) {
-    if (dim == NULL || dim->term_count != 1 || dim->terms[0].coefficient != 1 ||
-        dim->terms[0].monomial->degree != 1)
+    if (dim == NULL || dim->term_count != 1 || dim->terms[0].coefficient != 1 || dim->terms[0].monomial->degree != 1)
         return NULL;
     return dim->terms[0].monomial->factors[0];
 }

@@ -60,8 +60,7 @@ const char *sb_dim_symbol_name(sb_dim dim);
 /** Whether a symbol of that name occurs in the expression. */
 bool sb_dim_mentions(sb_dim dim, const char *name);
 /** Calls `visit` for the name of each symbol in the expression (a name may come more than once). */
-void sb_dim_visit_symbols(sb_dim dim, void (*visit)(void *context, const char *name),
-                          void *context);
+void sb_dim_visit_symbols(sb_dim dim, void (*visit)(void *context, const char *name), void *context);
 
 /** Values of symbols: parallel arrays, in any order. */
 typedef struct sb_binding {

@@ -41,14 +41,12 @@ static sb_interval tidy(sb_interval interval) {
 }
 
 sb_interval sb_interval_add(sb_interval left, sb_interval right) {
-    return tidy(
-        (sb_interval){add_bounds(left.lower, right.lower), add_bounds(left.upper, right.upper)});
+    return tidy((sb_interval){add_bounds(left.lower, right.lower), add_bounds(left.upper, right.upper)});
 }
 
 sb_interval sb_interval_multiply(sb_interval left, sb_interval right) {
-    int64_t corners[4] = {
-        multiply_bounds(left.lower, right.lower), multiply_bounds(left.lower, right.upper),
-        multiply_bounds(left.upper, right.lower), multiply_bounds(left.upper, right.upper)};
+    int64_t corners[4] = {multiply_bounds(left.lower, right.lower), multiply_bounds(left.lower, right.upper),
+                          multiply_bounds(left.upper, right.lower), multiply_bounds(left.upper, right.upper)};
     sb_interval result = {corners[0], corners[0]};
     for (int i = 1; i < 4; i++) {
         result.lower = corners[i] < result.lower ? corners[i] : result.lower;
@@ -96,8 +94,7 @@ static bool prove(sb_scope *scope, sb_dim dim, int *steps);
 static sb_dim replace(sb_scope *scope, sb_dim dim, int at, sb_dim operand) {
     sb_term term = dim->terms[at];
     sb_dim whole = sb_scope_of_atom(scope, term.monomial->factors[0]);
-    return sb_dim_add(
-        scope, dim, sb_dim_scale(scope, sb_dim_subtract(scope, operand, whole), term.coefficient));
+    return sb_dim_add(scope, dim, sb_dim_scale(scope, sb_dim_subtract(scope, operand, whole), term.coefficient));
 }
 
 /* floor(a/b) is at least 0 when a is at least 0 and b > 0; and with a number b > 0, floor(a/b) >=
@@ -106,8 +103,8 @@ static bool prove_division(sb_scope *scope, sb_dim dim, int at, int *steps) {
     sb_term term = dim->terms[at];
     const sb_atom *atom = term.monomial->factors[0];
     sb_dim dividend = atom->operands[0], zero = sb_dim_constant(scope, 0);
-    if (term.coefficient > 0 && sb_dim_at_least(atom->operands[1], 0) &&
-        prove(scope, dividend, steps) && prove(scope, replace(scope, dim, at, zero), steps))
+    if (term.coefficient > 0 && sb_dim_at_least(atom->operands[1], 0) && prove(scope, dividend, steps) &&
+        prove(scope, replace(scope, dim, at, zero), steps))
         return true;
     int64_t divisor;
     if (!sb_dim_is_constant(atom->operands[1], &divisor) || divisor < 1)
@@ -115,8 +112,7 @@ static bool prove_division(sb_scope *scope, sb_dim dim, int at, int *steps) {
     if (term.coefficient > 0)
         dividend = sb_dim_subtract(scope, dividend, sb_dim_constant(scope, divisor - 1));
     sb_dim rest = sb_dim_scale(scope, replace(scope, dim, at, zero), divisor);
-    return prove(scope, sb_dim_add(scope, rest, sb_dim_scale(scope, dividend, term.coefficient)),
-                 steps);
+    return prove(scope, sb_dim_add(scope, rest, sb_dim_scale(scope, dividend, term.coefficient)), steps);
 }
 
 /* A maximum is at least each operand, so one that suffices is enough; a minimum is one of them, so
@@ -170,12 +166,11 @@ typedef struct operand_list {
 /* Whether `left` is the extreme of the two for all values of the symbols. */
 static bool decides(sb_scope *scope, sb_atom_kind kind, sb_dim left, sb_dim right) {
     int64_t number;
-    if (sb_dim_is_constant(right, &number) &&
-        number == (kind == SB_ATOM_MAXIMUM ? INT64_MIN : INT64_MAX))
+    if (sb_dim_is_constant(right, &number) && number == (kind == SB_ATOM_MAXIMUM ? INT64_MIN : INT64_MAX))
         return true; /* no value lies beyond: "to the end" in many models */
     sb_attempt attempt = sb_attempt_begin(scope);
-    sb_dim difference = kind == SB_ATOM_MAXIMUM ? sb_dim_subtract(scope, left, right)
-                                                : sb_dim_subtract(scope, right, left);
+    sb_dim difference =
+        kind == SB_ATOM_MAXIMUM ? sb_dim_subtract(scope, left, right) : sb_dim_subtract(scope, right, left);
     bool decided = sb_dim_proven_at_least(scope, difference, 0);
     return sb_attempt_end(scope, attempt) && decided;
 }
@@ -194,8 +189,7 @@ static bool insert(sb_scope *scope, sb_atom_kind kind, operand_list *list, sb_di
     }
     list->count = kept;
     if (kept == SB_DIM_MOST_OPERANDS) {
-        sb_scope_fail(scope, SB_ERROR_UNSUPPORTED,
-                      "a dimension is the minimum or maximum of more than %d expressions",
+        sb_scope_fail(scope, SB_ERROR_UNSUPPORTED, "a dimension is the minimum or maximum of more than %d expressions",
                       SB_DIM_MOST_OPERANDS);
         return false;
     }
@@ -254,8 +248,7 @@ sb_dim sb_dim_distribute(sb_scope *scope, sb_dim dim) {
         return dim;
     const sb_atom *atom = dim->terms[at].monomial->factors[0];
     bool negated = dim->terms[at].coefficient < 0;
-    sb_atom_kind kind =
-        (atom->kind == SB_ATOM_MINIMUM) != negated ? SB_ATOM_MINIMUM : SB_ATOM_MAXIMUM;
+    sb_atom_kind kind = (atom->kind == SB_ATOM_MINIMUM) != negated ? SB_ATOM_MINIMUM : SB_ATOM_MAXIMUM;
     sb_attempt attempt = sb_attempt_begin(scope);
     sb_dim inside = replace(scope, dim, at, atom->operands[0]);
     for (int i = 1; i < atom->operand_count; i++)

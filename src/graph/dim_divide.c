@@ -13,8 +13,7 @@
 typedef struct division {
     sb_scope *scope;
     sb_dim dividend, divisor;
-    sb_dim
-        quotient; /* what has been split off: the result is quotient + floor(dividend / divisor) */
+    sb_dim quotient; /* what has been split off: the result is quotient + floor(dividend / divisor) */
 } division;
 
 static bool valid(const division *work) {
@@ -63,8 +62,7 @@ static bool cancel_number(division *work) {
     bool positive = sb_dim_at_least(work->divisor, 0);
     for (int i = 0; i < work->dividend->term_count; i++) {
         if (!positive || work->dividend->terms[i].monomial->degree != 0)
-            common =
-                greatest_common_divisor(common, magnitude(work->dividend->terms[i].coefficient));
+            common = greatest_common_divisor(common, magnitude(work->dividend->terms[i].coefficient));
     }
     if (common <= 1 || common > INT64_MAX)
         return true;
@@ -151,8 +149,7 @@ static bool split_terms(division *work) {
 /* Polynomial division by the leading term. The monomial order makes it end; each step costs one
  * pass, and a legitimate quotient has few terms. NULL in *quotient on failure. */
 #define MOST_DIVISION_STEPS 64
-static void divide_polynomials(sb_scope *scope, sb_dim dividend, sb_dim divisor, sb_dim *quotient,
-                               sb_dim *rest) {
+static void divide_polynomials(sb_scope *scope, sb_dim dividend, sb_dim divisor, sb_dim *quotient, sb_dim *rest) {
     sb_term leading = divisor->terms[0];
     sb_terms whole = {.scope = scope}, left_over = {.scope = scope};
     sb_dim current = dividend;
@@ -201,8 +198,7 @@ static int nested_division(sb_dim dim) {
     int found = -1;
     for (int i = 0; i < dim->term_count; i++) {
         sb_term term = dim->terms[i];
-        if (term.coefficient != 1 || term.monomial->degree != 1 ||
-            term.monomial->factors[0]->kind != SB_ATOM_FLOOR)
+        if (term.coefficient != 1 || term.monomial->degree != 1 || term.monomial->factors[0]->kind != SB_ATOM_FLOOR)
             continue;
         if (found >= 0)
             return -1;
@@ -222,8 +218,7 @@ static bool merge_nested(division *work, bool *merged) {
     sb_attempt attempt = sb_attempt_begin(scope);
     const sb_atom *inner = work->dividend->terms[at].monomial->factors[0];
     sb_dim others = sb_dim_subtract(scope, work->dividend, sb_scope_of_atom(scope, inner));
-    sb_dim dividend =
-        sb_dim_add(scope, inner->operands[0], sb_dim_multiply(scope, others, inner->operands[1]));
+    sb_dim dividend = sb_dim_add(scope, inner->operands[0], sb_dim_multiply(scope, others, inner->operands[1]));
     sb_dim divisor = sb_dim_multiply(scope, inner->operands[1], work->divisor);
     if (!sb_attempt_end(scope, attempt))
         return false;
@@ -256,8 +251,7 @@ static bool reduce(division *work) {
 
 /* Whether bounds alone give the value of floor(dividend / divisor). */
 static bool decided(division *work, int64_t *value) {
-    sb_interval bounds =
-        sb_interval_floor_divide(work->dividend->interval, work->divisor->interval);
+    sb_interval bounds = sb_interval_floor_divide(work->dividend->interval, work->divisor->interval);
     *value = bounds.lower;
     if (bounds.lower == bounds.upper)
         return true;

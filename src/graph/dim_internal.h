@@ -67,8 +67,7 @@ struct sb_dim_expression {
 /* ---- scope (dim_scope.c) ---- */
 
 /** Notes a failure in the scope, if it is the first, and returns NULL. */
-sb_dim sb_scope_fail(sb_scope *scope, sb_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+sb_dim sb_scope_fail(sb_scope *scope, sb_status status, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /** What a simplification that may be given up has to restore. */
 typedef struct sb_attempt {
@@ -90,8 +89,7 @@ const sb_monomial *sb_scope_one(const sb_scope *scope);
 /** The monomial of `degree` factors in ascending order; NULL on failure (noted). */
 const sb_monomial *sb_scope_monomial(sb_scope *scope, int degree, const sb_atom *const *factors);
 /** The function of those operands, not simplified further; NULL on failure (noted). */
-const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count,
-                                 const sb_dim *operands);
+const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count, const sb_dim *operands);
 /** The symbol of that name; NULL on failure (noted). */
 const sb_atom *sb_scope_symbol(sb_scope *scope, const char *name);
 /** The expression of those terms, which are in order, distinct and not 0; NULL on failure (noted).
@@ -142,8 +140,7 @@ void sb_terms_add(sb_terms *terms, int64_t coefficient, const sb_monomial *monom
 /** The sum of all that was added; NULL on failure. Frees the collection. */
 sb_dim sb_terms_finish(sb_terms *terms);
 /** The product of two monomials; NULL on failure (noted). */
-const sb_monomial *sb_monomial_multiply(sb_scope *scope, const sb_monomial *left,
-                                        const sb_monomial *right);
+const sb_monomial *sb_monomial_multiply(sb_scope *scope, const sb_monomial *left, const sb_monomial *right);
 /** dividend / divisor when it is a monomial. False when it is not, or on failure (noted). */
 bool sb_monomial_divide(sb_scope *scope, const sb_monomial *dividend, const sb_monomial *divisor,
                         const sb_monomial **quotient);

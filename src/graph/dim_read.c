@@ -92,8 +92,7 @@ sb_dim sb_dim_copy(sb_scope *scope, sb_dim dim) {
         return dim;
     sb_terms terms = {.scope = scope};
     for (int i = 0; i < dim->term_count && !terms.failed; i++)
-        sb_terms_add(&terms, dim->terms[i].coefficient,
-                     copy_monomial(scope, dim->terms[i].monomial));
+        sb_terms_add(&terms, dim->terms[i].coefficient, copy_monomial(scope, dim->terms[i].monomial));
     return sb_terms_finish(&terms);
 }
 
@@ -107,10 +106,9 @@ static sb_dim substitute_atom(sb_scope *scope, const sb_atom *atom, const sb_bin
         if (bound == NULL)
             return sb_scope_of_atom(scope, sb_scope_symbol(scope, atom->name));
         if (*bound < 0)
-            return sb_scope_fail(
-                scope, SB_ERROR_SHAPE,
-                "the symbolic dimension %.100s cannot be %lld: it must be at least 0", atom->name,
-                (long long)*bound);
+            return sb_scope_fail(scope, SB_ERROR_SHAPE,
+                                 "the symbolic dimension %.100s cannot be %lld: it must be at least 0", atom->name,
+                                 (long long)*bound);
         return sb_dim_constant(scope, *bound);
     }
     sb_dim result = sb_dim_substitute(scope, atom->operands[0], binding);
@@ -134,8 +132,7 @@ sb_dim sb_dim_substitute(sb_scope *scope, sb_dim dim, const sb_binding *binding)
         const sb_monomial *monomial = dim->terms[i].monomial;
         sb_dim product = sb_dim_constant(scope, dim->terms[i].coefficient);
         for (int j = 0; j < monomial->degree && product != NULL; j++)
-            product = sb_dim_multiply(scope, product,
-                                      substitute_atom(scope, monomial->factors[j], binding));
+            product = sb_dim_multiply(scope, product, substitute_atom(scope, monomial->factors[j], binding));
         sum = sb_dim_add(scope, sum, product);
     }
     return sum;
@@ -143,8 +140,7 @@ sb_dim sb_dim_substitute(sb_scope *scope, sb_dim dim, const sb_binding *binding)
 
 /* ---- symbols ---- */
 
-void sb_dim_visit_symbols(sb_dim dim, void (*visit)(void *context, const char *name),
-                          void *context) {
+void sb_dim_visit_symbols(sb_dim dim, void (*visit)(void *context, const char *name), void *context) {
     if (dim == NULL)
         return;
     for (int i = 0; i < dim->term_count; i++) {
@@ -197,8 +193,7 @@ static void put(writer *out, const char *format, ...) {
 
 static bool plain_name(const char *name) {
     for (const char *c = name; *c != '\0'; c++) {
-        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_' ||
-                      (unsigned char)*c >= 0x80;
+        bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_' || (unsigned char)*c >= 0x80;
         bool later = (*c >= '0' && *c <= '9') || *c == '.' || *c == '#' || *c == ':';
         if (!letter && (!later || c == name))
             return false;
@@ -227,8 +222,7 @@ static void put_dim(writer *out, sb_dim dim);
 /* In parentheses unless nothing can be misread. */
 static void put_operand(writer *out, sb_dim dim, bool divisor) {
     int64_t number;
-    bool bare = dim->term_count <= 1 &&
-                (!divisor || sb_dim_is_constant(dim, &number) || sb_dim_atom(dim) != NULL);
+    bool bare = dim->term_count <= 1 && (!divisor || sb_dim_is_constant(dim, &number) || sb_dim_atom(dim) != NULL);
     put(out, bare ? "" : "(");
     put_dim(out, dim);
     put(out, bare ? "" : ")");

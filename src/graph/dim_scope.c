@@ -186,18 +186,16 @@ const sb_monomial *sb_scope_one(const sb_scope *scope) {
 
 static bool same_monomial(const void *left, const void *right) {
     const sb_monomial *a = left, *b = right;
-    return a->degree == b->degree &&
-           memcmp(a->factors, b->factors, (size_t)a->degree * sizeof *a->factors) == 0;
+    return a->degree == b->degree && memcmp(a->factors, b->factors, (size_t)a->degree * sizeof *a->factors) == 0;
 }
 
 const sb_monomial *sb_scope_monomial(sb_scope *scope, int degree, const sb_atom *const *factors) {
     if (degree > SB_DIM_MOST_DEGREE) {
-        sb_scope_fail(scope, SB_ERROR_UNSUPPORTED,
-                      "a dimension expression multiplies more than %d symbols", SB_DIM_MOST_DEGREE);
+        sb_scope_fail(scope, SB_ERROR_UNSUPPORTED, "a dimension expression multiplies more than %d symbols",
+                      SB_DIM_MOST_DEGREE);
         return NULL;
     }
-    sb_monomial *fresh =
-        arena_allocate(scope, sizeof *fresh + (size_t)degree * sizeof *fresh->factors);
+    sb_monomial *fresh = arena_allocate(scope, sizeof *fresh + (size_t)degree * sizeof *fresh->factors);
     if (fresh == NULL)
         return NULL;
     *fresh = (sb_monomial){.hash = mix(1, (uint64_t)degree), .interval = {1, 1}, .degree = degree};
@@ -229,11 +227,8 @@ const sb_atom *sb_scope_symbol(sb_scope *scope, const char *name) {
         return NULL;
     char *copy = (char *)fresh + sizeof *fresh;
     memcpy(copy, name, bytes);
-    *fresh = (sb_atom){.hash = mix(2, SB_ATOM_SYMBOL),
-                       .interval = {0, SB_NO_UPPER},
-                       .kind = SB_ATOM_SYMBOL,
-                       .size = 1,
-                       .name = copy};
+    *fresh = (sb_atom){
+        .hash = mix(2, SB_ATOM_SYMBOL), .interval = {0, SB_NO_UPPER}, .kind = SB_ATOM_SYMBOL, .size = 1, .name = copy};
     for (size_t i = 0; i < bytes; i++)
         fresh->hash = mix(fresh->hash, (unsigned char)name[i]);
     return intern(scope, &scope->atoms, fresh, same_atom);
@@ -245,18 +240,15 @@ static sb_interval function_interval(sb_atom_kind kind, int count, const sb_dim 
         return sb_interval_floor_divide(result, operands[1]->interval);
     for (int i = 1; i < count; i++) {
         sb_interval other = operands[i]->interval;
-        bool take_lower =
-            kind == SB_ATOM_MINIMUM ? other.lower < result.lower : other.lower > result.lower;
-        bool take_upper =
-            kind == SB_ATOM_MINIMUM ? other.upper < result.upper : other.upper > result.upper;
+        bool take_lower = kind == SB_ATOM_MINIMUM ? other.lower < result.lower : other.lower > result.lower;
+        bool take_upper = kind == SB_ATOM_MINIMUM ? other.upper < result.upper : other.upper > result.upper;
         result.lower = take_lower ? other.lower : result.lower;
         result.upper = take_upper ? other.upper : result.upper;
     }
     return result;
 }
 
-const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count,
-                                 const sb_dim *operands) {
+const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count, const sb_dim *operands) {
     sb_atom *fresh = arena_allocate(scope, sizeof *fresh + (size_t)count * sizeof *operands);
     if (fresh == NULL)
         return NULL;
@@ -270,8 +262,7 @@ const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count,
     if (fresh->depth > SB_DIM_MOST_DEPTH) {
         arena_rewind(scope, fresh);
         sb_scope_fail(scope, SB_ERROR_UNSUPPORTED,
-                      "a dimension expression nests more than %d divisions, minima and maxima",
-                      SB_DIM_MOST_DEPTH);
+                      "a dimension expression nests more than %d divisions, minima and maxima", SB_DIM_MOST_DEPTH);
         return NULL;
     }
     fresh->interval = function_interval(kind, count, operands);
@@ -285,8 +276,7 @@ static bool same_expression(const void *left, const void *right) {
     if (a->term_count != b->term_count)
         return false;
     for (int i = 0; i < a->term_count; i++) {
-        if (a->terms[i].coefficient != b->terms[i].coefficient ||
-            a->terms[i].monomial != b->terms[i].monomial)
+        if (a->terms[i].coefficient != b->terms[i].coefficient || a->terms[i].monomial != b->terms[i].monomial)
             return false;
     }
     return true;
@@ -297,15 +287,14 @@ sb_dim sb_scope_expression(sb_scope *scope, int count, const sb_term *terms) {
     for (int i = 0; i < count; i++) {
         size += 1 + terms[i].monomial->size;
         if (size > SB_DIM_MOST_SIZE)
-            return sb_scope_fail(scope, SB_ERROR_UNSUPPORTED,
-                                 "a dimension expression has more than %d parts", SB_DIM_MOST_SIZE);
+            return sb_scope_fail(scope, SB_ERROR_UNSUPPORTED, "a dimension expression has more than %d parts",
+                                 SB_DIM_MOST_SIZE);
     }
-    struct sb_dim_expression *fresh =
-        arena_allocate(scope, sizeof *fresh + (size_t)count * sizeof *terms);
+    struct sb_dim_expression *fresh = arena_allocate(scope, sizeof *fresh + (size_t)count * sizeof *terms);
     if (fresh == NULL)
         return NULL;
-    *fresh = (struct sb_dim_expression){
-        .hash = mix(3, (uint64_t)count), .scope = scope, .size = size, .term_count = count};
+    *fresh =
+        (struct sb_dim_expression){.hash = mix(3, (uint64_t)count), .scope = scope, .size = size, .term_count = count};
     for (int i = 0; i < count; i++) {
         int64_t coefficient = terms[i].coefficient;
         const sb_monomial *monomial = terms[i].monomial;
@@ -313,8 +302,7 @@ sb_dim sb_scope_expression(sb_scope *scope, int count, const sb_term *terms) {
         fresh->hash = mix(mix(fresh->hash, (uint64_t)coefficient), monomial->hash);
         fresh->depth = larger(fresh->depth, monomial->depth);
         fresh->interval = sb_interval_add(
-            fresh->interval,
-            sb_interval_multiply((sb_interval){coefficient, coefficient}, monomial->interval));
+            fresh->interval, sb_interval_multiply((sb_interval){coefficient, coefficient}, monomial->interval));
     }
     return intern(scope, &scope->expressions, fresh, same_expression);
 }

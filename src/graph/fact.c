@@ -37,8 +37,7 @@ void sb_fact_set_tensor(sb_fact *fact, sb_dtype dtype, int rank, const sb_dim *d
         fact->dims[i] = dims[i];
 }
 
-sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, bool with_value,
-                            sb_error *error) {
+sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, bool with_value, sb_error *error) {
     sb_dim dims[SB_MAX_RANK];
     for (int i = 0; i < tensor->rank; i++)
         dims[i] = sb_dim_constant(scope, tensor->dims[i]);
@@ -49,8 +48,7 @@ sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, b
     return SB_OK;
 }
 
-sb_status sb_fact_of_value(sb_fact *fact, sb_scope *scope, sb_value value, bool with_value,
-                           sb_error *error) {
+sb_status sb_fact_of_value(sb_fact *fact, sb_scope *scope, sb_value value, bool with_value, sb_error *error) {
     if (value.kind == SB_KIND_TENSOR)
         return sb_fact_of_tensor(fact, scope, value.tensor, with_value, error);
     sb_fact_clear(fact);

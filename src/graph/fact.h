@@ -12,10 +12,10 @@
 #define SB_FACT_ELEMENTS 256
 
 typedef struct sb_fact {
-    sb_kind kind;          /* SB_KIND_NONE: no value at all, or nothing known */
-    bool optional;         /* the value may be nothing at run time */
-    sb_dtype dtype;        /* of the tensor, or of the tensors in the sequence */
-    int rank;              /* of the tensor; SB_RANK_UNKNOWN possible. Sequences: of each tensor in it */
+    sb_kind kind;   /* SB_KIND_NONE: no value at all, or nothing known */
+    bool optional;  /* the value may be nothing at run time */
+    sb_dtype dtype; /* of the tensor, or of the tensors in the sequence */
+    int rank;       /* of the tensor; SB_RANK_UNKNOWN possible. Sequences: of each tensor in it */
     sb_dim dims[SB_MAX_RANK];
     sb_tensor *constant;   /* the value itself where it is known, else NULL; retained */
     int64_t element_count; /* with `elements` */
@@ -29,11 +29,9 @@ sb_status sb_fact_copy(sb_fact *target, const sb_fact *source, sb_error *error);
 /** Describes a tensor. `dims` may be NULL when `rank` is SB_RANK_UNKNOWN or 0. */
 void sb_fact_set_tensor(sb_fact *fact, sb_dtype dtype, int rank, const sb_dim *dims);
 /** Describes a concrete tensor: dtype and extents as constants, and the tensor itself as the constant when `with_value`. */
-sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, bool with_value,
-                            sb_error *error);
+sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, bool with_value, sb_error *error);
 /** Describes any concrete value: as sb_fact_of_tensor for tensors. */
-sb_status sb_fact_of_value(sb_fact *fact, sb_scope *scope, sb_value value, bool with_value,
-                           sb_error *error);
+sb_status sb_fact_of_value(sb_fact *fact, sb_scope *scope, sb_value value, bool with_value, sb_error *error);
 /** Whether the fact is a tensor of known rank whose extents are all numbers; they go to `dims` (may be NULL). */
 bool sb_fact_is_concrete(const sb_fact *fact, int64_t *dims);
 /** Whether both describe the same kind, dtype, rank and formulas (constants are not compared). */

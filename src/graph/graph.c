@@ -38,8 +38,7 @@ void sb_graph_destroy(sb_graph *graph) {
 sb_status sb_graph_add_value(sb_graph *graph, const char *name, sb_value_id *value, sb_error *error) {
     char *copy = sb_duplicate_string(name);
     if (copy == NULL || graph->value_count >= INT32_MAX ||
-        !sb_grow((void **)&graph->values, &graph->value_capacity, graph->value_count + 1,
-                 sizeof *graph->values)) {
+        !sb_grow((void **)&graph->values, &graph->value_capacity, graph->value_count + 1, sizeof *graph->values)) {
         sb_free(copy);
         return sb_fail_memory(error, sizeof *graph->values);
     }
@@ -48,14 +47,13 @@ sb_status sb_graph_add_value(sb_graph *graph, const char *name, sb_value_id *val
     return SB_OK;
 }
 
-sb_status sb_graph_add_constant(sb_graph *graph, sb_scope *scope, const char *name,
-                                sb_tensor *tensor, sb_value_id *value, sb_error *error) {
+sb_status sb_graph_add_constant(sb_graph *graph, sb_scope *scope, const char *name, sb_tensor *tensor,
+                                sb_value_id *value, sb_error *error) {
     SB_TRY(sb_graph_add_value(graph, name, value, error));
     return sb_fact_of_tensor(&graph->values[*value].fact, scope, tensor, true, error);
 }
 
-static sb_status append_id(sb_value_id **ids, size_t *count, size_t *capacity, sb_value_id value,
-                           sb_error *error) {
+static sb_status append_id(sb_value_id **ids, size_t *count, size_t *capacity, sb_value_id value, sb_error *error) {
     if (!sb_grow((void **)ids, capacity, *count + 1, sizeof **ids))
         return sb_fail_memory(error, sizeof **ids);
     (*ids)[(*count)++] = value;
@@ -87,25 +85,21 @@ static sb_status check_arity(const sb_node *node, sb_error *error) {
     const sb_op *op = node->op;
     int inputs = node->input_count - node->capture_count;
     if (inputs < op->least_inputs || (op->most_inputs >= 0 && inputs > op->most_inputs))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: %s takes %d to %d inputs, but has %d", node->name, op->name,
-                       op->least_inputs, op->most_inputs, inputs);
-    if (node->output_count < op->least_outputs ||
-        (op->most_outputs >= 0 && node->output_count > op->most_outputs))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: %s gives %d to %d outputs, but has %d", node->name, op->name,
-                       op->least_outputs, op->most_outputs, node->output_count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s takes %d to %d inputs, but has %d", node->name,
+                       op->name, op->least_inputs, op->most_inputs, inputs);
+    if (node->output_count < op->least_outputs || (op->most_outputs >= 0 && node->output_count > op->most_outputs))
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s gives %d to %d outputs, but has %d", node->name,
+                       op->name, op->least_outputs, op->most_outputs, node->output_count);
     for (int i = 0; i < op->least_inputs; i++) {
         if (node->inputs[i] == SB_NO_VALUE)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: input %d of %s is missing",
-                           node->name, i, op->name);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: input %d of %s is missing", node->name, i,
+                           op->name);
     }
     return SB_OK;
 }
 
-static sb_status fill_node(sb_node *node, const sb_op *op, const char *name, int input_count,
-                           const sb_value_id *inputs, int output_count, const sb_value_id *outputs,
-                           sb_error *error) {
+static sb_status fill_node(sb_node *node, const sb_op *op, const char *name, int input_count, const sb_value_id *inputs,
+                           int output_count, const sb_value_id *outputs, sb_error *error) {
     node->name = sb_duplicate_string(name);
     node->inputs = sb_allocate_array((size_t)input_count, sizeof *inputs);
     node->outputs = sb_allocate_array((size_t)output_count, sizeof *outputs);
@@ -124,9 +118,8 @@ static sb_status fill_node(sb_node *node, const sb_op *op, const char *name, int
     return op->prepare != NULL ? op->prepare(node, error) : SB_OK;
 }
 
-sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const char *name,
-                            int input_count, const sb_value_id *inputs, int capture_count,
-                            int output_count, const sb_value_id *outputs,
+sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const char *name, int input_count,
+                            const sb_value_id *inputs, int capture_count, int output_count, const sb_value_id *outputs,
                             sb_attributes *attributes, sb_node **node, sb_error *error) {
     sb_node *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL) {
@@ -138,10 +131,9 @@ sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const
     fresh->capture_count = capture_count;
     fresh->attributes = *attributes;
     *attributes = (sb_attributes){0};
-    sb_status status =
-        fill_node(fresh, op, name, input_count, inputs, output_count, outputs, error);
-    if (status == SB_OK && !sb_grow((void **)&graph->nodes, &graph->node_capacity,
-                                    graph->node_count + 1, sizeof *graph->nodes))
+    sb_status status = fill_node(fresh, op, name, input_count, inputs, output_count, outputs, error);
+    if (status == SB_OK &&
+        !sb_grow((void **)&graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes))
         status = sb_fail_memory(error, sizeof *graph->nodes);
     if (status != SB_OK) {
         sb_node_destroy(fresh);
@@ -159,46 +151,42 @@ sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const
 
 /* ---- reading attributes ---- */
 
-static sb_status find_attribute(const sb_node *node, const char *name, sb_attribute_kind kind,
-                                bool scalar, const sb_attribute **attribute, sb_error *error) {
+static sb_status find_attribute(const sb_node *node, const char *name, sb_attribute_kind kind, bool scalar,
+                                const sb_attribute **attribute, sb_error *error) {
     static const char *const kinds[] = {"integers", "floats", "text", "tensor", "graph"};
     *attribute = sb_attributes_find(&node->attributes, name);
     if (*attribute == NULL)
         return SB_OK;
     if ((*attribute)->kind != kind || (scalar && (*attribute)->count != 1))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): attribute %s holds %lld %s where %s%s is expected", node->name,
-                       node->op->name, name, (long long)(*attribute)->count,
-                       kinds[(*attribute)->kind], scalar ? "one value of kind " : "", kinds[kind]);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): attribute %s holds %lld %s where %s%s is expected",
+                       node->name, node->op->name, name, (long long)(*attribute)->count, kinds[(*attribute)->kind],
+                       scalar ? "one value of kind " : "", kinds[kind]);
     return SB_OK;
 }
 
-sb_status sb_node_int(const sb_node *node, const char *name, int64_t otherwise, int64_t *value,
-                      sb_error *error) {
+sb_status sb_node_int(const sb_node *node, const char *name, int64_t otherwise, int64_t *value, sb_error *error) {
     const sb_attribute *attribute;
     SB_TRY(find_attribute(node, name, SB_ATTRIBUTE_INTS, true, &attribute, error));
     *value = attribute != NULL ? attribute->ints[0] : otherwise;
     return SB_OK;
 }
 
-sb_status sb_node_float(const sb_node *node, const char *name, float otherwise, float *value,
-                        sb_error *error) {
+sb_status sb_node_float(const sb_node *node, const char *name, float otherwise, float *value, sb_error *error) {
     const sb_attribute *attribute;
     SB_TRY(find_attribute(node, name, SB_ATTRIBUTE_FLOATS, true, &attribute, error));
     *value = attribute != NULL ? attribute->floats[0] : otherwise;
     return SB_OK;
 }
 
-sb_status sb_node_string(const sb_node *node, const char *name, const char *otherwise,
-                         const char **text, sb_error *error) {
+sb_status sb_node_string(const sb_node *node, const char *name, const char *otherwise, const char **text,
+                         sb_error *error) {
     const sb_attribute *attribute;
     SB_TRY(find_attribute(node, name, SB_ATTRIBUTE_STRINGS, true, &attribute, error));
     *text = attribute != NULL ? attribute->strings[0] : otherwise;
     return SB_OK;
 }
 
-sb_status sb_node_ints(const sb_node *node, const char *name, int64_t *count, const int64_t **values,
-                       sb_error *error) {
+sb_status sb_node_ints(const sb_node *node, const char *name, int64_t *count, const int64_t **values, sb_error *error) {
     const sb_attribute *attribute;
     SB_TRY(find_attribute(node, name, SB_ATTRIBUTE_INTS, false, &attribute, error));
     *count = attribute != NULL ? attribute->count : 0;
@@ -206,8 +194,7 @@ sb_status sb_node_ints(const sb_node *node, const char *name, int64_t *count, co
     return SB_OK;
 }
 
-sb_status sb_node_floats(const sb_node *node, const char *name, int64_t *count, const float **values,
-                         sb_error *error) {
+sb_status sb_node_floats(const sb_node *node, const char *name, int64_t *count, const float **values, sb_error *error) {
     const sb_attribute *attribute;
     SB_TRY(find_attribute(node, name, SB_ATTRIBUTE_FLOATS, false, &attribute, error));
     *count = attribute != NULL ? attribute->count : 0;

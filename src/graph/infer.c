@@ -30,8 +30,8 @@ static bool small_outputs(const sb_node *node, const sb_fact *outputs) {
 }
 
 /* Evaluates the node on `inputs` without a runtime. Outputs are the caller's. */
-static sb_status evaluate(const sb_node *node, const sb_value *inputs, const sb_fact *facts,
-                          sb_value *outputs, sb_error *error) {
+static sb_status evaluate(const sb_node *node, const sb_value *inputs, const sb_fact *facts, sb_value *outputs,
+                          sb_error *error) {
     sb_call call = {.node = node,
                     .input_count = node->input_count,
                     .inputs = inputs,
@@ -42,8 +42,7 @@ static sb_status evaluate(const sb_node *node, const sb_value *inputs, const sb_
     return sb_call_run(&call, node->op->eval);
 }
 
-static sb_status fold_constants(const sb_node *node, const sb_fact *const *inputs, sb_fact *outputs,
-                                sb_error *error) {
+static sb_status fold_constants(const sb_node *node, const sb_fact *const *inputs, sb_fact *outputs, sb_error *error) {
     sb_value values[SMALL_ARITY] = {{0}}, results[SMALL_ARITY] = {{0}};
     for (int i = 0; i < node->input_count; i++) {
         if (inputs[i] != NULL)
@@ -115,12 +114,10 @@ static bool is_moved(const sb_node *node, int input) {
 }
 
 /* Makes input `index` a tensor of fresh tags for the formulas of `fact`. */
-static sb_status tag_input(tagging *tags, int index, sb_scope *scope, const sb_fact *fact,
-                           sb_error *error) {
+static sb_status tag_input(tagging *tags, int index, sb_scope *scope, const sb_fact *fact, sb_error *error) {
     int64_t elements = fact_elements(fact), dims[SB_MAX_RANK];
     sb_fact_is_concrete(fact, dims);
-    if (!sb_grow((void **)&tags->formulas, &tags->capacity, tags->count + (size_t)elements + 1,
-                 sizeof *tags->formulas))
+    if (!sb_grow((void **)&tags->formulas, &tags->capacity, tags->count + (size_t)elements + 1, sizeof *tags->formulas))
         return sb_fail_memory(error, (tags->count + (size_t)elements) * sizeof *tags->formulas);
     sb_tensor *tensor;
     SB_TRY(sb_tensor_create(SB_S64, fact->rank, dims, &tensor, error));
@@ -134,8 +131,8 @@ static sb_status tag_input(tagging *tags, int index, sb_scope *scope, const sb_f
 }
 
 /* *usable says whether every input is either tagged or a constant. */
-static sb_status tag_inputs(tagging *tags, const sb_node *node, sb_scope *scope,
-                            const sb_fact *const *inputs, bool *usable, sb_error *error) {
+static sb_status tag_inputs(tagging *tags, const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
+                            bool *usable, sb_error *error) {
     *usable = true;
     for (int i = 0; i < node->input_count && *usable; i++) {
         if (inputs[i] == NULL)
@@ -178,8 +175,8 @@ static sb_status read_tags(const tagging *tags, sb_tensor *result, sb_fact *outp
     return SB_OK;
 }
 
-static sb_status move_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                               sb_fact *outputs, sb_error *error) {
+static sb_status move_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *outputs,
+                               sb_error *error) {
     tagging tags = {0};
     sb_value results[SMALL_ARITY] = {{0}};
     bool usable;
@@ -201,8 +198,8 @@ static sb_status move_formulas(const sb_node *node, sb_scope *scope, const sb_fa
 }
 
 /* Element-wise arithmetic on formulas, with broadcasting. */
-static sb_status compute_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                                  sb_fact *output, sb_error *error) {
+static sb_status compute_formulas(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *output,
+                                  sb_error *error) {
     int64_t dims[SB_MAX_RANK], elements = fact_elements(output);
     sb_fact_is_concrete(output, dims);
     for (int i = 0; i < node->input_count; i++) {
@@ -238,8 +235,8 @@ static sb_status compute_formulas(const sb_node *node, sb_scope *scope, const sb
     return SB_OK;
 }
 
-static sb_status infer_values(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                              sb_fact *outputs, sb_error *error) {
+static sb_status infer_values(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *outputs,
+                              sb_error *error) {
     const sb_op *op = node->op;
     if ((op->flags & (SB_OP_RANDOM | SB_OP_CONTROL | SB_OP_FUSED)) != 0 || op->eval == NULL ||
         !small_outputs(node, outputs))
@@ -258,8 +255,8 @@ static sb_status infer_values(const sb_node *node, sb_scope *scope, const sb_fac
     return SB_OK;
 }
 
-sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                        sb_fact *outputs, sb_error *error) {
+sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *outputs,
+                        sb_error *error) {
     sb_infer infer = {.node = node,
                       .scope = scope,
                       .input_count = node->input_count,
@@ -282,10 +279,8 @@ sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *con
     return status;
 }
 
-static sb_status infer_one(const sb_node *node, sb_scope *scope,
-                           sb_fact *facts, sb_error *error) {
-    size_t bytes = (size_t)node->input_count * sizeof(sb_fact *) +
-                   (size_t)node->output_count * sizeof(sb_fact);
+static sb_status infer_one(const sb_node *node, sb_scope *scope, sb_fact *facts, sb_error *error) {
+    size_t bytes = (size_t)node->input_count * sizeof(sb_fact *) + (size_t)node->output_count * sizeof(sb_fact);
     sb_fact *outputs = sb_allocate_array(1, bytes);
     if (outputs == NULL)
         return sb_fail_memory(error, bytes);

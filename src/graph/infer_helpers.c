@@ -16,8 +16,7 @@ sb_status sb_infer_fail(const sb_infer *infer, sb_status status, const char *for
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    return sb_fail(infer->error, status, "node %s (%s): %s", infer->node->name,
-                   infer->node->op->name, message);
+    return sb_fail(infer->error, status, "node %s (%s): %s", infer->node->name, infer->node->op->name, message);
 }
 
 static char *dtype_set_text(uint32_t dtypes, char *text, size_t bytes) {
@@ -25,8 +24,8 @@ static char *dtype_set_text(uint32_t dtypes, char *text, size_t bytes) {
     text[0] = '\0';
     for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
         if ((dtypes & SB_SET(dtype)) != 0 && used < bytes)
-            used += (size_t)snprintf(text + used, bytes - used, used == 0 ? "%s" : ", %s",
-                                     sb_dtype_name((sb_dtype)dtype));
+            used +=
+                (size_t)snprintf(text + used, bytes - used, used == 0 ? "%s" : ", %s", sb_dtype_name((sb_dtype)dtype));
     }
     return text;
 }
@@ -40,10 +39,8 @@ sb_status sb_infer_require(const sb_infer *infer, int index, uint32_t dtypes, co
                              (*fact)->kind == SB_KIND_SEQUENCE ? "a sequence" : "nothing");
     if ((dtypes & SB_SET((*fact)->dtype)) == 0) {
         char allowed[160];
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
-                             "input %d has dtype %s; allowed are %s: put a Cast before it", index,
-                             sb_dtype_name((*fact)->dtype),
-                             dtype_set_text(dtypes, allowed, sizeof allowed));
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "input %d has dtype %s; allowed are %s: put a Cast before it",
+                             index, sb_dtype_name((*fact)->dtype), dtype_set_text(dtypes, allowed, sizeof allowed));
     }
     return SB_OK;
 }
@@ -57,8 +54,7 @@ static bool is_one_with(sb_dim other, sb_dim dim) {
 }
 
 /* One extent of the result of broadcasting `left` with `right`. Two different formulas that may both be 1 leave it open. */
-static sb_status broadcast_dim(sb_infer *infer, int output, int dimension, sb_dim left, sb_dim right,
-                               sb_dim *result) {
+static sb_status broadcast_dim(sb_infer *infer, int output, int dimension, sb_dim left, sb_dim right, sb_dim *result) {
     int64_t first = 0, second = 0;
     bool first_known = sb_dim_is_constant(left, &first), second_known = sb_dim_is_constant(right, &second);
     if (sb_dim_equal(left, right) || (second_known && second == 1))
@@ -67,8 +63,8 @@ static sb_status broadcast_dim(sb_infer *infer, int output, int dimension, sb_di
         *result = right;
     else if (first_known && second_known)
         return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "inputs do not broadcast: extents %lld and %lld meet in dimension %d",
-                             (long long)first, (long long)second, dimension);
+                             "inputs do not broadcast: extents %lld and %lld meet in dimension %d", (long long)first,
+                             (long long)second, dimension);
     else if (first_known || sb_dim_at_least(left, 2))
         *result = left; /* not 1, so the other must equal it or be 1 */
     else if (second_known || sb_dim_at_least(right, 2))
@@ -82,8 +78,7 @@ static sb_status broadcast_dim(sb_infer *infer, int output, int dimension, sb_di
     return SB_OK;
 }
 
-sb_status sb_infer_broadcast(sb_infer *infer, int output, sb_dtype dtype, int count,
-                             const sb_fact *const *facts) {
+sb_status sb_infer_broadcast(sb_infer *infer, int output, sb_dtype dtype, int count, const sb_fact *const *facts) {
     int rank = 0;
     for (int i = 0; i < count; i++) {
         if (facts[i]->rank == SB_RANK_UNKNOWN) {
@@ -111,36 +106,31 @@ void sb_infer_shape_of(sb_infer *infer, int output, const sb_fact *fact, sb_dtyp
 
 sb_status sb_infer_axis(const sb_infer *infer, int64_t axis, int rank, int *normalised) {
     if (axis < -rank || axis >= rank)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d)", (long long)axis,
-                             rank, rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d)", (long long)axis, rank, rank);
     *normalised = (int)(axis < 0 ? axis + rank : axis);
     return SB_OK;
 }
 
 static int64_t constant_integer(const sb_tensor *tensor, int64_t index) {
     const char *at =
-        tensor->data + (tensor->rank == 0 ? 0 : index * tensor->strides[0]) *
-                           (int64_t)sb_dtype_size(tensor->dtype);
-    return tensor->dtype == SB_S32 ? *(const int32_t *)(const void *)at
-                                   : *(const int64_t *)(const void *)at;
+        tensor->data + (tensor->rank == 0 ? 0 : index * tensor->strides[0]) * (int64_t)sb_dtype_size(tensor->dtype);
+    return tensor->dtype == SB_S32 ? *(const int32_t *)(const void *)at : *(const int64_t *)(const void *)at;
 }
 
-sb_status sb_infer_integers(const sb_infer *infer, int index, int limit, sb_dim *values, int *count,
-                            bool *known) {
+sb_status sb_infer_integers(const sb_infer *infer, int index, int limit, sb_dim *values, int *count, bool *known) {
     const sb_fact *fact;
     SB_TRY(sb_infer_require(infer, index, SB_SET_INDEX, &fact));
     *known = false;
     *count = -1;
     if (fact->rank > 1)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input %d has rank %d where a list of integers is expected", index,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d where a list of integers is expected", index,
                              fact->rank);
     int64_t length = 1;
     if (fact->rank == SB_RANK_UNKNOWN || (fact->rank == 1 && !sb_dim_is_constant(fact->dims[0], &length)))
         return SB_OK;
     if (length > limit)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d lists %lld integers; at most %d make sense",
-                             index, (long long)length, limit);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d lists %lld integers; at most %d make sense", index,
+                             (long long)length, limit);
     *count = (int)length;
     if (fact->constant != NULL) {
         for (int i = 0; i < *count; i++)
@@ -153,8 +143,7 @@ sb_status sb_infer_integers(const sb_infer *infer, int index, int limit, sb_dim 
     return sb_scope_check(infer->scope, infer->error);
 }
 
-sb_status sb_infer_numbers(const sb_infer *infer, int index, int limit, int64_t *values, int *count,
-                           bool *known) {
+sb_status sb_infer_numbers(const sb_infer *infer, int index, int limit, int64_t *values, int *count, bool *known) {
     const sb_fact *fact = sb_infer_input(infer, index);
     sb_dim *formulas = sb_allocate_array((size_t)limit, sizeof *formulas);
     if (formulas == NULL)
@@ -187,12 +176,11 @@ sb_dim sb_infer_fresh(sb_infer *infer, int output, int dimension) {
     return sb_dim_fresh(infer->scope, hint);
 }
 
-sb_status sb_infer_graph(const sb_infer *infer, const sb_graph *graph, int input_count,
-                         const sb_fact *inputs, sb_fact *outputs) {
+sb_status sb_infer_graph(const sb_infer *infer, const sb_graph *graph, int input_count, const sb_fact *inputs,
+                         sb_fact *outputs) {
     int captures = infer->node->capture_count;
     if (graph->input_count != (size_t)(input_count + captures))
-        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                             "graph %s takes %zu inputs where %d are given", graph->name,
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "graph %s takes %zu inputs where %d are given", graph->name,
                              graph->input_count - (size_t)captures, input_count);
     sb_fact *facts = sb_allocate_array(graph->value_count, sizeof *facts);
     if (facts == NULL)

@@ -31,8 +31,8 @@ enum {
 #define SB_ALL_INPUTS UINT64_MAX
 
 struct sb_op {
-    const char *name;   /* as in the ONNX standard */
-    const char *domain; /* "" for the standard's own */
+    const char *name;              /* as in the ONNX standard */
+    const char *domain;            /* "" for the standard's own */
     int least_inputs, most_inputs; /* most: -1 for any number */
     int least_outputs, most_outputs;
     unsigned flags;
@@ -68,7 +68,7 @@ struct sb_infer {
     int input_count;              /* formal inputs and captures, as in the node */
     const sb_fact *const *inputs; /* NULL where omitted */
     int output_count;
-    sb_fact *outputs;             /* to fill; all cleared before the call */
+    sb_fact *outputs; /* to fill; all cleared before the call */
     sb_error *error;
 };
 
@@ -80,25 +80,22 @@ sb_status sb_infer_fail(const sb_infer *infer, sb_status status, const char *for
 /** Checks that input `index` is present and a tensor whose dtype is in the set; `dtypes` is a bit set of SB_DTYPES(...). */
 sb_status sb_infer_require(const sb_infer *infer, int index, uint32_t dtypes, const sb_fact **fact);
 /** The result of numpy broadcasting over the given facts, with `dtype`, into output `output`. */
-sb_status sb_infer_broadcast(sb_infer *infer, int output, sb_dtype dtype, int count,
-                             const sb_fact *const *facts);
+sb_status sb_infer_broadcast(sb_infer *infer, int output, sb_dtype dtype, int count, const sb_fact *const *facts);
 /** Output `output` has the input fact's shape and `dtype`. */
 void sb_infer_shape_of(sb_infer *infer, int output, const sb_fact *fact, sb_dtype dtype);
 /** An axis in [-rank, rank) as one in [0, rank); SHAPE otherwise. */
 sb_status sb_infer_axis(const sb_infer *infer, int64_t axis, int rank, int *normalised);
 /** The value of an integer input (s32 or s64, rank 0 or 1) as formulas: *known false when it is not known (then only
  * *count is set, -1 if unknown). Fails when there are more than `limit`. */
-sb_status sb_infer_integers(const sb_infer *infer, int index, int limit, sb_dim *values, int *count,
-                            bool *known);
+sb_status sb_infer_integers(const sb_infer *infer, int index, int limit, sb_dim *values, int *count, bool *known);
 /** The same where plain numbers are needed: *known only when all are numbers. */
-sb_status sb_infer_numbers(const sb_infer *infer, int index, int limit, int64_t *values, int *count,
-                           bool *known);
+sb_status sb_infer_numbers(const sb_infer *infer, int index, int limit, int64_t *values, int *count, bool *known);
 /** Sets the symbolic elements of output `output` (an s64 tensor whose shape is already set). Copies `elements`. */
 sb_status sb_infer_set_elements(sb_infer *infer, int output, int64_t count, const sb_dim *elements);
 /** Infers one of the node's graphs. `inputs` are the facts of its own inputs without the captures, which this function
  * adds; `outputs` (as many as the graph has) are filled, and are the caller's to clear. */
-sb_status sb_infer_graph(const sb_infer *infer, const sb_graph *graph, int input_count,
-                         const sb_fact *inputs, sb_fact *outputs);
+sb_status sb_infer_graph(const sb_infer *infer, const sb_graph *graph, int input_count, const sb_fact *inputs,
+                         sb_fact *outputs);
 /** A fresh extent for output `output`, dimension `dimension`: one that only the data decide. */
 sb_dim sb_infer_fresh(sb_infer *infer, int output, int dimension);
 
@@ -117,12 +114,12 @@ sb_dim sb_infer_fresh(sb_infer *infer, int output, int dimension);
 /* The runtime's side of a call. A call without a frame allocates from the heap and cannot run graphs. */
 typedef struct sb_frame {
     /* Storage for output `index` of `bytes` bytes: *storage retained for the caller. */
-    sb_status (*allocate)(struct sb_frame *frame, const sb_call *call, int index, size_t bytes,
-                          sb_storage **storage, char **data);
+    sb_status (*allocate)(struct sb_frame *frame, const sb_call *call, int index, size_t bytes, sb_storage **storage,
+                          char **data);
     /* Memory that is the call's until it returns. */
     sb_status (*scratch)(struct sb_frame *frame, const sb_call *call, size_t bytes, void **memory);
-    sb_status (*run_graph)(struct sb_frame *frame, const sb_call *call, const sb_graph *graph,
-                           int input_count, const sb_value *inputs, sb_value *outputs);
+    sb_status (*run_graph)(struct sb_frame *frame, const sb_call *call, const sb_graph *graph, int input_count,
+                           const sb_value *inputs, sb_value *outputs);
     /* Copies the elements of `from` to `to` where they lie, in the order of the call's other work: for calls on a device. */
     sb_status (*copy)(struct sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from);
     /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not. NULL: it always may. */
@@ -138,8 +135,8 @@ struct sb_call {
     sb_value *outputs;    /* to fill; references pass to the runtime */
     sb_workers *workers;
     sb_frame *frame;
-    void *state; /* what the kernel prepared for this node; NULL for reference evaluation */
-    sb_isa isa;  /* the instruction set that kernels may use */
+    void *state;                         /* what the kernel prepared for this node; NULL for reference evaluation */
+    sb_isa isa;                          /* the instruction set that kernels may use */
     const struct sb_cuda_target *target; /* the device that the call gives its work to (cuda/call.h); NULL on the CPU */
     sb_error *error;
 };
@@ -154,8 +151,8 @@ sb_status sb_call_fail(const sb_call *call, sb_status status, const char *format
 /** Makes output `index` as its fact says: contiguous, not initialised. `*tensor` is borrowed from call->outputs. */
 sb_status sb_call_output(sb_call *call, int index, sb_tensor **tensor);
 /** Makes output `index` with a shape that the fact leaves open (INTERNAL when it contradicts the fact). */
-sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank,
-                               const int64_t *dims, sb_tensor **tensor);
+sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
+                               sb_tensor **tensor);
 /** Makes output `index` as its fact says, with its dimensions in memory in the order `order` (outermost first). */
 sb_status sb_call_output_ordered(sb_call *call, int index, const int *order, sb_tensor **tensor);
 /** Hands over a finished tensor (a view, usually) as output `index`: takes the reference, also on failure. */
@@ -169,8 +166,8 @@ sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from);
  * the device, which the call's later tasks may use. */
 sb_status sb_call_scratch(sb_call *call, size_t bytes, void **memory);
 /** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function), `outputs` owned by the caller. */
-sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count,
-                            const sb_value *inputs, sb_value *outputs);
+sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
+                            sb_value *outputs);
 
 /** To be called before each iteration of a loop over graphs: SB_OK, or why the run has to end here. */
 sb_status sb_call_iterate(sb_call *call, int64_t iteration);
@@ -179,8 +176,8 @@ sb_status sb_call_iterate(sb_call *call, int64_t iteration);
 
 /** Infers the outputs of one node. `inputs` has an entry per node input (NULL where omitted). Small values that follow from constants, and
  * shape arithmetic, are computed on the way and noted in the facts. `outputs` must be cleared facts; on failure they are cleared again. */
-sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                        sb_fact *outputs, sb_error *error);
+sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *outputs,
+                        sb_error *error);
 
 /** Infers a whole graph. `facts` has an entry per value: those of the graph's inputs are set by the caller, the others are cleared; constants
  * are filled in here. On failure the caller clears all entries as well. */

@@ -21,8 +21,7 @@ sb_value sb_value_of_tensor(sb_tensor *tensor) {
     return (sb_value){.kind = tensor != NULL ? SB_KIND_TENSOR : SB_KIND_NONE, .tensor = tensor};
 }
 
-sb_status sb_value_of_sequence(sb_dtype dtype, int64_t count, const sb_value *items,
-                               sb_value *value, sb_error *error) {
+sb_status sb_value_of_sequence(sb_dtype dtype, int64_t count, const sb_value *items, sb_value *value, sb_error *error) {
     sb_sequence *sequence;
     for (int64_t i = 0; i < count; i++) {
         if (items[i].kind == SB_KIND_TENSOR)

@@ -21,16 +21,16 @@
 #include "scalar.h"
 
 /* acc = fma(a[k], b[k], acc) for k = 0 ... count-1; strides are in elements. */
-static SB_HD float sb_chain_f32(const float *a, int64_t a_stride, const float *b, int64_t b_stride,
-                                int64_t count, float accumulator) {
+static SB_HD float sb_chain_f32(const float *a, int64_t a_stride, const float *b, int64_t b_stride, int64_t count,
+                                float accumulator) {
     for (int64_t k = 0; k < count; k++) {
         accumulator = sb_fma_f32(a[k * a_stride], b[k * b_stride], accumulator);
     }
     return accumulator;
 }
 
-static SB_HD double sb_chain_f64(const double *a, int64_t a_stride, const double *b,
-                                 int64_t b_stride, int64_t count, double accumulator) {
+static SB_HD double sb_chain_f64(const double *a, int64_t a_stride, const double *b, int64_t b_stride, int64_t count,
+                                 double accumulator) {
     for (int64_t k = 0; k < count; k++) {
         accumulator = sb_fma_f64(a[k * a_stride], b[k * b_stride], accumulator);
     }
@@ -90,20 +90,17 @@ static SB_HD_HOT int sb_chain16_class_of_product(uint16_t a, uint16_t b, sb_chai
     uint32_t infinity = (uint32_t)format.exponent_mask << format.fraction_bits;
     uint32_t a_magnitude = a & 0x7fffu;
     uint32_t b_magnitude = b & 0x7fffu;
-    int is_nan = a_magnitude > infinity || b_magnitude > infinity ||
-                 (a_magnitude == infinity && b_magnitude == 0) ||
+    int is_nan = a_magnitude > infinity || b_magnitude > infinity || (a_magnitude == infinity && b_magnitude == 0) ||
                  (b_magnitude == infinity && a_magnitude == 0);
     int is_infinite = a_magnitude == infinity || b_magnitude == infinity;
-    int sign_class =
-        ((a ^ b) & 0x8000) ? SB_CHAIN16_NEGATIVE_INFINITY : SB_CHAIN16_POSITIVE_INFINITY;
+    int sign_class = ((a ^ b) & 0x8000) ? SB_CHAIN16_NEGATIVE_INFINITY : SB_CHAIN16_POSITIVE_INFINITY;
     return is_nan ? SB_CHAIN16_NAN : is_infinite ? sign_class : 0;
 }
 
 static SB_HD_HOT int sb_chain16_class_of_accumulator(float accumulator) {
     uint32_t bits = sb_bits_from_f32(accumulator);
     uint32_t magnitude = bits & 0x7fffffffu;
-    int sign_class =
-        (bits >> 31) != 0 ? SB_CHAIN16_NEGATIVE_INFINITY : SB_CHAIN16_POSITIVE_INFINITY;
+    int sign_class = (bits >> 31) != 0 ? SB_CHAIN16_NEGATIVE_INFINITY : SB_CHAIN16_POSITIVE_INFINITY;
     return magnitude > 0x7f800000u ? SB_CHAIN16_NAN : magnitude == 0x7f800000u ? sign_class : 0;
 }
 
@@ -208,30 +205,28 @@ static SB_HD_HOT float sb_chain16_add(const uint16_t *a, const uint16_t *b, floa
 }
 
 /* A group of 16. */
-static SB_HD float sb_chain16_step(const uint16_t a[SB_CHAIN16_GROUP],
-                                   const uint16_t b[SB_CHAIN16_GROUP], float accumulator,
-                                   sb_chain16_format format) {
+static SB_HD float sb_chain16_step(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
+                                   float accumulator, sb_chain16_format format) {
     for (int k = 0; k < SB_CHAIN16_GROUP; k += format.step) {
         accumulator = sb_chain16_add(a + k, b + k, accumulator, format);
     }
     return accumulator;
 }
 
-static SB_HD float sb_chain16_step_bf16(const uint16_t a[SB_CHAIN16_GROUP],
-                                        const uint16_t b[SB_CHAIN16_GROUP], float accumulator) {
+static SB_HD float sb_chain16_step_bf16(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
+                                        float accumulator) {
     return sb_chain16_step(a, b, accumulator, sb_chain16_format_bf16());
 }
 
-static SB_HD float sb_chain16_step_f16(const uint16_t a[SB_CHAIN16_GROUP],
-                                       const uint16_t b[SB_CHAIN16_GROUP], float accumulator) {
+static SB_HD float sb_chain16_step_f16(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
+                                       float accumulator) {
     return sb_chain16_step(a, b, accumulator, sb_chain16_format_f16());
 }
 
 /* The whole chain over `count` pairs; strides are in elements. Nothing leaves the accumulator as it
  * is. */
-static SB_HD float sb_chain16(const uint16_t *a, int64_t a_stride, const uint16_t *b,
-                              int64_t b_stride, int64_t count, float accumulator,
-                              sb_chain16_format format) {
+static SB_HD float sb_chain16(const uint16_t *a, int64_t a_stride, const uint16_t *b, int64_t b_stride, int64_t count,
+                              float accumulator, sb_chain16_format format) {
     for (int64_t start = 0; start < count; start += SB_CHAIN16_GROUP) {
         uint16_t left[SB_CHAIN16_GROUP];
         uint16_t right[SB_CHAIN16_GROUP];
@@ -245,13 +240,13 @@ static SB_HD float sb_chain16(const uint16_t *a, int64_t a_stride, const uint16_
     return accumulator;
 }
 
-static SB_HD float sb_chain16_bf16(const uint16_t *a, int64_t a_stride, const uint16_t *b,
-                                   int64_t b_stride, int64_t count, float accumulator) {
+static SB_HD float sb_chain16_bf16(const uint16_t *a, int64_t a_stride, const uint16_t *b, int64_t b_stride,
+                                   int64_t count, float accumulator) {
     return sb_chain16(a, a_stride, b, b_stride, count, accumulator, sb_chain16_format_bf16());
 }
 
-static SB_HD float sb_chain16_f16(const uint16_t *a, int64_t a_stride, const uint16_t *b,
-                                  int64_t b_stride, int64_t count, float accumulator) {
+static SB_HD float sb_chain16_f16(const uint16_t *a, int64_t a_stride, const uint16_t *b, int64_t b_stride,
+                                  int64_t count, float accumulator) {
     return sb_chain16(a, a_stride, b, b_stride, count, accumulator, sb_chain16_format_f16());
 }
 

@@ -15,8 +15,7 @@ static SB_HD double sb_exp2_f64(double x) {
     double clamped = x > 1100.0 ? 1100.0 : x < -1100.0 ? -1100.0 : x;
     double shifted = clamped + SB_ROUNDING_SHIFT_F64;
     double fraction = clamped - (shifted - SB_ROUNDING_SHIFT_F64);
-    sb_dd r =
-        sb_dd_multiply_double(sb_dd_make(0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56), fraction);
+    sb_dd r = sb_dd_multiply_double(sb_dd_make(0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56), fraction);
     sb_dd value = sb_dd_add_double(sb_extended_expm1_reduced(r), 1.0);
     double result = sb_scale_f64(value.high, sb_shifted_integer_f64(shifted));
     return x == x ? result : x;

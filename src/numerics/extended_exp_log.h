@@ -120,8 +120,7 @@ static SB_HD sb_extended_split sb_extended_split_log(sb_dd x) {
 /* log(x) for finite positive x. */
 static SB_HD sb_dd sb_extended_log(sb_dd x) {
     sb_extended_split split = sb_extended_split_log(x);
-    sb_dd whole = sb_dd_multiply_double(sb_dd_make(0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56),
-                                        split.exponent);
+    sb_dd whole = sb_dd_multiply_double(sb_dd_make(0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56), split.exponent);
     return sb_dd_add(whole, sb_extended_log_reduced(split.fraction));
 }
 

@@ -77,29 +77,25 @@ static SB_HD_HOT double sb_min_f64(double a, double b) {
 
 /* Whether candidate (value, index) beats best in an argmax / argmin. Total and order-free:
  * candidates may be offered in any order, from any thread. */
-static SB_HD_HOT int sb_argmax_beats_f32(float value, int64_t index, float best,
-                                         int64_t best_index) {
+static SB_HD_HOT int sb_argmax_beats_f32(float value, int64_t index, float best, int64_t best_index) {
     int32_t key = sb_bits_order_f32(value);
     int32_t best_key = sb_bits_order_f32(best);
     return key > best_key || (key == best_key && index < best_index);
 }
 
-static SB_HD_HOT int sb_argmin_beats_f32(float value, int64_t index, float best,
-                                         int64_t best_index) {
+static SB_HD_HOT int sb_argmin_beats_f32(float value, int64_t index, float best, int64_t best_index) {
     int32_t key = sb_bits_order_nan_low_f32(value);
     int32_t best_key = sb_bits_order_nan_low_f32(best);
     return key < best_key || (key == best_key && index < best_index);
 }
 
-static SB_HD_HOT int sb_argmax_beats_f64(double value, int64_t index, double best,
-                                         int64_t best_index) {
+static SB_HD_HOT int sb_argmax_beats_f64(double value, int64_t index, double best, int64_t best_index) {
     int64_t key = sb_bits_order_f64(value);
     int64_t best_key = sb_bits_order_f64(best);
     return key > best_key || (key == best_key && index < best_index);
 }
 
-static SB_HD_HOT int sb_argmin_beats_f64(double value, int64_t index, double best,
-                                         int64_t best_index) {
+static SB_HD_HOT int sb_argmin_beats_f64(double value, int64_t index, double best, int64_t best_index) {
     int64_t key = sb_bits_order_nan_low_f64(value);
     int64_t best_key = sb_bits_order_nan_low_f64(best);
     return key < best_key || (key == best_key && index < best_index);

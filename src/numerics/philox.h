@@ -10,8 +10,7 @@ typedef struct sb_philox_block {
     uint32_t word[4];
 } sb_philox_block;
 
-static SB_HD_HOT sb_philox_block sb_philox_round(sb_philox_block counter, uint32_t key0,
-                                                 uint32_t key1) {
+static SB_HD_HOT sb_philox_block sb_philox_round(sb_philox_block counter, uint32_t key0, uint32_t key1) {
     uint64_t product0 = (uint64_t)0xd2511f53u * counter.word[0];
     uint64_t product1 = (uint64_t)0xcd9e8d57u * counter.word[2];
     sb_philox_block next;
@@ -23,8 +22,7 @@ static SB_HD_HOT sb_philox_block sb_philox_round(sb_philox_block counter, uint32
 }
 
 /* Ten rounds; the key advances by Weyl constants (golden ratio, sqrt(3)-1) between rounds. */
-static SB_HD sb_philox_block sb_philox4x32_10(sb_philox_block counter, uint32_t key0,
-                                              uint32_t key1) {
+static SB_HD sb_philox_block sb_philox4x32_10(sb_philox_block counter, uint32_t key0, uint32_t key1) {
     for (int round = 0; round < 10; round++) {
         counter = sb_philox_round(counter, key0, key1);
         key0 += 0x9e3779b9u;

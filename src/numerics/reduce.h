@@ -50,40 +50,38 @@ static SB_HD double sb_reduce_fold_f64(double *lanes, int present) {
 #define SB_REDUCE_NEXT_SQUARES_f32(value, lane) sb_fma_f32((value), (value), (lane))
 #define SB_REDUCE_NEXT_SQUARES_f64(value, lane) sb_fma_f64((value), (value), (lane))
 
-#define SB_DEFINE_REDUCTION(name, type, suffix, kind, context_type, load)                          \
-    static SB_HD type name(context_type context, int64_t count) {                                  \
-        type total = (type)0;                                                                      \
-        for (int64_t start = 0; start < count; start += SB_REDUCE_BLOCK) {                         \
-            int64_t left = count - start;                                                          \
-            int size = left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK;                       \
-            int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                         \
-            type lanes[SB_REDUCE_LANES];                                                           \
-            for (int lane = 0; lane < present; lane++) {                                           \
-                type value = load(context, start + lane);                                          \
-                lanes[lane] = SB_REDUCE_FIRST_##kind(value);                                       \
-            }                                                                                      \
-            for (int base = SB_REDUCE_LANES; base < size; base += SB_REDUCE_LANES) {               \
-                for (int lane = 0; lane < SB_REDUCE_LANES && base + lane < size; lane++) {         \
-                    type value = load(context, start + base + lane);                               \
-                    lanes[lane] = SB_REDUCE_NEXT_##kind##_##suffix(value, lanes[lane]);            \
-                }                                                                                  \
-            }                                                                                      \
-            type block = sb_reduce_fold_##suffix(lanes, present);                                  \
-            total = start == 0 ? block : total + block;                                            \
-        }                                                                                          \
-        return total;                                                                              \
+#define SB_DEFINE_REDUCTION(name, type, suffix, kind, context_type, load)                                              \
+    static SB_HD type name(context_type context, int64_t count) {                                                      \
+        type total = (type)0;                                                                                          \
+        for (int64_t start = 0; start < count; start += SB_REDUCE_BLOCK) {                                             \
+            int64_t left = count - start;                                                                              \
+            int size = left < SB_REDUCE_BLOCK ? (int)left : SB_REDUCE_BLOCK;                                           \
+            int present = size < SB_REDUCE_LANES ? size : SB_REDUCE_LANES;                                             \
+            type lanes[SB_REDUCE_LANES];                                                                               \
+            for (int lane = 0; lane < present; lane++) {                                                               \
+                type value = load(context, start + lane);                                                              \
+                lanes[lane] = SB_REDUCE_FIRST_##kind(value);                                                           \
+            }                                                                                                          \
+            for (int base = SB_REDUCE_LANES; base < size; base += SB_REDUCE_LANES) {                                   \
+                for (int lane = 0; lane < SB_REDUCE_LANES && base + lane < size; lane++) {                             \
+                    type value = load(context, start + base + lane);                                                   \
+                    lanes[lane] = SB_REDUCE_NEXT_##kind##_##suffix(value, lanes[lane]);                                \
+                }                                                                                                      \
+            }                                                                                                          \
+            type block = sb_reduce_fold_##suffix(lanes, present);                                                      \
+            total = start == 0 ? block : total + block;                                                                \
+        }                                                                                                              \
+        return total;                                                                                                  \
     }
 
 /* Defines `static type name(context_type context, int64_t count)`, type float (suffix f32) or
  * double (f64): the sum, or the sum of squares, of load(context, 0) ... load(context, count - 1) in
  * the order above. */
-#define SB_DEFINE_SUM_F32(name, context_type, load)                                                \
-    SB_DEFINE_REDUCTION(name, float, f32, SUM, context_type, load)
-#define SB_DEFINE_SUM_F64(name, context_type, load)                                                \
-    SB_DEFINE_REDUCTION(name, double, f64, SUM, context_type, load)
-#define SB_DEFINE_SUM_OF_SQUARES_F32(name, context_type, load)                                     \
+#define SB_DEFINE_SUM_F32(name, context_type, load) SB_DEFINE_REDUCTION(name, float, f32, SUM, context_type, load)
+#define SB_DEFINE_SUM_F64(name, context_type, load) SB_DEFINE_REDUCTION(name, double, f64, SUM, context_type, load)
+#define SB_DEFINE_SUM_OF_SQUARES_F32(name, context_type, load)                                                         \
     SB_DEFINE_REDUCTION(name, float, f32, SQUARES, context_type, load)
-#define SB_DEFINE_SUM_OF_SQUARES_F64(name, context_type, load)                                     \
+#define SB_DEFINE_SUM_OF_SQUARES_F64(name, context_type, load)                                                         \
     SB_DEFINE_REDUCTION(name, double, f64, SQUARES, context_type, load)
 
 /* A strided run of values; the stride is in elements and may be zero or negative. */

@@ -137,8 +137,7 @@ static SB_HD_HOT double sb_abs_f64(double x) {
 
 /* The magnitude of the first argument with the sign of the second. */
 static SB_HD_HOT float sb_copysign_f32(float magnitude, float sign) {
-    return sb_bits_to_f32((sb_bits_from_f32(magnitude) & 0x7fffffffu) |
-                          (sb_bits_from_f32(sign) & 0x80000000u));
+    return sb_bits_to_f32((sb_bits_from_f32(magnitude) & 0x7fffffffu) | (sb_bits_from_f32(sign) & 0x80000000u));
 }
 
 static SB_HD_HOT double sb_copysign_f64(double magnitude, double sign) {

@@ -110,8 +110,7 @@ static SB_HD double sb_asin_f64(double x) {
     double start = sb_wide_asin(a);
     sb_extended_angle angle = sb_extended_sin_cos(start);
     sb_dd cosine = sb_extended_cosine_of_sine(a);
-    sb_dd step =
-        sb_dd_subtract(sb_dd_multiply_double(angle.cosine, a), sb_dd_multiply(cosine, angle.sine));
+    sb_dd step = sb_dd_subtract(sb_dd_multiply_double(angle.cosine, a), sb_dd_multiply(cosine, angle.sine));
     return sb_copysign_f64(start + step.high, x);
 }
 
@@ -122,8 +121,7 @@ static SB_HD double sb_acos_f64(double x) {
     double start = sb_wide_acos(x);
     sb_extended_angle angle = sb_extended_sin_cos(start);
     sb_dd sine = sb_extended_cosine_of_sine(x);
-    sb_dd step =
-        sb_dd_subtract(sb_dd_multiply(sine, angle.cosine), sb_dd_multiply_double(angle.sine, x));
+    sb_dd step = sb_dd_subtract(sb_dd_multiply(sine, angle.cosine), sb_dd_multiply_double(angle.sine, x));
     return start + step.high;
 }
 

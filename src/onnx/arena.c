@@ -97,8 +97,7 @@ void *sb_arena_allocate(sb_arena *arena, size_t bytes) {
 }
 
 sb_arena_block *sb_arena_take(sb_arena *arena, void *data) {
-    sb_arena_block *block =
-        (sb_arena_block *)(void *)((char *)data - offsetof(sb_arena_block, data));
+    sb_arena_block *block = (sb_arena_block *)(void *)((char *)data - offsetof(sb_arena_block, data));
     if (block->previous != NULL)
         block->previous->next = block->next;
     else

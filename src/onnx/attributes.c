@@ -15,8 +15,7 @@ void sb_node_reading_clear(sb_node_reading *reading) {
 
 /* ---- references of functions to their callers' attributes ---- */
 
-static const Onnx__AttributeProto *find_in(size_t count, Onnx__AttributeProto *const *attributes,
-                                           const char *name) {
+static const Onnx__AttributeProto *find_in(size_t count, Onnx__AttributeProto *const *attributes, const char *name) {
     for (size_t i = 0; i < count; i++) {
         if (attributes[i]->name != NULL && strcmp(attributes[i]->name, name) == 0)
             return attributes[i];
@@ -36,13 +35,13 @@ static sb_status resolve(const Onnx__AttributeProto *attribute, sb_environment *
         const sb_call_site *call = (*environment)->call;
         const char *name = attribute->ref_attr_name;
         if (call == NULL)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "it refers to attribute %.100s of a function, but is in none", name);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "it refers to attribute %.100s of a function, but is in none",
+                           name);
         attribute = find_in(call->node->n_attribute, call->node->attribute, name);
         *environment = call->environment;
         if (attribute == NULL) {
-            *found = find_in(call->function->default_count,
-                             (Onnx__AttributeProto *const *)call->function->defaults, name);
+            *found =
+                find_in(call->function->default_count, (Onnx__AttributeProto *const *)call->function->defaults, name);
             return SB_OK;
         }
     }
@@ -52,16 +51,15 @@ static sb_status resolve(const Onnx__AttributeProto *attribute, sb_environment *
 
 /* ---- tensors ---- */
 
-static sb_status read_dense_or_sparse(sb_importer *importer, void *proto, bool sparse,
-                                      sb_tensor **tensor, sb_error *error) {
+static sb_status read_dense_or_sparse(sb_importer *importer, void *proto, bool sparse, sb_tensor **tensor,
+                                      sb_error *error) {
     if (sparse)
-        return sb_onnx_tensor_of_sparse(proto, &importer->external, &importer->dense_left, tensor,
-                                        error);
+        return sb_onnx_tensor_of_sparse(proto, &importer->external, &importer->dense_left, tensor, error);
     return sb_onnx_tensor_of_proto(proto, &importer->arena, &importer->external, tensor, error);
 }
 
-sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse,
-                              sb_tensor **tensor, sb_error *error) {
+sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse, sb_tensor **tensor,
+                              sb_error *error) {
     if (!in_function)
         return read_dense_or_sparse(importer, proto, sparse, tensor, error);
     char address[24];
@@ -72,8 +70,8 @@ sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *pro
         return SB_OK;
     }
     char *key = sb_arena_allocate(&importer->arena, sizeof address);
-    if (key == NULL || !sb_grow((void **)&importer->shared, &importer->shared_capacity,
-                                importer->shared_count + 1, sizeof *importer->shared))
+    if (key == NULL || !sb_grow((void **)&importer->shared, &importer->shared_capacity, importer->shared_count + 1,
+                                sizeof *importer->shared))
         return sb_fail_memory(error, sizeof *importer->shared);
     memcpy(key, address, sizeof address);
     sb_tensor *fresh;
@@ -85,9 +83,8 @@ sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *pro
     return SB_OK;
 }
 
-static sb_status add_tensor(sb_importer *importer, const sb_environment *environment,
-                            const char *name, void *proto, bool sparse, sb_node_reading *reading,
-                            sb_error *error) {
+static sb_status add_tensor(sb_importer *importer, const sb_environment *environment, const char *name, void *proto,
+                            bool sparse, sb_node_reading *reading, sb_error *error) {
     if (proto == NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "the tensor is missing");
     sb_tensor *tensor;
@@ -97,9 +94,8 @@ static sb_status add_tensor(sb_importer *importer, const sb_environment *environ
 
 /* ---- text ---- */
 
-static sb_status add_strings(const char *name, bool scalar, size_t count,
-                             const ProtobufCBinaryData *texts, sb_node_reading *reading,
-                             sb_error *error) {
+static sb_status add_strings(const char *name, bool scalar, size_t count, const ProtobufCBinaryData *texts,
+                             sb_node_reading *reading, sb_error *error) {
     sb_string *strings = sb_allocate_array(count, sizeof *strings);
     if (strings == NULL)
         return sb_fail_memory(error, count * sizeof *strings);
@@ -110,30 +106,25 @@ static sb_status add_strings(const char *name, bool scalar, size_t count,
             status = sb_fail(error, SB_ERROR_UNSUPPORTED, "text %zu holds a NUL character", i);
     }
     if (status == SB_OK)
-        status = sb_attributes_add_strings(&reading->attributes, name, scalar, (int64_t)count,
-                                           strings, error);
+        status = sb_attributes_add_strings(&reading->attributes, name, scalar, (int64_t)count, strings, error);
     sb_free(strings);
     return status;
 }
 
-static sb_status add_type(const char *name, const Onnx__TypeProto *type, sb_node_reading *reading,
-                          sb_error *error) {
+static sb_status add_type(const char *name, const Onnx__TypeProto *type, sb_node_reading *reading, sb_error *error) {
     char text[64];
     SB_TRY(sb_onnx_type_text(type, text, sizeof text, error));
-    return sb_attributes_add_strings(&reading->attributes, name, true, 1,
-                                     &(sb_string){text, strlen(text)}, error);
+    return sb_attributes_add_strings(&reading->attributes, name, true, 1, &(sb_string){text, strlen(text)}, error);
 }
 
 /* ---- graphs ---- */
 
-static sb_status add_graph(sb_importer *importer, sb_environment *environment, sb_environment *at,
-                           const char *name, const Onnx__GraphProto *proto,
-                           sb_node_reading *reading, sb_error *error) {
+static sb_status add_graph(sb_importer *importer, sb_environment *environment, sb_environment *at, const char *name,
+                           const Onnx__GraphProto *proto, sb_node_reading *reading, sb_error *error) {
     if (proto == NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "the graph is missing");
     if (at->builder != environment->builder)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "a function passes the graph on into a graph of its own");
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "a function passes the graph on into a graph of its own");
     if (!sb_grow((void **)&reading->graphs, &reading->graph_capacity, reading->graph_count + 1,
                  sizeof *reading->graphs))
         return sb_fail_memory(error, sizeof *reading->graphs);
@@ -171,9 +162,8 @@ static int attribute_type(const Onnx__AttributeProto *a) {
     return ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS; /* also the empty list */
 }
 
-static sb_status read_one(sb_importer *importer, sb_environment *environment, sb_environment *at,
-                          const char *name, const Onnx__AttributeProto *a, sb_node_reading *reading,
-                          sb_error *error) {
+static sb_status read_one(sb_importer *importer, sb_environment *environment, sb_environment *at, const char *name,
+                          const Onnx__AttributeProto *a, sb_node_reading *reading, sb_error *error) {
     sb_attributes *attributes = &reading->attributes;
     switch (attribute_type(a)) {
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
@@ -191,21 +181,18 @@ static sb_status read_one(sb_importer *importer, sb_environment *environment, sb
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO:
         return add_type(name, a->tp, reading, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS:
-        return sb_attributes_add_floats(attributes, name, false, (int64_t)a->n_floats, a->floats,
-                                        error);
+        return sb_attributes_add_floats(attributes, name, false, (int64_t)a->n_floats, a->floats, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
         return sb_attributes_add_ints(attributes, name, false, (int64_t)a->n_ints, a->ints, error);
     case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
         return add_strings(name, false, a->n_strings, a->strings, reading, error);
     default:
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "lists of tensors, graphs and types are not supported");
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "lists of tensors, graphs and types are not supported");
     }
 }
 
-sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment,
-                                  const Onnx__NodeProto *node, sb_node_reading *reading,
-                                  sb_error *error) {
+sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                                  sb_node_reading *reading, sb_error *error) {
     for (size_t i = 0; i < node->n_attribute; i++) {
         const char *name = node->attribute[i]->name;
         if (name == NULL || name[0] == '\0')

@@ -28,16 +28,15 @@ static sb_status put(sb_names *names, const char *name, int32_t number, sb_error
 
 /* Adds a value called `name`, with a number behind it where that is taken, or reserved by the file
  * for something else. */
-static sb_status add_value(sb_graph_builder *builder, const char *name, bool reserved_for_it,
-                           sb_value_id *value, sb_error *error) {
+static sb_status add_value(sb_graph_builder *builder, const char *name, bool reserved_for_it, sb_value_id *value,
+                           sb_error *error) {
     size_t bytes = strlen(name) + 16;
     char *candidate = sb_allocate(bytes);
     if (candidate == NULL)
         return sb_fail_memory(error, bytes);
     snprintf(candidate, bytes, "%s", name);
-    for (uint32_t number = 2;
-         sb_names_find(&builder->values, candidate) != NULL ||
-         (!reserved_for_it && sb_names_find(&builder->reserved, candidate) != NULL);
+    for (uint32_t number = 2; sb_names_find(&builder->values, candidate) != NULL ||
+                              (!reserved_for_it && sb_names_find(&builder->reserved, candidate) != NULL);
          number++)
         snprintf(candidate, bytes, "%s_%u", name, (unsigned)number);
     sb_status status = sb_graph_add_value(builder->graph, candidate, value, error);
@@ -46,8 +45,7 @@ static sb_status add_value(sb_graph_builder *builder, const char *name, bool res
     return put(&builder->values, builder->graph->values[*value].name, *value, error);
 }
 
-sb_status sb_environment_new_value(sb_environment *environment, const char *name,
-                                   sb_value_id *value, sb_error *error) {
+sb_status sb_environment_new_value(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error) {
     const int32_t *target = sb_names_find(&environment->targets, name);
     if (target != NULL && *target != SB_NO_VALUE) {
         *value = *target;
@@ -65,15 +63,13 @@ sb_status sb_environment_new_value(sb_environment *environment, const char *name
     return status;
 }
 
-sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value,
-                              sb_error *error) {
+sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value, sb_error *error) {
     if (sb_names_find(&environment->names, name) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is defined twice", name);
     return put(&environment->names, name, value, error);
 }
 
-sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value,
-                                sb_error *error) {
+sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error) {
     if (sb_names_find(&environment->names, name) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is defined twice", name);
     SB_TRY(sb_environment_new_value(environment, name, value, error));
@@ -84,9 +80,8 @@ sb_status sb_environment_define(sb_environment *environment, const char *name, s
 
 /* The value of this graph that stands for value `outer_id` of the graph around it. A constant is
  * shared rather than captured, so that inference knows it inside too. */
-static sb_status capture(sb_importer *importer, sb_graph_builder *builder,
-                         const sb_graph *outer_graph, sb_value_id outer_id, sb_value_id *value,
-                         sb_error *error) {
+static sb_status capture(sb_importer *importer, sb_graph_builder *builder, const sb_graph *outer_graph,
+                         sb_value_id outer_id, sb_value_id *value, sb_error *error) {
     const sb_value_info *outer = &outer_graph->values[outer_id];
     const int32_t *known = sb_names_find(&builder->captured, outer->name);
     if (known != NULL) {
@@ -96,17 +91,17 @@ static sb_status capture(sb_importer *importer, sb_graph_builder *builder,
     SB_TRY(add_value(builder, outer->name, false, value, error));
     SB_TRY(put(&builder->captured, outer->name, *value, error));
     if (outer->fact.constant != NULL)
-        return sb_fact_of_tensor(&builder->graph->values[*value].fact, importer->scope,
-                                 outer->fact.constant, true, error);
-    if (!sb_grow((void **)&builder->captures, &builder->capture_capacity,
-                 builder->capture_count + 1, sizeof *builder->captures))
+        return sb_fact_of_tensor(&builder->graph->values[*value].fact, importer->scope, outer->fact.constant, true,
+                                 error);
+    if (!sb_grow((void **)&builder->captures, &builder->capture_capacity, builder->capture_count + 1,
+                 sizeof *builder->captures))
         return sb_fail_memory(error, sizeof *builder->captures);
     builder->captures[builder->capture_count++] = (sb_capture){outer_id, *value};
     return SB_OK;
 }
 
-sb_status sb_environment_find(sb_importer *importer, sb_environment *environment, const char *name,
-                              const char *node, sb_value_id *value, sb_error *error) {
+sb_status sb_environment_find(sb_importer *importer, sb_environment *environment, const char *name, const char *node,
+                              sb_value_id *value, sb_error *error) {
     const int32_t *known = sb_names_find(&environment->names, name);
     if (known != NULL) {
         *value = *known;
@@ -114,32 +109,30 @@ sb_status sb_environment_find(sb_importer *importer, sb_environment *environment
     }
     bool own = environment->prefix[0] == '\0'; /* not a function, whose names are nobody else's */
     if (own && sb_names_find(&environment->builder->reserved, name) != NULL)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node '%.200s' uses value '%.200s' before the node that makes it: nodes must "
-            "be in an order in which they can run",
-            node != NULL ? node : "", name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node '%.200s' uses value '%.200s' before the node that makes it: nodes must "
+                       "be in an order in which they can run",
+                       node != NULL ? node : "", name);
     if (environment->outer == NULL && node == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "the graph's output '%.200s' is a value that nothing defines", name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "the graph's output '%.200s' is a value that nothing defines",
+                       name);
     if (environment->outer == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node '%.200s' uses value '%.200s', which nothing defines", node, name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node '%.200s' uses value '%.200s', which nothing defines", node,
+                       name);
     sb_value_id outer_id;
     SB_TRY(sb_environment_find(importer, environment->outer, name, node, &outer_id, error));
     if (outer_id == SB_NO_VALUE) {
         *value = SB_NO_VALUE;
         return put(&environment->names, name, *value, error);
     }
-    SB_TRY(capture(importer, environment->builder, environment->outer->builder->graph, outer_id,
-                   value, error));
+    SB_TRY(capture(importer, environment->builder, environment->outer->builder->graph, outer_id, value, error));
     return put(&environment->names, name, *value, error);
 }
 
 /* ---- names of nodes ---- */
 
-sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node,
-                                   size_t index, char **name, sb_error *error) {
+sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node, size_t index, char **name,
+                                   sb_error *error) {
     bool named = node->name != NULL && node->name[0] != '\0';
     const char *base = named ? node->name : node->op_type != NULL ? node->op_type : "node";
     size_t bytes = strlen(environment->prefix) + strlen(base) + 48;
@@ -176,8 +169,8 @@ static int compare_captures(const void *left, const void *right) {
     return compare_ids(&((const sb_capture *)left)->outer, &((const sb_capture *)right)->outer);
 }
 
-static sb_status collect_outer(size_t count, sb_graph_builder *builders, sb_value_id **outer,
-                               size_t *outer_count, sb_error *error) {
+static sb_status collect_outer(size_t count, sb_graph_builder *builders, sb_value_id **outer, size_t *outer_count,
+                               sb_error *error) {
     size_t total = 0;
     for (size_t i = 0; i < count; i++)
         total += builders[i].capture_count;
@@ -201,11 +194,10 @@ static sb_status collect_outer(size_t count, sb_graph_builder *builders, sb_valu
 
 /* Adds the inputs of one graph; an outer value that it does not use becomes an input without
  * readers. */
-static sb_status add_capture_inputs(sb_graph_builder *builder, const sb_graph *outer_graph,
-                                    const sb_value_id *outer, size_t outer_count, sb_error *error) {
+static sb_status add_capture_inputs(sb_graph_builder *builder, const sb_graph *outer_graph, const sb_value_id *outer,
+                                    size_t outer_count, sb_error *error) {
     if (builder->capture_count > 1)
-        qsort(builder->captures, builder->capture_count, sizeof *builder->captures,
-              compare_captures);
+        qsort(builder->captures, builder->capture_count, sizeof *builder->captures, compare_captures);
     size_t next = 0;
     for (size_t i = 0; i < outer_count; i++) {
         sb_value_id inner;
@@ -218,9 +210,8 @@ static sb_status add_capture_inputs(sb_graph_builder *builder, const sb_graph *o
     return SB_OK;
 }
 
-sb_status sb_onnx_join_captures(size_t count, sb_graph_builder *builders,
-                                const sb_graph *outer_graph, sb_value_id **outer,
-                                size_t *outer_count, sb_error *error) {
+sb_status sb_onnx_join_captures(size_t count, sb_graph_builder *builders, const sb_graph *outer_graph,
+                                sb_value_id **outer, size_t *outer_count, sb_error *error) {
     sb_value_id *ids;
     SB_TRY(collect_outer(count, builders, &ids, outer_count, error));
     for (size_t i = 0; i < count; i++) {

@@ -14,8 +14,7 @@
 /* ---- mappings ---- */
 
 /* Maps what `descriptor` is open on, and closes it in any case. */
-static sb_status map_descriptor(int descriptor, const char *name, sb_shared_mapping **mapping,
-                                sb_error *error) {
+static sb_status map_descriptor(int descriptor, const char *name, sb_shared_mapping **mapping, sb_error *error) {
     sb_shared_mapping *fresh = sb_allocate(sizeof *fresh);
     if (fresh == NULL) {
         close(descriptor);
@@ -32,8 +31,7 @@ static sb_status map_descriptor(int descriptor, const char *name, sb_shared_mapp
         fresh->size = (size_t)about.st_size;
         void *data = mmap(NULL, fresh->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
         if (data == MAP_FAILED)
-            status =
-                sb_fail(error, SB_ERROR_IO, "%.300s: cannot be mapped: %s", name, strerror(errno));
+            status = sb_fail(error, SB_ERROR_IO, "%.300s: cannot be mapped: %s", name, strerror(errno));
         else
             fresh->data = data;
     }
@@ -53,8 +51,7 @@ sb_shared_mapping *sb_shared_mapping_retain(sb_shared_mapping *mapping) {
 
 void sb_shared_mapping_release(void *context) {
     sb_shared_mapping *mapping = context;
-    if (mapping == NULL ||
-        atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
+    if (mapping == NULL || atomic_fetch_sub_explicit(&mapping->references, 1, memory_order_acq_rel) != 1)
         return;
     if (mapping->data != NULL)
         munmap((void *)mapping->data, mapping->size);
@@ -130,18 +127,16 @@ static bool stays_below(const char *location) {
     }
 }
 
-static sb_status open_location(sb_external *external, const char *location,
-                               sb_shared_mapping **mapping, sb_error *error) {
+static sb_status open_location(sb_external *external, const char *location, sb_shared_mapping **mapping,
+                               sb_error *error) {
     if (external->path == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "its data are in the file %.300s, but the model comes from memory: load it "
                        "from its file",
                        location);
     if (!stays_below(location))
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "its data are said to be in %.300s, which may lie outside the model's folder",
-            location);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "its data are said to be in %.300s, which may lie outside the model's folder", location);
     if (external->folder < 0)
         external->folder = open(external->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (external->folder < 0)
@@ -149,16 +144,13 @@ static sb_status open_location(sb_external *external, const char *location,
     int descriptor = open_beneath(external->folder, location);
     if (descriptor < 0 && (errno == EXDEV || errno == ELOOP))
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "its data are in %.300s, where a link leads out of the model's folder",
-                       location);
+                       "its data are in %.300s, where a link leads out of the model's folder", location);
     if (descriptor < 0)
-        return sb_fail(error, SB_ERROR_IO, "%.300s in folder %.300s: %s", location, external->path,
-                       strerror(errno));
+        return sb_fail(error, SB_ERROR_IO, "%.300s in folder %.300s: %s", location, external->path, strerror(errno));
     return map_descriptor(descriptor, location, mapping, error);
 }
 
-sb_status sb_external_map(sb_external *external, const char *location, sb_shared_mapping **mapping,
-                          sb_error *error) {
+sb_status sb_external_map(sb_external *external, const char *location, sb_shared_mapping **mapping, sb_error *error) {
     /* From the end: tensors of one file usually follow each other. */
     for (size_t i = external->count; i > 0; i--) {
         if (strcmp(external->files[i - 1].location, location) == 0) {
@@ -166,8 +158,7 @@ sb_status sb_external_map(sb_external *external, const char *location, sb_shared
             return SB_OK;
         }
     }
-    if (!sb_grow((void **)&external->files, &external->capacity, external->count + 1,
-                 sizeof *external->files))
+    if (!sb_grow((void **)&external->files, &external->capacity, external->count + 1, sizeof *external->files))
         return sb_fail_memory(error, sizeof *external->files);
     struct sb_external_file file = {.location = sb_duplicate_string(location)};
     if (file.location == NULL)

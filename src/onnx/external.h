@@ -36,7 +36,6 @@ void sb_external_end(sb_external *external);
 
 /** The mapping of the file that the model calls `location`: a relative path that stays inside the
  * model's folder, symbolic links included. Borrowed from `external`. */
-sb_status sb_external_map(sb_external *external, const char *location, sb_shared_mapping **mapping,
-                          sb_error *error);
+sb_status sb_external_map(sb_external *external, const char *location, sb_shared_mapping **mapping, sb_error *error);
 
 #endif

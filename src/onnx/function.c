@@ -21,8 +21,7 @@ const char *sb_onnx_domain(const char *domain) {
 
 /* The contents of the next length-prefixed unknown field of that number from *index on. An unknown
  * field holds its length as well. */
-static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsigned *index,
-                         sb_wire_field *field) {
+static bool next_unknown(const ProtobufCMessage *message, uint32_t number, unsigned *index, sb_wire_field *field) {
     for (; *index < message->n_unknown_fields; (*index)++) {
         const ProtobufCMessageUnknownField *unknown = &message->unknown_fields[*index];
         if (unknown->tag != number || unknown->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
@@ -73,26 +72,23 @@ static sb_status read_defaults(sb_importer *importer, sb_onnx_function *function
     index = 0;
     while (next_unknown(message, FUNCTION_DEFAULTS, &index, &field)) {
         ProtobufCMessage *attribute;
-        SB_TRY(sb_wire_unpack(field.bytes, field.size, &onnx__attribute_proto__descriptor,
-                              &importer->arena, &attribute, error));
+        SB_TRY(sb_wire_unpack(field.bytes, field.size, &onnx__attribute_proto__descriptor, &importer->arena, &attribute,
+                              error));
         function->defaults[function->default_count++] = (const Onnx__AttributeProto *)attribute;
     }
     return SB_OK;
 }
 
-static sb_status add_function(sb_importer *importer, const Onnx__FunctionProto *proto,
-                              sb_error *error) {
+static sb_status add_function(sb_importer *importer, const Onnx__FunctionProto *proto, sb_error *error) {
     if (proto->name == NULL || proto->name[0] == '\0')
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "it has no name");
     sb_onnx_function *function = &importer->functions[importer->function_count];
     *function = (sb_onnx_function){.proto = proto};
-    SB_TRY(make_key(&proto->base, proto->domain, proto->name, FUNCTION_OVERLOAD, &function->key,
-                    error));
+    SB_TRY(make_key(&proto->base, proto->domain, proto->name, FUNCTION_OVERLOAD, &function->key, error));
     importer->function_count++;
     if (sb_names_find(&importer->function_names, function->key) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "it is defined twice");
-    if (!sb_names_put(&importer->function_names, function->key,
-                      (int32_t)importer->function_count - 1))
+    if (!sb_names_put(&importer->function_names, function->key, (int32_t)importer->function_count - 1))
         return sb_fail_memory(error, sizeof(sb_name_entry));
     return read_defaults(importer, function, error);
 }
@@ -106,14 +102,13 @@ sb_status sb_onnx_find_functions(sb_importer *importer, sb_error *error) {
         sb_status status = add_function(importer, model->functions[i], error);
         if (status != SB_OK)
             return sb_fail_within(error, status, "function %zu (%.200s): ", i,
-                                  model->functions[i]->name != NULL ? model->functions[i]->name
-                                                                    : "");
+                                  model->functions[i]->name != NULL ? model->functions[i]->name : "");
     }
     return SB_OK;
 }
 
-sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto *node,
-                              sb_onnx_function **function, sb_error *error) {
+sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto *node, sb_onnx_function **function,
+                              sb_error *error) {
     *function = NULL;
     if (importer->function_count == 0)
         return SB_OK;
@@ -128,15 +123,14 @@ sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto
 
 /* ---- replacing a call ---- */
 
-static sb_status bind_inputs(sb_importer *importer, sb_environment *environment,
-                             const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                             const char *name, sb_environment *body, sb_error *error) {
+static sb_status bind_inputs(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                             const Onnx__FunctionProto *proto, const char *name, sb_environment *body,
+                             sb_error *error) {
     if (node->n_input > proto->n_input || node->n_output > proto->n_output)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %.200s: function %.100s has %zu inputs and %zu outputs, the call %zu and "
-            "%zu",
-            name, proto->name, proto->n_input, proto->n_output, node->n_input, node->n_output);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %.200s: function %.100s has %zu inputs and %zu outputs, the call %zu and "
+                       "%zu",
+                       name, proto->name, proto->n_input, proto->n_output, node->n_input, node->n_output);
     for (size_t i = 0; i < proto->n_input; i++) {
         sb_value_id value = SB_NO_VALUE;
         if (i < node->n_input && node->input[i][0] != '\0')
@@ -149,15 +143,14 @@ static sb_status bind_inputs(sb_importer *importer, sb_environment *environment,
 /* The values that the call defines exist before the body is read, so that the body's nodes make
  * them directly. */
 static sb_status prepare_outputs(sb_environment *environment, const Onnx__NodeProto *node,
-                                 const Onnx__FunctionProto *proto, sb_value_id *outputs,
-                                 sb_environment *body, sb_error *error) {
+                                 const Onnx__FunctionProto *proto, sb_value_id *outputs, sb_environment *body,
+                                 sb_error *error) {
     for (size_t i = 0; i < node->n_output; i++) {
         outputs[i] = SB_NO_VALUE;
         if (node->output[i][0] == '\0')
             continue;
         if (sb_names_find(&environment->names, node->output[i]) != NULL)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is defined twice",
-                           node->output[i]);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is defined twice", node->output[i]);
         SB_TRY(sb_environment_new_value(environment, node->output[i], &outputs[i], error));
         if (sb_names_find(&body->targets, proto->output[i]) == NULL &&
             !sb_names_put(&body->targets, proto->output[i], outputs[i]))
@@ -166,17 +159,15 @@ static sb_status prepare_outputs(sb_environment *environment, const Onnx__NodePr
     return SB_OK;
 }
 
-static sb_status copy_value(sb_importer *importer, sb_environment *body, const char *call,
-                            const char *name, sb_value_id target, sb_error *error) {
+static sb_status copy_value(sb_importer *importer, sb_environment *body, const char *call, const char *name,
+                            sb_value_id target, sb_error *error) {
     sb_value_id source;
     SB_TRY(sb_environment_find(importer, body, name, call, &source, error));
     if (source == target)
         return SB_OK;
     if (source == SB_NO_VALUE)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %.200s: the function's output '%.200s' is an input that the call omits", call,
-            name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %.200s: the function's output '%.200s' is an input that the call omits", call, name);
     const sb_op *identity = sb_op_find("", "Identity");
     if (identity == NULL)
         return sb_fail(error, SB_ERROR_INTERNAL, "operator Identity is missing");
@@ -186,8 +177,8 @@ static sb_status copy_value(sb_importer *importer, sb_environment *body, const c
     SB_TRY(sb_environment_node_name(body, &node, body->builder->graph->node_count, &unique, error));
     sb_attributes none = {0};
     sb_node *added;
-    sb_status status = sb_graph_add_node(body->builder->graph, identity, SB_ONNX_NEWEST_OPSET,
-                                         unique, 1, &source, 0, 1, &target, &none, &added, error);
+    sb_status status = sb_graph_add_node(body->builder->graph, identity, SB_ONNX_NEWEST_OPSET, unique, 1, &source, 0, 1,
+                                         &target, &none, &added, error);
     sb_free(unique);
     if (status == SB_OK && !sb_names_put(&body->builder->nodes, added->name, 1))
         return sb_fail_memory(error, sizeof(sb_name_entry));
@@ -196,10 +187,9 @@ static sb_status copy_value(sb_importer *importer, sb_environment *body, const c
 
 /* Outputs that are inputs passed through, or that come twice, are copied; then the caller may use
  * all of them. */
-static sb_status finish_outputs(sb_importer *importer, sb_environment *environment,
-                                const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                                const char *name, const sb_value_id *outputs, sb_environment *body,
-                                sb_error *error) {
+static sb_status finish_outputs(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                                const Onnx__FunctionProto *proto, const char *name, const sb_value_id *outputs,
+                                sb_environment *body, sb_error *error) {
     for (size_t i = 0; i < node->n_output; i++) {
         if (outputs[i] == SB_NO_VALUE)
             continue;
@@ -209,10 +199,9 @@ static sb_status finish_outputs(sb_importer *importer, sb_environment *environme
     return SB_OK;
 }
 
-static sb_status read_body(sb_importer *importer, sb_environment *environment,
-                           const Onnx__NodeProto *node, const Onnx__FunctionProto *proto,
-                           const char *name, sb_value_id *outputs, sb_environment *body,
-                           sb_error *error) {
+static sb_status read_body(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                           const Onnx__FunctionProto *proto, const char *name, sb_value_id *outputs,
+                           sb_environment *body, sb_error *error) {
     SB_TRY(bind_inputs(importer, environment, node, proto, name, body, error));
     SB_TRY(prepare_outputs(environment, node, proto, outputs, body, error));
     for (size_t i = 0; i < proto->n_node; i++)
@@ -220,9 +209,8 @@ static sb_status read_body(sb_importer *importer, sb_environment *environment,
     return finish_outputs(importer, environment, node, proto, name, outputs, body, error);
 }
 
-sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment,
-                            const Onnx__NodeProto *node, sb_onnx_function *function,
-                            const char *name, sb_error *error) {
+sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                            sb_onnx_function *function, const char *name, sb_error *error) {
     sb_call_site call = {function, node, environment};
     /* The call's name is taken, although there is no such node, so that no other call has the same
      * prefix. */
@@ -239,8 +227,7 @@ sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment,
     if (prefix != NULL && outputs != NULL) {
         snprintf(prefix, bytes, "%s/", name);
         sb_environment body = {.builder = environment->builder, .call = &call, .prefix = prefix};
-        status =
-            read_body(importer, environment, node, function->proto, name, outputs, &body, error);
+        status = read_body(importer, environment, node, function->proto, name, outputs, &body, error);
         sb_environment_clear(&body);
     } else {
         status = sb_fail_memory(error, bytes + node->n_output * sizeof *outputs);

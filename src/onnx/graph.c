@@ -7,16 +7,14 @@
 static sb_status reserve(sb_graph_builder *builder, const char *name, sb_error *error) {
     if (name == NULL || name[0] == '\0' || sb_names_find(&builder->reserved, name) != NULL)
         return SB_OK;
-    return sb_names_put(&builder->reserved, name, 0) ? SB_OK
-                                                     : sb_fail_memory(error, sizeof(sb_name_entry));
+    return sb_names_put(&builder->reserved, name, 0) ? SB_OK : sb_fail_memory(error, sizeof(sb_name_entry));
 }
 
 static const char *sparse_name(const Onnx__SparseTensorProto *sparse) {
     return sparse->values != NULL ? sparse->values->name : NULL;
 }
 
-static sb_status reserve_all(sb_graph_builder *builder, const Onnx__GraphProto *proto,
-                             sb_error *error) {
+static sb_status reserve_all(sb_graph_builder *builder, const Onnx__GraphProto *proto, sb_error *error) {
     for (size_t i = 0; i < proto->n_input; i++)
         SB_TRY(reserve(builder, proto->input[i]->name, error));
     for (size_t i = 0; i < proto->n_initializer; i++)
@@ -30,35 +28,33 @@ static sb_status reserve_all(sb_graph_builder *builder, const Onnx__GraphProto *
     return SB_OK;
 }
 
-static sb_status add_initializer(sb_importer *importer, sb_environment *environment,
-                                 const char *name, void *proto, bool sparse, size_t index,
-                                 sb_error *error) {
+static sb_status add_initializer(sb_importer *importer, sb_environment *environment, const char *name, void *proto,
+                                 bool sparse, size_t index, sb_error *error) {
     if (name == NULL || name[0] == '\0')
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "%sinitialiser %zu has no name",
-                       sparse ? "sparse " : "", index);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "%sinitialiser %zu has no name", sparse ? "sparse " : "", index);
     sb_value_id value;
     SB_TRY(sb_environment_define(environment, name, &value, error));
     sb_tensor *tensor;
     SB_TRY(sb_onnx_read_tensor(importer, environment->call != NULL, proto, sparse, &tensor, error));
-    sb_status status = sb_fact_of_tensor(&environment->builder->graph->values[value].fact,
-                                         importer->scope, tensor, true, error);
+    sb_status status =
+        sb_fact_of_tensor(&environment->builder->graph->values[value].fact, importer->scope, tensor, true, error);
     sb_tensor_release(tensor);
     return status;
 }
 
-static sb_status add_initializers(sb_importer *importer, sb_environment *environment,
-                                  const Onnx__GraphProto *proto, sb_error *error) {
+static sb_status add_initializers(sb_importer *importer, sb_environment *environment, const Onnx__GraphProto *proto,
+                                  sb_error *error) {
     for (size_t i = 0; i < proto->n_initializer; i++)
-        SB_TRY(add_initializer(importer, environment, proto->initializer[i]->name,
-                               proto->initializer[i], false, i, error));
+        SB_TRY(add_initializer(importer, environment, proto->initializer[i]->name, proto->initializer[i], false, i,
+                               error));
     for (size_t i = 0; i < proto->n_sparse_initializer; i++)
         SB_TRY(add_initializer(importer, environment, sparse_name(proto->sparse_initializer[i]),
                                proto->sparse_initializer[i], true, i, error));
     return SB_OK;
 }
 
-static sb_status add_inputs(sb_importer *importer, sb_environment *environment,
-                            const Onnx__GraphProto *proto, sb_error *error) {
+static sb_status add_inputs(sb_importer *importer, sb_environment *environment, const Onnx__GraphProto *proto,
+                            sb_error *error) {
     sb_graph *graph = environment->builder->graph;
     bool main = environment->outer == NULL;
     for (size_t i = 0; main && i < proto->n_input; i++)
@@ -75,14 +71,14 @@ static sb_status add_inputs(sb_importer *importer, sb_environment *environment,
         SB_TRY(sb_graph_add_input(graph, value, error));
         /* What enters an inner graph is the business of the node that has it. */
         if (main)
-            SB_TRY(sb_onnx_fact_of_type(importer->scope, proto->input[i]->type, name,
-                                        &graph->values[value].fact, error));
+            SB_TRY(
+                sb_onnx_fact_of_type(importer->scope, proto->input[i]->type, name, &graph->values[value].fact, error));
     }
     return sb_scope_check(importer->scope, error);
 }
 
-static sb_status add_outputs(sb_importer *importer, sb_environment *environment,
-                             const Onnx__GraphProto *proto, sb_error *error) {
+static sb_status add_outputs(sb_importer *importer, sb_environment *environment, const Onnx__GraphProto *proto,
+                             sb_error *error) {
     for (size_t i = 0; i < proto->n_output; i++) {
         const char *name = proto->output[i]->name;
         if (name == NULL || name[0] == '\0')
@@ -91,15 +87,14 @@ static sb_status add_outputs(sb_importer *importer, sb_environment *environment,
         SB_TRY(sb_environment_find(importer, environment, name, NULL, &value, error));
         if (value == SB_NO_VALUE)
             return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "the graph's output '%.200s' is an input that a function's call omits",
-                           name);
+                           "the graph's output '%.200s' is an input that a function's call omits", name);
         SB_TRY(sb_graph_add_output(environment->builder->graph, value, error));
     }
     return SB_OK;
 }
 
-static sb_status fill(sb_importer *importer, sb_environment *environment,
-                      const Onnx__GraphProto *proto, sb_error *error) {
+static sb_status fill(sb_importer *importer, sb_environment *environment, const Onnx__GraphProto *proto,
+                      sb_error *error) {
     SB_TRY(reserve_all(environment->builder, proto, error));
     SB_TRY(add_initializers(importer, environment, proto, error));
     SB_TRY(add_inputs(importer, environment, proto, error));
@@ -108,14 +103,12 @@ static sb_status fill(sb_importer *importer, sb_environment *environment,
     return add_outputs(importer, environment, proto, error);
 }
 
-sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto,
-                             sb_environment *outer, sb_graph_builder *builder, sb_error *error) {
+sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto, sb_environment *outer,
+                             sb_graph_builder *builder, sb_error *error) {
     *builder = (sb_graph_builder){0};
     SB_TRY(sb_graph_create(proto->name != NULL ? proto->name : "", &builder->graph, error));
-    sb_environment environment = {.builder = builder,
-                                  .outer = outer,
-                                  .call = outer != NULL ? outer->call : NULL,
-                                  .prefix = ""};
+    sb_environment environment = {
+        .builder = builder, .outer = outer, .call = outer != NULL ? outer->call : NULL, .prefix = ""};
     sb_status status = fill(importer, &environment, proto, error);
     sb_environment_clear(&environment);
     if (status != SB_OK) {

@@ -38,13 +38,11 @@ static bool fill_info(sb_onnx_info *info, const Onnx__ModelProto *model) {
     bool complete = info->opsets != NULL && info->metadata != NULL &&
                     copy_text(&info->producer_name, model->producer_name) &&
                     copy_text(&info->producer_version, model->producer_version) &&
-                    copy_text(&info->domain, model->domain) &&
-                    copy_text(&info->graph_name, model->graph->name);
+                    copy_text(&info->domain, model->domain) && copy_text(&info->graph_name, model->graph->name);
     for (size_t i = 0; complete && i < model->n_opset_import; i++) {
         info->opset_count++;
         info->opsets[i].version = model->opset_import[i]->version;
-        complete =
-            copy_text(&info->opsets[i].domain, sb_onnx_domain(model->opset_import[i]->domain));
+        complete = copy_text(&info->opsets[i].domain, sb_onnx_domain(model->opset_import[i]->domain));
     }
     for (size_t i = 0; complete && i < model->n_metadata_props; i++) {
         info->metadata_count++;
@@ -58,8 +56,7 @@ static bool fill_info(sb_onnx_info *info, const Onnx__ModelProto *model) {
 
 static sb_status check_model(const Onnx__ModelProto *model, sb_error *error) {
     if (model->graph == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "the file holds no graph: is it an ONNX model?");
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "the file holds no graph: is it an ONNX model?");
     if (model->ir_version > SB_ONNX_NEWEST_IR)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the file is of ONNX's format version %" PRId64 ", and %d is the newest "
@@ -92,23 +89,21 @@ static sb_status infer_facts(sb_graph *graph, sb_scope *scope, sb_error *error) 
     return status;
 }
 
-static sb_status check_outputs(const sb_graph *graph, const Onnx__GraphProto *proto,
-                               sb_error *error) {
+static sb_status check_outputs(const sb_graph *graph, const Onnx__GraphProto *proto, sb_error *error) {
     for (size_t i = 0; i < graph->output_count; i++)
         SB_TRY(sb_onnx_check_type(proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
                                   proto->output[i]->name, error));
     return SB_OK;
 }
 
-static sb_status check_declared(const sb_graph *graph, const Onnx__GraphProto *proto,
-                                const sb_names *values, sb_error *error) {
+static sb_status check_declared(const sb_graph *graph, const Onnx__GraphProto *proto, const sb_names *values,
+                                sb_error *error) {
     for (size_t i = 0; i < proto->n_value_info; i++) {
         const char *name = proto->value_info[i]->name;
         const int32_t *value = name != NULL ? sb_names_find(values, name) : NULL;
         sb_status status = SB_OK;
         if (value != NULL)
-            status = sb_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact,
-                                        name, error);
+            status = sb_onnx_check_type(proto->value_info[i]->type, &graph->values[*value].fact, name, error);
         if (status == SB_ERROR_INVALID_MODEL)
             return sb_fail_within(error, status,
                                   "a declaration in value_info, which the file may also leave "
@@ -122,8 +117,7 @@ static sb_status check_declared(const sb_graph *graph, const Onnx__GraphProto *p
 }
 
 /* What the file says of values inside the graph must be what its nodes make of them. */
-static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *proto,
-                              sb_error *error) {
+static sb_status check_values(const sb_graph *graph, const Onnx__GraphProto *proto, sb_error *error) {
     if (proto->n_value_info == 0)
         return SB_OK;
     sb_names values = {0};
@@ -175,8 +169,8 @@ static void end_import(sb_importer *importer) {
     sb_arena_end(&importer->arena);
 }
 
-static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope,
-                      sb_graph **graph, sb_onnx_info *info, sb_error *error) {
+static sb_status load(const sb_mapping *file, bool mapped, const char *folder, sb_scope *scope, sb_graph **graph,
+                      sb_onnx_info *info, sb_error *error) {
     const void *bytes = file->bytes;
     size_t size = file->size;
     sb_importer importer = {.scope = scope, .size = size, .dense_left = SB_ONNX_DENSE_BYTES};
@@ -186,8 +180,7 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
         sb_arena_set_mapping(&importer.arena, bytes, size);
     ProtobufCMessage *message;
     sb_graph *fresh = NULL;
-    sb_status status = sb_wire_unpack(bytes, size, &onnx__model_proto__descriptor, &importer.arena,
-                                      &message, error);
+    sb_status status = sb_wire_unpack(bytes, size, &onnx__model_proto__descriptor, &importer.arena, &message, error);
     if (status == SB_OK) {
         importer.model = (const Onnx__ModelProto *)message;
         status = build(&importer, &fresh, error);
@@ -206,13 +199,12 @@ static sb_status load(const sb_mapping *file, bool mapped, const char *folder, s
     return status;
 }
 
-sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope,
-                       sb_graph **graph, sb_onnx_info *info, sb_error *error) {
+sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
+                       sb_onnx_info *info, sb_error *error) {
     return load(&(sb_mapping){bytes, size}, false, folder, scope, graph, info, error);
 }
 
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info,
-                            sb_error *error) {
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info, sb_error *error) {
     sb_mapping mapping;
     SB_TRY(sb_file_map(path, &mapping, error));
     const char *slash = strrchr(path, '/');

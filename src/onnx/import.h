@@ -41,12 +41,11 @@ void sb_onnx_info_clear(sb_onnx_info *info);
  * INVALID_MODEL and SHAPE with the node, value or tensor; UNSUPPORTED, which for missing operators
  * lists all of them; IO; OUT_OF_MEMORY. Not to be called for one scope from several threads at
  * once. */
-sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope,
-                       sb_graph **graph, sb_onnx_info *info, sb_error *error);
+sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
+                       sb_onnx_info *info, sb_error *error);
 
 /** Reads a model from a file; external data lie in the file's folder. They are mapped, so that the
  * files must not be shortened while the graph lives. */
-sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info,
-                            sb_error *error);
+sb_status sb_onnx_load_file(const char *path, sb_scope *scope, sb_graph **graph, sb_onnx_info *info, sb_error *error);
 
 #endif

@@ -33,9 +33,8 @@ typedef struct sb_importer {
     size_t dense_left; /* of SB_ONNX_DENSE_BYTES */
     size_t function_count;
     sb_onnx_function *functions;
-    sb_names function_names; /* to index */
-    size_t shared_count,
-        shared_capacity; /* tensors in the bodies of functions, read once for all calls */
+    sb_names function_names;              /* to index */
+    size_t shared_count, shared_capacity; /* tensors in the bodies of functions, read once for all calls */
     sb_tensor **shared;
     sb_names shared_names; /* the addresses of their messages as text, to index */
     int depth;             /* graphs and calls around the node in work */
@@ -69,31 +68,29 @@ typedef struct sb_call_site {
 /* What names mean at one place of the file. */
 struct sb_environment {
     sb_graph_builder *builder; /* of the graph that nodes go to */
-    sb_environment *outer; /* around a graph that is a node's attribute; NULL for the main graph and
+    sb_environment *outer;     /* around a graph that is a node's attribute; NULL for the main graph and
                               for functions */
-    sb_names names;        /* to value, SB_NO_VALUE for an omitted argument */
-    sb_names
-        targets; /* in functions: formal outputs, to the value that stands for them in the caller */
-    const sb_call_site *call; /* inside a function, also in its graphs; else NULL */
-    const char *prefix;       /* of the names of all that is made here */
+    sb_names names;            /* to value, SB_NO_VALUE for an omitted argument */
+    sb_names targets;          /* in functions: formal outputs, to the value that stands for them in the caller */
+    const sb_call_site *call;  /* inside a function, also in its graphs; else NULL */
+    const char *prefix;        /* of the names of all that is made here */
 };
 
 /* ---- types and tensors ---- */
 
 /** Reads a tensor, dense (TensorProto) or `sparse` (SparseTensorProto). Inside a function it is
  * read once for all calls; elsewhere its data move out of the message. */
-sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse,
-                              sb_tensor **tensor, sb_error *error);
+sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse, sb_tensor **tensor,
+                              sb_error *error);
 
 /** Sets a fact from a declared type. Unnamed dimensions become fresh symbols called after `name`.
  */
-sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name,
-                               sb_fact *fact, sb_error *error);
+sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name, sb_fact *fact,
+                               sb_error *error);
 /** Makes the symbols that a type names, so that no fresh one takes their names. */
 void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type);
 /** Checks that an inferred fact does not contradict a declared type. `name` is the value's. */
-sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name,
-                             sb_error *error);
+sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name, sb_error *error);
 /** The type as text, for attributes. */
 sb_status sb_onnx_type_text(const Onnx__TypeProto *type, char *text, size_t bytes, sb_error *error);
 
@@ -104,15 +101,14 @@ const char *sb_onnx_domain(const char *domain);
 /** Lists the model's functions. */
 sb_status sb_onnx_find_functions(sb_importer *importer, sb_error *error);
 /** The function that a node calls, or NULL. */
-sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto *node,
-                              sb_onnx_function **function, sb_error *error);
+sb_status sb_onnx_function_of(const sb_importer *importer, const Onnx__NodeProto *node, sb_onnx_function **function,
+                              sb_error *error);
 /** Goes over all nodes before any is made: reports all missing operators at once, functions that
  * call themselves, and models that unfold without measure. */
 sb_status sb_onnx_survey(sb_importer *importer, sb_error *error);
 /** The version of the operator set that a node means, checked against what Samebit supports. */
-sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment,
-                          const Onnx__NodeProto *node, const char *name, int *version,
-                          sb_error *error);
+sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
+                          const char *name, int *version, sb_error *error);
 
 /* ---- graphs ---- */
 
@@ -121,42 +117,37 @@ void sb_graph_builder_clear(sb_graph_builder *builder);
 void sb_environment_clear(sb_environment *environment);
 /** The value that a name stands for: of this graph, or captured from the graphs around it. `node`,
  * which wants it, is for the message; NULL for the graph's outputs. */
-sb_status sb_environment_find(sb_importer *importer, sb_environment *environment, const char *name,
-                              const char *node, sb_value_id *value, sb_error *error);
+sb_status sb_environment_find(sb_importer *importer, sb_environment *environment, const char *name, const char *node,
+                              sb_value_id *value, sb_error *error);
 /** Makes the value that a node's output defines, without giving it its name yet. */
-sb_status sb_environment_new_value(sb_environment *environment, const char *name,
-                                   sb_value_id *value, sb_error *error);
+sb_status sb_environment_new_value(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error);
 /** Lets a name stand for a value; INVALID_MODEL when it does already for another. `name` is
  * borrowed. */
-sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value,
-                              sb_error *error);
+sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value, sb_error *error);
 /** Makes a value and binds its name. */
-sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value,
-                                sb_error *error);
+sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error);
 /** A name for a node that no other node of the graph has; the caller frees it. */
-sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node,
-                                   size_t index, char **name, sb_error *error);
+sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node, size_t index, char **name,
+                                   sb_error *error);
 /** Reads a graph into a fresh builder. On failure everything is freed. Inputs for captures are
  * still missing. */
-sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto,
-                             sb_environment *outer, sb_graph_builder *builder, sb_error *error);
+sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto, sb_environment *outer,
+                             sb_graph_builder *builder, sb_error *error);
 /** Lists the outer values that any of the graphs captures, and adds an input for each to every
  * graph. The caller frees
  * `*outer`. */
-sb_status sb_onnx_join_captures(size_t count, sb_graph_builder *builders,
-                                const sb_graph *outer_graph, sb_value_id **outer,
-                                size_t *outer_count, sb_error *error);
+sb_status sb_onnx_join_captures(size_t count, sb_graph_builder *builders, const sb_graph *outer_graph,
+                                sb_value_id **outer, size_t *outer_count, sb_error *error);
 
 /* ---- nodes ---- */
 
 /** Adds what a node of the file stands for: a node, a constant, or all nodes of a function. `index`
  * is its place in its list. */
-sb_status sb_onnx_read_node(sb_importer *importer, sb_environment *environment,
-                            const Onnx__NodeProto *node, size_t index, sb_error *error);
+sb_status sb_onnx_read_node(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                            size_t index, sb_error *error);
 /** Replaces a call by the function's nodes. `name` is the call's. */
-sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment,
-                            const Onnx__NodeProto *node, sb_onnx_function *function,
-                            const char *name, sb_error *error);
+sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                            sb_onnx_function *function, const char *name, sb_error *error);
 
 /* A node's attributes and the graphs among them. */
 typedef struct sb_node_reading {
@@ -166,9 +157,8 @@ typedef struct sb_node_reading {
 } sb_node_reading;
 
 /** Converts all attributes. On failure, too, the caller clears `reading`. */
-sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment,
-                                  const Onnx__NodeProto *node, sb_node_reading *reading,
-                                  sb_error *error);
+sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                                  sb_node_reading *reading, sb_error *error);
 void sb_node_reading_clear(sb_node_reading *reading);
 
 #endif

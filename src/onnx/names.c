@@ -34,8 +34,7 @@ int32_t *sb_names_find(const sb_names *names, const char *name) {
 }
 
 static bool enlarge(sb_names *names) {
-    sb_names larger = {.count = names->count,
-                       .capacity = names->capacity != 0 ? 2 * names->capacity : 16};
+    sb_names larger = {.count = names->count, .capacity = names->capacity != 0 ? 2 * names->capacity : 16};
     larger.entries = sb_allocate_array(larger.capacity, sizeof *larger.entries);
     if (larger.entries == NULL)
         return false;

@@ -10,8 +10,7 @@ static bool is_constant(const Onnx__NodeProto *node) {
 
 /* ---- Constant ---- */
 
-static sb_status strings_tensor(const sb_attribute *attribute, int rank, sb_tensor **tensor,
-                                sb_error *error) {
+static sb_status strings_tensor(const sb_attribute *attribute, int rank, sb_tensor **tensor, sb_error *error) {
     sb_string *strings = sb_allocate_array((size_t)attribute->count, sizeof *strings);
     if (strings == NULL)
         return sb_fail_memory(error, (size_t)attribute->count * sizeof *strings);
@@ -23,16 +22,14 @@ static sb_status strings_tensor(const sb_attribute *attribute, int rank, sb_tens
 }
 
 /* One of value, sparse_value, value_float(s), value_int(s), value_string(s). */
-static sb_status constant_tensor(const sb_attributes *attributes, sb_tensor **tensor,
-                                 sb_error *error) {
+static sb_status constant_tensor(const sb_attributes *attributes, sb_tensor **tensor, sb_error *error) {
     const sb_attribute *only = NULL;
     for (size_t i = 0; i < attributes->count; i++) {
         const char *name = attributes->items[i].name;
         if (strncmp(name, "value", 5) != 0 && strcmp(name, "sparse_value") != 0)
             continue;
         if (only != NULL)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant with both %.100s and %.100s",
-                           only->name, name);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant with both %.100s and %.100s", only->name, name);
         only = &attributes->items[i];
     }
     if (only == NULL || only->kind == SB_ATTRIBUTE_GRAPH)
@@ -51,9 +48,8 @@ static sb_status constant_tensor(const sb_attributes *attributes, sb_tensor **te
     }
 }
 
-static sb_status add_constant(sb_importer *importer, sb_environment *environment,
-                              const Onnx__NodeProto *node, const sb_attributes *attributes,
-                              sb_error *error) {
+static sb_status add_constant(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                              const sb_attributes *attributes, sb_error *error) {
     if (node->n_input != 0 || node->n_output != 1 || node->output[0][0] == '\0')
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant has no inputs and one output");
     sb_tensor *tensor;
@@ -61,8 +57,8 @@ static sb_status add_constant(sb_importer *importer, sb_environment *environment
     sb_value_id value;
     sb_status status = sb_environment_define(environment, node->output[0], &value, error);
     if (status == SB_OK)
-        status = sb_fact_of_tensor(&environment->builder->graph->values[value].fact,
-                                   importer->scope, tensor, true, error);
+        status =
+            sb_fact_of_tensor(&environment->builder->graph->values[value].fact, importer->scope, tensor, true, error);
     sb_tensor_release(tensor);
     return status;
 }
@@ -76,20 +72,18 @@ static size_t named_count(size_t count, char *const *names) {
     return count;
 }
 
-static sb_status find_inputs(sb_importer *importer, sb_environment *environment,
-                             const Onnx__NodeProto *node, const char *name, size_t count,
-                             sb_value_id *inputs, sb_error *error) {
+static sb_status find_inputs(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                             const char *name, size_t count, sb_value_id *inputs, sb_error *error) {
     for (size_t i = 0; i < count; i++) {
         inputs[i] = SB_NO_VALUE;
         if (node->input[i][0] != '\0')
-            SB_TRY(sb_environment_find(importer, environment, node->input[i], name, &inputs[i],
-                                       error));
+            SB_TRY(sb_environment_find(importer, environment, node->input[i], name, &inputs[i], error));
     }
     return SB_OK;
 }
 
-static sb_status define_outputs(sb_environment *environment, const Onnx__NodeProto *node,
-                                size_t count, sb_value_id *outputs, sb_error *error) {
+static sb_status define_outputs(sb_environment *environment, const Onnx__NodeProto *node, size_t count,
+                                sb_value_id *outputs, sb_error *error) {
     for (size_t i = 0; i < count; i++) {
         outputs[i] = SB_NO_VALUE;
         if (node->output[i][0] != '\0')
@@ -98,24 +92,20 @@ static sb_status define_outputs(sb_environment *environment, const Onnx__NodePro
     return SB_OK;
 }
 
-static sb_status add_to_graph(sb_environment *environment, const sb_op *op, int version,
-                              const char *name, size_t input_count, const sb_value_id *inputs,
-                              size_t capture_count, size_t output_count, const sb_value_id *outputs,
-                              sb_attributes *attributes, sb_error *error) {
+static sb_status add_to_graph(sb_environment *environment, const sb_op *op, int version, const char *name,
+                              size_t input_count, const sb_value_id *inputs, size_t capture_count, size_t output_count,
+                              const sb_value_id *outputs, sb_attributes *attributes, sb_error *error) {
     sb_node *added;
-    SB_TRY(sb_graph_add_node(environment->builder->graph, op, version, name, (int)input_count,
-                             inputs, (int)capture_count, (int)output_count, outputs, attributes,
-                             &added, error));
-    return sb_names_put(&environment->builder->nodes, added->name, 1)
-               ? SB_OK
-               : sb_fail_memory(error, sizeof(sb_name_entry));
+    SB_TRY(sb_graph_add_node(environment->builder->graph, op, version, name, (int)input_count, inputs,
+                             (int)capture_count, (int)output_count, outputs, attributes, &added, error));
+    return sb_names_put(&environment->builder->nodes, added->name, 1) ? SB_OK
+                                                                      : sb_fail_memory(error, sizeof(sb_name_entry));
 }
 
 /* `ids` has room for all inputs, captures and outputs, in this order. */
-static sb_status connect(sb_importer *importer, sb_environment *environment,
-                         const Onnx__NodeProto *node, const sb_op *op, const char *name,
-                         sb_node_reading *reading, size_t outer_count, const sb_value_id *outer,
-                         sb_value_id *ids, sb_error *error) {
+static sb_status connect(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                         const sb_op *op, const char *name, sb_node_reading *reading, size_t outer_count,
+                         const sb_value_id *outer, sb_value_id *ids, sb_error *error) {
     int version;
     SB_TRY(sb_onnx_version(importer, environment, node, name, &version, error));
     size_t formal = node->n_input;
@@ -129,33 +119,32 @@ static sb_status connect(sb_importer *importer, sb_environment *environment,
     for (size_t i = 0; i < outer_count; i++)
         ids[formal + i] = outer[i];
     SB_TRY(define_outputs(environment, node, output_count, ids + input_count, error));
-    return add_to_graph(environment, op, version, name, input_count, ids, outer_count, output_count,
-                        ids + input_count, &reading->attributes, error);
+    return add_to_graph(environment, op, version, name, input_count, ids, outer_count, output_count, ids + input_count,
+                        &reading->attributes, error);
 }
 
-static sb_status read_operator(sb_importer *importer, sb_environment *environment,
-                               const Onnx__NodeProto *node, const char *name,
-                               sb_node_reading *reading, sb_error *error) {
+static sb_status read_operator(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                               const char *name, sb_node_reading *reading, sb_error *error) {
     const sb_op *op = sb_op_find(sb_onnx_domain(node->domain), node->op_type);
     if (op == NULL)
         return sb_fail(error, SB_ERROR_INTERNAL, "operator %.100s vanished", node->op_type);
     sb_value_id *outer;
     size_t outer_count;
-    SB_TRY(sb_onnx_join_captures(reading->graph_count, reading->graphs, environment->builder->graph,
-                                 &outer, &outer_count, error));
+    SB_TRY(sb_onnx_join_captures(reading->graph_count, reading->graphs, environment->builder->graph, &outer,
+                                 &outer_count, error));
     size_t count = node->n_input + outer_count + node->n_output;
     sb_value_id *ids = sb_allocate_array(count, sizeof *ids);
-    sb_status status = ids != NULL ? connect(importer, environment, node, op, name, reading,
-                                             outer_count, outer, ids, error)
-                                   : sb_fail_memory(error, count * sizeof *ids);
+    sb_status status = ids != NULL
+                           ? connect(importer, environment, node, op, name, reading, outer_count, outer, ids, error)
+                           : sb_fail_memory(error, count * sizeof *ids);
     sb_free(ids);
     sb_free(outer);
     return status;
 }
 
 /* Messages of deeper layers name the node themselves; those of reading its parts do not. */
-static sb_status read_named(sb_importer *importer, sb_environment *environment,
-                            const Onnx__NodeProto *node, const char *name, sb_error *error) {
+static sb_status read_named(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                            const char *name, sb_error *error) {
     sb_onnx_function *function;
     SB_TRY(sb_onnx_function_of(importer, node, &function, error));
     if (function != NULL)
@@ -175,13 +164,12 @@ static sb_status read_named(sb_importer *importer, sb_environment *environment,
     return SB_OK;
 }
 
-sb_status sb_onnx_read_node(sb_importer *importer, sb_environment *environment,
-                            const Onnx__NodeProto *node, size_t index, sb_error *error) {
+sb_status sb_onnx_read_node(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
+                            size_t index, sb_error *error) {
     if (node->op_type == NULL || node->op_type[0] == '\0')
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %zu has no operator", index);
     if (importer->depth >= SB_ONNX_NESTING)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "graphs and function calls lie more than %d deep in each other",
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "graphs and function calls lie more than %d deep in each other",
                        SB_ONNX_NESTING);
     char *name;
     SB_TRY(sb_environment_node_name(environment, node, index, &name, error));

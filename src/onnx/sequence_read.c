@@ -7,17 +7,15 @@
 
 enum { FIELD_TENSOR = 3, FIELD_SPARSE = 4, FIELD_SEQUENCE = 5, FIELD_MAP = 6, FIELD_OPTIONAL = 7 };
 
-static sb_status within(sb_status status, const char *what, const sb_wire_field *field,
-                        const void *bytes, sb_error *error) {
+static sb_status within(sb_status status, const char *what, const sb_wire_field *field, const void *bytes,
+                        sb_error *error) {
     if (status == SB_OK)
         return SB_OK;
-    return sb_fail_within(error, status, "%s at byte %zu: ", what,
-                          (size_t)(field->bytes - (const uint8_t *)bytes));
+    return sb_fail_within(error, status, "%s at byte %zu: ", what, (size_t)(field->bytes - (const uint8_t *)bytes));
 }
 
 /* Skips to the next field that holds a value; *found is false at the end. */
-static sb_status next_item(sb_wire_reader *reader, sb_wire_field *field, bool *found,
-                           sb_error *error) {
+static sb_status next_item(sb_wire_reader *reader, sb_wire_field *field, bool *found, sb_error *error) {
     *found = false;
     while (reader->at < reader->size) {
         size_t offset = reader->at;
@@ -26,8 +24,7 @@ static sb_status next_item(sb_wire_reader *reader, sb_wire_field *field, bool *f
             continue;
         if (field->type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
             return sb_fail(error, SB_ERROR_INVALID_FILE,
-                           "not a sound ONNX file: an item has the wrong wire type at byte %zu",
-                           offset);
+                           "not a sound ONNX file: an item has the wrong wire type at byte %zu", offset);
         if (field->number == FIELD_SPARSE || field->number == FIELD_MAP)
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
                            "a %s at byte %zu: only tensors and sequences of tensors are supported",
@@ -70,16 +67,14 @@ static sb_status check_dtypes(const item_list *list, sb_dtype *dtype, sb_error *
     for (size_t i = 0; i < list->count; i++) {
         sb_dtype found = list->items[i].tensor->dtype;
         if (i > 0 && found != *dtype)
-            return sb_fail(error, SB_ERROR_INVALID_FILE,
-                           "item %zu of the sequence is %s, and those before are %s", i,
+            return sb_fail(error, SB_ERROR_INVALID_FILE, "item %zu of the sequence is %s, and those before are %s", i,
                            sb_dtype_name(found), sb_dtype_name(*dtype));
         *dtype = found;
     }
     return SB_OK;
 }
 
-static sb_status read_sequence(const void *bytes, size_t size, sb_dtype dtype, sb_value *value,
-                               sb_error *error) {
+static sb_status read_sequence(const void *bytes, size_t size, sb_dtype dtype, sb_value *value, sb_error *error) {
     item_list list = {0};
     sb_status status = read_items(bytes, size, &list, error);
     if (status == SB_OK)
@@ -92,8 +87,7 @@ static sb_status read_sequence(const void *bytes, size_t size, sb_dtype dtype, s
     return status;
 }
 
-static sb_status read_optional(const void *bytes, size_t size, sb_dtype dtype, sb_value *value,
-                               sb_error *error) {
+static sb_status read_optional(const void *bytes, size_t size, sb_dtype dtype, sb_value *value, sb_error *error) {
     sb_wire_reader reader = {.bytes = bytes, .size = size};
     sb_wire_field field;
     bool found;
@@ -104,13 +98,12 @@ static sb_status read_optional(const void *bytes, size_t size, sb_dtype dtype, s
     if (field.number == FIELD_OPTIONAL)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "an optional inside an optional");
     sb_kind kind = field.number == FIELD_TENSOR ? SB_KIND_TENSOR : SB_KIND_SEQUENCE;
-    sb_status status =
-        sb_onnx_value_read(field.bytes, field.size, kind, false, dtype, value, error);
+    sb_status status = sb_onnx_value_read(field.bytes, field.size, kind, false, dtype, value, error);
     return within(status, "the optional's value", &field, bytes, error);
 }
 
-sb_status sb_onnx_value_read(const void *bytes, size_t size, sb_kind kind, bool optional,
-                             sb_dtype dtype, sb_value *value, sb_error *error) {
+sb_status sb_onnx_value_read(const void *bytes, size_t size, sb_kind kind, bool optional, sb_dtype dtype,
+                             sb_value *value, sb_error *error) {
     if (optional)
         return read_optional(bytes, size, dtype, value, error);
     if (kind == SB_KIND_SEQUENCE)

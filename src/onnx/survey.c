@@ -21,8 +21,7 @@ typedef struct survey {
     int calls;      /* around the node in view */
 } survey;
 
-static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
-                             sb_error *error);
+static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost, sb_error *error);
 
 static void add_cost(size_t *cost, size_t more) {
     if (__builtin_add_overflow(*cost, more, cost))
@@ -61,8 +60,8 @@ static sb_status report_missing(const survey *s, sb_error *error) {
         if (name == NULL || name[0] == '\0')
             name = one->first->n_output != 0 ? one->first->output[0] : "unnamed";
         char text[256];
-        snprintf(text, sizeof text, "%s%.80s (%zu node%s, first %.80s)", shown != 0 ? ", " : "",
-                 one->key + standard, one->count, one->count == 1 ? "" : "s", name);
+        snprintf(text, sizeof text, "%s%.80s (%zu node%s, first %.80s)", shown != 0 ? ", " : "", one->key + standard,
+                 one->count, one->count == 1 ? "" : "s", name);
         size_t length = strlen(text);
         if (used + length + 1 > sizeof list)
             break;
@@ -73,30 +72,27 @@ static sb_status report_missing(const survey *s, sb_error *error) {
     char rest[48] = "";
     if (shown < s->count)
         snprintf(rest, sizeof rest, " and %zu more", s->count - shown);
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "the model uses %zu operator%s that Samebit lacks: %s%s", s->count,
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "the model uses %zu operator%s that Samebit lacks: %s%s", s->count,
                    s->count == 1 ? "" : "s", list, rest);
 }
 
 /* ---- the walk ---- */
 
-static sb_status visit_attribute(survey *s, const Onnx__AttributeProto *a, size_t *cost,
-                                 sb_error *error) {
+static sb_status visit_attribute(survey *s, const Onnx__AttributeProto *a, size_t *cost, sb_error *error) {
     add_cost(cost, 256 + a->s.len + 8 * (a->n_ints + a->n_floats));
     for (size_t i = 0; i < a->n_strings; i++)
         add_cost(cost, 128 + a->strings[i].len);
     return a->g != NULL ? visit_graph(s, a->g, cost, error) : SB_OK;
 }
 
-static sb_status visit_function(survey *s, sb_onnx_function *function, size_t *cost,
-                                sb_error *error) {
+static sb_status visit_function(survey *s, sb_onnx_function *function, size_t *cost, sb_error *error) {
     enum { NEW, INSIDE, DONE };
     const Onnx__FunctionProto *proto = function->proto;
     if (function->state == INSIDE)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "function %.200s calls itself", proto->name);
     if (function->state == NEW && s->calls >= SB_ONNX_NESTING)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "function calls lie more than %d deep in each other", SB_ONNX_NESTING);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "function calls lie more than %d deep in each other",
+                       SB_ONNX_NESTING);
     if (function->state == NEW) {
         function->state = INSIDE;
         s->calls++;
@@ -129,8 +125,7 @@ static sb_status visit_node(survey *s, const Onnx__NodeProto *node, size_t *cost
     return SB_OK;
 }
 
-static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost,
-                             sb_error *error) {
+static sb_status visit_graph(survey *s, const Onnx__GraphProto *graph, size_t *cost, sb_error *error) {
     add_cost(cost, 2048 + 512 * (graph->n_initializer + graph->n_sparse_initializer));
     for (size_t i = 0; i < graph->n_node; i++)
         SB_TRY(visit_node(s, graph->node[i], cost, error));
@@ -144,11 +139,10 @@ static sb_status look(survey *s, sb_error *error) {
     if (s->count != 0)
         return report_missing(s, error);
     if (cost / 128 > importer->size && cost - 128 * importer->size > SB_ONNX_UNFOLDED_BYTES)
-        return sb_fail(
-            error, SB_ERROR_UNSUPPORTED,
-            "the model's functions call each other so often that %zu bytes of file unfold "
-            "to about %zu",
-            importer->size, cost);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "the model's functions call each other so often that %zu bytes of file unfold "
+                       "to about %zu",
+                       importer->size, cost);
     return SB_OK;
 }
 

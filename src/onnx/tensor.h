@@ -16,13 +16,13 @@ int32_t sb_onnx_data_type(sb_dtype dtype);
 /** Makes a tensor of an unpacked TensorProto. Large data move from `arena` into the tensor, after
  * which the message has none, unless `arena` is NULL: then they are copied. `external` may be NULL:
  * then no external data are allowed. */
-sb_status sb_onnx_tensor_of_proto(Onnx__TensorProto *proto, sb_arena *arena, sb_external *external,
-                                  sb_tensor **tensor, sb_error *error);
+sb_status sb_onnx_tensor_of_proto(Onnx__TensorProto *proto, sb_arena *arena, sb_external *external, sb_tensor **tensor,
+                                  sb_error *error);
 
 /** Makes a dense tensor of an unpacked SparseTensorProto. `*budget` is how many bytes such tensors
  * may still take, because a few bytes of file can ask for any number. */
-sb_status sb_onnx_tensor_of_sparse(Onnx__SparseTensorProto *proto, sb_external *external,
-                                   size_t *budget, sb_tensor **tensor, sb_error *error);
+sb_status sb_onnx_tensor_of_sparse(Onnx__SparseTensorProto *proto, sb_external *external, size_t *budget,
+                                   sb_tensor **tensor, sb_error *error);
 
 /** Reads a serialized TensorProto (a .pb file). Errors name the offset or the tensor. */
 sb_status sb_onnx_tensor_read(const void *bytes, size_t size, sb_tensor **tensor, sb_error *error);
@@ -30,12 +30,11 @@ sb_status sb_onnx_tensor_read(const void *bytes, size_t size, sb_tensor **tensor
 /** Reads a serialized TensorProto, SequenceProto (kind SB_KIND_SEQUENCE) or, when `optional`,
  * OptionalProto; the file does not say itself which of them it holds. `dtype` is that of an empty
  * sequence. The caller releases `*value`. */
-sb_status sb_onnx_value_read(const void *bytes, size_t size, sb_kind kind, bool optional,
-                             sb_dtype dtype, sb_value *value, sb_error *error);
+sb_status sb_onnx_value_read(const void *bytes, size_t size, sb_kind kind, bool optional, sb_dtype dtype,
+                             sb_value *value, sb_error *error);
 
 /** Writes a tensor as a serialized TensorProto called `name` (NULL: no name): `*bytes`, which the
  * caller frees with sb_free. */
-sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes, size_t *size,
-                               sb_error *error);
+sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes, size_t *size, sb_error *error);
 
 #endif

@@ -7,20 +7,13 @@
 #include "onnx/tensor.h"
 
 static const sb_dtype dtypes[] = {
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = SB_F32,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = SB_U8,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = SB_S8,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = SB_U16,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = SB_S16,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = SB_S32,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = SB_S64,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = SB_STRING,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = SB_BOOL,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = SB_F16,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = SB_F64,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = SB_U32,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = SB_U64,
-    [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = SB_BF16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT] = SB_F32,  [ONNX__TENSOR_PROTO__DATA_TYPE__UINT8] = SB_U8,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT8] = SB_S8,    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT16] = SB_U16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT16] = SB_S16,  [ONNX__TENSOR_PROTO__DATA_TYPE__INT32] = SB_S32,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__INT64] = SB_S64,  [ONNX__TENSOR_PROTO__DATA_TYPE__STRING] = SB_STRING,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__BOOL] = SB_BOOL,  [ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16] = SB_F16,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE] = SB_F64, [ONNX__TENSOR_PROTO__DATA_TYPE__UINT32] = SB_U32,
+    [ONNX__TENSOR_PROTO__DATA_TYPE__UINT64] = SB_U64, [ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16] = SB_BF16,
 };
 #define DTYPE_COUNT ((int32_t)(sizeof dtypes / sizeof *dtypes))
 
@@ -42,8 +35,7 @@ sb_status sb_onnx_dtype(int32_t data_type, sb_dtype *dtype, sb_error *error) {
         return SB_OK;
     }
     if (data_type > 0 && data_type < (int32_t)(sizeof foreign / sizeof *foreign))
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "elements of type %s are not supported: convert them to f32 or f16",
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "elements of type %s are not supported: convert them to f32 or f16",
                        foreign[data_type]);
     return sb_fail(error, data_type <= 0 ? SB_ERROR_INVALID_MODEL : SB_ERROR_UNSUPPORTED,
                    "%" PRId32 " is no element type that ONNX defines", data_type);
@@ -73,11 +65,10 @@ static sb_status read_type(reading *in, sb_error *error) {
     const Onnx__TensorProto *proto = in->proto;
     SB_TRY(sb_onnx_dtype(proto->data_type, &in->dtype, error));
     if (proto->n_dims > SB_MAX_RANK)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "it has %zu dimensions, and %d are supported",
-                       proto->n_dims, SB_MAX_RANK);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "it has %zu dimensions, and %d are supported", proto->n_dims,
+                       SB_MAX_RANK);
     if (proto->segment != NULL)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "it is one segment of a tensor: store it in one piece");
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "it is one segment of a tensor: store it in one piece");
     in->rank = (int)proto->n_dims;
     for (int i = 0; i < in->rank; i++)
         in->dims[i] = proto->dims[i];
@@ -90,31 +81,30 @@ static sb_status read_type(reading *in, sb_error *error) {
 
 static sb_status wrong_count(const reading *in, const char *what, size_t found, sb_error *error) {
     char dims[SB_DIMS_TEXT_BYTES];
-    return sb_fail(error, SB_ERROR_INVALID_MODEL, "it has %zu %s where %s%s needs %" PRId64, found,
-                   what, sb_dtype_name(in->dtype), sb_dims_text(in->rank, in->dims, dims),
+    return sb_fail(error, SB_ERROR_INVALID_MODEL, "it has %zu %s where %s%s needs %" PRId64, found, what,
+                   sb_dtype_name(in->dtype), sb_dims_text(in->rank, in->dims, dims),
                    what[0] == 'b' ? (int64_t)in->bytes : in->elements);
 }
 
 static sb_status check_bools(const reading *in, const uint8_t *data, sb_error *error) {
     for (int64_t i = 0; in->dtype == SB_BOOL && i < in->elements; i++) {
         if (data[i] > 1)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "element %" PRId64 " is the byte %d where a bool is 0 or 1", i, data[i]);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "element %" PRId64 " is the byte %d where a bool is 0 or 1",
+                           i, data[i]);
     }
     return SB_OK;
 }
 
 /* Makes a tensor of `in->bytes` bytes at `data`, which is a field of the message: taken over where
  * it pays. */
-static sb_status adopt(const reading *in, void *data, bool *taken, sb_tensor **tensor,
-                       sb_error *error) {
+static sb_status adopt(const reading *in, void *data, bool *taken, sb_tensor **tensor, sb_error *error) {
     *taken = false;
     if (in->arena == NULL || in->bytes < SB_ARENA_OWN_BLOCK)
         return sb_tensor_from_data(in->dtype, in->rank, in->dims, data, tensor, error);
     /* The block leaves the arena only once the tensor stands. */
     sb_arena_block *block = sb_arena_take(in->arena, data);
-    sb_status status = sb_tensor_wrap(in->dtype, in->rank, in->dims, NULL, data,
-                                      sb_arena_free_block, block, tensor, error);
+    sb_status status =
+        sb_tensor_wrap(in->dtype, in->rank, in->dims, NULL, data, sb_arena_free_block, block, tensor, error);
     *taken = status == SB_OK;
     if (status != SB_OK)
         sb_arena_free_block(block);
@@ -166,9 +156,8 @@ static sb_status narrow(const reading *in, char *target, sb_error *error) {
     for (int64_t i = 0; i < in->elements; i++) {
         int32_t value = in->proto->int32_data[i];
         if (value < least || value > most)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "element %" PRId64 " is %" PRId32 ", which is no %s", i, value,
-                           sb_dtype_name(in->dtype));
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "element %" PRId64 " is %" PRId32 ", which is no %s", i,
+                           value, sb_dtype_name(in->dtype));
         if (size == 1)
             target[i] = (char)value;
         else
@@ -181,8 +170,8 @@ static sb_status narrow_u32(const reading *in, uint32_t *target, sb_error *error
     for (int64_t i = 0; i < in->elements; i++) {
         uint64_t value = in->proto->uint64_data[i];
         if (value > UINT32_MAX)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "element %" PRId64 " is %" PRIu64 ", which is no u32", i, value);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "element %" PRId64 " is %" PRIu64 ", which is no u32", i,
+                           value);
         target[i] = (uint32_t)value;
     }
     return SB_OK;
@@ -191,8 +180,8 @@ static sb_status narrow_u32(const reading *in, uint32_t *target, sb_error *error
 static sb_status read_narrow(reading *in, sb_tensor **tensor, sb_error *error) {
     sb_tensor *fresh;
     SB_TRY(sb_tensor_create_uninitialised(in->dtype, in->rank, in->dims, &fresh, error));
-    sb_status status = in->dtype == SB_U32 ? narrow_u32(in, (uint32_t *)(void *)fresh->data, error)
-                                           : narrow(in, fresh->data, error);
+    sb_status status =
+        in->dtype == SB_U32 ? narrow_u32(in, (uint32_t *)(void *)fresh->data, error) : narrow(in, fresh->data, error);
     if (status != SB_OK) {
         sb_tensor_release(fresh);
         return status;
@@ -209,8 +198,7 @@ static sb_status read_strings(const reading *in, sb_tensor **tensor, sb_error *e
     if (strings == NULL)
         return sb_fail_memory(error, proto->n_string_data * sizeof *strings);
     for (size_t i = 0; i < proto->n_string_data; i++)
-        strings[i] =
-            (sb_string){(const char *)proto->string_data[i].data, proto->string_data[i].len};
+        strings[i] = (sb_string){(const char *)proto->string_data[i].data, proto->string_data[i].len};
     sb_status status = sb_tensor_from_strings(in->rank, in->dims, strings, tensor, error);
     sb_free(strings);
     return status;
@@ -270,8 +258,7 @@ static sb_status parse_bytes(const char *text, const char *key, size_t *value, s
     unsigned long long number = text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || number > INT64_MAX)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "the %s of its external data is '%.40s', which is no number of bytes", key,
-                       text);
+                       "the %s of its external data is '%.40s', which is no number of bytes", key, text);
     *value = (size_t)number;
     return SB_OK;
 }
@@ -308,21 +295,19 @@ static sb_status read_external(const reading *in, sb_tensor **tensor, sb_error *
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "text cannot be stored as external data");
     if (in->external == NULL)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "its data are in the file %.300s: only models may have external data",
-                       part.location);
+                       "its data are in the file %.300s: only models may have external data", part.location);
     sb_shared_mapping *mapping;
     SB_TRY(sb_external_map(in->external, part.location, &mapping, error));
     if (part.offset > mapping->size || in->bytes > mapping->size - part.offset)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "its data are bytes %zu to %zu of %.300s, which has only %zu", part.offset,
-                       part.offset + in->bytes, part.location, mapping->size);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "its data are bytes %zu to %zu of %.300s, which has only %zu",
+                       part.offset, part.offset + in->bytes, part.location, mapping->size);
     if (in->bytes == 0)
         return sb_tensor_create(in->dtype, in->rank, in->dims, tensor, error);
     const char *data = mapping->data + part.offset;
     SB_TRY(check_bools(in, (const uint8_t *)data, error));
     if ((uintptr_t)data % sb_dtype_size(in->dtype) == 0) {
-        SB_TRY(sb_tensor_wrap(in->dtype, in->rank, in->dims, NULL, (void *)data,
-                              sb_shared_mapping_release, mapping, tensor, error));
+        SB_TRY(sb_tensor_wrap(in->dtype, in->rank, in->dims, NULL, (void *)data, sb_shared_mapping_release, mapping,
+                              tensor, error));
         sb_shared_mapping_retain(mapping);
         return SB_OK;
     }
@@ -350,8 +335,8 @@ static sb_status read_elements(reading *in, sb_tensor **tensor, sb_error *error)
     return read_typed(in, tensor, error);
 }
 
-sb_status sb_onnx_tensor_of_proto(Onnx__TensorProto *proto, sb_arena *arena, sb_external *external,
-                                  sb_tensor **tensor, sb_error *error) {
+sb_status sb_onnx_tensor_of_proto(Onnx__TensorProto *proto, sb_arena *arena, sb_external *external, sb_tensor **tensor,
+                                  sb_error *error) {
     reading in = {.proto = proto, .arena = arena, .external = external};
     sb_status status = read_elements(&in, tensor, error);
     if (status != SB_OK && proto->name != NULL && proto->name[0] != '\0')
@@ -363,8 +348,7 @@ sb_status sb_onnx_tensor_read(const void *bytes, size_t size, sb_tensor **tensor
     sb_arena arena;
     sb_arena_begin(&arena, sb_wire_budget(size));
     ProtobufCMessage *message;
-    sb_status status =
-        sb_wire_unpack(bytes, size, &onnx__tensor_proto__descriptor, &arena, &message, error);
+    sb_status status = sb_wire_unpack(bytes, size, &onnx__tensor_proto__descriptor, &arena, &message, error);
     if (status == SB_OK)
         status = sb_onnx_tensor_of_proto((Onnx__TensorProto *)message, &arena, NULL, tensor, error);
     sb_arena_end(&arena);

@@ -12,8 +12,8 @@ static sb_status pack(const Onnx__TensorProto *proto, void **bytes, size_t *size
     return SB_OK;
 }
 
-static sb_status pack_strings(Onnx__TensorProto *proto, const sb_tensor *tensor, void **bytes,
-                              size_t *size, sb_error *error) {
+static sb_status pack_strings(Onnx__TensorProto *proto, const sb_tensor *tensor, void **bytes, size_t *size,
+                              sb_error *error) {
     size_t count = (size_t)sb_tensor_elements(tensor);
     const sb_string *strings = (const sb_string *)(const void *)tensor->data;
     proto->string_data = sb_allocate_array(count, sizeof *proto->string_data);
@@ -21,15 +21,13 @@ static sb_status pack_strings(Onnx__TensorProto *proto, const sb_tensor *tensor,
         return sb_fail_memory(error, count * sizeof *proto->string_data);
     proto->n_string_data = count;
     for (size_t i = 0; i < count; i++)
-        proto->string_data[i] =
-            (ProtobufCBinaryData){strings[i].bytes, (uint8_t *)(uintptr_t)strings[i].data};
+        proto->string_data[i] = (ProtobufCBinaryData){strings[i].bytes, (uint8_t *)(uintptr_t)strings[i].data};
     sb_status status = pack(proto, bytes, size, error);
     sb_free(proto->string_data);
     return status;
 }
 
-sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes, size_t *size,
-                               sb_error *error) {
+sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes, size_t *size, sb_error *error) {
     sb_tensor *dense;
     SB_TRY(sb_tensor_check_on_host(tensor, "written to a file", error));
     SB_TRY(sb_tensor_contiguous(tensor, &dense, error));
@@ -45,8 +43,7 @@ sb_status sb_onnx_tensor_write(sb_tensor *tensor, const char *name, void **bytes
         status = pack_strings(&proto, dense, bytes, size, error);
     } else {
         proto.has_raw_data = 1;
-        proto.raw_data =
-            (ProtobufCBinaryData){elements * sb_dtype_size(dense->dtype), (uint8_t *)dense->data};
+        proto.raw_data = (ProtobufCBinaryData){elements * sb_dtype_size(dense->dtype), (uint8_t *)dense->data};
         status = pack(&proto, bytes, size, error);
     }
     sb_tensor_release(dense);

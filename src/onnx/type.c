@@ -40,9 +40,8 @@ static sb_status take_apart(const Onnx__TypeProto *type, declared *parts, sb_err
             parts->kind = SB_KIND_TENSOR;
         parts->shape = type->tensor_type->shape;
         if (parts->shape != NULL && parts->shape->n_dim > SB_MAX_RANK)
-            return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "it has %zu dimensions, and %d are supported", parts->shape->n_dim,
-                           SB_MAX_RANK);
+            return sb_fail(error, SB_ERROR_UNSUPPORTED, "it has %zu dimensions, and %d are supported",
+                           parts->shape->n_dim, SB_MAX_RANK);
         return sb_onnx_dtype(type->tensor_type->elem_type, &parts->dtype, error);
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
         return unsupported("a sequence of sequences", error);
@@ -59,14 +58,13 @@ static sb_status take_apart(const Onnx__TypeProto *type, declared *parts, sb_err
 
 /* The name of a symbolic dimension; NULL for numbers and for those that have none. */
 static const char *symbol_name(const Onnx__TensorShapeProto__Dimension *dim) {
-    bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                 dim->dim_param != NULL && dim->dim_param[0] != '\0';
+    bool named = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && dim->dim_param != NULL &&
+                 dim->dim_param[0] != '\0';
     return named ? dim->dim_param : NULL;
 }
 
 static bool is_number(const Onnx__TensorShapeProto__Dimension *dim) {
-    return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE &&
-           dim->dim_value >= 0;
+    return dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE && dim->dim_value >= 0;
 }
 
 void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type) {
@@ -81,8 +79,7 @@ void sb_onnx_declare_symbols(sb_scope *scope, const Onnx__TypeProto *type) {
     }
 }
 
-static sb_dim dimension(sb_scope *scope, const Onnx__TensorShapeProto__Dimension *dim,
-                        const char *name, size_t axis) {
+static sb_dim dimension(sb_scope *scope, const Onnx__TensorShapeProto__Dimension *dim, const char *name, size_t axis) {
     const char *symbol = symbol_name(dim);
     if (symbol != NULL)
         return sb_dim_symbol(scope, symbol);
@@ -93,8 +90,8 @@ static sb_dim dimension(sb_scope *scope, const Onnx__TensorShapeProto__Dimension
     return sb_dim_fresh(scope, hint);
 }
 
-sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name,
-                               sb_fact *fact, sb_error *error) {
+sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name, sb_fact *fact,
+                               sb_error *error) {
     declared parts;
     sb_status status = take_apart(type, &parts, error);
     if (status == SB_OK && parts.dtype == SB_DTYPE_NONE)
@@ -157,8 +154,7 @@ static bool contradicts(const declared *parts, const sb_fact *fact) {
     return false;
 }
 
-sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name,
-                             sb_error *error) {
+sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, const char *name, sb_error *error) {
     declared parts;
     sb_status status = take_apart(type, &parts, error);
     if (status != SB_OK)
@@ -167,13 +163,11 @@ sb_status sb_onnx_check_type(const Onnx__TypeProto *type, const sb_fact *fact, c
         return SB_OK;
     char inferred[SB_FACT_TEXT_BYTES], said[SB_FACT_TEXT_BYTES];
     declared_text(&parts, said, sizeof said);
-    return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                   "value '%.200s' is declared as %s, but the nodes make it %s", name, said,
-                   sb_fact_text(fact, inferred, sizeof inferred));
+    return sb_fail(error, SB_ERROR_INVALID_MODEL, "value '%.200s' is declared as %s, but the nodes make it %s", name,
+                   said, sb_fact_text(fact, inferred, sizeof inferred));
 }
 
-sb_status sb_onnx_type_text(const Onnx__TypeProto *type, char *text, size_t bytes,
-                            sb_error *error) {
+sb_status sb_onnx_type_text(const Onnx__TypeProto *type, char *text, size_t bytes, sb_error *error) {
     declared parts;
     SB_TRY(take_apart(type, &parts, error));
     if (parts.dtype == SB_DTYPE_NONE)

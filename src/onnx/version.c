@@ -67,12 +67,10 @@ static const char *const unchanged[] = {
 };
 
 /* The highest version that the list imports of the domain; 0 when it imports none. */
-static int64_t imported(size_t count, Onnx__OperatorSetIdProto *const *imports,
-                        const char *domain) {
+static int64_t imported(size_t count, Onnx__OperatorSetIdProto *const *imports, const char *domain) {
     int64_t highest = 0;
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(sb_onnx_domain(imports[i]->domain), domain) == 0 &&
-            imports[i]->version > highest)
+        if (strcmp(sb_onnx_domain(imports[i]->domain), domain) == 0 && imports[i]->version > highest)
             highest = imports[i]->version;
     }
     return highest;
@@ -86,8 +84,7 @@ static bool is_unchanged(const char *operator_name) {
     return false;
 }
 
-static sb_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version,
-                                sb_error *error) {
+static sb_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version, sb_error *error) {
     if (*version > SB_ONNX_NEWEST_OPSET)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the newest "
@@ -105,9 +102,8 @@ static sb_status check_standard(const Onnx__NodeProto *node, const char *name, i
     return SB_OK;
 }
 
-sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment,
-                          const Onnx__NodeProto *node, const char *name, int *version,
-                          sb_error *error) {
+sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *environment, const Onnx__NodeProto *node,
+                          const char *name, int *version, sb_error *error) {
     const Onnx__ModelProto *model = importer->model;
     const char *domain = sb_onnx_domain(node->domain);
     int64_t found = 0;
@@ -120,10 +116,9 @@ sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *env
     if (found == 0 && model->ir_version < 3)
         found = 1; /* files of that time could not say */
     if (found <= 0 || found > INT32_MAX)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %.200s (%.100s): the model imports no version of its operator set '%.100s'", name,
-            node->op_type, domain);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %.200s (%.100s): the model imports no version of its operator set '%.100s'", name,
+                       node->op_type, domain);
     if (domain[0] == '\0')
         SB_TRY(check_standard(node, name, &found, error));
     *version = (int)found;

@@ -20,13 +20,11 @@ static bool read_varint(const uint8_t *bytes, size_t end, size_t *at, int most, 
 }
 
 static sb_status damaged(size_t offset, const char *what, sb_error *error) {
-    return sb_fail(error, SB_ERROR_INVALID_FILE, "not a sound protobuf file: %s at byte %zu", what,
-                   offset);
+    return sb_fail(error, SB_ERROR_INVALID_FILE, "not a sound protobuf file: %s at byte %zu", what, offset);
 }
 
 /* Reads up to `end`. Length-prefixed contents are not looked into. */
-static sb_status next_field(const uint8_t *bytes, size_t end, size_t *at, sb_wire_field *field,
-                            sb_error *error) {
+static sb_status next_field(const uint8_t *bytes, size_t end, size_t *at, sb_wire_field *field, sb_error *error) {
     size_t start = *at;
     uint64_t tag, length = 0;
     if (!read_varint(bytes, end, at, TAG_BYTES, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
@@ -81,12 +79,10 @@ static int wire_type(ProtobufCType type) {
     }
 }
 
-static sb_status check_packed(const sb_wire_field *field, int type, size_t offset,
-                              sb_error *error) {
+static sb_status check_packed(const sb_wire_field *field, int type, size_t offset, sb_error *error) {
     size_t unit = type == PROTOBUF_C_WIRE_TYPE_32BIT ? 4 : 8;
     if (type != PROTOBUF_C_WIRE_TYPE_VARINT)
-        return field->size % unit == 0 ? SB_OK
-                                       : damaged(offset, "a list that ends within a number", error);
+        return field->size % unit == 0 ? SB_OK : damaged(offset, "a list that ends within a number", error);
     /* A varint is too long when more than ten bytes in a row continue; the last byte must not. */
     size_t run = 0;
     for (size_t i = 0; i < field->size; i++) {
@@ -106,34 +102,32 @@ typedef struct level {
     uint64_t seen; /* singular messages, by index of the field */
 } level;
 
-static sb_status check_known(const ProtobufCFieldDescriptor *known, const sb_wire_field *field,
-                             level *in, size_t offset, sb_error *error) {
+static sb_status check_known(const ProtobufCFieldDescriptor *known, const sb_wire_field *field, level *in,
+                             size_t offset, sb_error *error) {
     int type = wire_type(known->type);
     bool repeated = known->label == PROTOBUF_C_LABEL_REPEATED;
     if (field->type != type) {
         if (repeated && field->type == PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
             return check_packed(field, type, offset, error);
         return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "not a sound ONNX file: field %s of %s has the wrong wire type at byte %zu",
-                       known->name, in->type->short_name, offset);
+                       "not a sound ONNX file: field %s of %s has the wrong wire type at byte %zu", known->name,
+                       in->type->short_name, offset);
     }
     if (known->type == PROTOBUF_C_TYPE_STRING && memchr(field->bytes, 0, field->size) != NULL)
         return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "not a sound ONNX file: field %s of %s holds a NUL character at byte %zu",
-                       known->name, in->type->short_name, offset);
+                       "not a sound ONNX file: field %s of %s holds a NUL character at byte %zu", known->name,
+                       in->type->short_name, offset);
     if (known->type == PROTOBUF_C_TYPE_MESSAGE && !repeated) {
         uint64_t bit = UINT64_C(1) << ((known - in->type->fields) & 63);
         if ((in->seen & bit) != 0)
-            return sb_fail(error, SB_ERROR_INVALID_FILE,
-                           "not a sound ONNX file: a second %s in one %s at byte %zu", known->name,
-                           in->type->short_name, offset);
+            return sb_fail(error, SB_ERROR_INVALID_FILE, "not a sound ONNX file: a second %s in one %s at byte %zu",
+                           known->name, in->type->short_name, offset);
         in->seen |= bit;
     }
     return SB_OK;
 }
 
-sb_status sb_wire_check(const void *memory, size_t size, const ProtobufCMessageDescriptor *type,
-                        sb_error *error) {
+sb_status sb_wire_check(const void *memory, size_t size, const ProtobufCMessageDescriptor *type, sb_error *error) {
     if (size > INT32_MAX)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "the file has %zu bytes, but protobuf ends at 2 GiB: keep the weights in "
@@ -153,17 +147,15 @@ sb_status sb_wire_check(const void *memory, size_t size, const ProtobufCMessageD
         size_t offset = at;
         sb_wire_field field;
         SB_TRY(next_field(bytes, in->end, &at, &field, error));
-        const ProtobufCFieldDescriptor *known =
-            protobuf_c_message_descriptor_get_field(in->type, field.number);
+        const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field(in->type, field.number);
         if (known == NULL)
             continue;
         SB_TRY(check_known(known, &field, in, offset, error));
         if (known->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
         if (++depth == SB_WIRE_DEPTH)
-            return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "messages are nested more than %d deep at byte %zu", SB_WIRE_DEPTH,
-                           offset);
+            return sb_fail(error, SB_ERROR_UNSUPPORTED, "messages are nested more than %d deep at byte %zu",
+                           SB_WIRE_DEPTH, offset);
         levels[depth] = (level){known->descriptor, at, 0};
         at -= field.size;
     }
@@ -180,8 +172,8 @@ size_t sb_wire_budget(size_t size) {
     return budget + (1 << 24);
 }
 
-sb_status sb_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type,
-                         sb_arena *arena, ProtobufCMessage **message, sb_error *error) {
+sb_status sb_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type, sb_arena *arena,
+                         ProtobufCMessage **message, sb_error *error) {
     SB_TRY(sb_wire_check(bytes, size, type, error));
     *message = protobuf_c_message_unpack(type, &arena->allocator, size, bytes);
     if (*message != NULL)

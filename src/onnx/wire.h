@@ -14,12 +14,11 @@
 /** Checks that `bytes` is a well-formed message of that type: lengths, varints, wire types, text
  * without NUL, singular messages given once, nesting. INVALID_FILE names the offset of the first
  * damage; UNSUPPORTED for nesting and files beyond protobuf's 2 GiB. */
-sb_status sb_wire_check(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type,
-                        sb_error *error);
+sb_status sb_wire_check(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type, sb_error *error);
 
 /** Checks and unpacks a message into the arena. */
-sb_status sb_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type,
-                         sb_arena *arena, ProtobufCMessage **message, sb_error *error);
+sb_status sb_wire_unpack(const void *bytes, size_t size, const ProtobufCMessageDescriptor *type, sb_arena *arena,
+                         ProtobufCMessage **message, sb_error *error);
 
 /** What an arena needs at most for a sound message of `size` bytes. */
 size_t sb_wire_budget(size_t size);

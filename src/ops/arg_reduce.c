@@ -94,8 +94,8 @@ static sb_status eval_arg(sb_call *call) {
     sb_tensor *output;
     sb_rows_start(&rows, input, UINT32_C(1) << axis);
     if (rows.length == 0 && rows.count != 0)
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                            "axis %lld has no elements to choose from", (long long)params->axis);
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "axis %lld has no elements to choose from",
+                            (long long)params->axis);
     SB_TRY(sb_call_output(call, 0, &output));
     bool least = call->node->op == &sb_ops_arg_reduce[1];
     for (int64_t row = 0; row < rows.count; row++)

@@ -10,16 +10,14 @@ sb_status sb_axes_prepare(const sb_node *node, int input_since, sb_axes *axes, s
     axes->none_when_absent = noop != 0;
     axes->input = node->version >= input_since ? 1 : -1;
     if (axes->input < 0 && node->input_count - node->capture_count > 1)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %s (%s): before operator set %d the axes are an attribute, not an input",
-            node->name, node->op->name, input_since);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %s (%s): before operator set %d the axes are an attribute, not an input", node->name,
+                       node->op->name, input_since);
     return sb_node_ints(node, "axes", &axes->count, &axes->values, error);
 }
 
 /* The index of an axis that is out of range or named twice, or -1. */
-static int64_t collect(const sb_axes *axes, int64_t count, const int64_t *values, int rank,
-                       uint32_t *set) {
+static int64_t collect(const sb_axes *axes, int64_t count, const int64_t *values, int rank, uint32_t *set) {
     *set = 0;
     if (count == 0)
         *set = axes->none_when_absent ? 0 : (UINT32_C(1) << rank) - 1;
@@ -34,8 +32,8 @@ static int64_t collect(const sb_axes *axes, int64_t count, const int64_t *values
 
 #define WRONG_AXIS "axis %lld is named twice or outside [-%d, %d)"
 
-sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank, uint32_t *set,
-                           int *named, bool *known) {
+sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank, uint32_t *set, int *named,
+                           bool *known) {
     int64_t held[SB_MAX_RANK], count = axes->count;
     const int64_t *values = axes->values;
     *named = (int)(count <= SB_MAX_RANK ? count : -1);
@@ -48,8 +46,7 @@ sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank,
     }
     *known = *known && rank != SB_RANK_UNKNOWN;
     if (*named > rank && rank != SB_RANK_UNKNOWN)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%d axes for an input of rank %d", *named,
-                             rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%d axes for an input of rank %d", *named, rank);
     if (!*known) {
         /* An empty list names all axes, or none. */
         if (*named == 0 && rank != SB_RANK_UNKNOWN)
@@ -58,8 +55,7 @@ sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank,
     }
     int64_t wrong = collect(axes, count, values, rank, set);
     if (wrong >= 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank,
-                             rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, WRONG_AXIS, (long long)values[wrong], rank, rank);
     return SB_OK;
 }
 
@@ -72,8 +68,7 @@ sb_status sb_axes_of_call(const sb_call *call, const sb_axes *axes, int rank, ui
         if (tensor->rank > 1 || count > SB_MAX_RANK)
             return sb_call_fail(call, SB_ERROR_SHAPE, "input %d is no list of axes", axes->input);
         int64_t step = tensor->rank == 1 ? tensor->strides[0] : 1;
-        sb_convert_row(SB_S64, held, tensor->dtype, tensor->data,
-                       step * (int64_t)sb_dtype_size(tensor->dtype), count);
+        sb_convert_row(SB_S64, held, tensor->dtype, tensor->data, step * (int64_t)sb_dtype_size(tensor->dtype), count);
         values = held;
     }
     int64_t wrong = collect(axes, count, values, rank, set);
@@ -87,8 +82,8 @@ sb_status sb_axis_list_read(const sb_node *node, sb_axis_list *list, sb_error *e
     const int64_t *axes;
     SB_TRY(sb_node_ints(node, "axes", &count, &axes, error));
     if (count > SB_MAX_RANK)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %lld axes are more than %d",
-                       node->name, node->op->name, (long long)count, SB_MAX_RANK);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %lld axes are more than %d", node->name,
+                       node->op->name, (long long)count, SB_MAX_RANK);
     list->given = sb_node_has(node, "axes");
     list->count = (int)count;
     if (count != 0)

@@ -17,8 +17,8 @@ sb_status sb_axes_prepare(const sb_node *node, int input_since, sb_axes *axes, s
 
 /** The axes as a bit set, where they are *known. Otherwise *named is how many there are, or -1.
  * `rank` may be SB_RANK_UNKNOWN: then nothing is known. */
-sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank, uint32_t *set,
-                           int *named, bool *known);
+sb_status sb_axes_of_infer(const sb_infer *infer, const sb_axes *axes, int rank, uint32_t *set, int *named,
+                           bool *known);
 
 /** The axes as a bit set, at run time. */
 sb_status sb_axes_of_call(const sb_call *call, const sb_axes *axes, int rank, uint32_t *set);

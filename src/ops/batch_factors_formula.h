@@ -5,16 +5,14 @@
 
 #include "numerics/scalar.h"
 
-static SB_HD_HOT void sb_batch_normalization_factors(float scale, float bias, float mean,
-                                                     float variance, float epsilon, float *a,
-                                                     float *b) {
+static SB_HD_HOT void sb_batch_normalization_factors(float scale, float bias, float mean, float variance, float epsilon,
+                                                     float *a, float *b) {
     *a = sb_div_f32(scale, sb_sqrt_f32(variance + epsilon));
     *b = bias - mean * *a;
 }
 
-static SB_HD_HOT void sb_batch_normalization_factors_f64(double scale, double bias, double mean,
-                                                         double variance, double epsilon, double *a,
-                                                         double *b) {
+static SB_HD_HOT void sb_batch_normalization_factors_f64(double scale, double bias, double mean, double variance,
+                                                         double epsilon, double *a, double *b) {
     *a = sb_div_f64(scale, sb_sqrt_f64(variance + epsilon));
     *b = bias - mean * *a;
 }

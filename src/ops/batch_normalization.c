@@ -43,8 +43,7 @@ static sb_status infer_batch(sb_infer *infer) {
         SB_TRY(sb_infer_require(infer, i, SB_SET_FLOAT, &facts[i]));
     sb_infer_shape_of(infer, 0, facts[0], facts[0]->dtype);
     if (infer->output_count > 1 && infer->node->version >= 14 && !params->training)
-        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                             "running moments are outputs only with training_mode 1");
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "running moments are outputs only with training_mode 1");
     for (int o = 1; o < infer->output_count; o++)
         sb_infer_shape_of(infer, o, facts[o % 2 == 1 ? 3 : 4], facts[o % 2 == 1 ? 3 : 4]->dtype);
     return SB_OK;
@@ -69,8 +68,8 @@ static sb_status load_channels(sb_call *call, channels *all) {
     for (int i = 0; i < 4; i++) {
         const sb_tensor *factor = sb_call_input(call, i + 1);
         if (factor->rank != 1 || factor->dims[0] != all->count)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values",
-                                i + 1, (long long)all->count);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values", i + 1,
+                                (long long)all->count);
         SB_TRY(sb_load_all(factor, all->computed, targets[i], call->error));
     }
     return SB_OK;
@@ -80,31 +79,29 @@ static sb_status load_channels(sb_call *call, channels *all) {
 
 /* Puts the moments of the batch into `mean` and `variance`, and the running ones into `running`
  * (two lists). */
-#define BATCH_MOMENTS(type, suffix, dtype)                                                         \
-    static void batch_moments_##suffix(const sb_rows *rows, type *values, type momentum,           \
-                                       const channels *all, type *const *running) {                \
-        type *mean = all->mean, *variance = all->variance;                                         \
-        for (int64_t c = 0; c < all->count; c++) {                                                 \
-            type batch_mean, batch_variance;                                                       \
-            sb_rows_load(rows, c, 0, rows->length, dtype, values);                                 \
-            batch_variance = sb_centre_row_##suffix(values, rows->length, &batch_mean);            \
-            running[0][c] = mean[c] * momentum + batch_mean * (1 - momentum);                      \
-            running[1][c] = variance[c] * momentum + batch_variance * (1 - momentum);              \
-            mean[c] = batch_mean;                                                                  \
-            variance[c] = batch_variance;                                                          \
-        }                                                                                          \
+#define BATCH_MOMENTS(type, suffix, dtype)                                                                             \
+    static void batch_moments_##suffix(const sb_rows *rows, type *values, type momentum, const channels *all,          \
+                                       type *const *running) {                                                         \
+        type *mean = all->mean, *variance = all->variance;                                                             \
+        for (int64_t c = 0; c < all->count; c++) {                                                                     \
+            type batch_mean, batch_variance;                                                                           \
+            sb_rows_load(rows, c, 0, rows->length, dtype, values);                                                     \
+            batch_variance = sb_centre_row_##suffix(values, rows->length, &batch_mean);                                \
+            running[0][c] = mean[c] * momentum + batch_mean * (1 - momentum);                                          \
+            running[1][c] = variance[c] * momentum + batch_variance * (1 - momentum);                                  \
+            mean[c] = batch_mean;                                                                                      \
+            variance[c] = batch_variance;                                                                              \
+        }                                                                                                              \
     }
 BATCH_MOMENTS(float, f32, SB_F32)
 BATCH_MOMENTS(double, f64, SB_F64)
 
-static sb_status store_list(sb_call *call, int index, sb_dtype computed, const void *values,
-                            int64_t count) {
+static sb_status store_list(sb_call *call, int index, sb_dtype computed, const void *values, int64_t count) {
     sb_tensor *output;
     if (!sb_call_wants(call, index))
         return SB_OK;
     SB_TRY(sb_call_output(call, index, &output));
-    sb_convert_row(output->dtype, output->data, computed, values, (int64_t)sb_dtype_size(computed),
-                   count);
+    sb_convert_row(output->dtype, output->data, computed, values, (int64_t)sb_dtype_size(computed), count);
     return SB_OK;
 }
 
@@ -141,25 +138,22 @@ static sb_status train(sb_call *call, channels *all) {
 static void fold_factors(channels *all, float epsilon) {
     for (int64_t c = 0; c < all->count && all->computed == SB_F32; c++) {
         float *scale = all->scale, *bias = all->bias;
-        sb_batch_normalization_factors(scale[c], bias[c], ((float *)all->mean)[c],
-                                       ((float *)all->variance)[c], epsilon, &scale[c], &bias[c]);
+        sb_batch_normalization_factors(scale[c], bias[c], ((float *)all->mean)[c], ((float *)all->variance)[c], epsilon,
+                                       &scale[c], &bias[c]);
     }
     for (int64_t c = 0; c < all->count && all->computed == SB_F64; c++) {
         double *scale = all->scale, *bias = all->bias;
-        sb_batch_normalization_factors_f64(scale[c], bias[c], ((double *)all->mean)[c],
-                                           ((double *)all->variance)[c], (double)epsilon, &scale[c],
-                                           &bias[c]);
+        sb_batch_normalization_factors_f64(scale[c], bias[c], ((double *)all->mean)[c], ((double *)all->variance)[c],
+                                           (double)epsilon, &scale[c], &bias[c]);
     }
 }
 
-#define AFFINE_LOOP(dtype, suffix, type, real, real_suffix, load, store, unused)                   \
-    static void affine_##suffix(void *opaque, int64_t count, char *const *data,                    \
-                                const int64_t *steps) {                                            \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            SB_AT(type, data[0], steps[0], i) =                                                    \
-                store(sb_fma_##real_suffix(load(SB_CONST_AT(type, data[1], steps[1], i)),          \
-                                           SB_CONST_AT(real, data[2], steps[2], i),                \
-                                           SB_CONST_AT(real, data[3], steps[3], i)));              \
+#define AFFINE_LOOP(dtype, suffix, type, real, real_suffix, load, store, unused)                                       \
+    static void affine_##suffix(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            SB_AT(type, data[0], steps[0], i) = store(sb_fma_##real_suffix(                                            \
+                load(SB_CONST_AT(type, data[1], steps[1], i)), SB_CONST_AT(real, data[2], steps[2], i),                \
+                SB_CONST_AT(real, data[3], steps[3], i)));                                                             \
     }
 SB_FLOAT_TYPES(AFFINE_LOOP, )
 
@@ -192,8 +186,7 @@ static sb_status apply(sb_call *call, const channels *all) {
 static sb_status eval_batch(sb_call *call) {
     const sb_batch_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
-    channels all = {.count = input->rank > 1 ? input->dims[1] : 1,
-                    .computed = sb_computing_dtype(input->dtype)};
+    channels all = {.count = input->rank > 1 ? input->dims[1] : 1, .computed = sb_computing_dtype(input->dtype)};
     sb_status status = load_channels(call, &all);
     if (status == SB_OK && params->training)
         status = train(call, &all);

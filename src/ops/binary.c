@@ -9,8 +9,7 @@
 /* ---- the loops ---- */
 
 static inline uint8_t same_text(sb_string left, sb_string right) {
-    return left.bytes == right.bytes &&
-           (left.bytes == 0 || memcmp(left.data, right.data, left.bytes) == 0);
+    return left.bytes == right.bytes && (left.bytes == 0 || memcmp(left.data, right.data, left.bytes) == 0);
 }
 SB_BINARY_LOOP(equal_text, sb_binary_context, uint8_t, sb_string, sb_string, same_text)
 
@@ -26,8 +25,7 @@ static bool is_question(int row) {
 }
 
 static uint32_t dtypes_of(int row) {
-    return sb_loop_dtypes(sb_binary_loops_scalar[row]) |
-           (row == SB_BINARY_ROW_Equal ? SB_SET(SB_STRING) : 0);
+    return sb_loop_dtypes(sb_binary_loops_scalar[row]) | (row == SB_BINARY_ROW_Equal ? SB_SET(SB_STRING) : 0);
 }
 
 static sb_walk_row *loop_of(int row, sb_dtype dtype, sb_isa isa) {
@@ -65,8 +63,7 @@ static sb_status prepare_shift(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_string(node, "direction", "", &direction, error));
     if (strcmp(direction, "LEFT") != 0 && strcmp(direction, "RIGHT") != 0)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (BitShift): direction is \"%s\"; it must be LEFT or RIGHT",
-                       node->name, direction);
+                       "node %s (BitShift): direction is \"%s\"; it must be LEFT or RIGHT", node->name, direction);
     params->variant = strcmp(direction, "RIGHT") == 0;
     return SB_OK;
 }
@@ -117,10 +114,9 @@ static sb_status infer_binary(sb_infer *infer) {
     SB_TRY(sb_infer_require(infer, 0, dtypes, &left));
     SB_TRY(sb_infer_require(infer, 1, dtypes, &right));
     if (left->dtype != right->dtype)
-        return sb_infer_fail(
-            infer, SB_ERROR_INVALID_MODEL,
-            "inputs have dtypes %s and %s, which must be equal: put a Cast before one",
-            sb_dtype_name(left->dtype), sb_dtype_name(right->dtype));
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
+                             "inputs have dtypes %s and %s, which must be equal: put a Cast before one",
+                             sb_dtype_name(left->dtype), sb_dtype_name(right->dtype));
     return sb_binary_infer_shape(infer, is_question(row) ? SB_BOOL : left->dtype);
 }
 
@@ -130,8 +126,7 @@ static sb_status infer_mod(sb_infer *infer) {
     const sb_fact *left;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_NUMBER, &left));
     if (!params->variant && sb_dtype_is_float(left->dtype) && infer->node->version < 28)
-        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                             "fmod must be 1 for %s before operator set 28",
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "fmod must be 1 for %s before operator set 28",
                              sb_dtype_name(left->dtype));
     return infer_binary(infer);
 }
@@ -152,11 +147,9 @@ static sb_status eval_binary(sb_call *call) {
 
 /* Integer division reports a divisor of 0, and old models align shapes their own way: both are left
  * to evaluation. */
-static sb_walk_row *loop_binary(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                                void **context) {
+static sb_walk_row *loop_binary(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     int row = row_of(node);
-    bool divides =
-        row == SB_BINARY_ROW_Div || row == SB_BINARY_ROW_Mod || row == SB_BINARY_ROW_Fmod;
+    bool divides = row == SB_BINARY_ROW_Div || row == SB_BINARY_ROW_Mod || row == SB_BINARY_ROW_Fmod;
     *context = NULL;
     if ((divides && sb_dtype_is_integer(dtypes[0])) || dtypes[0] == SB_STRING ||
         ((const sb_binary_params *)node->params)->axis >= 0)

@@ -13,10 +13,11 @@ typedef struct sb_binary_params {
 } sb_binary_params;
 
 /* Rows of the tables of loops. Those of SB_BINARY_OPS are places in sb_ops_binary as well. */
-#define SB_BINARY_OPS(X)                                                                           \
-    X(Add)                                                                                         \
-    X(Sub) X(Mul) X(Div) X(Mod) X(PRelu) X(And) X(Or) X(Xor) X(Equal) X(Greater) X(Less)           \
-        X(GreaterOrEqual) X(LessOrEqual) X(BitShift) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)
+/* clang-format off */
+#define SB_BINARY_OPS(X) \
+    X(Add) X(Sub) X(Mul) X(Div) X(Mod) X(PRelu) X(And) X(Or) X(Xor) X(Equal) X(Greater) X(Less) \
+    X(GreaterOrEqual) X(LessOrEqual) X(BitShift) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor)
+/* clang-format on */
 #define SB_BINARY_ROW(op) SB_BINARY_ROW_##op,
 enum {
     SB_BINARY_OPS(SB_BINARY_ROW) SB_BINARY_ROW_Fmod,

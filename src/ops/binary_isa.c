@@ -4,97 +4,94 @@
 #include "ops/binary_values.h"
 #include "ops/half_loops.h"
 
-#define LOOP(op, suffix, out_type, type)                                                           \
-    SB_BINARY_LOOP(op##_##suffix, sb_binary_context, out_type, type, type,                         \
-                   sb_binary_value_##op##_##suffix)
-#define COMPARISON_LOOPS(suffix, type)                                                             \
-    LOOP(Equal, suffix, uint8_t, type)                                                             \
-    LOOP(Greater, suffix, uint8_t, type)                                                           \
-    LOOP(Less, suffix, uint8_t, type)                                                              \
-    LOOP(GreaterOrEqual, suffix, uint8_t, type)                                                    \
+#define LOOP(op, suffix, out_type, type)                                                                               \
+    SB_BINARY_LOOP(op##_##suffix, sb_binary_context, out_type, type, type, sb_binary_value_##op##_##suffix)
+#define COMPARISON_LOOPS(suffix, type)                                                                                 \
+    LOOP(Equal, suffix, uint8_t, type)                                                                                 \
+    LOOP(Greater, suffix, uint8_t, type)                                                                               \
+    LOOP(Less, suffix, uint8_t, type)                                                                                  \
+    LOOP(GreaterOrEqual, suffix, uint8_t, type)                                                                        \
     LOOP(LessOrEqual, suffix, uint8_t, type)
 
 /* Powers and remainders are long: once each, so rows of other steps go by pieces. */
-#define LONG_LOOP(op, suffix, type)                                                                \
-    static void op##_##suffix(void *opaque, int64_t count, char *const *data,                      \
-                              const int64_t *steps) {                                              \
-        if (steps[0] != sizeof(type) || steps[1] != sizeof(type) || steps[2] != sizeof(type)) {    \
-            const sb_row_pieces how = {.dense = op##_##suffix,                                     \
-                                       .context = opaque,                                          \
-                                       .inputs = 2,                                                \
-                                       .in_size = sizeof(type),                                    \
-                                       .out_size = sizeof(type)};                                  \
-            sb_run_pieces(&how, count, data, steps);                                               \
-            return;                                                                                \
-        }                                                                                          \
-        type *restrict out = (type *)(void *)data[0];                                              \
-        const type *restrict left = (const type *)(const void *)data[1];                           \
-        const type *restrict right = (const type *)(const void *)data[2];                          \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            out[i] = sb_binary_value_##op##_##suffix(left[i], right[i]);                           \
+#define LONG_LOOP(op, suffix, type)                                                                                    \
+    static void op##_##suffix(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                  \
+        if (steps[0] != sizeof(type) || steps[1] != sizeof(type) || steps[2] != sizeof(type)) {                        \
+            const sb_row_pieces how = {.dense = op##_##suffix,                                                         \
+                                       .context = opaque,                                                              \
+                                       .inputs = 2,                                                                    \
+                                       .in_size = sizeof(type),                                                        \
+                                       .out_size = sizeof(type)};                                                      \
+            sb_run_pieces(&how, count, data, steps);                                                                   \
+            return;                                                                                                    \
+        }                                                                                                              \
+        type *restrict out = (type *)(void *)data[0];                                                                  \
+        const type *restrict left = (const type *)(const void *)data[1];                                               \
+        const type *restrict right = (const type *)(const void *)data[2];                                              \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            out[i] = sb_binary_value_##op##_##suffix(left[i], right[i]);                                               \
     }
-#define REAL_LOOPS(suffix, type)                                                                   \
-    LOOP(Add, suffix, type, type)                                                                  \
-    LOOP(Sub, suffix, type, type)                                                                  \
-    LOOP(Mul, suffix, type, type)                                                                  \
-    LOOP(Div, suffix, type, type)                                                                  \
-    LOOP(PRelu, suffix, type, type)                                                                \
-    LOOP(Max, suffix, type, type)                                                                  \
-    LOOP(Min, suffix, type, type)                                                                  \
-    LONG_LOOP(Mod, suffix, type)                                                                   \
-    LONG_LOOP(Fmod, suffix, type)                                                                  \
-    LONG_LOOP(Pow, suffix, type)                                                                   \
+#define REAL_LOOPS(suffix, type)                                                                                       \
+    LOOP(Add, suffix, type, type)                                                                                      \
+    LOOP(Sub, suffix, type, type)                                                                                      \
+    LOOP(Mul, suffix, type, type)                                                                                      \
+    LOOP(Div, suffix, type, type)                                                                                      \
+    LOOP(PRelu, suffix, type, type)                                                                                    \
+    LOOP(Max, suffix, type, type)                                                                                      \
+    LOOP(Min, suffix, type, type)                                                                                      \
+    LONG_LOOP(Mod, suffix, type)                                                                                       \
+    LONG_LOOP(Fmod, suffix, type)                                                                                      \
+    LONG_LOOP(Pow, suffix, type)                                                                                       \
     COMPARISON_LOOPS(suffix, type)
 REAL_LOOPS(f32, float)
 REAL_LOOPS(f64, double)
 
-#define HALF_LOOPS(suffix, dtype)                                                                  \
-    SB_HALF_LOOP(Add, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Sub, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Mul, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Div, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(PRelu, suffix, dtype, 2)                                                          \
-    SB_HALF_LOOP(Max, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Min, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Mod, suffix, dtype, 2)                                                            \
-    SB_HALF_LOOP(Fmod, suffix, dtype, 2)                                                           \
-    SB_HALF_LOOP(Pow, suffix, dtype, 2)                                                            \
-    SB_HALF_QUESTION(Equal, suffix, dtype, 2)                                                      \
-    SB_HALF_QUESTION(Greater, suffix, dtype, 2)                                                    \
-    SB_HALF_QUESTION(Less, suffix, dtype, 2)                                                       \
-    SB_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                             \
+#define HALF_LOOPS(suffix, dtype)                                                                                      \
+    SB_HALF_LOOP(Add, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Sub, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Mul, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Div, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(PRelu, suffix, dtype, 2)                                                                              \
+    SB_HALF_LOOP(Max, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Min, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Mod, suffix, dtype, 2)                                                                                \
+    SB_HALF_LOOP(Fmod, suffix, dtype, 2)                                                                               \
+    SB_HALF_LOOP(Pow, suffix, dtype, 2)                                                                                \
+    SB_HALF_QUESTION(Equal, suffix, dtype, 2)                                                                          \
+    SB_HALF_QUESTION(Greater, suffix, dtype, 2)                                                                        \
+    SB_HALF_QUESTION(Less, suffix, dtype, 2)                                                                           \
+    SB_HALF_QUESTION(GreaterOrEqual, suffix, dtype, 2)                                                                 \
     SB_HALF_QUESTION(LessOrEqual, suffix, dtype, 2)
 HALF_LOOPS(f16, SB_F16)
 HALF_LOOPS(bf16, SB_BF16)
 
 /* A divisor of 0 is noted, and reported once the walk is over. */
-#define DIVISION_LOOP(op, suffix, type)                                                            \
-    static void op##_##suffix(void *opaque, int64_t count, char *const *data,                      \
-                              const int64_t *steps) {                                              \
-        sb_binary_context *context = opaque;                                                       \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            type left = SB_CONST_AT(type, data[1], steps[1], i);                                   \
-            type right = SB_CONST_AT(type, data[2], steps[2], i);                                  \
-            context->divided_by_zero |= right == 0;                                                \
-            SB_AT(type, data[0], steps[0], i) = sb_binary_value_##op##_##suffix(left, right);      \
-        }                                                                                          \
+#define DIVISION_LOOP(op, suffix, type)                                                                                \
+    static void op##_##suffix(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                  \
+        sb_binary_context *context = opaque;                                                                           \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            type left = SB_CONST_AT(type, data[1], steps[1], i);                                                       \
+            type right = SB_CONST_AT(type, data[2], steps[2], i);                                                      \
+            context->divided_by_zero |= right == 0;                                                                    \
+            SB_AT(type, data[0], steps[0], i) = sb_binary_value_##op##_##suffix(left, right);                          \
+        }                                                                                                              \
     }
-#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                           \
-    LOOP(Add, suffix, type, type)                                                                  \
-    LOOP(Sub, suffix, type, type)                                                                  \
-    LOOP(Mul, suffix, type, type)                                                                  \
-    LOOP(PRelu, suffix, type, type)                                                                \
-    LOOP(BitwiseAnd, suffix, type, type)                                                           \
-    LOOP(BitwiseOr, suffix, type, type)                                                            \
-    LOOP(BitwiseXor, suffix, type, type)                                                           \
-    LOOP(Max, suffix, type, type)                                                                  \
-    LOOP(Min, suffix, type, type)                                                                  \
-    COMPARISON_LOOPS(suffix, type)                                                                 \
-    DIVISION_LOOP(Div, suffix, type)                                                               \
-    DIVISION_LOOP(Mod, suffix, type)                                                               \
+#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                                               \
+    LOOP(Add, suffix, type, type)                                                                                      \
+    LOOP(Sub, suffix, type, type)                                                                                      \
+    LOOP(Mul, suffix, type, type)                                                                                      \
+    LOOP(PRelu, suffix, type, type)                                                                                    \
+    LOOP(BitwiseAnd, suffix, type, type)                                                                               \
+    LOOP(BitwiseOr, suffix, type, type)                                                                                \
+    LOOP(BitwiseXor, suffix, type, type)                                                                               \
+    LOOP(Max, suffix, type, type)                                                                                      \
+    LOOP(Min, suffix, type, type)                                                                                      \
+    COMPARISON_LOOPS(suffix, type)                                                                                     \
+    DIVISION_LOOP(Div, suffix, type)                                                                                   \
+    DIVISION_LOOP(Mod, suffix, type)                                                                                   \
     DIVISION_LOOP(Fmod, suffix, type)
-#define SHIFT_LOOPS(dtype, suffix, type, wide, unused)                                             \
-    LOOP(ShiftLeft, suffix, type, type)                                                            \
+#define SHIFT_LOOPS(dtype, suffix, type, wide, unused)                                                                 \
+    LOOP(ShiftLeft, suffix, type, type)                                                                                \
     LOOP(ShiftRight, suffix, type, type)
 SB_SIGNED_TYPES(INTEGER_LOOPS, )
 SB_UNSIGNED_TYPES(INTEGER_LOOPS, )

@@ -28,51 +28,49 @@ static SB_HD_HOT double sb_floored_remainder_f64(double x, double y) {
     return rest == 0 ? sb_copysign_f64(0.0, y) : rest == rest ? moved : rest;
 }
 
-#define SB_DEFINE_VALUE(op, suffix, type, value)                                                   \
-    static SB_HD_HOT type sb_binary_value_##op##_##suffix(type left, type right) {                 \
-        return value;                                                                              \
+#define SB_DEFINE_VALUE(op, suffix, type, value)                                                                       \
+    static SB_HD_HOT type sb_binary_value_##op##_##suffix(type left, type right) {                                     \
+        return value;                                                                                                  \
     }
 /* Comparisons with NaN are false, +0 equals -0. */
-#define SB_DEFINE_COMPARISON(op, operator, suffix, type, load)                                     \
-    static SB_HD_HOT uint8_t sb_binary_value_##op##_##suffix(type left, type right) {              \
-        return load(left) operator load(right);                                                    \
+#define SB_DEFINE_COMPARISON(op, operator, suffix, type, load)                                                         \
+    static SB_HD_HOT uint8_t sb_binary_value_##op##_##suffix(type left, type right) {                                  \
+        return load(left) operator load(right);                                                                        \
     }
-#define SB_DEFINE_COMPARISONS(suffix, type, load)                                                  \
-    SB_DEFINE_COMPARISON(Equal, ==, suffix, type, load)                                            \
-    SB_DEFINE_COMPARISON(Greater, >, suffix, type, load)                                           \
-    SB_DEFINE_COMPARISON(Less, <, suffix, type, load)                                              \
-    SB_DEFINE_COMPARISON(GreaterOrEqual, >=, suffix, type, load)                                   \
+#define SB_DEFINE_COMPARISONS(suffix, type, load)                                                                      \
+    SB_DEFINE_COMPARISON(Equal, ==, suffix, type, load)                                                                \
+    SB_DEFINE_COMPARISON(Greater, >, suffix, type, load)                                                               \
+    SB_DEFINE_COMPARISON(Less, <, suffix, type, load)                                                                  \
+    SB_DEFINE_COMPARISON(GreaterOrEqual, >=, suffix, type, load)                                                       \
     SB_DEFINE_COMPARISON(LessOrEqual, <=, suffix, type, load)
-#define SB_DEFINE_VALUES(dtype, suffix, type, real, real_suffix, load, store, unused)              \
-    SB_DEFINE_VALUE(Add, suffix, type, store(load(left) + load(right)))                            \
-    SB_DEFINE_VALUE(Sub, suffix, type, store(load(left) - load(right)))                            \
-    SB_DEFINE_VALUE(Mul, suffix, type, store(load(left) * load(right)))                            \
-    SB_DEFINE_VALUE(Div, suffix, type, store(sb_div_##real_suffix(load(left), load(right))))       \
-    /* x < 0 ? y x : x */                                                                          \
-    SB_DEFINE_VALUE(PRelu, suffix, type,                                                           \
-                    store(load(left) < 0 ? load(right) * load(left) : load(left)))                 \
-    SB_DEFINE_VALUE(Mod, suffix, type,                                                             \
-                    store(sb_floored_remainder_##real_suffix(load(left), load(right))))            \
-    SB_DEFINE_VALUE(Fmod, suffix, type, store(sb_fmod_##real_suffix(load(left), load(right))))     \
-    /* A NaN wins, +0 > -0. */                                                                     \
-    SB_DEFINE_VALUE(Max, suffix, type, store(sb_max_##real_suffix(load(left), load(right))))       \
-    SB_DEFINE_VALUE(Min, suffix, type, store(sb_min_##real_suffix(load(left), load(right))))       \
-    SB_DEFINE_VALUE(Pow, suffix, type, store(sb_power_##real_suffix(load(left), load(right))))     \
+#define SB_DEFINE_VALUES(dtype, suffix, type, real, real_suffix, load, store, unused)                                  \
+    SB_DEFINE_VALUE(Add, suffix, type, store(load(left) + load(right)))                                                \
+    SB_DEFINE_VALUE(Sub, suffix, type, store(load(left) - load(right)))                                                \
+    SB_DEFINE_VALUE(Mul, suffix, type, store(load(left) * load(right)))                                                \
+    SB_DEFINE_VALUE(Div, suffix, type, store(sb_div_##real_suffix(load(left), load(right))))                           \
+    /* x < 0 ? y x : x */                                                                                              \
+    SB_DEFINE_VALUE(PRelu, suffix, type, store(load(left) < 0 ? load(right) * load(left) : load(left)))                \
+    SB_DEFINE_VALUE(Mod, suffix, type, store(sb_floored_remainder_##real_suffix(load(left), load(right))))             \
+    SB_DEFINE_VALUE(Fmod, suffix, type, store(sb_fmod_##real_suffix(load(left), load(right))))                         \
+    /* A NaN wins, +0 > -0. */                                                                                         \
+    SB_DEFINE_VALUE(Max, suffix, type, store(sb_max_##real_suffix(load(left), load(right))))                           \
+    SB_DEFINE_VALUE(Min, suffix, type, store(sb_min_##real_suffix(load(left), load(right))))                           \
+    SB_DEFINE_VALUE(Pow, suffix, type, store(sb_power_##real_suffix(load(left), load(right))))                         \
     SB_DEFINE_COMPARISONS(suffix, type, load)
 SB_FLOAT_TYPES(SB_DEFINE_VALUES, )
 #undef SB_DEFINE_VALUES
 
 /* ---- integers: modulo 2^bits ---- */
 
-#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                        \
-    SB_DEFINE_VALUE(Add, suffix, type, (type)((wide)left + (wide)right))                           \
-    SB_DEFINE_VALUE(Sub, suffix, type, (type)((wide)left - (wide)right))                           \
-    SB_DEFINE_VALUE(Mul, suffix, type, (type)((wide)left * (wide)right))                           \
-    SB_DEFINE_VALUE(BitwiseAnd, suffix, type, left &right)                                         \
-    SB_DEFINE_VALUE(BitwiseOr, suffix, type, left | right)                                         \
-    SB_DEFINE_VALUE(BitwiseXor, suffix, type, left ^ right)                                        \
-    SB_DEFINE_VALUE(Max, suffix, type, left > right ? left : right)                                \
-    SB_DEFINE_VALUE(Min, suffix, type, left < right ? left : right)                                \
+#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                                            \
+    SB_DEFINE_VALUE(Add, suffix, type, (type)((wide)left + (wide)right))                                               \
+    SB_DEFINE_VALUE(Sub, suffix, type, (type)((wide)left - (wide)right))                                               \
+    SB_DEFINE_VALUE(Mul, suffix, type, (type)((wide)left * (wide)right))                                               \
+    SB_DEFINE_VALUE(BitwiseAnd, suffix, type, left &right)                                                             \
+    SB_DEFINE_VALUE(BitwiseOr, suffix, type, left | right)                                                             \
+    SB_DEFINE_VALUE(BitwiseXor, suffix, type, left ^ right)                                                            \
+    SB_DEFINE_VALUE(Max, suffix, type, left > right ? left : right)                                                    \
+    SB_DEFINE_VALUE(Min, suffix, type, left < right ? left : right)                                                    \
     SB_DEFINE_COMPARISONS(suffix, type, SB_SAME)
 SB_SIGNED_TYPES(SB_DEFINE_VALUES, )
 SB_UNSIGNED_TYPES(SB_DEFINE_VALUES, )
@@ -80,30 +78,28 @@ SB_UNSIGNED_TYPES(SB_DEFINE_VALUES, )
 
 /* Quotients are truncated toward zero. The least integer divided by -1 wraps around to itself. A
  * divisor of 0, which the caller has to notice since it is an error, gives 0. */
-#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                        \
-    SB_DEFINE_VALUE(Div, suffix, type,                                                             \
-                    right == 0    ? 0                                                              \
-                    : right == -1 ? (type)((wide)0 - (wide)left)                                   \
-                                  : (type)(left / right))                                          \
-    SB_DEFINE_VALUE(Fmod, suffix, type, right == 0 || right == -1 ? 0 : (type)(left % right))      \
-    static SB_HD_HOT type sb_binary_value_Mod_##suffix(type left, type right) {                    \
-        type rest = sb_binary_value_Fmod_##suffix(left, right);                                    \
-        return rest != 0 && (rest < 0) != (right < 0) ? (type)(rest + right) : rest;               \
-    }                                                                                              \
+#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                                            \
+    SB_DEFINE_VALUE(Div, suffix, type,                                                                                 \
+                    right == 0    ? 0                                                                                  \
+                    : right == -1 ? (type)((wide)0 - (wide)left)                                                       \
+                                  : (type)(left / right))                                                              \
+    SB_DEFINE_VALUE(Fmod, suffix, type, right == 0 || right == -1 ? 0 : (type)(left % right))                          \
+    static SB_HD_HOT type sb_binary_value_Mod_##suffix(type left, type right) {                                        \
+        type rest = sb_binary_value_Fmod_##suffix(left, right);                                                        \
+        return rest != 0 && (rest < 0) != (right < 0) ? (type)(rest + right) : rest;                                   \
+    }                                                                                                                  \
     SB_DEFINE_VALUE(PRelu, suffix, type, left < 0 ? (type)((wide)left * (wide)right) : left)
 SB_SIGNED_TYPES(SB_DEFINE_VALUES, )
 #undef SB_DEFINE_VALUES
 
-#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                        \
-    SB_DEFINE_VALUE(Div, suffix, type, right == 0 ? 0 : (type)(left / right))                      \
-    SB_DEFINE_VALUE(Fmod, suffix, type, right == 0 ? 0 : (type)(left % right))                     \
-    SB_DEFINE_VALUE(Mod, suffix, type, right == 0 ? 0 : (type)(left % right))                      \
-    SB_DEFINE_VALUE(PRelu, suffix, type, left)                                                     \
-    /* Shifts by the width or more push every bit out. */                                          \
-    SB_DEFINE_VALUE(ShiftLeft, suffix, type,                                                       \
-                    right < 8 * sizeof(type) ? (type)((wide)left << right) : 0)                    \
-    SB_DEFINE_VALUE(ShiftRight, suffix, type,                                                      \
-                    right < 8 * sizeof(type) ? (type)((wide)left >> right) : 0)
+#define SB_DEFINE_VALUES(dtype, suffix, type, wide, unused)                                                            \
+    SB_DEFINE_VALUE(Div, suffix, type, right == 0 ? 0 : (type)(left / right))                                          \
+    SB_DEFINE_VALUE(Fmod, suffix, type, right == 0 ? 0 : (type)(left % right))                                         \
+    SB_DEFINE_VALUE(Mod, suffix, type, right == 0 ? 0 : (type)(left % right))                                          \
+    SB_DEFINE_VALUE(PRelu, suffix, type, left)                                                                         \
+    /* Shifts by the width or more push every bit out. */                                                              \
+    SB_DEFINE_VALUE(ShiftLeft, suffix, type, right < 8 * sizeof(type) ? (type)((wide)left << right) : 0)               \
+    SB_DEFINE_VALUE(ShiftRight, suffix, type, right < 8 * sizeof(type) ? (type)((wide)left >> right) : 0)
 SB_UNSIGNED_TYPES(SB_DEFINE_VALUES, )
 #undef SB_DEFINE_VALUES
 

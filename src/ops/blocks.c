@@ -21,11 +21,10 @@ static sb_status prepare_block(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_int(node, "blocksize", 0, &params->size, error));
     SB_TRY(sb_node_string(node, "mode", "DCR", &mode, error));
     params->columns_first = strcmp(mode, "CRD") == 0;
-    if (params->size < 1 || params->size > INT32_MAX ||
-        (!params->columns_first && strcmp(mode, "DCR") != 0))
+    if (params->size < 1 || params->size > INT32_MAX || (!params->columns_first && strcmp(mode, "DCR") != 0))
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): blocksize %lld must be positive, mode %s one of DCR, CRD",
-                       node->name, node->op->name, (long long)params->size, mode);
+                       "node %s (%s): blocksize %lld must be positive, mode %s one of DCR, CRD", node->name,
+                       node->op->name, (long long)params->size, mode);
     return SB_OK;
 }
 
@@ -36,13 +35,11 @@ static sb_status require_image(const sb_infer *infer, const sb_fact **input) {
     return SB_OK;
 }
 
-static sb_status exact_part(const sb_infer *infer, sb_dim extent, int axis, int64_t divisor,
-                            sb_dim *part) {
+static sb_status exact_part(const sb_infer *infer, sb_dim extent, int axis, int64_t divisor, sb_dim *part) {
     int64_t length;
     if (sb_dim_is_constant(extent, &length) && length % divisor != 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "extent %lld of axis %d is not a multiple of %lld", (long long)length,
-                             axis, (long long)divisor);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of axis %d is not a multiple of %lld",
+                             (long long)length, axis, (long long)divisor);
     *part = sb_dim_floor_divide(infer->scope, extent, sb_dim_constant(infer->scope, divisor));
     return SB_OK;
 }
@@ -71,8 +68,7 @@ static sb_status infer_space_to_depth(sb_infer *infer) {
         sb_infer_open(infer, 0, input->dtype, 4);
         return SB_OK;
     }
-    sb_dim area = sb_dim_constant(infer->scope, params->size * params->size),
-           dims[4] = {input->dims[0]};
+    sb_dim area = sb_dim_constant(infer->scope, params->size * params->size), dims[4] = {input->dims[0]};
     dims[1] = sb_dim_multiply(infer->scope, input->dims[1], area);
     SB_TRY(exact_part(infer, input->dims[2], 2, params->size, &dims[2]));
     SB_TRY(exact_part(infer, input->dims[3], 3, params->size, &dims[3]));
@@ -81,8 +77,7 @@ static sb_status infer_space_to_depth(sb_infer *infer) {
 }
 
 /* The output is the input seen with 6 dimensions `split`, permuted, and written row-major. */
-static sb_status rearrange(sb_call *call, const int64_t *split, const int *permutation,
-                           const int64_t *dims) {
+static sb_status rearrange(sb_call *call, const int64_t *split, const int *permutation, const int64_t *dims) {
     sb_tensor *contiguous, *cut = NULL, *moved = NULL, *output = NULL, *target = NULL;
     int64_t order[6];
     SB_TRY(sb_call_contiguous(call, 0, &contiguous));
@@ -114,8 +109,8 @@ static sb_status eval_depth_to_space(sb_call *call) {
     const int64_t inner[6] = {dims[0], channels, size, size, dims[2], dims[3]};
     static const int outer_order[6] = {0, 3, 4, 1, 5, 2}, inner_order[6] = {0, 1, 4, 2, 5, 3};
     const int64_t result[4] = {dims[0], channels, dims[2] * size, dims[3] * size};
-    return rearrange(call, params->columns_first ? inner : outer,
-                     params->columns_first ? inner_order : outer_order, result);
+    return rearrange(call, params->columns_first ? inner : outer, params->columns_first ? inner_order : outer_order,
+                     result);
 }
 
 static sb_status eval_space_to_depth(sb_call *call) {
@@ -137,8 +132,7 @@ static sb_status infer_trilu(sb_infer *infer) {
     const sb_fact *input;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_PLAIN, &input));
     if (input->rank != SB_RANK_UNKNOWN && input->rank < 2)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more",
-                             input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
     sb_infer_shape_of(infer, 0, input, input->dtype);
     return SB_OK;
 }
@@ -182,9 +176,8 @@ static sb_status prepare_reverse(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_int(node, "batch_axis", 1, &batch, error));
     SB_TRY(sb_node_int(node, "time_axis", 0, &time, error));
     if ((batch != 0 && batch != 1) || time != 1 - batch)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: batch_axis %lld and time_axis %lld must be 0 and 1", node->name,
-                       (long long)batch, (long long)time);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: batch_axis %lld and time_axis %lld must be 0 and 1",
+                       node->name, (long long)batch, (long long)time);
     params->batch_axis = (int)batch;
     params->time_axis = (int)time;
     return SB_OK;
@@ -195,14 +188,12 @@ static sb_status infer_reverse(sb_infer *infer) {
     SB_TRY(sb_infer_require(infer, 0, SB_SET_ANY, &input));
     SB_TRY(sb_infer_require(infer, 1, SB_SET_INDEX, &lengths));
     if (input->rank != SB_RANK_UNKNOWN && input->rank < 2)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more",
-                             input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
     sb_infer_shape_of(infer, 0, input, input->dtype);
     return SB_OK;
 }
 
-static sb_status reverse_one(sb_call *call, sb_tensor *output, sb_tensor *input, int64_t batch,
-                             int64_t length) {
+static sb_status reverse_one(sb_call *call, sb_tensor *output, sb_tensor *input, int64_t batch, int64_t length) {
     const sb_reverse_params *params = call->node->params;
     int axis = params->time_axis;
     sb_tensor *from, *to, *head = NULL, *target = NULL;
@@ -236,8 +227,7 @@ static sb_status eval_reverse(sb_call *call) {
     sb_status status = sb_move_output(call, 0, input->dtype, input->rank, input->dims, &output);
     for (int64_t b = 0; b < count && status == SB_OK; b++) {
         if (lengths[b] < 0 || lengths[b] > extent)
-            status = sb_call_fail(call, SB_ERROR_SHAPE,
-                                  "length %lld of sequence %lld is outside [0, %lld]",
+            status = sb_call_fail(call, SB_ERROR_SHAPE, "length %lld of sequence %lld is outside [0, %lld]",
                                   (long long)lengths[b], (long long)b, (long long)extent);
         else
             status = reverse_one(call, output, input, b, lengths[b]);
@@ -274,8 +264,7 @@ static sb_status infer_crop(sb_infer *infer) {
         SB_TRY(sb_infer_axis(infer, params->given ? params->axes[i] : i, input->rank, &axis));
         dims[axis] = known ? wanted[i] : sb_infer_fresh(infer, 0, axis);
         if (sb_dim_is_constant(dims[axis], &extent) && extent < 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of axis %d is negative",
-                                 (long long)extent, axis);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of axis %d is negative", (long long)extent, axis);
     }
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     return SB_OK;
@@ -295,8 +284,7 @@ static sb_status eval_crop(sb_call *call) {
         int64_t have = source->dims[d], want = target->dims[d];
         sb_tensor **cut = have > want ? &source : &target;
         int64_t less = have > want ? want : have, more = have > want ? have : want;
-        status =
-            sb_tensor_slice(*cut, d, less > 0 ? (more - less) / 2 : 0, less, 1, &part, call->error);
+        status = sb_tensor_slice(*cut, d, less > 0 ? (more - less) / 2 : 0, less, 1, &part, call->error);
         if (status == SB_OK) {
             sb_tensor_release(*cut);
             *cut = part;
@@ -309,22 +297,18 @@ static sb_status eval_crop(sb_call *call) {
     return status;
 }
 
-#define BLOCK_OP(op_name, least, most, moved, params, prepare_function, infer_function,            \
-                 eval_function)                                                                    \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .moved_inputs = moved, .params_size = params,       \
-        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
+#define BLOCK_OP(op_name, least, most, moved, params, prepare_function, infer_function, eval_function)                 \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most, .least_outputs = 1,                 \
+        .most_outputs = 1, .moved_inputs = moved, .params_size = params, .prepare = prepare_function,                  \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_blocks[] = {
     BLOCK_OP("CenterCropPad", 2, 2, 0, sizeof(sb_axis_list), prepare_crop, infer_crop, eval_crop),
-    BLOCK_OP("DepthToSpace", 1, 1, 1, sizeof(block_params), prepare_block, infer_depth_to_space,
-             eval_depth_to_space),
-    BLOCK_OP("ReverseSequence", 2, 2, 1, sizeof(sb_reverse_params), prepare_reverse, infer_reverse,
-             eval_reverse),
-    BLOCK_OP("SpaceToDepth", 1, 1, 1, sizeof(block_params), prepare_block, infer_space_to_depth,
-             eval_space_to_depth),
+    BLOCK_OP("DepthToSpace", 1, 1, 1, sizeof(block_params), prepare_block, infer_depth_to_space, eval_depth_to_space),
+    BLOCK_OP("ReverseSequence", 2, 2, 1, sizeof(sb_reverse_params), prepare_reverse, infer_reverse, eval_reverse),
+    BLOCK_OP("SpaceToDepth", 1, 1, 1, sizeof(block_params), prepare_block, infer_space_to_depth, eval_space_to_depth),
     BLOCK_OP("Trilu", 1, 2, 0, sizeof(sb_trilu_params), prepare_trilu, infer_trilu, eval_trilu),
     {0},
 };

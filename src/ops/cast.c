@@ -17,8 +17,7 @@ static sb_status prepare_cast(sb_node *node, sb_error *error) {
     cast_params *params = node->params;
     SB_TRY(sb_node_element_type(node, "to", SB_DTYPE_NONE, &params->to, error));
     if (params->to == SB_DTYPE_NONE)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (Cast): attribute to is missing",
-                       node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (Cast): attribute to is missing", node->name);
     return SB_OK;
 }
 
@@ -60,8 +59,7 @@ static void text_to_number(void *opaque, int64_t count, char *const *data, const
     text_context *context = opaque;
     for (int64_t i = 0; i < count; i++) {
         const sb_string *text = &SB_CONST_AT(sb_string, data[1], steps[1], i);
-        if (!sb_number_from_text(*text, context->to, data[0] + i * steps[0]) &&
-            context->culprit == NULL)
+        if (!sb_number_from_text(*text, context->to, data[0] + i * steps[0]) && context->culprit == NULL)
             context->culprit = text;
     }
 }
@@ -108,9 +106,8 @@ static sb_status cast_from_text(sb_call *call, const sb_tensor *input) {
 static sb_status copy_text(sb_call *call, sb_tensor *input) {
     sb_tensor *packed, *output;
     SB_TRY(sb_tensor_contiguous(input, &packed, call->error));
-    sb_status status =
-        sb_tensor_from_strings(packed->rank, packed->dims,
-                               (const sb_string *)(const void *)packed->data, &output, call->error);
+    sb_status status = sb_tensor_from_strings(packed->rank, packed->dims, (const sb_string *)(const void *)packed->data,
+                                              &output, call->error);
     sb_tensor_release(packed);
     return status == SB_OK ? sb_call_set_output(call, 0, output) : status;
 }
@@ -132,15 +129,13 @@ static sb_status eval_cast(sb_call *call) {
     return SB_OK;
 }
 
-static sb_walk_row *loop_cast(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                              void **context) {
+static sb_walk_row *loop_cast(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     *context = NULL;
     return sb_convert_loop_for(isa, ((const cast_params *)node->params)->to, dtypes[0]);
 }
 
 /* From s64 to s64, or this is not asked. */
-static sb_dim formula_cast(const sb_node *node, sb_scope *scope, int count,
-                           const sb_dim *operands) {
+static sb_dim formula_cast(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
     return operands[0];
 }
 

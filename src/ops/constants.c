@@ -14,8 +14,7 @@ typedef struct constant_params {
     sb_tensor *tensor;
 } constant_params;
 
-static sb_status constant_of_list(const sb_attribute *attribute, sb_tensor **tensor,
-                                  sb_error *error) {
+static sb_status constant_of_list(const sb_attribute *attribute, sb_tensor **tensor, sb_error *error) {
     int rank = attribute->scalar ? 0 : 1;
     int64_t dims[1] = {attribute->count};
     if (attribute->kind == SB_ATTRIBUTE_FLOATS)
@@ -38,12 +37,9 @@ static sb_status prepare_constant(sb_node *node, sb_error *error) {
         const char *name;
         sb_attribute_kind kind;
         bool scalar;
-    } forms[] = {{"value_float", SB_ATTRIBUTE_FLOATS, true},
-                 {"value_floats", SB_ATTRIBUTE_FLOATS, false},
-                 {"value_int", SB_ATTRIBUTE_INTS, true},
-                 {"value_ints", SB_ATTRIBUTE_INTS, false},
-                 {"value_string", SB_ATTRIBUTE_STRINGS, true},
-                 {"value_strings", SB_ATTRIBUTE_STRINGS, false}};
+    } forms[] = {{"value_float", SB_ATTRIBUTE_FLOATS, true},   {"value_floats", SB_ATTRIBUTE_FLOATS, false},
+                 {"value_int", SB_ATTRIBUTE_INTS, true},       {"value_ints", SB_ATTRIBUTE_INTS, false},
+                 {"value_string", SB_ATTRIBUTE_STRINGS, true}, {"value_strings", SB_ATTRIBUTE_STRINGS, false}};
     const sb_attribute *value = sb_attributes_find(&node->attributes, "value");
     if (value != NULL && value->kind == SB_ATTRIBUTE_TENSOR) {
         params->tensor = sb_tensor_retain(value->tensor);
@@ -62,11 +58,10 @@ static sb_status prepare_constant(sb_node *node, sb_error *error) {
         checked.kind = forms[i].kind;
         return constant_of_list(&checked, &params->tensor, error);
     }
-    return sb_fail(
-        error, SB_ERROR_UNSUPPORTED,
-        "node %s: Constant needs one of the attributes value, value_float(s), value_int(s) or "
-        "value_string(s) with a value of that kind; sparse values must be made dense",
-        node->name);
+    return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                   "node %s: Constant needs one of the attributes value, value_float(s), value_int(s) or "
+                   "value_string(s) with a value of that kind; sparse values must be made dense",
+                   node->name);
 }
 
 static void release_constant(void *params) {
@@ -93,8 +88,7 @@ static sb_status prepare_constant_of_shape(sb_node *node, sb_error *error) {
         return SB_OK;
     if (value->kind != SB_ATTRIBUTE_TENSOR || sb_tensor_elements(value->tensor) != 1)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: ConstantOfShape's value must be a tensor of one element",
-                       node->name);
+                       "node %s: ConstantOfShape's value must be a tensor of one element", node->name);
     params->value = sb_tensor_retain(value->tensor);
     params->dtype = value->tensor->dtype;
     return SB_OK;
@@ -116,8 +110,8 @@ static sb_status infer_constant_of_shape(sb_infer *infer) {
     for (int i = 0; i < rank && known; i++) {
         int64_t extent;
         if (sb_dim_is_constant(dims[i], &extent) && extent < 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of dimension %d is negative",
-                                 (long long)extent, i);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of dimension %d is negative", (long long)extent,
+                                 i);
     }
     if (rank < 0)
         sb_fact_set_tensor(&infer->outputs[0], params->dtype, SB_RANK_UNKNOWN, NULL);
@@ -152,20 +146,17 @@ static sb_status prepare_eye_like(sb_node *node, sb_error *error) {
     sb_eye_params *params = node->params;
     SB_TRY(sb_node_element_type(node, "dtype", SB_DTYPE_NONE, &params->dtype, error));
     if (params->dtype == SB_STRING)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text",
-                       node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: EyeLike cannot make text", node->name);
     return sb_node_int(node, "k", 0, &params->diagonal, error);
 }
 
 static sb_status infer_eye_like(sb_infer *infer) {
     const sb_eye_params *params = infer->node->params;
     const sb_fact *input;
-    SB_TRY(sb_infer_require(infer, 0, params->dtype != SB_DTYPE_NONE ? SB_SET_ANY : SB_SET_PLAIN,
-                            &input));
+    SB_TRY(sb_infer_require(infer, 0, params->dtype != SB_DTYPE_NONE ? SB_SET_ANY : SB_SET_PLAIN, &input));
     if (input->rank != SB_RANK_UNKNOWN && input->rank != 2)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2", input->rank);
-    sb_infer_shape_of(infer, 0, input,
-                      params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
+    sb_infer_shape_of(infer, 0, input, params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
     return SB_OK;
 }
 
@@ -211,18 +202,15 @@ static sb_status eval_eye_like(sb_call *call) {
     memset(output->data, 0, (size_t)sb_tensor_elements(output) * size);
     for (int64_t row = 0; row < output->dims[0]; row++) {
         int64_t column;
-        if (!__builtin_add_overflow(row, params->diagonal, &column) && column >= 0 &&
-            column < output->dims[1])
-            store_bits(output->data + (size_t)(row * output->dims[1] + column) * size,
-                       sb_bits_of_one(dtype), size);
+        if (!__builtin_add_overflow(row, params->diagonal, &column) && column >= 0 && column < output->dims[1])
+            store_bits(output->data + (size_t)(row * output->dims[1] + column) * size, sb_bits_of_one(dtype), size);
     }
     return SB_OK;
 }
 
 /* ---- Range ---- */
 
-static const uint32_t range_dtypes =
-    SB_SET_FLOAT | SB_SET(SB_S16) | SB_SET(SB_S32) | SB_SET(SB_S64);
+static const uint32_t range_dtypes = SB_SET_FLOAT | SB_SET(SB_S16) | SB_SET(SB_S32) | SB_SET(SB_S64);
 
 static double range_real(const sb_tensor *tensor) {
     const void *at = tensor->data;
@@ -249,8 +237,7 @@ __extension__ typedef __int128 wide_integer; /* holds the difference of any two 
 
 /* How many elements there are: max(0, ceil((limit - start) / delta)), for floats evaluated in f64.
  * False when delta is 0 or NaN, or when there would be more than 2^53. */
-static bool range_count(const sb_tensor *start, const sb_tensor *limit, const sb_tensor *delta,
-                        int64_t *count) {
+static bool range_count(const sb_tensor *start, const sb_tensor *limit, const sb_tensor *delta, int64_t *count) {
     if (sb_dtype_is_float(start->dtype)) {
         double exact = __builtin_ceil((range_real(limit) - range_real(start)) / range_real(delta));
         if (range_real(delta) == 0.0 || !(exact <= 9007199254740992.0))
@@ -298,8 +285,7 @@ static sb_status infer_range(sb_infer *infer) {
         if (all && sb_dim_is_constant(values[2], &step) && step != 0) {
             sb_scope *scope = infer->scope;
             sb_dim span = sb_dim_subtract(scope, values[1], values[0]);
-            extent = sb_dim_maximum(scope, sb_dim_constant(scope, 0),
-                                    sb_dim_ceiling_divide(scope, span, values[2]));
+            extent = sb_dim_maximum(scope, sb_dim_constant(scope, 0), sb_dim_ceiling_divide(scope, span, values[2]));
         }
     }
     if (extent == NULL)
@@ -309,10 +295,8 @@ static sb_status infer_range(sb_infer *infer) {
 }
 
 sb_status sb_range_read(const sb_call *call, sb_range *range) {
-    const sb_tensor *start = sb_call_input(call, 0), *limit = sb_call_input(call, 1),
-                    *delta = sb_call_input(call, 2);
-    if (sb_tensor_elements(start) != 1 || sb_tensor_elements(limit) != 1 ||
-        sb_tensor_elements(delta) != 1)
+    const sb_tensor *start = sb_call_input(call, 0), *limit = sb_call_input(call, 1), *delta = sb_call_input(call, 2);
+    if (sb_tensor_elements(start) != 1 || sb_tensor_elements(limit) != 1 || sb_tensor_elements(delta) != 1)
         return sb_call_fail(call, SB_ERROR_SHAPE, "start, limit and delta must be scalars");
     *range = (sb_range){.dtype = start->dtype};
     if (!range_count(start, limit, delta, &range->count))

@@ -13,20 +13,20 @@ sb_dtype sb_contraction_accumulator(sb_dtype dtype) {
 
 /* Chains side by side rather than one after the other: the same operations in the same order for
  * each, without waiting for one sum before the next. */
-#define DEFINE_ROW(name, type, step)                                                               \
-    static void name(int64_t n, int64_t k, const type *a, int64_t a_stride, const type *b,         \
-                     int64_t b_k_stride, int64_t b_column_stride, type *acc) {                     \
-        for (int64_t i = 0; i < k; i++) {                                                          \
-            type left = a[i * a_stride];                                                           \
-            const type *right = b + i * b_k_stride;                                                \
-            if (b_column_stride == 1) {                                                            \
-                for (int64_t j = 0; j < n; j++)                                                    \
-                    acc[j] = step(left, right[j], acc[j]);                                         \
-            } else {                                                                               \
-                for (int64_t j = 0; j < n; j++)                                                    \
-                    acc[j] = step(left, right[j * b_column_stride], acc[j]);                       \
-            }                                                                                      \
-        }                                                                                          \
+#define DEFINE_ROW(name, type, step)                                                                                   \
+    static void name(int64_t n, int64_t k, const type *a, int64_t a_stride, const type *b, int64_t b_k_stride,         \
+                     int64_t b_column_stride, type *acc) {                                                             \
+        for (int64_t i = 0; i < k; i++) {                                                                              \
+            type left = a[i * a_stride];                                                                               \
+            const type *right = b + i * b_k_stride;                                                                    \
+            if (b_column_stride == 1) {                                                                                \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    acc[j] = step(left, right[j], acc[j]);                                                             \
+            } else {                                                                                                   \
+                for (int64_t j = 0; j < n; j++)                                                                        \
+                    acc[j] = step(left, right[j * b_column_stride], acc[j]);                                           \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 #define WRAPPING_STEP(left, right, acc) ((acc) + (left) * (right))
@@ -35,15 +35,14 @@ DEFINE_ROW(row_f64, double, sb_fma_f64)
 DEFINE_ROW(row_u32, uint32_t, WRAPPING_STEP)
 DEFINE_ROW(row_u64, uint64_t, WRAPPING_STEP)
 
-static void row_16(sb_chain16_format format, int64_t n, int64_t k, const uint16_t *a,
-                   int64_t a_stride, const uint16_t *b, int64_t b_k_stride, int64_t b_column_stride,
-                   float *acc) {
+static void row_16(sb_chain16_format format, int64_t n, int64_t k, const uint16_t *a, int64_t a_stride,
+                   const uint16_t *b, int64_t b_k_stride, int64_t b_column_stride, float *acc) {
     for (int64_t j = 0; j < n; j++)
         acc[j] = sb_chain16(a, a_stride, b + j * b_column_stride, b_k_stride, k, acc[j], format);
 }
 
-void sb_contract_row(sb_dtype dtype, int64_t n, int64_t k, const void *a, int64_t a_stride,
-                     const void *b, int64_t b_k_stride, int64_t b_column_stride, void *acc) {
+void sb_contract_row(sb_dtype dtype, int64_t n, int64_t k, const void *a, int64_t a_stride, const void *b,
+                     int64_t b_k_stride, int64_t b_column_stride, void *acc) {
     switch (dtype) {
     case SB_F32:
         row_f32(n, k, a, a_stride, b, b_k_stride, b_column_stride, acc);
@@ -77,8 +76,7 @@ static void store_64(int64_t count, const uint64_t *acc, uint64_t *out, int64_t 
         out[i * stride] = acc[i];
 }
 
-void sb_contraction_store(sb_dtype dtype, int64_t count, const void *acc, void *out,
-                          int64_t stride) {
+void sb_contraction_store(sb_dtype dtype, int64_t count, const void *acc, void *out, int64_t stride) {
     if (dtype == SB_F16 || dtype == SB_BF16) {
         for (int64_t i = 0; i < count; i++)
             sb_real_store_f32(dtype, out, i * stride, ((const float *)acc)[i]);
@@ -94,8 +92,8 @@ static void copy_row(size_t size, int64_t count, int64_t stride, const char *sou
         memcpy(target, source, (size_t)count * size);
         return;
     }
-#define COPY_AS(type)                                                                              \
-    for (int64_t i = 0; i < count; i++)                                                            \
+#define COPY_AS(type)                                                                                                  \
+    for (int64_t i = 0; i < count; i++)                                                                                \
         ((type *)(void *)target)[i] = ((const type *)(const void *)source)[i * stride];
     if (size == 4) {
         COPY_AS(uint32_t)
@@ -109,8 +107,8 @@ static void copy_row(size_t size, int64_t count, int64_t stride, const char *sou
 #undef COPY_AS
 }
 
-void sb_gather_dense(size_t size, int rank, const int64_t *dims, const int64_t *strides,
-                     const void *source, void *target) {
+void sb_gather_dense(size_t size, int rank, const int64_t *dims, const int64_t *strides, const void *source,
+                     void *target) {
     int64_t index[SB_MAX_RANK] = {0}, count = rank > 0 ? dims[rank - 1] : 1;
     int64_t stride = rank > 0 ? strides[rank - 1] : 1;
     for (int d = 0; d < rank; d++) {

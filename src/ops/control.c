@@ -20,19 +20,17 @@ static int graph_height(const sb_graph *graph) {
     return height;
 }
 
-sb_status sb_control_prepare(sb_node *node, const char *name, int inputs, sb_graph **graph,
-                             sb_error *error) {
+sb_status sb_control_prepare(sb_node *node, const char *name, int inputs, sb_graph **graph, sb_error *error) {
     sb_control_params *params = node->params;
     *graph = sb_node_graph(node, name);
     if (*graph == NULL)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): the graph %s is missing",
-                       node->name, node->op->name, name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): the graph %s is missing", node->name,
+                       node->op->name, name);
     if ((*graph)->input_count < (size_t)node->capture_count ||
         (inputs >= 0 && (*graph)->input_count != (size_t)(inputs + node->capture_count)))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): the graph %s takes %lld inputs where %d are given",
-                       node->name, node->op->name, name,
-                       (long long)(*graph)->input_count - node->capture_count, inputs);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): the graph %s takes %lld inputs where %d are given",
+                       node->name, node->op->name, name, (long long)(*graph)->input_count - node->capture_count,
+                       inputs);
     int height = graph_height(*graph) + 1;
     params->height = height > params->height ? height : params->height;
     return SB_OK;
@@ -63,8 +61,7 @@ static bool same_values(const sb_fact *left, const sb_fact *right) {
         return left->constant == right->constant ||
                (right->constant != NULL && sb_tensor_elements(left->constant) <= SB_FACT_ELEMENTS &&
                 sb_tensor_equal(left->constant, right->constant));
-    if (left->elements == NULL || right->elements == NULL ||
-        left->element_count != right->element_count)
+    if (left->elements == NULL || right->elements == NULL || left->element_count != right->element_count)
         return false;
     for (int64_t i = 0; i < left->element_count; i++) {
         if (!sb_dim_equal(left->elements[i], right->elements[i]))
@@ -108,14 +105,13 @@ static bool is_widened(const sb_infer *infer, sb_dim dim) {
     return sb_dim_symbol_name(dim) != NULL && !sb_control_closed(infer, dim);
 }
 
-static void merge_shape(sb_infer *infer, int output, sb_fact *into, const sb_fact *other,
-                        bool repeated, bool *changed) {
+static void merge_shape(sb_infer *infer, int output, sb_fact *into, const sb_fact *other, bool repeated,
+                        bool *changed) {
     if (into->rank == SB_RANK_UNKNOWN)
         return;
     bool open = into->rank != other->rank;
     for (int d = 0; d < into->rank && !open; d++) {
-        if (sb_dim_equal(into->dims[d], other->dims[d]) ||
-            (repeated && is_widened(infer, into->dims[d])))
+        if (sb_dim_equal(into->dims[d], other->dims[d]) || (repeated && is_widened(infer, into->dims[d])))
             continue;
         *changed = true;
         /* A formula of a sequence holds for each of its tensors, so an extent that differs between
@@ -145,8 +141,8 @@ static sb_status adopt(sb_infer *infer, int output, sb_fact *into, const sb_fact
     return SB_OK;
 }
 
-sb_status sb_control_merge(sb_infer *infer, int output, sb_fact *into, const sb_fact *other,
-                           bool repeated, bool *changed) {
+sb_status sb_control_merge(sb_infer *infer, int output, sb_fact *into, const sb_fact *other, bool repeated,
+                           bool *changed) {
     if (is_nothing(other)) {
         *changed = *changed || !into->optional;
         into->optional = true;
@@ -166,8 +162,7 @@ sb_status sb_control_merge(sb_infer *infer, int output, sb_fact *into, const sb_
     if (into->kind != other->kind || into->dtype != other->dtype) {
         char left[SB_FACT_TEXT_BYTES], right[SB_FACT_TEXT_BYTES];
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "output %d is either %s or %s", output,
-                             sb_fact_text(into, left, sizeof left),
-                             sb_fact_text(other, right, sizeof right));
+                             sb_fact_text(into, left, sizeof left), sb_fact_text(other, right, sizeof right));
     }
     if (other->optional && !into->optional) {
         into->optional = true;
@@ -216,31 +211,27 @@ static sb_status element_extents(const sb_call *call, const sb_fact *fact, int a
         char first[SB_DIMS_TEXT_BYTES], other[SB_DIMS_TEXT_BYTES];
         if (tensors[i]->rank != *rank || tensors[i]->dtype != tensors[0]->dtype ||
             memcmp(tensors[i]->dims, dims, (size_t)*rank * sizeof *dims) != 0)
-            return sb_call_fail(
-                call, SB_ERROR_SHAPE,
-                "the graph gives %s the first time and %s in iteration %lld: they do not stack",
-                sb_dims_text(*rank, dims, first),
-                sb_dims_text(tensors[i]->rank, tensors[i]->dims, other), (long long)i);
+            return sb_call_fail(call, SB_ERROR_SHAPE,
+                                "the graph gives %s the first time and %s in iteration %lld: they do not stack",
+                                sb_dims_text(*rank, dims, first),
+                                sb_dims_text(tensors[i]->rank, tensors[i]->dims, other), (long long)i);
     }
     return SB_OK;
 }
 
-static sb_status fill_stack(const sb_call *call, sb_tensor *stack, int axis, bool reverse,
-                            int64_t count, sb_tensor *const *tensors) {
+static sb_status fill_stack(const sb_call *call, sb_tensor *stack, int axis, bool reverse, int64_t count,
+                            sb_tensor *const *tensors) {
     int64_t element[SB_MAX_RANK];
     memcpy(element, stack->dims, sizeof element);
     element[axis] = 1;
     for (int64_t i = 0; i < count; i++) {
         int64_t strides[SB_MAX_RANK];
         for (int d = 0; d < stack->rank; d++)
-            strides[d] = d < axis   ? tensors[i]->strides[d]
-                         : d > axis ? tensors[i]->strides[d - 1]
-                                    : 0;
+            strides[d] = d < axis ? tensors[i]->strides[d] : d > axis ? tensors[i]->strides[d - 1] : 0;
         sb_tensor *part, *view;
-        SB_TRY(sb_tensor_over(tensors[i]->storage, tensors[i]->data, tensors[i]->dtype, stack->rank,
-                              element, strides, &view, call->error));
-        sb_status status =
-            sb_tensor_slice(stack, axis, reverse ? count - 1 - i : i, 1, 1, &part, call->error);
+        SB_TRY(sb_tensor_over(tensors[i]->storage, tensors[i]->data, tensors[i]->dtype, stack->rank, element, strides,
+                              &view, call->error));
+        sb_status status = sb_tensor_slice(stack, axis, reverse ? count - 1 - i : i, 1, 1, &part, call->error);
         if (status == SB_OK)
             sb_tensor_copy_elements(part, view);
         sb_tensor_release(view);
@@ -251,23 +242,23 @@ static sb_status fill_stack(const sb_call *call, sb_tensor *stack, int axis, boo
     return SB_OK;
 }
 
-sb_status sb_control_stack(const sb_call *call, const sb_fact *fact, int axis, bool reverse,
-                           int64_t count, sb_tensor *const *tensors, sb_tensor **stack) {
+sb_status sb_control_stack(const sb_call *call, const sb_fact *fact, int axis, bool reverse, int64_t count,
+                           sb_tensor *const *tensors, sb_tensor **stack) {
     int rank;
     int64_t element[SB_MAX_RANK] = {0}, dims[SB_MAX_RANK + 1];
     sb_dtype dtype = count != 0 ? tensors[0]->dtype : fact->dtype;
     SB_TRY(element_extents(call, fact, axis, count, tensors, &rank, element));
     if (rank + 1 > SB_MAX_RANK || axis < 0 || axis > rank)
-        return sb_call_fail(call, SB_ERROR_UNSUPPORTED,
-                            "tensors of rank %d cannot be stacked along axis %d", rank, axis);
+        return sb_call_fail(call, SB_ERROR_UNSUPPORTED, "tensors of rank %d cannot be stacked along axis %d", rank,
+                            axis);
     for (int d = 0; d <= rank; d++)
         dims[d] = d < axis ? element[d] : d > axis ? element[d - 1] : count;
     sb_tensor *filled;
     SB_TRY(sb_tensor_create_uninitialised(dtype, rank + 1, dims, &filled, call->error));
     sb_status status = fill_stack(call, filled, axis, reverse, count, tensors);
     if (status == SB_OK && dtype == SB_STRING) {
-        status = sb_tensor_from_strings(
-            rank + 1, dims, (const sb_string *)(const void *)filled->data, stack, call->error);
+        status =
+            sb_tensor_from_strings(rank + 1, dims, (const sb_string *)(const void *)filled->data, stack, call->error);
         sb_tensor_release(filled);
         return status;
     }
@@ -290,11 +281,9 @@ static sb_status prepare_if(sb_node *node, sb_error *error) {
     SB_TRY(sb_control_prepare(node, "then_branch", 0, &params->then_branch, error));
     SB_TRY(sb_control_prepare(node, "else_branch", 0, &params->else_branch, error));
     size_t outputs = (size_t)node->output_count;
-    if (params->then_branch->output_count != outputs ||
-        params->else_branch->output_count != outputs)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: If has %zu outputs, its branches %zu and %zu", node->name, outputs,
-                       params->then_branch->output_count, params->else_branch->output_count);
+    if (params->then_branch->output_count != outputs || params->else_branch->output_count != outputs)
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: If has %zu outputs, its branches %zu and %zu",
+                       node->name, outputs, params->then_branch->output_count, params->else_branch->output_count);
     return SB_OK;
 }
 
@@ -305,21 +294,18 @@ static sb_status infer_both(sb_infer *infer) {
     sb_fact *others = sb_allocate_array((size_t)infer->output_count, sizeof *others);
     if (others == NULL)
         return sb_fail_memory(infer->error, (size_t)infer->output_count * sizeof *others);
-    sb_status first = sb_infer_graph(infer, params->then_branch, 0, NULL, infer->outputs),
-              second = first;
+    sb_status first = sb_infer_graph(infer, params->then_branch, 0, NULL, infer->outputs), second = first;
     if (first == SB_OK || first == SB_ERROR_SHAPE) {
         second = sb_infer_graph(infer, params->else_branch, 0, NULL, others);
         if (second == SB_ERROR_SHAPE && first == SB_OK) {
             for (int i = 0; i < infer->output_count; i++)
-                drop_values(
-                    &infer->outputs[i]); /* so that the branch is still run, and fails if taken */
+                drop_values(&infer->outputs[i]); /* so that the branch is still run, and fails if taken */
             second = SB_OK;
         } else {
             for (int i = 0; i < infer->output_count && second == SB_OK; i++) {
                 bool changed = false;
                 if (first == SB_OK)
-                    second =
-                        sb_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
+                    second = sb_control_merge(infer, i, &infer->outputs[i], &others[i], false, &changed);
                 else
                     second = sb_fact_copy(&infer->outputs[i], &others[i], infer->error);
                 if (first != SB_OK)
@@ -338,9 +324,8 @@ static sb_status infer_if(sb_infer *infer) {
     const sb_fact *condition;
     SB_TRY(sb_infer_require(infer, 0, SB_SET(SB_BOOL), &condition));
     if (condition->constant != NULL && sb_tensor_elements(condition->constant) == 1)
-        return sb_infer_graph(
-            infer, *condition->constant->data != 0 ? params->then_branch : params->else_branch, 0,
-            NULL, infer->outputs);
+        return sb_infer_graph(infer, *condition->constant->data != 0 ? params->then_branch : params->else_branch, 0,
+                              NULL, infer->outputs);
     return infer_both(infer);
 }
 
@@ -349,9 +334,8 @@ static sb_status eval_if(sb_call *call) {
     const sb_tensor *condition = sb_call_input(call, 0);
     if (sb_tensor_elements(condition) != 1)
         return sb_call_fail(call, SB_ERROR_SHAPE, "the condition must be one element");
-    return sb_call_run_graph(call,
-                             *condition->data != 0 ? params->then_branch : params->else_branch, 0,
-                             NULL, call->outputs);
+    return sb_call_run_graph(call, *condition->data != 0 ? params->then_branch : params->else_branch, 0, NULL,
+                             call->outputs);
 }
 
 const sb_op sb_ops_control[] = {

@@ -17,15 +17,14 @@ typedef struct sb_control_params {
 /** Checks that the node has the graph attribute `name` with as many inputs (captures not counted)
  * as given, or any number for -1, and raises the height in the node's params above those in the
  * graph. */
-sb_status sb_control_prepare(sb_node *node, const char *name, int inputs, sb_graph **graph,
-                             sb_error *error);
+sb_status sb_control_prepare(sb_node *node, const char *name, int inputs, sb_graph **graph, sb_error *error);
 
 /** Widens `into` so that it describes both what it described and `other`: extents that differ
  * become fresh ones of output `output`, ranks that differ become open, values that differ are
  * dropped. *changed is set when `into` was changed. With `repeated`, extents of `into` that an
  * earlier merge made fresh already stand for any. SHAPE when kinds or dtypes differ. */
-sb_status sb_control_merge(sb_infer *infer, int output, sb_fact *into, const sb_fact *other,
-                           bool repeated, bool *changed);
+sb_status sb_control_merge(sb_infer *infer, int output, sb_fact *into, const sb_fact *other, bool repeated,
+                           bool *changed);
 /** Forgets all of a tensor or sequence but its kind and dtype. */
 void sb_control_forget(sb_fact *fact);
 /** Whether a formula consists of symbols that the node's inputs mention, so that it means the same
@@ -36,8 +35,8 @@ bool sb_control_closed(const sb_infer *infer, sb_dim dim);
  * first one last if `reverse`. With no tensors the result has the dtype and (constant) element
  * extents of `fact`, whose axis `axis` is the stack's; open ones are 0. `*stack` is the caller's.
  */
-sb_status sb_control_stack(const sb_call *call, const sb_fact *fact, int axis, bool reverse,
-                           int64_t count, sb_tensor *const *tensors, sb_tensor **stack);
+sb_status sb_control_stack(const sb_call *call, const sb_fact *fact, int axis, bool reverse, int64_t count,
+                           sb_tensor *const *tensors, sb_tensor **stack);
 
 /** A list of tensors, each of which it holds a reference to. */
 typedef struct sb_control_list {

@@ -15,7 +15,6 @@ sb_walk_row *sb_convert_loop_for(sb_isa isa, sb_dtype to, sb_dtype from);
 SB_DECLARE_LOOPS(sb_convert_loops, SB_DTYPE_COUNT)
 
 /** Converts `count` elements that lie `step` bytes apart to packed ones of type `to`. */
-void sb_convert_row(sb_dtype to, void *target, sb_dtype from, const void *source, int64_t step,
-                    int64_t count);
+void sb_convert_row(sb_dtype to, void *target, sb_dtype from, const void *source, int64_t step, int64_t count);
 
 #endif

@@ -14,8 +14,7 @@ sb_status sb_conv_prepare(sb_node *node, sb_error *error) {
     sb_conv_params *params = node->params;
     SB_TRY(sb_node_int(node, "group", 1, &params->group, error));
     if (params->group < 1 || params->group > INT32_MAX)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): group is %lld; it must be at least 1", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): group is %lld; it must be at least 1", node->name,
                        node->op->name, (long long)params->group);
     return sb_window_read(node, &params->window, error);
 }
@@ -28,34 +27,28 @@ static sb_status check_channels(const sb_infer *infer, const sb_fact *x, const s
     if (w->rank == SB_RANK_UNKNOWN)
         return SB_OK;
     if (sb_dim_is_constant(w->dims[0], &outputs) && outputs % params->group != 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "%lld output channels do not divide into %lld groups",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%lld output channels do not divide into %lld groups",
                              (long long)outputs, group);
     if (x->rank != SB_RANK_UNKNOWN && sb_dim_is_constant(w->dims[1], &inputs) &&
         sb_dim_is_constant(x->dims[1], &channels) &&
         (channels % params->group != 0 || channels / params->group != inputs))
-        return sb_infer_fail(
-            infer, SB_ERROR_SHAPE,
-            "input 0 has %lld channels, which is not %lld groups of the weights' %lld",
-            (long long)channels, group, (long long)inputs);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "input 0 has %lld channels, which is not %lld groups of the weights' %lld",
+                             (long long)channels, group, (long long)inputs);
     return SB_OK;
 }
 
-sb_status sb_conv_kernel_extent(sb_infer *infer, const sb_window *window, const sb_fact *w,
-                                int axis, sb_dim *extent) {
+sb_status sb_conv_kernel_extent(sb_infer *infer, const sb_window *window, const sb_fact *w, int axis, sb_dim *extent) {
     int64_t actual;
     *extent = window->has_kernel ? sb_dim_constant(infer->scope, window->kernel[axis]) : NULL;
     if (w->rank == SB_RANK_UNKNOWN)
         return SB_OK;
-    if (*extent != NULL && sb_dim_is_constant(w->dims[axis + 2], &actual) &&
-        actual != window->kernel[axis])
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "kernel_shape says %lld along spatial axis %d, the weights %lld",
+    if (*extent != NULL && sb_dim_is_constant(w->dims[axis + 2], &actual) && actual != window->kernel[axis])
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "kernel_shape says %lld along spatial axis %d, the weights %lld",
                              (long long)window->kernel[axis], axis, (long long)actual);
     *extent = w->dims[axis + 2];
     if (sb_dim_is_constant(*extent, &actual) && (actual < 1 || actual > INT32_MAX))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the weights have extent %lld along spatial axis %d",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have extent %lld along spatial axis %d",
                              (long long)actual, axis);
     return SB_OK;
 }
@@ -69,8 +62,7 @@ sb_status sb_conv_infer(sb_infer *infer, const sb_fact *x, const sb_fact *w, sb_
     }
     SB_TRY(sb_window_check_axes(infer, &params->window, rank - 2));
     if (w->rank != SB_RANK_UNKNOWN && w->rank != rank)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have rank %d, input 0 has %d",
-                             w->rank, rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have rank %d, input 0 has %d", w->rank, rank);
     SB_TRY(check_channels(infer, x, w));
     sb_dim dims[SB_MAX_RANK];
     dims[0] = x->rank != SB_RANK_UNKNOWN ? x->dims[0] : sb_infer_fresh(infer, 0, 0);
@@ -79,8 +71,7 @@ sb_status sb_conv_infer(sb_infer *infer, const sb_fact *x, const sb_fact *w, sb_
         sb_dim kernel;
         SB_TRY(sb_conv_kernel_extent(infer, &params->window, w, axis, &kernel));
         if (x->rank != SB_RANK_UNKNOWN && kernel != NULL)
-            SB_TRY(sb_window_extent(infer, &params->window, axis, x->dims[axis + 2], kernel,
-                                    &dims[axis + 2]));
+            SB_TRY(sb_window_extent(infer, &params->window, axis, x->dims[axis + 2], kernel, &dims[axis + 2]));
         else
             dims[axis + 2] = sb_infer_fresh(infer, 0, axis + 2);
     }
@@ -98,12 +89,11 @@ sb_status sb_conv_infer_bias(const sb_infer *infer, int index, sb_dtype dtype, s
         return SB_OK;
     if (bias->rank != 1)
         return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input %d has rank %d where a number per output channel is expected",
-                             index, bias->rank);
-    if (channels != NULL && sb_dim_is_constant(bias->dims[0], &have) &&
-        sb_dim_is_constant(channels, &want) && have != want)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has %lld numbers for %lld channels",
-                             index, (long long)have, (long long)want);
+                             "input %d has rank %d where a number per output channel is expected", index, bias->rank);
+    if (channels != NULL && sb_dim_is_constant(bias->dims[0], &have) && sb_dim_is_constant(channels, &want) &&
+        have != want)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has %lld numbers for %lld channels", index,
+                             (long long)have, (long long)want);
     return SB_OK;
 }
 
@@ -122,8 +112,8 @@ static int64_t extent_product(int64_t left, int64_t right) {
     return __builtin_mul_overflow(left, right, &product) ? 0 : product;
 }
 
-void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w,
-                        const int64_t *y_dims, sb_conv_extents *shape) {
+void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w, const int64_t *y_dims,
+                        sb_conv_extents *shape) {
     *shape = (sb_conv_extents){.axes = x->rank - 2,
                                .batch = x->dims[0],
                                .groups = params->group,
@@ -132,8 +122,7 @@ void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const 
                                .positions = 1,
                                .taps = 1};
     for (int i = 0; i < shape->axes; i++) {
-        shape->axis[i] =
-            sb_window_resolve(&params->window, i, x->dims[i + 2], w->dims[i + 2], y_dims[i + 2]);
+        shape->axis[i] = sb_window_resolve(&params->window, i, x->dims[i + 2], w->dims[i + 2], y_dims[i + 2]);
         shape->positions = extent_product(shape->positions, shape->axis[i].out);
         shape->taps = extent_product(shape->taps, shape->axis[i].kernel);
     }
@@ -143,8 +132,7 @@ void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const 
 
 /* ---- reference ---- */
 
-void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w,
-                            char *packed) {
+void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w, char *packed) {
     int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
     int axes = shape->axes;
     for (int i = 0; i < axes; i++) {
@@ -158,14 +146,13 @@ void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_o
     int64_t group_elements = shape->taps * shape->group_inputs * shape->group_outputs;
     for (int64_t g = 0; g < shape->groups; g++)
         sb_gather_dense(size, axes + 2, dims, strides,
-                        (const char *)w.data +
-                            g * shape->group_outputs * w.strides[0] * (int64_t)size,
+                        (const char *)w.data + g * shape->group_outputs * w.strides[0] * (int64_t)size,
                         packed + g * group_elements * (int64_t)size);
 }
 
 /* What one output position sees of one group's input channels, in chain order; 0 in the padding. */
-static void gather_patch(const sb_conv_extents *shape, size_t size, const char *x,
-                         const int64_t *strides, const int64_t *position, char *patch) {
+static void gather_patch(const sb_conv_extents *shape, size_t size, const char *x, const int64_t *strides,
+                         const int64_t *position, char *patch) {
     int64_t tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES];
     size_t channel_bytes = (size_t)shape->group_inputs * size;
     for (int i = 0; i < shape->axes; i++)
@@ -180,23 +167,20 @@ static void gather_patch(const sb_conv_extents *shape, size_t size, const char *
             offset += inside ? at * strides[i + 2] : 0;
         }
         if (inside)
-            sb_gather_dense(size, 1, &shape->group_inputs, &strides[1], x + offset * (int64_t)size,
-                            patch);
+            sb_gather_dense(size, 1, &shape->group_inputs, &strides[1], x + offset * (int64_t)size, patch);
         else
             memset(patch, 0, channel_bytes);
         patch += channel_bytes;
     } while (sb_window_next(shape->axes, tap, kernel));
 }
 
-static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t batch,
-                           int64_t group, sb_conv_operand x, const void *weights, void *patch,
-                           void *sums, sb_conv_finish *finish, void *context) {
+static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t batch, int64_t group,
+                           sb_conv_operand x, const void *weights, void *patch, void *sums, sb_conv_finish *finish,
+                           void *context) {
     size_t size = sb_dtype_size(dtype);
-    size_t sum_bytes =
-        (size_t)shape->group_outputs * sb_dtype_size(sb_contraction_accumulator(dtype));
+    size_t sum_bytes = (size_t)shape->group_outputs * sb_dtype_size(sb_contraction_accumulator(dtype));
     const char *first =
-        (const char *)x.data +
-        (batch * x.strides[0] + group * shape->group_inputs * x.strides[1]) * (int64_t)size;
+        (const char *)x.data + (batch * x.strides[0] + group * shape->group_inputs * x.strides[1]) * (int64_t)size;
     int64_t position[SB_WINDOW_AXES] = {0}, extents[SB_WINDOW_AXES], index = 0;
     for (int i = 0; i < shape->axes; i++)
         extents[i] = shape->axis[i].out;
@@ -204,15 +188,14 @@ static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t
         if (shape->taps != 0)
             gather_patch(shape, size, first, x.strides, position, patch);
         memset(sums, 0, sum_bytes);
-        sb_contract_row(dtype, shape->group_outputs, shape->taps * shape->group_inputs, patch, 1,
-                        weights, shape->group_outputs, 1, sums);
+        sb_contract_row(dtype, shape->group_outputs, shape->taps * shape->group_inputs, patch, 1, weights,
+                        shape->group_outputs, 1, sums);
         finish(context, batch, group * shape->group_outputs, index++, sums);
     } while (sb_window_next(shape->axes, position, extents));
 }
 
-sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x,
-                            sb_conv_operand w, sb_conv_finish *finish, void *context,
-                            sb_error *error) {
+sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x, sb_conv_operand w,
+                            sb_conv_finish *finish, void *context, sb_error *error) {
     if (shape->batch == 0 || shape->positions == 0 || shape->group_outputs == 0)
         return SB_OK;
     size_t size = sb_dtype_size(dtype);
@@ -228,8 +211,8 @@ sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_con
         sb_conv_pack_reference(shape, size, w, packed);
     for (int64_t n = 0; n < shape->batch && status == SB_OK; n++) {
         for (int64_t g = 0; g < shape->groups; g++)
-            convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch,
-                           sums, finish, context);
+            convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch, sums, finish,
+                           context);
     }
     sb_free(packed);
     sb_free(patch);
@@ -237,8 +220,7 @@ sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_con
     return status;
 }
 
-void sb_conv_add_bias(sb_dtype dtype, int64_t count, void *sums, const void *bias,
-                      int64_t bias_stride) {
+void sb_conv_add_bias(sb_dtype dtype, int64_t count, void *sums, const void *bias, int64_t bias_stride) {
     if (bias == NULL)
         return;
     if (dtype == SB_F64) {
@@ -256,15 +238,13 @@ typedef struct conv_output {
     const sb_tensor *bias;
 } conv_output;
 
-static void finish_conv(void *context, int64_t batch, int64_t channel, int64_t position,
-                        void *sums) {
+static void finish_conv(void *context, int64_t batch, int64_t channel, int64_t position, void *sums) {
     const conv_output *output = context;
     int64_t count = output->shape->group_outputs, positions = output->shape->positions;
     int64_t size = (int64_t)sb_dtype_size(output->y->dtype);
     if (output->bias != NULL) {
         int64_t stride = output->bias->strides[0];
-        sb_conv_add_bias(output->y->dtype, count, sums,
-                         output->bias->data + channel * stride * size, stride);
+        sb_conv_add_bias(output->y->dtype, count, sums, output->bias->data + channel * stride * size, stride);
     }
     int64_t first = (batch * output->y->dims[1] + channel) * positions + position;
     sb_contraction_store(output->y->dtype, count, sums, output->y->data + first * size, positions);
@@ -278,8 +258,7 @@ static sb_status eval_conv(sb_call *call) {
     sb_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     conv_output output = {&shape, y, sb_call_input(call, 2)};
     return sb_conv_reference(&shape, x->dtype, (sb_conv_operand){x->data, x->strides},
-                             (sb_conv_operand){w->data, w->strides}, finish_conv, &output,
-                             call->error);
+                             (sb_conv_operand){w->data, w->strides}, finish_conv, &output, call->error);
 }
 
 const sb_op sb_ops_convolution[] = {

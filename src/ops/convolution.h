@@ -28,21 +28,19 @@ sb_status sb_conv_infer(sb_infer *infer, const sb_fact *x, const sb_fact *w, sb_
 
 /** The extent of the kernel along a spatial axis: from the weights or, failing those, the
  * attribute; NULL when neither says. SHAPE when they differ. */
-sb_status sb_conv_kernel_extent(sb_infer *infer, const sb_window *window, const sb_fact *w,
-                                int axis, sb_dim *extent);
+sb_status sb_conv_kernel_extent(sb_infer *infer, const sb_window *window, const sb_fact *w, int axis, sb_dim *extent);
 
 /** Checks that input `index`, if it is there, has the dtype `dtype` and a number per extent
  * `channels` (NULL: not known). */
 sb_status sb_conv_infer_bias(const sb_infer *infer, int index, sb_dtype dtype, sb_dim channels);
 
 /** The extents for tensors whose shapes sb_conv_infer accepted; `y_dims` are the output's. */
-void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w,
-                        const int64_t *y_dims, sb_conv_extents *shape);
+void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const sb_tensor *w, const int64_t *y_dims,
+                        sb_conv_extents *shape);
 
 /** Called for each batch index, group and output position with the group's sums, which it may
  * change: `channel` is the first of shape->group_outputs output channels. */
-typedef void sb_conv_finish(void *context, int64_t batch, int64_t channel, int64_t position,
-                            void *sums);
+typedef void sb_conv_finish(void *context, int64_t batch, int64_t channel, int64_t position, void *sums);
 
 /* An operand: the address of its element 0 and its strides in elements. */
 typedef struct sb_conv_operand {
@@ -53,17 +51,14 @@ typedef struct sb_conv_operand {
 /** The definition of a convolution: per output element one chain (ops/contraction.h) from 0 over
  * kernel positions in row-major order, then input channels of the group; taps in the padding hold 0
  * and take part. `dtype` is that of both operands. */
-sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x,
-                            sb_conv_operand w, sb_conv_finish *finish, void *context,
-                            sb_error *error);
+sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x, sb_conv_operand w,
+                            sb_conv_finish *finish, void *context, sb_error *error);
 
 /** Writes the weights of each group as a gapless matrix [taps * group_inputs][group_outputs], in
  * chain order; elements are of `size` bytes. */
-void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w,
-                            char *packed);
+void sb_conv_pack_reference(const sb_conv_extents *shape, size_t size, sb_conv_operand w, char *packed);
 
 /** Adds a bias of `dtype` (NULL: none) to `count` sums of its accumulator dtype: one rounding. */
-void sb_conv_add_bias(sb_dtype dtype, int64_t count, void *sums, const void *bias,
-                      int64_t bias_stride);
+void sb_conv_add_bias(sb_dtype dtype, int64_t count, void *sums, const void *bias, int64_t bias_stride);
 
 #endif

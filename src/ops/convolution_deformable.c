@@ -24,16 +24,14 @@ static sb_status prepare_deform(sb_node *node, sb_error *error) {
     SB_TRY(sb_conv_prepare(node, error));
     SB_TRY(sb_node_int(node, "offset_group", 1, &params->offset_group, error));
     if (params->offset_group < 1 || params->offset_group > INT32_MAX)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): offset_group is %lld; it must be at least 1", node->name,
-                       node->op->name, (long long)params->offset_group);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): offset_group is %lld; it must be at least 1",
+                       node->name, node->op->name, (long long)params->offset_group);
     return SB_OK;
 }
 
 /* Checks that input `index`, if it is there, is [batch, per_tap * taps * offset groups,
  * positions…]. */
-static sb_status check_per_tap(const sb_infer *infer, int index, sb_dtype dtype, int64_t per_tap,
-                               const sb_fact *w) {
+static sb_status check_per_tap(const sb_infer *infer, int index, sb_dtype dtype, int64_t per_tap, const sb_fact *w) {
     const sb_deform_params *params = infer->node->params;
     const sb_fact *fact, *y = &infer->outputs[0];
     int64_t have, want;
@@ -45,19 +43,17 @@ static sb_status check_per_tap(const sb_infer *infer, int index, sb_dtype dtype,
     bool fits = fact->rank == 4;
     for (int d = 0; d < 4 && fits; d++) {
         if (d != 1)
-            fits = !sb_dim_is_constant(fact->dims[d], &have) ||
-                   !sb_dim_is_constant(y->dims[d], &want) || have == want;
+            fits = !sb_dim_is_constant(fact->dims[d], &have) || !sb_dim_is_constant(y->dims[d], &want) || have == want;
     }
     int64_t height, width;
-    if (fits && w->rank == 4 && sb_dim_is_constant(w->dims[2], &height) &&
-        sb_dim_is_constant(w->dims[3], &width) && sb_dim_is_constant(fact->dims[1], &have))
+    if (fits && w->rank == 4 && sb_dim_is_constant(w->dims[2], &height) && sb_dim_is_constant(w->dims[3], &width) &&
+        sb_dim_is_constant(fact->dims[1], &have))
         fits = have == per_tap * params->offset_group * height * width;
     if (!fits)
-        return sb_infer_fail(
-            infer, SB_ERROR_SHAPE,
-            "input %d must hold %lld numbers per offset group, kernel position and "
-            "output position",
-            index, (long long)per_tap);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "input %d must hold %lld numbers per offset group, kernel position and "
+                             "output position",
+                             index, (long long)per_tap);
     return SB_OK;
 }
 
@@ -70,12 +66,10 @@ static sb_status infer_deform(sb_infer *infer) {
     SB_TRY(sb_conv_infer(infer, x, w, x->dtype));
     const sb_fact *y = &infer->outputs[0];
     if (y->rank != SB_RANK_UNKNOWN && y->rank != 4)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
-                             "%d spatial axes; deformable convolutions have two", y->rank - 2);
-    if (x->rank == 4 && sb_dim_is_constant(x->dims[1], &channels) &&
-        channels % params->offset_group != 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "%lld channels do not divide into %lld offset groups",
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "%d spatial axes; deformable convolutions have two",
+                             y->rank - 2);
+    if (x->rank == 4 && sb_dim_is_constant(x->dims[1], &channels) && channels % params->offset_group != 0)
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%lld channels do not divide into %lld offset groups",
                              (long long)channels, (long long)params->offset_group);
     SB_TRY(check_per_tap(infer, 2, x->dtype, 2, w));
     SB_TRY(check_per_tap(infer, 4, x->dtype, 1, w));
@@ -95,30 +89,29 @@ typedef struct deformation {
 
 /* Element (batch, channel, y, x) of a tensor of rank 4, in elements. */
 static int64_t offset_of(const sb_tensor *tensor, int64_t n, int64_t c, int64_t y, int64_t x) {
-    return n * tensor->strides[0] + c * tensor->strides[1] + y * tensor->strides[2] +
-           x * tensor->strides[3];
+    return n * tensor->strides[0] + c * tensor->strides[1] + y * tensor->strides[2] + x * tensor->strides[3];
 }
 
 #define LOAD_F64(dtype, data, index) (((const double *)(const void *)(data))[index])
 #define STORE_F64(dtype, data, index, value) (((double *)(void *)(data))[index] = (value))
 
 /* Element `index` of the patch: channel `c` of the image through tap (ky, kx) at (oy, ox). */
-#define DEFINE_SAMPLE(suffix, type, LOAD, STORE)                                                   \
-    static void sample_##suffix(const deformation *d, int64_t n, int64_t c, int64_t ky,            \
-                                int64_t kx, int64_t oy, int64_t ox, int64_t index) {               \
-        const sb_window_axis *axis = d->extents.axis;                                              \
-        sb_deform_image image = {d->dtype,        d->x->data, offset_of(d->x, n, c, 0, 0),         \
-                                 axis[0].in,      axis[1].in, d->x->strides[2],                    \
-                                 d->x->strides[3]};                                                \
-        int64_t tap = (c / d->channels_per_offset * axis[0].kernel + ky) * axis[1].kernel + kx;    \
-        type py = (type)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);             \
-        type px = (type)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);             \
-        py = py + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap, oy, ox));       \
-        px = px + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap + 1, oy, ox));   \
-        type value = sb_deform_sample_##suffix(&image, py, px);                                    \
-        if (d->mask != NULL)                                                                       \
-            value = value * LOAD(d->dtype, d->mask->data, offset_of(d->mask, n, tap, oy, ox));     \
-        STORE(d->dtype, d->patch, index, value);                                                   \
+#define DEFINE_SAMPLE(suffix, type, LOAD, STORE)                                                                       \
+    static void sample_##suffix(const deformation *d, int64_t n, int64_t c, int64_t ky, int64_t kx, int64_t oy,        \
+                                int64_t ox, int64_t index) {                                                           \
+        const sb_window_axis *axis = d->extents.axis;                                                                  \
+        sb_deform_image image = {                                                                                      \
+            d->dtype,         d->x->data,      offset_of(d->x, n, c, 0, 0), axis[0].in, axis[1].in,                    \
+            d->x->strides[2], d->x->strides[3]};                                                                       \
+        int64_t tap = (c / d->channels_per_offset * axis[0].kernel + ky) * axis[1].kernel + kx;                        \
+        type py = (type)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);                                 \
+        type px = (type)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);                                 \
+        py = py + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap, oy, ox));                           \
+        px = px + LOAD(d->dtype, d->offset->data, offset_of(d->offset, n, 2 * tap + 1, oy, ox));                       \
+        type value = sb_deform_sample_##suffix(&image, py, px);                                                        \
+        if (d->mask != NULL)                                                                                           \
+            value = value * LOAD(d->dtype, d->mask->data, offset_of(d->mask, n, tap, oy, ox));                         \
+        STORE(d->dtype, d->patch, index, value);                                                                       \
     }
 
 DEFINE_SAMPLE(f32, float, sb_real_load_f32, sb_real_store_f32)
@@ -181,8 +174,7 @@ static sb_status eval_deform(sb_call *call) {
     if (d.packed == NULL || d.patch == NULL || d.sums == NULL)
         status = sb_fail_memory(call->error, (weights + k) * (size_t)d.size);
     if (status == SB_OK && k != 0)
-        sb_conv_pack_reference(&d.extents, (size_t)d.size, (sb_conv_operand){w->data, w->strides},
-                               d.packed);
+        sb_conv_pack_reference(&d.extents, (size_t)d.size, (sb_conv_operand){w->data, w->strides}, d.packed);
     for (int64_t n = 0; n < d.extents.batch && status == SB_OK; n++) {
         for (int64_t group = 0; group < d.extents.groups; group++)
             deform_group(&d, n, group);

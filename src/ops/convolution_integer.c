@@ -24,8 +24,7 @@ static sb_status check_scale(const sb_infer *infer, int index, uint32_t dtypes, 
     bool known = sb_dim_is_constant(fact->dims[0], &have);
     if (fact->rank == 1 && (!known || have == 1))
         return SB_OK;
-    if (fact->rank == 1 && channels != NULL &&
-        (!sb_dim_is_constant(channels, &want) || have == want))
+    if (fact->rank == 1 && channels != NULL && (!sb_dim_is_constant(channels, &want) || have == want))
         return SB_OK;
     return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is neither one number%s", index,
                          channels != NULL ? " nor one per output channel" : "");
@@ -43,8 +42,7 @@ static float scale_at(const sb_tensor *scale, int64_t channel) {
 /* ---- the integer convolution ---- */
 
 /* The zero point of the weights as [M, 1, …], which broadcasts to their shape. */
-static sb_status weight_zero_points(sb_tensor *zero, const sb_tensor *w, sb_tensor **aligned,
-                                    sb_error *error) {
+static sb_status weight_zero_points(sb_tensor *zero, const sb_tensor *w, sb_tensor **aligned, sb_error *error) {
     if (zero == NULL || zero->rank == 0) {
         *aligned = sb_tensor_retain(zero);
         return SB_OK;
@@ -55,9 +53,8 @@ static sb_status weight_zero_points(sb_tensor *zero, const sb_tensor *w, sb_tens
     return sb_tensor_reshape(zero, w->rank, dims, aligned, error);
 }
 
-static sb_status convolve(sb_call *call, const sb_conv_extents *shape, sb_tensor *x, sb_tensor *w,
-                          sb_tensor *x_zero, sb_tensor *w_zero, sb_conv_finish *finish,
-                          void *context) {
+static sb_status convolve(sb_call *call, const sb_conv_extents *shape, sb_tensor *x, sb_tensor *w, sb_tensor *x_zero,
+                          sb_tensor *w_zero, sb_conv_finish *finish, void *context) {
     size_t x_elements = (size_t)sb_tensor_elements(x), w_elements = (size_t)sb_tensor_elements(w);
     int64_t x_strides[SB_MAX_RANK], w_strides[SB_MAX_RANK];
     sb_row_major_strides(x->rank, x->dims, x_strides);
@@ -75,9 +72,8 @@ static sb_status convolve(sb_call *call, const sb_conv_extents *shape, sb_tensor
     if (status == SB_OK)
         status = sb_quantized_widen(w, aligned, wide_w, call->error);
     if (status == SB_OK)
-        status =
-            sb_conv_reference(shape, SB_S32, (sb_conv_operand){wide_x, x_strides},
-                              (sb_conv_operand){wide_w, w_strides}, finish, context, call->error);
+        status = sb_conv_reference(shape, SB_S32, (sb_conv_operand){wide_x, x_strides},
+                                   (sb_conv_operand){wide_w, w_strides}, finish, context, call->error);
     sb_tensor_release(aligned);
     sb_free(wide_x);
     sb_free(wide_w);
@@ -101,17 +97,14 @@ typedef struct integer_output {
     const sb_tensor *x_scale, *w_scale, *y_scale, *y_zero, *bias;
 } integer_output;
 
-static int64_t first_element(const integer_output *output, int64_t batch, int64_t channel,
-                             int64_t position) {
+static int64_t first_element(const integer_output *output, int64_t batch, int64_t channel, int64_t position) {
     return (batch * output->y->dims[1] + channel) * output->shape->positions + position;
 }
 
-static void store_sums(void *context, int64_t batch, int64_t channel, int64_t position,
-                       void *sums) {
+static void store_sums(void *context, int64_t batch, int64_t channel, int64_t position, void *sums) {
     const integer_output *output = context;
     int64_t first = first_element(output, batch, channel, position);
-    sb_contraction_store(SB_S32, output->shape->group_outputs, sums,
-                         output->y->data + first * (int64_t)sizeof(int32_t),
+    sb_contraction_store(SB_S32, output->shape->group_outputs, sums, output->y->data + first * (int64_t)sizeof(int32_t),
                          output->shape->positions);
 }
 
@@ -121,8 +114,7 @@ static sb_status eval_conv_integer(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &y));
     sb_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     integer_output output = {.shape = &shape, .y = y};
-    return convolve(call, &shape, x, w, sb_call_input(call, 2), sb_call_input(call, 3), store_sums,
-                    &output);
+    return convolve(call, &shape, x, w, sb_call_input(call, 2), sb_call_input(call, 3), store_sums, &output);
 }
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, Y_SCALE, Y_ZERO, BIAS };
@@ -143,8 +135,7 @@ static sb_status infer_qlinear_conv(sb_infer *infer) {
     return sb_conv_infer_bias(infer, BIAS, SB_S32, channels);
 }
 
-static void store_rescaled(void *context, int64_t batch, int64_t channel, int64_t position,
-                           void *sums) {
+static void store_rescaled(void *context, int64_t batch, int64_t channel, int64_t position, void *sums) {
     const integer_output *output = context;
     int64_t at = first_element(output, batch, channel, position);
     int32_t zero = sb_quantized_load(output->y->dtype, output->y_zero->data, 0);
@@ -152,8 +143,7 @@ static void store_rescaled(void *context, int64_t batch, int64_t channel, int64_
     for (int64_t i = 0; i < output->shape->group_outputs; i++) {
         uint32_t sum = ((const uint32_t *)sums)[i];
         if (output->bias != NULL)
-            sum += ((const uint32_t *)(const void *)
-                        output->bias->data)[(channel + i) * output->bias->strides[0]];
+            sum += ((const uint32_t *)(const void *)output->bias->data)[(channel + i) * output->bias->strides[0]];
         float multiplier = (x_scale * scale_at(output->w_scale, channel + i)) / y_scale;
         sb_quantized_store(output->y->data, at + i * output->shape->positions,
                            sb_quantized_rescale(output->y->dtype, (int32_t)sum, multiplier, zero));
@@ -172,8 +162,8 @@ static sb_status eval_qlinear_conv(sb_call *call) {
                              .y_scale = sb_call_input(call, Y_SCALE),
                              .y_zero = sb_call_input(call, Y_ZERO),
                              .bias = sb_call_input(call, BIAS)};
-    return convolve(call, &shape, x, w, sb_call_input(call, X_ZERO), sb_call_input(call, W_ZERO),
-                    store_rescaled, &output);
+    return convolve(call, &shape, x, w, sb_call_input(call, X_ZERO), sb_call_input(call, W_ZERO), store_rescaled,
+                    &output);
 }
 
 const sb_op sb_ops_convolution_integer[] = {

@@ -13,8 +13,8 @@
 
 /* Reads an optional list with a number per axis into `values`; it may carry `extra` numbers more in
  * front, which are dropped. */
-static sb_status read_extents(const sb_node *node, const char *name, int extra, int *axes,
-                              int64_t *values, bool *present, sb_error *error) {
+static sb_status read_extents(const sb_node *node, const char *name, int extra, int *axes, int64_t *values,
+                              bool *present, sb_error *error) {
     int64_t count;
     const int64_t *list;
     SB_TRY(sb_node_ints(node, name, &count, &list, error));
@@ -27,14 +27,13 @@ static sb_status read_extents(const sb_node *node, const char *name, int extra, 
     }
     if (count > SB_WINDOW_AXES || (*axes != -1 && count != *axes))
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): %s has %lld numbers, which does not fit the other attributes",
-                       node->name, node->op->name, name, (long long)count);
+                       "node %s (%s): %s has %lld numbers, which does not fit the other attributes", node->name,
+                       node->op->name, name, (long long)count);
     *axes = (int)count;
     for (int64_t i = 0; i < count; i++) {
         if (list[i] < 0 || list[i] > INT32_MAX)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "node %s (%s): %s holds %lld; it must be 0 to 2147483647", node->name,
-                           node->op->name, name, (long long)list[i]);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %s holds %lld; it must be 0 to 2147483647",
+                           node->name, node->op->name, name, (long long)list[i]);
         values[i] = list[i];
     }
     return SB_OK;
@@ -45,22 +44,19 @@ static sb_status prepare_transpose(sb_node *node, sb_error *error) {
     bool present;
     SB_TRY(sb_node_int(node, "group", 1, &params->group, error));
     if (params->group < 1 || params->group > INT32_MAX)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): group is %lld; it must be at least 1", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): group is %lld; it must be at least 1", node->name,
                        node->op->name, (long long)params->group);
     SB_TRY(sb_window_read(node, &params->window, error));
-    SB_TRY(read_extents(node, "output_padding", 0, &params->window.axes, params->output_padding,
-                        &present, error));
-    return read_extents(node, "output_shape", 2, &params->window.axes, params->output_shape,
-                        &params->has_output_shape, error);
+    SB_TRY(read_extents(node, "output_padding", 0, &params->window.axes, params->output_padding, &present, error));
+    return read_extents(node, "output_shape", 2, &params->window.axes, params->output_shape, &params->has_output_shape,
+                        error);
 }
 
 static bool same_padding(const sb_window *window) {
     return window->auto_pad == SB_PAD_SAME_UPPER || window->auto_pad == SB_PAD_SAME_LOWER;
 }
 
-static sb_status transpose_extent(const sb_infer *infer, int axis, sb_dim in, sb_dim kernel,
-                                  sb_dim *out) {
+static sb_status transpose_extent(const sb_infer *infer, int axis, sb_dim in, sb_dim kernel, sb_dim *out) {
     const sb_conv_transpose_params *params = infer->node->params;
     const sb_window *window = &params->window;
     sb_scope *scope = infer->scope;
@@ -70,22 +66,20 @@ static sb_status transpose_extent(const sb_infer *infer, int axis, sb_dim in, sb
         *out = sb_dim_constant(scope, params->output_shape[axis]);
         return SB_OK;
     }
-    sb_dim reach = sb_dim_multiply(scope, sb_dim_subtract(scope, kernel, one),
-                                   sb_dim_constant(scope, window->dilations[axis]));
+    sb_dim reach =
+        sb_dim_multiply(scope, sb_dim_subtract(scope, kernel, one), sb_dim_constant(scope, window->dilations[axis]));
     sb_dim spread = sb_dim_multiply(scope, sb_dim_subtract(scope, in, one), stride);
-    sb_dim full = sb_dim_add(scope, sb_dim_add(scope, spread, reach),
-                             sb_dim_constant(scope, params->output_padding[axis] + 1));
+    sb_dim full =
+        sb_dim_add(scope, sb_dim_add(scope, spread, reach), sb_dim_constant(scope, params->output_padding[axis] + 1));
     if (same_padding(window)) {
         /* Padding only ever cuts: where the kernel is shorter than the stride, less comes out. */
         *out = sb_dim_minimum(scope, sb_dim_multiply(scope, in, stride), full);
         return SB_OK;
     }
     int64_t extent;
-    *out = sb_dim_subtract(scope, full,
-                           sb_dim_constant(scope, window->begin[axis] + window->end[axis]));
+    *out = sb_dim_subtract(scope, full, sb_dim_constant(scope, window->begin[axis] + window->end[axis]));
     if (sb_dim_is_constant(*out, &extent) && extent < 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "pads leave nothing of the output along spatial axis %d", axis);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "pads leave nothing of the output along spatial axis %d", axis);
     return SB_OK;
 }
 
@@ -95,12 +89,11 @@ static sb_status check_channels(const sb_infer *infer, const sb_fact *x, const s
     if (w->rank == SB_RANK_UNKNOWN || !sb_dim_is_constant(w->dims[0], &want))
         return SB_OK;
     if (want % params->group != 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%lld channels do not divide into %lld groups",
-                             (long long)want, (long long)params->group);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "%lld channels do not divide into %lld groups", (long long)want,
+                             (long long)params->group);
     if (x->rank != SB_RANK_UNKNOWN && sb_dim_is_constant(x->dims[1], &have) && have != want)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input 0 has %lld channels, the weights are for %lld", (long long)have,
-                             (long long)want);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 0 has %lld channels, the weights are for %lld",
+                             (long long)have, (long long)want);
     return SB_OK;
 }
 
@@ -113,14 +106,12 @@ static sb_status infer_shape(sb_infer *infer, const sb_fact *x, const sb_fact *w
     }
     SB_TRY(sb_window_check_axes(infer, &params->window, rank - 2));
     if (w->rank != SB_RANK_UNKNOWN && w->rank != rank)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have rank %d, input 0 has %d",
-                             w->rank, rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the weights have rank %d, input 0 has %d", w->rank, rank);
     SB_TRY(check_channels(infer, x, w));
     sb_dim dims[SB_MAX_RANK];
     dims[0] = x->rank != SB_RANK_UNKNOWN ? x->dims[0] : sb_infer_fresh(infer, 0, 0);
     dims[1] = w->rank != SB_RANK_UNKNOWN
-                  ? sb_dim_multiply(infer->scope, w->dims[1],
-                                    sb_dim_constant(infer->scope, params->group))
+                  ? sb_dim_multiply(infer->scope, w->dims[1], sb_dim_constant(infer->scope, params->group))
                   : sb_infer_fresh(infer, 0, 1);
     for (int axis = 0; axis < rank - 2; axis++) {
         sb_dim kernel;
@@ -159,19 +150,19 @@ typedef struct transposition {
 
 /* What is cut from the beginning of the full output: output o of tap t comes from input
  * (o + begin - t * dilation) / stride. */
-static int64_t cut_at_beginning(const sb_conv_transpose_params *params, int axis, int64_t in,
-                                int64_t kernel, int64_t out) {
+static int64_t cut_at_beginning(const sb_conv_transpose_params *params, int axis, int64_t in, int64_t kernel,
+                                int64_t out) {
     const sb_window *window = &params->window;
     if (!params->has_output_shape && !same_padding(window))
         return window->begin[axis];
-    int64_t full = (in - 1) * window->strides[axis] + params->output_padding[axis] +
-                   (kernel - 1) * window->dilations[axis] + 1;
+    int64_t full =
+        (in - 1) * window->strides[axis] + params->output_padding[axis] + (kernel - 1) * window->dilations[axis] + 1;
     int64_t cut = full > out ? full - out : 0;
     return window->auto_pad == SB_PAD_SAME_UPPER ? cut / 2 : cut - cut / 2;
 }
 
-void sb_conv_transpose_axes(const sb_conv_transpose_params *params, const sb_tensor *x,
-                            const sb_tensor *w, const int64_t *y_dims, sb_window_axis *axes) {
+void sb_conv_transpose_axes(const sb_conv_transpose_params *params, const sb_tensor *x, const sb_tensor *w,
+                            const int64_t *y_dims, sb_window_axis *axes) {
     for (int i = 0; i < x->rank - 2; i++) {
         int64_t in = x->dims[i + 2], kernel = w->dims[i + 2], out = y_dims[i + 2];
         axes[i] = (sb_window_axis){.in = in,
@@ -216,8 +207,7 @@ static void pack_weights(const transposition *t) {
 
 /* The offset in x of the input element that reaches `position` through `tap`; false if none does.
  */
-static bool reaching_input(const transposition *t, const int64_t *position, const int64_t *tap,
-                           int64_t *offset) {
+static bool reaching_input(const transposition *t, const int64_t *position, const int64_t *tap, int64_t *offset) {
     *offset = 0;
     for (int i = 0; i < t->axes; i++) {
         const sb_window_axis *axis = &t->axis[i];
@@ -230,8 +220,7 @@ static bool reaching_input(const transposition *t, const int64_t *position, cons
 }
 
 /* Gathers what reaches one output position; returns the number of products. */
-static int64_t gather(const transposition *t, const char *x, const char *weights,
-                      const int64_t *position) {
+static int64_t gather(const transposition *t, const char *x, const char *weights, const int64_t *position) {
     size_t size = sb_dtype_size(t->x->dtype);
     int64_t tap[SB_WINDOW_AXES] = {0}, kernel[SB_WINDOW_AXES], hits = 0, offset;
     size_t left_bytes = (size_t)t->group_inputs * size;
@@ -240,8 +229,8 @@ static int64_t gather(const transposition *t, const char *x, const char *weights
         kernel[i] = t->axis[i].kernel;
     do {
         if (reaching_input(t, position, tap, &offset)) {
-            sb_gather_dense(size, 1, &t->group_inputs, &t->x->strides[1],
-                            x + offset * (int64_t)size, t->left + (size_t)hits * left_bytes);
+            sb_gather_dense(size, 1, &t->group_inputs, &t->x->strides[1], x + offset * (int64_t)size,
+                            t->left + (size_t)hits * left_bytes);
             memcpy(t->right + (size_t)hits * right_bytes, weights, right_bytes);
             hits++;
         }
@@ -254,12 +243,10 @@ static void transpose_group(const transposition *t, int64_t batch, int64_t group
     sb_dtype dtype = t->x->dtype;
     int64_t size = (int64_t)sb_dtype_size(dtype), outputs = t->group_outputs;
     size_t sum_bytes = (size_t)outputs * sb_dtype_size(sb_contraction_accumulator(dtype));
-    const char *x =
-        t->x->data + (batch * t->x->strides[0] + group * t->group_inputs * t->x->strides[1]) * size;
+    const char *x = t->x->data + (batch * t->x->strides[0] + group * t->group_inputs * t->x->strides[1]) * size;
     const char *weights = t->packed + group * t->taps * t->group_inputs * outputs * size;
     int64_t bias_stride = t->bias != NULL ? t->bias->strides[0] : 0;
-    const char *bias =
-        t->bias != NULL ? t->bias->data + group * outputs * bias_stride * size : NULL;
+    const char *bias = t->bias != NULL ? t->bias->data + group * outputs * bias_stride * size : NULL;
     char *y = t->y->data + (batch * t->groups + group) * outputs * t->positions * size;
     int64_t position[SB_WINDOW_AXES] = {0}, extents[SB_WINDOW_AXES];
     for (int i = 0; i < t->axes; i++)
@@ -275,8 +262,7 @@ static void transpose_group(const transposition *t, int64_t batch, int64_t group
 }
 
 static sb_status eval_transpose(sb_call *call) {
-    transposition t = {
-        .x = sb_call_input(call, 0), .w = sb_call_input(call, 1), .bias = sb_call_input(call, 2)};
+    transposition t = {.x = sb_call_input(call, 0), .w = sb_call_input(call, 1), .bias = sb_call_input(call, 2)};
     SB_TRY(sb_call_output(call, 0, &t.y));
     if (sb_tensor_elements(t.y) == 0)
         return SB_OK;

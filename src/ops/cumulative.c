@@ -37,17 +37,16 @@ static sb_status infer_cumulative(sb_infer *infer) {
     return SB_OK;
 }
 
-#define RUN(name, type, operation)                                                                 \
-    static void name(type *values, int64_t count, const sb_cumulative_params *params,              \
-                     type neutral) {                                                               \
-        int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;             \
-        type running = neutral;                                                                    \
-        for (int64_t i = 0; i < count; i++, at += step) {                                          \
-            type value = values[at];                                                               \
-            type joined = i == 0 ? value : (type)(running operation value);                        \
-            values[at] = params->exclusive ? running : joined;                                     \
-            running = joined;                                                                      \
-        }                                                                                          \
+#define RUN(name, type, operation)                                                                                     \
+    static void name(type *values, int64_t count, const sb_cumulative_params *params, type neutral) {                  \
+        int64_t at = params->reverse ? count - 1 : 0, step = params->reverse ? -1 : 1;                                 \
+        type running = neutral;                                                                                        \
+        for (int64_t i = 0; i < count; i++, at += step) {                                                              \
+            type value = values[at];                                                                                   \
+            type joined = i == 0 ? value : (type)(running operation value);                                            \
+            values[at] = params->exclusive ? running : joined;                                                         \
+            running = joined;                                                                                          \
+        }                                                                                                              \
     }
 RUN(sum_f32, float, +)
 RUN(sum_f64, double, +)
@@ -56,8 +55,7 @@ RUN(product_f32, float, *)
 RUN(product_f64, double, *)
 RUN(product_u64, uint64_t, *)
 
-static void run_row(sb_dtype computed, void *values, int64_t count,
-                    const sb_cumulative_params *params, bool product) {
+static void run_row(sb_dtype computed, void *values, int64_t count, const sb_cumulative_params *params, bool product) {
     if (computed == SB_F32)
         (product ? product_f32 : sum_f32)(values, count, params, product ? 1.0f : 0.0f);
     else if (computed == SB_F64)
@@ -91,8 +89,7 @@ static sb_status eval_cumulative(sb_call *call) {
         return sb_fail_memory(call->error, (size_t)from.length * sizeof *values);
     for (int64_t row = 0; row < from.count && from.length != 0; row++) {
         sb_rows_load(&from, row, 0, from.length, computed, values);
-        run_row(computed, values, from.length, call->node->params,
-                call->node->op == &sb_ops_cumulative[1]);
+        run_row(computed, values, from.length, call->node->params, call->node->op == &sb_ops_cumulative[1]);
         sb_rows_store(&to, row, 0, from.length, computed, values);
     }
     sb_free(values);

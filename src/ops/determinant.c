@@ -20,12 +20,11 @@ static sb_status infer_det(sb_infer *infer) {
         return SB_OK;
     }
     if (input->rank < 2)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more",
-                             input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 2 or more", input->rank);
     if (sb_dim_is_constant(input->dims[input->rank - 2], &rows) &&
         sb_dim_is_constant(input->dims[input->rank - 1], &columns) && rows != columns)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "matrices of %lld by %lld are not square",
-                             (long long)rows, (long long)columns);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "matrices of %lld by %lld are not square", (long long)rows,
+                             (long long)columns);
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank - 2, input->dims);
     return SB_OK;
 }
@@ -54,8 +53,7 @@ static double determinant(double *matrix, int64_t n) {
         for (int64_t row = k + 1; row < n; row++) {
             double factor = matrix[row * n + k] / head;
             for (int64_t column = k + 1; column < n; column++)
-                matrix[row * n + column] =
-                    sb_fma_f64(-factor, matrix[k * n + column], matrix[row * n + column]);
+                matrix[row * n + column] = sb_fma_f64(-factor, matrix[k * n + column], matrix[row * n + column]);
         }
     }
     return product;
@@ -82,8 +80,8 @@ static sb_status eval_det(sb_call *call) {
 
 /* ---- Col2Im ---- */
 
-static sb_status fold_list(sb_node *node, const char *name, int per_axis, int64_t least,
-                           int64_t otherwise, int64_t *values, sb_error *error) {
+static sb_status fold_list(sb_node *node, const char *name, int per_axis, int64_t least, int64_t otherwise,
+                           int64_t *values, sb_error *error) {
     sb_fold_params *params = node->params;
     int64_t count;
     const int64_t *list;
@@ -94,13 +92,13 @@ static sb_status fold_list(sb_node *node, const char *name, int per_axis, int64_
         return SB_OK;
     if (count % per_axis != 0 || count > per_axis * SB_MAX_RANK ||
         (params->count != 0 && count != per_axis * params->count))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s has %lld entries", node->name,
-                       name, (long long)count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s has %lld entries", node->name, name,
+                       (long long)count);
     params->count = (int)count / per_axis;
     for (int64_t i = 0; i < count; i++) {
         if (list[i] < least || list[i] > INT32_MAX)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s holds %lld", node->name,
-                           name, (long long)list[i]);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s holds %lld", node->name, name,
+                           (long long)list[i]);
         values[i] = list[i];
     }
     return SB_OK;
@@ -134,13 +132,12 @@ static sb_status infer_fold(sb_infer *infer) {
         dims[0] = input->dims[0];
         for (int i = 0; i < blocks && block_known; i++) {
             int64_t extent;
-            bool fits = sb_dim_is_constant(block[i], &extent) && extent >= 1 &&
-                        !__builtin_mul_overflow(area, extent, &area);
+            bool fits =
+                sb_dim_is_constant(block[i], &extent) && extent >= 1 && !__builtin_mul_overflow(area, extent, &area);
             block_known = fits;
         }
         if (block_known && blocks >= 0)
-            dims[1] = sb_dim_floor_divide(infer->scope, input->dims[1],
-                                          sb_dim_constant(infer->scope, area));
+            dims[1] = sb_dim_floor_divide(infer->scope, input->dims[1], sb_dim_constant(infer->scope, area));
     }
     for (int i = 0; i < images && image_known; i++)
         dims[i + 2] = image[i];
@@ -154,12 +151,11 @@ sb_status sb_fold_plan(const sb_call *call, const sb_tensor *input, sb_fold *pla
     SB_TRY(sb_move_integers(call, 1, SB_MAX_RANK - 2, plan->image, &plan->rank));
     SB_TRY(sb_move_integers(call, 2, SB_MAX_RANK - 2, plan->block, &blocks));
     if (blocks != plan->rank || (params->count != 0 && params->count != plan->rank))
-        return sb_call_fail(call, SB_ERROR_SHAPE, "an image of rank %d and blocks of rank %d",
-                            plan->rank, blocks);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "an image of rank %d and blocks of rank %d", plan->rank, blocks);
     plan->pixels = plan->area = plan->count = 1;
     for (int d = 0; d < plan->rank; d++) {
-        bool fits = plan->image[d] >= 0 && plan->image[d] <= INT32_MAX && plan->block[d] >= 1 &&
-                    plan->block[d] <= INT32_MAX;
+        bool fits =
+            plan->image[d] >= 0 && plan->image[d] <= INT32_MAX && plan->block[d] >= 1 && plan->block[d] <= INT32_MAX;
         int64_t room = fits ? plan->image[d] + params->pads[d] + params->pads[d + plan->rank] -
                                   params->dilations[d] * (plan->block[d] - 1) - 1
                             : -1;
@@ -167,40 +163,37 @@ sb_status sb_fold_plan(const sb_call *call, const sb_tensor *input, sb_fold *pla
         if (!fits || __builtin_mul_overflow(plan->pixels, plan->image[d], &plan->pixels) ||
             __builtin_mul_overflow(plan->area, plan->block[d], &plan->area) ||
             __builtin_mul_overflow(plan->count, plan->places[d], &plan->count))
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "image or block extent %d does not make sense", d);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "image or block extent %d does not make sense", d);
     }
     if (input->dims[1] % plan->area != 0 || input->dims[2] != plan->count)
         return sb_call_fail(call, SB_ERROR_SHAPE,
                             "the input has %lld rows and %lld columns, where blocks have %lld "
                             "elements in %lld places",
-                            (long long)input->dims[1], (long long)input->dims[2],
-                            (long long)plan->area, (long long)plan->count);
+                            (long long)input->dims[1], (long long)input->dims[2], (long long)plan->area,
+                            (long long)plan->count);
     return SB_OK;
 }
 
 /* Adds the columns of one channel to its image: block elements in row-major order, for each the
  * places in row-major order. The image is of the type that is computed in. */
-#define DEFINE_FOLD(suffix, type)                                                                  \
-    static void fold_##suffix(const sb_fold_params *params, const sb_fold *plan,                   \
-                              const type *values, type *image) {                                   \
-        int64_t element[SB_MAX_RANK] = {0};                                                        \
-        do {                                                                                       \
-            int64_t place[SB_MAX_RANK] = {0};                                                      \
-            do {                                                                                   \
-                int64_t pixel = 0;                                                                 \
-                bool inside = true;                                                                \
-                for (int d = 0; d < plan->rank && inside; d++) {                                   \
-                    int64_t at = place[d] * params->strides[d] +                                   \
-                                 element[d] * params->dilations[d] - params->pads[d];              \
-                    inside = at >= 0 && at < plan->image[d];                                       \
-                    pixel = pixel * plan->image[d] + at;                                           \
-                }                                                                                  \
-                if (inside)                                                                        \
-                    image[pixel] += *values;                                                       \
-                values++;                                                                          \
-            } while (sb_move_next(plan->rank, plan->places, place));                               \
-        } while (sb_move_next(plan->rank, plan->block, element));                                  \
+#define DEFINE_FOLD(suffix, type)                                                                                      \
+    static void fold_##suffix(const sb_fold_params *params, const sb_fold *plan, const type *values, type *image) {    \
+        int64_t element[SB_MAX_RANK] = {0};                                                                            \
+        do {                                                                                                           \
+            int64_t place[SB_MAX_RANK] = {0};                                                                          \
+            do {                                                                                                       \
+                int64_t pixel = 0;                                                                                     \
+                bool inside = true;                                                                                    \
+                for (int d = 0; d < plan->rank && inside; d++) {                                                       \
+                    int64_t at = place[d] * params->strides[d] + element[d] * params->dilations[d] - params->pads[d];  \
+                    inside = at >= 0 && at < plan->image[d];                                                           \
+                    pixel = pixel * plan->image[d] + at;                                                               \
+                }                                                                                                      \
+                if (inside)                                                                                            \
+                    image[pixel] += *values;                                                                           \
+                values++;                                                                                              \
+            } while (sb_move_next(plan->rank, plan->places, place));                                                   \
+        } while (sb_move_next(plan->rank, plan->block, element));                                                      \
     }
 
 DEFINE_FOLD(f32, float)
@@ -234,9 +227,8 @@ static sb_status eval_fold(sb_call *call) {
             fold_f64(params, &plan, from, image);
         else if (columns != 0)
             fold_u64(params, &plan, from, image);
-        sb_convert_row(output->dtype,
-                       output->data + c * plan.pixels * (int64_t)sb_dtype_size(output->dtype),
-                       computed, image, size, plan.pixels);
+        sb_convert_row(output->dtype, output->data + c * plan.pixels * (int64_t)sb_dtype_size(output->dtype), computed,
+                       image, size, plan.pixels);
     }
     if (status == SB_OK)
         sb_free(values);

@@ -44,14 +44,12 @@ sb_status sb_dropout_ratio(const sb_call *call, double *ratio) {
     if (given != NULL && sb_tensor_elements(given) == 1)
         sb_convert_row(SB_F64, ratio, given->dtype, given->data, 0, 1);
     if (!(*ratio >= 0 && *ratio < 1))
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the ratio %g is not in [0, 1)",
-                            *ratio);
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the ratio %g is not in [0, 1)", *ratio);
     return SB_OK;
 }
 
 /* The whole input is one row of `from`. */
-static void drop(const sb_rows *from, sb_tensor *output, sb_tensor *mask, uint64_t seed,
-                 double ratio) {
+static void drop(const sb_rows *from, sb_tensor *output, sb_tensor *mask, uint64_t seed, double ratio) {
     float narrow[CHUNK];
     double wide[CHUNK];
     bool is_wide = from->tensor->dtype == SB_F64;
@@ -69,12 +67,11 @@ static void drop(const sb_rows *from, sb_tensor *output, sb_tensor *mask, uint64
             wide[i] = !is_wide ? 0 : kept[i] != 0 ? sb_dropout_value_f64(wide[i], ratio) : 0;
         }
         if (output != NULL)
-            sb_convert_row(output->dtype,
-                           output->data + begin * (int64_t)sb_dtype_size(output->dtype), computed,
+            sb_convert_row(output->dtype, output->data + begin * (int64_t)sb_dtype_size(output->dtype), computed,
                            values, (int64_t)sb_dtype_size(computed), count);
         if (mask != NULL)
-            sb_convert_row(mask->dtype, mask->data + begin * (int64_t)sb_dtype_size(mask->dtype),
-                           SB_BOOL, kept, 1, count);
+            sb_convert_row(mask->dtype, mask->data + begin * (int64_t)sb_dtype_size(mask->dtype), SB_BOOL, kept, 1,
+                           count);
     }
 }
 

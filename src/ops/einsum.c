@@ -15,8 +15,7 @@
 
 /* ---- the equation ---- */
 
-static sb_status parse_term(const sb_node *node, const char **at, sb_einsum_term *result,
-                            sb_error *error) {
+static sb_status parse_term(const sb_node *node, const char **at, sb_einsum_term *result, sb_error *error) {
     bool ellipsis = false;
     for (; **at != '\0' && **at != ',' && **at != '-'; ++*at) {
         char letter = **at;
@@ -28,15 +27,14 @@ static sb_status parse_term(const sb_node *node, const char **at, sb_einsum_term
         else if (letter >= 'A' && letter <= 'Z')
             label = (uint8_t)(letter - 'A');
         else if (strncmp(*at, "...", 3) != 0 || ellipsis)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "node %s: the equation is wrong at \"%s\"", node->name, *at);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"", node->name, *at);
         if (label == SB_EINSUM_MARK) {
             ellipsis = true;
             *at += 2;
         }
         if (result->count > SB_MAX_RANK)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: a term has more than %d labels",
-                           node->name, SB_MAX_RANK);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: a term has more than %d labels", node->name,
+                           SB_MAX_RANK);
         result->labels[result->count++] = label;
     }
     return SB_OK;
@@ -76,9 +74,8 @@ static sb_status prepare_einsum(sb_node *node, sb_error *error) {
         SB_TRY(parse_term(node, &at, &params->terms[t], error));
         bool last = t == params->count - 1;
         if (*at != (last ? *at == '-' ? '-' : '\0' : ','))
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "node %s: %d operands for the equation %s", node->name, params->count,
-                           equation);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %d operands for the equation %s", node->name,
+                           params->count, equation);
         if (!last)
             at++;
     }
@@ -87,13 +84,11 @@ static sb_status prepare_einsum(sb_node *node, sb_error *error) {
         return SB_OK;
     }
     if (at[1] != '>')
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"",
-                       node->name, at);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"", node->name, at);
     at += 2;
     SB_TRY(parse_term(node, &at, &params->terms[params->count], error));
     if (*at != '\0')
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"",
-                       node->name, at);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: the equation is wrong at \"%s\"", node->name, at);
     return SB_OK;
 }
 
@@ -133,8 +128,8 @@ static sb_status join_label(sb_infer *infer, int label, sb_dim *extent, sb_dim o
     if (label >= SB_EINSUM_ELLIPSIS && (sb_dim_equal(*extent, other) || (also && right == 1)))
         return SB_OK;
     if (known && also && left != right)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "one label has the extents %lld and %lld",
-                             (long long)left, (long long)right);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "one label has the extents %lld and %lld", (long long)left,
+                             (long long)right);
     /* Extents of an ellipsis may turn out to be 1, which is broadcast; those of a letter are equal.
      */
     if (also)
@@ -156,8 +151,8 @@ static sb_status infer_einsum(sb_infer *infer) {
         SB_TRY(sb_infer_require(infer, t, SB_SET_NUMBER, &input));
         first = t == 0 ? input : first;
         if (input->dtype != first->dtype)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s, input 0 is %s", t,
-                                 sb_dtype_name(input->dtype), sb_dtype_name(first->dtype));
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s, input 0 is %s", t, sb_dtype_name(input->dtype),
+                                 sb_dtype_name(first->dtype));
         if (input->rank == SB_RANK_UNKNOWN) {
             open = true;
             continue;
@@ -165,9 +160,8 @@ static sb_status infer_einsum(sb_infer *infer) {
         bool spreads = has_ellipsis(&params->terms[t]);
         int wide = input->rank - params->terms[t].count + (spreads ? 1 : 0);
         if (wide < 0 || (wide > 0 && !spreads))
-            return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                                 "input %d has rank %d, its term %d labels", t,
-                                 input->rank, params->terms[t].count);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, its term %d labels", t, input->rank,
+                                 params->terms[t].count);
         widest = wide > widest ? wide : widest;
         spread(&params->terms[t], wide, labels);
         for (int d = 0; d < input->rank; d++)
@@ -175,13 +169,12 @@ static sb_status infer_einsum(sb_infer *infer) {
     }
     int rank = spread(&params->terms[params->count], widest, labels);
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     for (int d = 0; d < rank && !open; d++) {
         dims[d] = extents[labels[d]];
         if (dims[d] == NULL || memchr(labels, labels[d], (size_t)d) != NULL)
-            return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                                 "label %d of the output is in no input, or repeated", d);
+            return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "label %d of the output is in no input, or repeated",
+                                 d);
     }
     sb_fact_set_tensor(&infer->outputs[0], first->dtype, open ? SB_RANK_UNKNOWN : rank, dims);
     return SB_OK;
@@ -197,8 +190,7 @@ sb_status sb_einsum_plan(const sb_call *call, sb_einsum_nest *loops) {
     for (int i = 0; i < SB_EINSUM_LABELS; i++)
         extents[i] = position[i] = -1;
     for (int t = 0; t < params->count; t++) {
-        int wide = loops->tensors[t]->rank - params->terms[t].count +
-                   (has_ellipsis(&params->terms[t]) ? 1 : 0);
+        int wide = loops->tensors[t]->rank - params->terms[t].count + (has_ellipsis(&params->terms[t]) ? 1 : 0);
         widest = wide > widest ? wide : widest;
     }
     int count = loops->outer = spread(&params->terms[params->count], widest, order);
@@ -216,8 +208,8 @@ sb_status sb_einsum_plan(const sb_call *call, sb_einsum_nest *loops) {
             }
             if (*extent >= 0 && *extent != tensor->dims[d] &&
                 (label < SB_EINSUM_ELLIPSIS || (*extent != 1 && tensor->dims[d] != 1)))
-                return sb_call_fail(call, SB_ERROR_SHAPE, "one label has the extents %lld and %lld",
-                                    (long long)*extent, (long long)tensor->dims[d]);
+                return sb_call_fail(call, SB_ERROR_SHAPE, "one label has the extents %lld and %lld", (long long)*extent,
+                                    (long long)tensor->dims[d]);
             if (*extent < 0 || *extent == 1)
                 *extent = tensor->dims[d];
         }
@@ -256,26 +248,26 @@ static bool is_empty(int rank, const int64_t *dims) {
 #define LOAD_f64(tensor, offset) (((const double *)(const void *)(tensor)->data)[offset])
 
 /* The innermost summed label is a plain loop over steps; the others are counted. */
-#define DEFINE_CHAIN(suffix, type)                                                                 \
-    static type chain_##suffix(const sb_einsum_nest *loops) {                                      \
-        type acc = (type)0;                                                                        \
-        int64_t index[SB_EINSUM_LABELS] = {0};                                                     \
-        const int64_t *dims = loops->dims + loops->outer;                                          \
-        if (is_empty(loops->inner, dims))                                                          \
-            return acc;                                                                            \
-        do {                                                                                       \
-            int last = loops->operands - 1;                                                        \
-            type value = LOAD_##suffix(loops->tensors[last], operand_offset(loops, last, index));  \
-            if (last == 0) {                                                                       \
-                acc += value;                                                                      \
-                continue;                                                                          \
-            }                                                                                      \
-            type product = LOAD_##suffix(loops->tensors[0], operand_offset(loops, 0, index));      \
-            for (int t = 1; t < last; t++)                                                         \
-                product *= LOAD_##suffix(loops->tensors[t], operand_offset(loops, t, index));      \
-            acc = sb_fma_##suffix(product, value, acc);                                            \
-        } while (sb_move_next(loops->inner, dims, index));                                         \
-        return acc;                                                                                \
+#define DEFINE_CHAIN(suffix, type)                                                                                     \
+    static type chain_##suffix(const sb_einsum_nest *loops) {                                                          \
+        type acc = (type)0;                                                                                            \
+        int64_t index[SB_EINSUM_LABELS] = {0};                                                                         \
+        const int64_t *dims = loops->dims + loops->outer;                                                              \
+        if (is_empty(loops->inner, dims))                                                                              \
+            return acc;                                                                                                \
+        do {                                                                                                           \
+            int last = loops->operands - 1;                                                                            \
+            type value = LOAD_##suffix(loops->tensors[last], operand_offset(loops, last, index));                      \
+            if (last == 0) {                                                                                           \
+                acc += value;                                                                                          \
+                continue;                                                                                              \
+            }                                                                                                          \
+            type product = LOAD_##suffix(loops->tensors[0], operand_offset(loops, 0, index));                          \
+            for (int t = 1; t < last; t++)                                                                             \
+                product *= LOAD_##suffix(loops->tensors[t], operand_offset(loops, t, index));                          \
+            acc = sb_fma_##suffix(product, value, acc);                                                                \
+        } while (sb_move_next(loops->inner, dims, index));                                                             \
+        return acc;                                                                                                    \
     }
 
 DEFINE_CHAIN(f32, float)

@@ -16,15 +16,14 @@ static sb_status infer_fused(sb_infer *infer) {
         if (infer->inputs[i] != NULL)
             inputs[i] = *infer->inputs[i]; /* borrowed */
     }
-    sb_status status = sb_infer_graph(infer, sb_node_graph(infer->node, "body"), infer->input_count,
-                                      inputs, infer->outputs);
+    sb_status status =
+        sb_infer_graph(infer, sb_node_graph(infer->node, "body"), infer->input_count, inputs, infer->outputs);
     sb_free(inputs);
     return status;
 }
 
 static sb_status eval_fused(sb_call *call) {
-    return sb_call_run_graph(call, sb_node_graph(call->node, "body"), call->input_count,
-                             call->inputs, call->outputs);
+    return sb_call_run_graph(call, sb_node_graph(call->node, "body"), call->input_count, call->inputs, call->outputs);
 }
 
 const sb_op sb_ops_fused[] = {

@@ -30,8 +30,7 @@ static sb_status infer_gather(sb_infer *infer) {
     int axis, rank = data->rank + indices->rank - 1;
     SB_TRY(sb_infer_axis(infer, node_axis(infer->node), data->rank, &axis));
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     sb_dim dims[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)
         dims[i] = i < axis                   ? data->dims[i]
@@ -41,11 +40,10 @@ static sb_status infer_gather(sb_infer *infer) {
     return SB_OK;
 }
 
-static sb_status gather_blocks(const sb_call *call, const sb_tensor *data, int axis, int64_t count,
-                               int64_t *indices, char *to) {
+static sb_status gather_blocks(const sb_call *call, const sb_tensor *data, int axis, int64_t count, int64_t *indices,
+                               char *to) {
     int64_t extent = data->dims[axis], outer = sb_move_product(data->dims, 0, axis);
-    size_t block =
-        (size_t)sb_move_product(data->dims, axis + 1, data->rank) * sb_dtype_size(data->dtype);
+    size_t block = (size_t)sb_move_product(data->dims, axis + 1, data->rank) * sb_dtype_size(data->dtype);
     for (int64_t i = 0; i < count; i++)
         SB_TRY(sb_move_check(call, axis, indices[i], extent, &indices[i]));
     for (int64_t o = 0; o < outer; o++) {
@@ -86,16 +84,16 @@ static sb_status infer_gather_elements(sb_infer *infer) {
         int axis;
         SB_TRY(sb_infer_axis(infer, node_axis(infer->node), data->rank, &axis));
         if (indices->rank != data->rank)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "the indices have rank %d, the data %d",
-                                 indices->rank, data->rank);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "the indices have rank %d, the data %d", indices->rank,
+                                 data->rank);
     }
     sb_infer_shape_of(infer, 0, indices, data->dtype);
     return SB_OK;
 }
 
 /* Every element comes from the place of its index, with the index itself along the axis. */
-static sb_status gather_elements(const sb_call *call, const sb_tensor *data, int axis,
-                                 const sb_tensor *picks, const int64_t *indices, char *to) {
+static sb_status gather_elements(const sb_call *call, const sb_tensor *data, int axis, const sb_tensor *picks,
+                                 const int64_t *indices, char *to) {
     int64_t at[SB_MAX_RANK] = {0}, element = 0;
     size_t size = sb_dtype_size(data->dtype);
     for (int d = 0; d < data->rank; d++) {
@@ -151,13 +149,12 @@ static sb_status infer_gather_nd(sb_infer *infer) {
         return open_result(infer, data->dtype);
     if (indices->rank < 1 || shared >= indices->rank || shared >= data->rank)
         return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "batch_dims %lld does not fit data of rank %d and indices of rank %d",
-                             (long long)shared, data->rank, indices->rank);
+                             "batch_dims %lld does not fit data of rank %d and indices of rank %d", (long long)shared,
+                             data->rank, indices->rank);
     if (!sb_dim_is_constant(indices->dims[indices->rank - 1], &depth))
         return open_result(infer, data->dtype);
     if (depth < 1 || depth > data->rank - shared)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "index tuples of %lld do not fit data of rank %d", (long long)depth,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "index tuples of %lld do not fit data of rank %d", (long long)depth,
                              data->rank);
     int rank = 0, rest = data->rank - (int)shared - (int)depth;
     sb_dim dims[2 * SB_MAX_RANK];
@@ -166,8 +163,7 @@ static sb_status infer_gather_nd(sb_infer *infer) {
     for (int i = 0; i < rest; i++)
         dims[rank++] = data->dims[shared + depth + i];
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     sb_fact_set_tensor(&infer->outputs[0], data->dtype, rank, dims);
     return SB_OK;
 }
@@ -182,22 +178,19 @@ static sb_status gather_tuples(const sb_call *call, const sb_tensor *data, const
     size_t block = (size_t)sb_move_product(data->dims, shared + depth, data->rank) * size;
     for (int d = 0; d < shared; d++) {
         if (picks->dims[d] != data->dims[d])
-            return sb_call_fail(
-                call, SB_ERROR_SHAPE,
-                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
-                (long long)data->dims[d], (long long)picks->dims[d]);
+            return sb_call_fail(call, SB_ERROR_SHAPE,
+                                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
+                                (long long)data->dims[d], (long long)picks->dims[d]);
     }
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t t = 0; t < tuples; t++, to += block) {
             int64_t offset = 0;
             for (int d = 0; d < depth; d++) {
                 int64_t position;
-                SB_TRY(
-                    sb_move_check(call, shared + d, *indices++, data->dims[shared + d], &position));
+                SB_TRY(sb_move_check(call, shared + d, *indices++, data->dims[shared + d], &position));
                 offset = offset * data->dims[shared + d] + position;
             }
-            sb_move_element(to, data->data + (size_t)(b * inside) * size + (size_t)offset * block,
-                            block);
+            sb_move_element(to, data->data + (size_t)(b * inside) * size + (size_t)offset * block, block);
         }
     }
     return SB_OK;
@@ -219,11 +212,11 @@ static sb_status eval_gather_nd(sb_call *call) {
     return status;
 }
 
-#define GATHER_OP(op_name, prepare_function, infer_function, eval_function)                        \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,    \
-        .most_outputs = 1, .moved_inputs = 1, .params_size = sizeof(sb_gather_params),             \
-        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
+#define GATHER_OP(op_name, prepare_function, infer_function, eval_function)                                            \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1, .most_outputs = 1,     \
+        .moved_inputs = 1, .params_size = sizeof(sb_gather_params), .prepare = prepare_function,                       \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_gather[] = {

@@ -33,10 +33,9 @@ static bool whole(float value) {
 static sb_status check_scales(const sb_infer *infer, sb_dtype dtype) {
     const sb_gemm_params *params = infer->node->params;
     if (sb_dtype_is_integer(dtype) && (!whole(params->alpha) || !whole(params->beta)))
-        return sb_infer_fail(
-            infer, SB_ERROR_UNSUPPORTED,
-            "alpha %g and beta %g must be whole numbers for %s: cast to a float dtype",
-            (double)params->alpha, (double)params->beta, sb_dtype_name(dtype));
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
+                             "alpha %g and beta %g must be whole numbers for %s: cast to a float dtype",
+                             (double)params->alpha, (double)params->beta, sb_dtype_name(dtype));
     return SB_OK;
 }
 
@@ -48,17 +47,15 @@ static sb_status check_addend(const sb_infer *infer, const sb_fact *c, const sb_
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 2 has rank %d; at most 2 fits", c->rank);
     for (int d = 0; d < c->rank; d++) {
         int64_t have, want;
-        if (sb_dim_is_constant(c->dims[d], &have) && have != 1 &&
-            sb_dim_is_constant(dims[d + 2 - c->rank], &want) && want != have)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                                 "input 2 has extent %lld where the product has %lld",
+        if (sb_dim_is_constant(c->dims[d], &have) && have != 1 && sb_dim_is_constant(dims[d + 2 - c->rank], &want) &&
+            want != have)
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 2 has extent %lld where the product has %lld",
                                  (long long)have, (long long)want);
     }
     return SB_OK;
 }
 
-#define GEMM_DTYPES                                                                                \
-    (SB_SET_FLOAT | SB_SET(SB_S32) | SB_SET(SB_S64) | SB_SET(SB_U32) | SB_SET(SB_U64))
+#define GEMM_DTYPES (SB_SET_FLOAT | SB_SET(SB_S32) | SB_SET(SB_S64) | SB_SET(SB_U32) | SB_SET(SB_U64))
 
 static sb_status infer_gemm(sb_infer *infer) {
     const sb_gemm_params *params = infer->node->params;
@@ -71,18 +68,15 @@ static sb_status infer_gemm(sb_infer *infer) {
     for (int i = 0; i < 2; i++) {
         int rank = (i == 0 ? a : b)->rank;
         if (rank != 2 && rank != SB_RANK_UNKNOWN)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d; Gemm takes matrices",
-                                 i, rank);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d; Gemm takes matrices", i, rank);
     }
     sb_dim dims[2];
     dims[0] = a->rank == 2 ? a->dims[params->transpose_a ? 1 : 0] : sb_infer_fresh(infer, 0, 0);
     dims[1] = b->rank == 2 ? b->dims[params->transpose_b ? 0 : 1] : sb_infer_fresh(infer, 0, 1);
     int64_t left, right;
-    if (a->rank == 2 && b->rank == 2 &&
-        sb_dim_is_constant(a->dims[params->transpose_a ? 0 : 1], &left) &&
+    if (a->rank == 2 && b->rank == 2 && sb_dim_is_constant(a->dims[params->transpose_a ? 0 : 1], &left) &&
         sb_dim_is_constant(b->dims[params->transpose_b ? 1 : 0], &right) && left != right)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the inner extents differ: %lld on the left, %lld on the right",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the inner extents differ: %lld on the left, %lld on the right",
                              (long long)left, (long long)right);
     if (c != NULL)
         SB_TRY(check_addend(infer, c, dims));
@@ -90,8 +84,8 @@ static sb_status infer_gemm(sb_infer *infer) {
     return SB_OK;
 }
 
-void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype,
-                        const void *c, int64_t c_stride) {
+void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
+                        int64_t c_stride) {
     if (params->alpha != 1.0f) {
         for (int64_t j = 0; j < count; j++)
             acc[j] = params->alpha * acc[j];
@@ -104,8 +98,7 @@ void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc,
     }
 }
 
-static void finish_f64(const sb_gemm_params *params, int64_t count, double *acc, const double *c,
-                       int64_t c_stride) {
+static void finish_f64(const sb_gemm_params *params, int64_t count, double *acc, const double *c, int64_t c_stride) {
     double alpha = (double)params->alpha, beta = (double)params->beta;
     for (int64_t j = 0; j < count; j++) {
         double value = alpha != 1.0 ? alpha * acc[j] : acc[j];
@@ -115,22 +108,22 @@ static void finish_f64(const sb_gemm_params *params, int64_t count, double *acc,
     }
 }
 
-static void finish_u32(const sb_gemm_params *params, int64_t count, uint32_t *acc,
-                       const uint32_t *c, int64_t c_stride) {
+static void finish_u32(const sb_gemm_params *params, int64_t count, uint32_t *acc, const uint32_t *c,
+                       int64_t c_stride) {
     uint32_t alpha = (uint32_t)(int64_t)params->alpha, beta = (uint32_t)(int64_t)params->beta;
     for (int64_t j = 0; j < count; j++)
         acc[j] = alpha * acc[j] + (c != NULL ? beta * c[j * c_stride] : 0);
 }
 
-static void finish_u64(const sb_gemm_params *params, int64_t count, uint64_t *acc,
-                       const uint64_t *c, int64_t c_stride) {
+static void finish_u64(const sb_gemm_params *params, int64_t count, uint64_t *acc, const uint64_t *c,
+                       int64_t c_stride) {
     uint64_t alpha = (uint64_t)(int64_t)params->alpha, beta = (uint64_t)(int64_t)params->beta;
     for (int64_t j = 0; j < count; j++)
         acc[j] = alpha * acc[j] + (c != NULL ? beta * c[j * c_stride] : 0);
 }
 
-static void finish(const sb_gemm_params *params, sb_dtype dtype, int64_t count, void *acc,
-                   const void *c, int64_t c_stride) {
+static void finish(const sb_gemm_params *params, sb_dtype dtype, int64_t count, void *acc, const void *c,
+                   int64_t c_stride) {
     if (dtype == SB_F64)
         finish_f64(params, count, acc, c, c_stride);
     else if (sb_dtype_is_float(dtype))
@@ -160,8 +153,8 @@ static sb_status eval_gemm(sb_call *call) {
     }
     for (int64_t row = 0; row < m; row++) {
         memset(acc, 0, acc_bytes);
-        sb_contract_row(a->dtype, n, a->dims[a_k], a->data + row * a->strides[1 - a_k] * size,
-                        a->strides[a_k], b->data, b->strides[b_k], b->strides[1 - b_k], acc);
+        sb_contract_row(a->dtype, n, a->dims[a_k], a->data + row * a->strides[1 - a_k] * size, a->strides[a_k], b->data,
+                        b->strides[b_k], b->strides[1 - b_k], acc);
         const char *c_row = addend != NULL ? addend->data + row * addend->strides[0] * size : NULL;
         finish(params, a->dtype, n, acc, c_row, addend != NULL ? addend->strides[1] : 0);
         sb_contraction_store(a->dtype, n, acc, y->data + row * n * size, 1);

@@ -4,8 +4,7 @@
 #include "ops/moving.h"
 
 /* Copies `source` to the part of `target` that starts at `start` along `axis`. */
-static sb_status copy_part(sb_call *call, sb_tensor *target, int axis, int64_t start,
-                           const sb_tensor *source) {
+static sb_status copy_part(sb_call *call, sb_tensor *target, int axis, int64_t start, const sb_tensor *source) {
     sb_tensor *part;
     SB_TRY(sb_tensor_slice(target, axis, start, source->dims[axis], 1, &part, call->error));
     sb_status status = sb_call_copy(call, part, source);
@@ -25,14 +24,13 @@ static sb_status prepare_concat(sb_node *node, sb_error *error) {
 }
 
 /* Joins what is known of an extent that two inputs must share. */
-static sb_status join_extent(sb_infer *infer, int input, int dimension, sb_dim *extent,
-                             sb_dim other) {
+static sb_status join_extent(sb_infer *infer, int input, int dimension, sb_dim *extent, sb_dim other) {
     int64_t left, right;
     bool known = sb_dim_is_constant(*extent, &left), also = sb_dim_is_constant(other, &right);
     if (known && also && left != right)
         return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input %d has extent %lld in dimension %d where the others have %lld",
-                             input, (long long)right, dimension, (long long)left);
+                             "input %d has extent %lld in dimension %d where the others have %lld", input,
+                             (long long)right, dimension, (long long)left);
     if (also)
         *extent = other;
     return SB_OK;
@@ -47,8 +45,8 @@ static sb_status infer_concat(sb_infer *infer) {
         const sb_fact *input;
         SB_TRY(sb_infer_require(infer, i, SB_SET_ANY, &input));
         if (i > 0 && input->dtype != dtype)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s, input 0 is %s", i,
-                                 sb_dtype_name(input->dtype), sb_dtype_name(dtype));
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s, input 0 is %s", i, sb_dtype_name(input->dtype),
+                                 sb_dtype_name(dtype));
         dtype = input->dtype;
         if (input->rank == SB_RANK_UNKNOWN) {
             total = NULL;
@@ -57,12 +55,11 @@ static sb_status infer_concat(sb_infer *infer) {
         if (first == NULL) {
             first = input;
             rank = input->rank;
-            SB_TRY(sb_infer_axis(infer, ((const concat_params *)infer->node->params)->axis, rank,
-                                 &axis));
+            SB_TRY(sb_infer_axis(infer, ((const concat_params *)infer->node->params)->axis, rank, &axis));
             memcpy(dims, input->dims, sizeof dims);
         } else if (input->rank != rank) {
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, the others have %d",
-                                 i, input->rank, rank);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, the others have %d", i, input->rank,
+                                 rank);
         }
         for (int d = 0; d < rank; d++) {
             if (d != axis)
@@ -81,8 +78,7 @@ static sb_status eval_concat(sb_call *call) {
     int axis;
     const sb_tensor *first = sb_call_input(call, 0);
     int64_t dims[SB_MAX_RANK], start = 0;
-    SB_TRY(
-        sb_move_axis(call, ((const concat_params *)call->node->params)->axis, first->rank, &axis));
+    SB_TRY(sb_move_axis(call, ((const concat_params *)call->node->params)->axis, first->rank, &axis));
     memcpy(dims, first->dims, sizeof dims);
     for (int i = 1; i < call->input_count; i++) {
         const sb_tensor *input = sb_call_input(call, i);
@@ -91,8 +87,7 @@ static sb_status eval_concat(sb_call *call) {
             fits = d == axis || input->dims[d] == first->dims[d];
         char left[SB_DIMS_TEXT_BYTES], right[SB_DIMS_TEXT_BYTES];
         if (!fits || __builtin_add_overflow(dims[axis], input->dims[axis], &dims[axis]))
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "input %d %s does not fit input 0 %s along axis %d", i,
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d %s does not fit input 0 %s along axis %d", i,
                                 sb_dims_text(input->rank, input->dims, left),
                                 sb_dims_text(first->rank, first->dims, right), axis);
     }
@@ -116,8 +111,7 @@ static sb_status read_repeats(sb_infer *infer, const sb_fact *input, sb_dim *rep
     if (infer->node->version >= 6 || sb_infer_input(infer, 2) == NULL) {
         SB_TRY(sb_infer_integers(infer, 1, SB_MAX_RANK, repeats, &count, known));
         if (count >= 0 && count != input->rank)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "%d repeats for an input of rank %d", count,
-                                 input->rank);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "%d repeats for an input of rank %d", count, input->rank);
         return SB_OK;
     }
     sb_dim tiles;
@@ -152,8 +146,7 @@ static sb_status infer_tile(sb_infer *infer) {
     for (int i = 0; i < input->rank; i++) {
         int64_t repeats;
         if (sb_dim_is_constant(dims[i], &repeats) && repeats < 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d is repeated %lld times", i,
-                                 (long long)repeats);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d is repeated %lld times", i, (long long)repeats);
         dims[i] = sb_dim_multiply(infer->scope, dims[i], input->dims[i]);
     }
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
@@ -165,8 +158,7 @@ static sb_status tile_repeats(sb_call *call, int rank, int64_t *repeats) {
     if (call->node->version >= 6 || sb_call_input(call, 2) == NULL) {
         SB_TRY(sb_move_integers(call, 1, SB_MAX_RANK, repeats, &count));
         if (count != rank)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "%d repeats for an input of rank %d", count,
-                                rank);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "%d repeats for an input of rank %d", count, rank);
         return SB_OK;
     }
     int64_t tiles[1] = {0}, where[1] = {0};
@@ -205,8 +197,7 @@ static sb_status repeat_corner(sb_call *call, sb_tensor *output, const sb_tensor
         }
         if (status == SB_OK)
             status = sb_tensor_slice(filled, axis, 0, input->dims[axis], 1, &source, call->error);
-        for (int64_t at = input->dims[axis]; status == SB_OK && at < output->dims[axis];
-             at += input->dims[axis])
+        for (int64_t at = input->dims[axis]; status == SB_OK && at < output->dims[axis]; at += input->dims[axis])
             status = copy_part(call, filled, axis, at, source);
         sb_tensor_release(source);
         sb_tensor_release(filled);

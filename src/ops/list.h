@@ -57,7 +57,7 @@
     family(pool_max) \
     family(pool_average) \
     family(pool_global) \
-    family(recurrent) \
+    family(recurrent)
 
 /* clang-format on */
 

@@ -24,10 +24,9 @@ static sb_status prepare_loop(sb_node *node, sb_error *error) {
     SB_TRY(sb_control_prepare(node, "body", inputs, &params->body, error));
     int64_t stacked = (int64_t)params->body->output_count - 1 - params->carried;
     if (stacked < 0 || node->output_count > params->carried + stacked)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %s: Loop has %d outputs and carries %d values, but its body gives %zu values",
-            node->name, node->output_count, params->carried, params->body->output_count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %s: Loop has %d outputs and carries %d values, but its body gives %zu values", node->name,
+                       node->output_count, params->carried, params->body->output_count);
     params->stacked = (int)stacked;
     return SB_OK;
 }
@@ -67,8 +66,7 @@ static sb_status refine(sb_infer *infer, loop_facts *facts, bool *changed) {
     SB_TRY(sb_infer_graph(infer, params->body, facts->count, facts->state, facts->outputs));
     *changed = false;
     for (int i = 2; i < facts->count; i++)
-        SB_TRY(sb_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], true,
-                                changed));
+        SB_TRY(sb_control_merge(infer, i - 2, &facts->state[i], &facts->outputs[i - 1], true, changed));
     return SB_OK;
 }
 
@@ -91,8 +89,8 @@ static sb_status settle_facts(sb_infer *infer, loop_facts *facts) {
 }
 
 static bool constant_bool(const sb_fact *fact, bool *value) {
-    if (fact == NULL || fact->kind != SB_KIND_TENSOR || fact->dtype != SB_BOOL ||
-        fact->constant == NULL || sb_tensor_elements(fact->constant) != 1)
+    if (fact == NULL || fact->kind != SB_KIND_TENSOR || fact->dtype != SB_BOOL || fact->constant == NULL ||
+        sb_tensor_elements(fact->constant) != 1)
         return false;
     *value = *fact->constant->data != 0;
     return true;
@@ -107,8 +105,7 @@ static sb_status trip_count(sb_infer *infer, const loop_facts *facts, sb_dim *tr
     starts_known = starts_known || constant_bool(condition, &starts);
     if (starts_known && !starts)
         *trips = zero;
-    if (limit == NULL || !starts_known || !starts || !constant_bool(&facts->outputs[0], &goes_on) ||
-        !goes_on)
+    if (limit == NULL || !starts_known || !starts || !constant_bool(&facts->outputs[0], &goes_on) || !goes_on)
         return SB_OK;
     int length;
     bool known;
@@ -120,16 +117,15 @@ static sb_status trip_count(sb_infer *infer, const loop_facts *facts, sb_dim *tr
 
 static sb_status stacked_fact(sb_infer *infer, int output, const sb_fact *element, sb_dim trips) {
     if (element->kind != SB_KIND_TENSOR)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "output %d stacks values that are no tensors",
-                             output);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "output %d stacks values that are no tensors", output);
     int rank = element->rank == SB_RANK_UNKNOWN ? SB_RANK_UNKNOWN : element->rank + 1;
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output %d has rank %d; %d is the most",
-                             output, rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output %d has rank %d; %d is the most", output, rank,
+                             SB_MAX_RANK);
     sb_dim dims[SB_MAX_RANK] = {trips};
     for (int d = 1; d < rank; d++)
-        dims[d] = sb_control_closed(infer, element->dims[d - 1]) ? element->dims[d - 1]
-                                                                 : sb_infer_fresh(infer, output, d);
+        dims[d] =
+            sb_control_closed(infer, element->dims[d - 1]) ? element->dims[d - 1] : sb_infer_fresh(infer, output, d);
     sb_fact_set_tensor(&infer->outputs[output], element->dtype, rank, dims);
     return SB_OK;
 }
@@ -147,8 +143,7 @@ static sb_status publish_facts(sb_infer *infer, loop_facts *facts) {
         }
         const sb_fact *initial = sb_infer_input(infer, i + 2), *last = &facts->outputs[i + 1];
         bool kept = never && initial != NULL && !initial->optional;
-        SB_TRY(
-            sb_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
+        SB_TRY(sb_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
         /* Its type is that of the body's output: nothing may go in, but only something comes out.
          */
         if (last->kind != SB_KIND_NONE && !last->optional)
@@ -192,8 +187,7 @@ typedef struct loop_run {
 } loop_run;
 
 static sb_status scalar_bool(const sb_call *call, sb_value value, bool *result) {
-    if (value.kind != SB_KIND_TENSOR || value.tensor->dtype != SB_BOOL ||
-        sb_tensor_elements(value.tensor) != 1)
+    if (value.kind != SB_KIND_TENSOR || value.tensor->dtype != SB_BOOL || sb_tensor_elements(value.tensor) != 1)
         return sb_call_fail(call, SB_ERROR_SHAPE, "the condition must be one bool");
     *result = *value.tensor->data != 0;
     return SB_OK;
@@ -263,11 +257,9 @@ static sb_status publish(sb_call *call, loop_run *run) {
         sb_value_release(&call->outputs[i]);
         if (i < params->carried) {
             const sb_fact *fact = &call->facts[i];
-            if (run->state[i + 2].kind == SB_KIND_NONE && fact->kind != SB_KIND_NONE &&
-                !fact->optional)
-                return sb_call_fail(
-                    call, SB_ERROR_SHAPE,
-                    "output %d is still nothing: the loop ended before its first iteration", i);
+            if (run->state[i + 2].kind == SB_KIND_NONE && fact->kind != SB_KIND_NONE && !fact->optional)
+                return sb_call_fail(call, SB_ERROR_SHAPE,
+                                    "output %d is still nothing: the loop ended before its first iteration", i);
             call->outputs[i] = sb_value_retain(run->state[i + 2]);
             continue;
         }
@@ -276,8 +268,7 @@ static sb_status publish(sb_call *call, loop_run *run) {
         /* Facts of outputs that nobody wants are empty. */
         if (!sb_call_wants(call, i))
             continue;
-        SB_TRY(sb_control_stack(call, &call->facts[i], 0, false, (int64_t)stack->count,
-                                stack->items, &tensor));
+        SB_TRY(sb_control_stack(call, &call->facts[i], 0, false, (int64_t)stack->count, stack->items, &tensor));
         call->outputs[i] = sb_value_of_tensor(tensor);
     }
     return SB_OK;
@@ -285,8 +276,7 @@ static sb_status publish(sb_call *call, loop_run *run) {
 
 static sb_status eval_loop(sb_call *call) {
     const loop_params *params = call->node->params;
-    size_t values = (size_t)(2 + params->carried),
-           results = (size_t)(1 + params->carried + params->stacked);
+    size_t values = (size_t)(2 + params->carried), results = (size_t)(1 + params->carried + params->stacked);
     loop_run run = {sb_allocate_array(values + results, sizeof *run.state), NULL,
                     sb_allocate_array((size_t)params->stacked, sizeof *run.stacks)};
     sb_status status = SB_OK;

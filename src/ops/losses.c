@@ -29,9 +29,8 @@ static sb_status prepare_loss(sb_node *node, sb_error *error) {
             return SB_OK;
         }
     }
-    return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                   "node %s (%s): reduction is \"%s\"; it may be none, sum or mean", node->name,
-                   node->op->name, reduction);
+    return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): reduction is \"%s\"; it may be none, sum or mean",
+                   node->name, node->op->name, reduction);
 }
 
 static sb_status infer_loss(sb_infer *infer) {
@@ -43,8 +42,7 @@ static sb_status infer_loss(sb_infer *infer) {
         SB_TRY(sb_infer_require(infer, 2, SB_SET(scores->dtype), &weights));
     if (scores->rank != SB_RANK_UNKNOWN && targets->rank != SB_RANK_UNKNOWN &&
         (scores->rank < 2 || targets->rank != scores->rank - 1))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "scores of rank %d need targets of rank %d, not %d", scores->rank,
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "scores of rank %d need targets of rank %d, not %d", scores->rank,
                              scores->rank - 1, targets->rank);
     if (params->reduction == SB_LOSS_NONE)
         sb_infer_shape_of(infer, 0, targets, scores->dtype);
@@ -64,22 +62,22 @@ typedef struct loss_data {
     void *losses, *shares;  /* per target: its loss and its weight */
 } loss_data;
 
-#define LOSSES(type, suffix)                                                                       \
-    static void each_loss_##suffix(const sb_loss_params *params, loss_data *data) {                \
-        const type *scores = data->scores, *weights = data->weights;                               \
-        type *losses = data->losses, *shares = data->shares;                                       \
-        for (int64_t i = 0; i < data->count; i++) {                                                \
-            int64_t target = data->targets[i];                                                     \
-            bool ignored = params->ignores && target == params->ignored;                           \
-            shares[i] = ignored ? 0 : weights != NULL ? weights[target] : 1;                       \
-            losses[i] = ignored ? 0 : -(shares[i] * scores[i * data->classes + target]);           \
-        }                                                                                          \
-    }                                                                                              \
-    static type reduce_losses_##suffix(const sb_loss_params *params, const loss_data *data) {      \
-        type sum = sb_sum_##suffix(data->losses, 1, data->count);                                  \
-        if (params->reduction == SB_LOSS_SUM)                                                      \
-            return sum;                                                                            \
-        return sb_div_##suffix(sum, sb_sum_##suffix(data->shares, 1, data->count));                \
+#define LOSSES(type, suffix)                                                                                           \
+    static void each_loss_##suffix(const sb_loss_params *params, loss_data *data) {                                    \
+        const type *scores = data->scores, *weights = data->weights;                                                   \
+        type *losses = data->losses, *shares = data->shares;                                                           \
+        for (int64_t i = 0; i < data->count; i++) {                                                                    \
+            int64_t target = data->targets[i];                                                                         \
+            bool ignored = params->ignores && target == params->ignored;                                               \
+            shares[i] = ignored ? 0 : weights != NULL ? weights[target] : 1;                                           \
+            losses[i] = ignored ? 0 : -(shares[i] * scores[i * data->classes + target]);                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static type reduce_losses_##suffix(const sb_loss_params *params, const loss_data *data) {                          \
+        type sum = sb_sum_##suffix(data->losses, 1, data->count);                                                      \
+        if (params->reduction == SB_LOSS_SUM)                                                                          \
+            return sum;                                                                                                \
+        return sb_div_##suffix(sum, sb_sum_##suffix(data->shares, 1, data->count));                                    \
     }
 LOSSES(float, f32)
 LOSSES(double, f64)
@@ -111,11 +109,9 @@ static sb_status check_targets(const sb_call *call, const loss_data *data) {
     const sb_loss_params *params = call->node->params;
     for (int64_t i = 0; i < data->count; i++) {
         int64_t target = data->targets[i];
-        if ((target < 0 || target >= data->classes) &&
-            !(params->ignores && target == params->ignored))
-            return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                                "target %lld is no class in [0, %lld)", (long long)target,
-                                (long long)data->classes);
+        if ((target < 0 || target >= data->classes) && !(params->ignores && target == params->ignored))
+            return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "target %lld is no class in [0, %lld)",
+                                (long long)target, (long long)data->classes);
     }
     return SB_OK;
 }
@@ -143,8 +139,7 @@ static sb_status load_scores(sb_call *call, const sb_tensor *scores, loss_data *
     SB_TRY(sb_call_output(call, 1, &output));
     sb_rows_start(&to, output, 2);
     for (int64_t row = 0; row < data->count; row++)
-        sb_rows_store(&to, row, 0, data->classes, data->computed,
-                      (char *)data->scores + (size_t)row * row_bytes);
+        sb_rows_store(&to, row, 0, data->classes, data->computed, (char *)data->scores + (size_t)row * row_bytes);
     return SB_OK;
 }
 
@@ -157,8 +152,7 @@ static sb_status load_loss(sb_call *call, loss_data *data) {
     data->classes = scores->dims[1];
     data->count = sb_tensor_elements(targets);
     if (!fits || (weights != NULL && (weights->rank != 1 || weights->dims[0] != data->classes)))
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "scores are N, C, d…; targets must be N, d… and weights C");
+        return sb_call_fail(call, SB_ERROR_SHAPE, "scores are N, C, d…; targets must be N, d… and weights C");
     SB_TRY(sb_load_all(targets, SB_S64, (void **)&data->targets, call->error));
     SB_TRY(check_targets(call, data));
     if (weights != NULL)

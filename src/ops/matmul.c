@@ -34,8 +34,7 @@ void sb_matmul_geometry_of(const sb_tensor *a, const sb_tensor *b, sb_matmul_geo
     *geometry = g;
 }
 
-void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, int64_t *a,
-                             int64_t *b) {
+void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, int64_t *a, int64_t *b) {
     *a = *b = 0;
     for (int d = geometry->batch_rank - 1; d >= 0; d--) {
         int64_t index = batch % geometry->batch_dims[d];
@@ -54,8 +53,7 @@ static void batch_fact(const sb_fact *fact, sb_fact *batch) {
 
 sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, sb_dtype dtype) {
     if (a->rank == 0 || b->rank == 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input %d is a scalar; both need rank 1 or more",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is a scalar; both need rank 1 or more",
                              a->rank == 0 ? 0 : 1);
     if (a->rank == SB_RANK_UNKNOWN || b->rank == SB_RANK_UNKNOWN) {
         sb_fact_set_tensor(&infer->outputs[0], dtype, SB_RANK_UNKNOWN, NULL);
@@ -64,8 +62,7 @@ sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, s
     int64_t left, right;
     sb_dim a_k = a->dims[a->rank - 1], b_k = b->dims[b->rank > 1 ? b->rank - 2 : 0];
     if (sb_dim_is_constant(a_k, &left) && sb_dim_is_constant(b_k, &right) && left != right)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the inner extents differ: %lld on the left, %lld on the right",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the inner extents differ: %lld on the left, %lld on the right",
                              (long long)left, (long long)right);
     sb_fact a_batch, b_batch;
     batch_fact(a, &a_batch);
@@ -80,8 +77,7 @@ sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, s
     return SB_OK;
 }
 
-#define MATMUL_DTYPES                                                                              \
-    (SB_SET_FLOAT | SB_SET(SB_S32) | SB_SET(SB_S64) | SB_SET(SB_U32) | SB_SET(SB_U64))
+#define MATMUL_DTYPES (SB_SET_FLOAT | SB_SET(SB_S32) | SB_SET(SB_S64) | SB_SET(SB_U32) | SB_SET(SB_U64))
 
 static sb_status infer_matmul(sb_infer *infer) {
     const sb_fact *a, *b;
@@ -108,9 +104,8 @@ static sb_status eval_matmul(sb_call *call) {
         sb_matmul_batch_offsets(&g, batch, &a_offset, &b_offset);
         for (int64_t row = 0; row < g.m; row++) {
             memset(acc, 0, acc_bytes);
-            sb_contract_row(a->dtype, g.n, g.k, a->data + (a_offset + row * g.a_row_stride) * size,
-                            g.a_k_stride, b->data + b_offset * size, g.b_k_stride,
-                            g.b_column_stride, acc);
+            sb_contract_row(a->dtype, g.n, g.k, a->data + (a_offset + row * g.a_row_stride) * size, g.a_k_stride,
+                            b->data + b_offset * size, g.b_k_stride, g.b_column_stride, acc);
             sb_contraction_store(a->dtype, g.n, acc, y->data + (batch * g.m + row) * g.n * size, 1);
         }
     }

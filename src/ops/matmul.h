@@ -19,8 +19,7 @@ typedef struct sb_matmul_geometry {
 void sb_matmul_geometry_of(const sb_tensor *a, const sb_tensor *b, sb_matmul_geometry *geometry);
 
 /** The offsets, in elements, of batch `batch` in A and B. */
-void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, int64_t *a,
-                             int64_t *b);
+void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, int64_t *a, int64_t *b);
 
 /** Infers output 0 of a product of `a` and `b`, with `dtype`. SHAPE when the shapes do not fit. */
 sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, sb_dtype dtype);
@@ -34,7 +33,7 @@ typedef struct sb_gemm_params {
 
 /** Applies Gemm's alpha, beta and C to `count` finished sums of f32. `c` may be NULL; its elements
  * are of `c_dtype` (f16, bf16 or f32), `c_stride` elements apart. */
-void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype,
-                        const void *c, int64_t c_stride);
+void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
+                        int64_t c_stride);
 
 #endif

@@ -26,8 +26,7 @@ static sb_status infer_matmul_integer(sb_infer *infer) {
     return sb_matmul_infer(infer, a, b, SB_S32);
 }
 
-sb_status sb_rows_as_column(sb_tensor *list, const sb_tensor *a, sb_tensor **column,
-                            sb_error *error) {
+sb_status sb_rows_as_column(sb_tensor *list, const sb_tensor *a, sb_tensor **column, sb_error *error) {
     if (list == NULL || list->rank != 1 || a->rank < 2) {
         *column = sb_tensor_retain(list);
         return SB_OK;
@@ -48,8 +47,8 @@ static void release_product(integer_product *product) {
     sb_free(product->sums);
 }
 
-static sb_status widen_operands(integer_product *product, sb_tensor *a, sb_tensor *b,
-                                sb_tensor *a_zero, sb_tensor *b_zero, sb_error *error) {
+static sb_status widen_operands(integer_product *product, sb_tensor *a, sb_tensor *b, sb_tensor *a_zero,
+                                sb_tensor *b_zero, sb_error *error) {
     sb_tensor *column;
     SB_TRY(sb_rows_as_column(a_zero, a, &column, error));
     sb_status status = sb_quantized_widen(a, column, product->a, error);
@@ -65,9 +64,8 @@ static void multiply(integer_product *product) {
         int64_t a, b;
         sb_matmul_batch_offsets(g, batch, &a, &b);
         for (int64_t row = 0; row < g->m; row++)
-            sb_contract_row(SB_S32, g->n, g->k, product->a + a + row * g->a_row_stride,
-                            g->a_k_stride, product->b + b, g->b_k_stride, g->b_column_stride,
-                            product->sums + (batch * g->m + row) * g->n);
+            sb_contract_row(SB_S32, g->n, g->k, product->a + a + row * g->a_row_stride, g->a_k_stride, product->b + b,
+                            g->b_k_stride, g->b_column_stride, product->sums + (batch * g->m + row) * g->n);
     }
 }
 
@@ -93,11 +91,9 @@ static sb_status compute_product(sb_call *call, int a_index, int a_zero, int b_i
     if (product->a == NULL || product->b == NULL || product->sums == NULL)
         status = sb_fail_memory(call->error, (size_t)sb_tensor_elements(a) * sizeof *product->a);
     if (status == SB_OK) {
-        status = widen_operands(product, a, b, sb_call_input(call, a_zero),
-                                sb_call_input(call, b_zero), call->error);
+        status = widen_operands(product, a, b, sb_call_input(call, a_zero), sb_call_input(call, b_zero), call->error);
         if (status != SB_OK)
-            sb_fail_within(call->error, status, "node %s (%s): a zero point: ", call->node->name,
-                           call->node->op->name);
+            sb_fail_within(call->error, status, "node %s (%s): a zero point: ", call->node->name, call->node->op->name);
     }
     if (status == SB_OK)
         multiply(product);
@@ -133,8 +129,7 @@ static sb_status infer_qlinear_matmul(sb_infer *infer) {
     return sb_matmul_infer(infer, a, b, y_zero->dtype);
 }
 
-sb_status sb_rescaling_broadcast(sb_call *call, const sb_tensor *y,
-                                 sb_tensor *operands[SB_RESCALE_OPERANDS]) {
+sb_status sb_rescaling_broadcast(sb_call *call, const sb_tensor *y, sb_tensor *operands[SB_RESCALE_OPERANDS]) {
     static const int inputs[] = {1, 4, 6, 7};
     for (int i = 0; i < SB_RESCALE_OPERANDS; i++) {
         sb_tensor *operand = sb_call_input(call, inputs[i]), *aligned;
@@ -142,8 +137,7 @@ sb_status sb_rescaling_broadcast(sb_call *call, const sb_tensor *y,
             SB_TRY(sb_rows_as_column(operand, sb_call_input(call, 0), &aligned, call->error));
         else
             aligned = sb_tensor_retain(operand);
-        sb_status status =
-            sb_tensor_broadcast(aligned, y->rank, y->dims, &operands[i], call->error);
+        sb_status status = sb_tensor_broadcast(aligned, y->rank, y->dims, &operands[i], call->error);
         sb_tensor_release(aligned);
         if (status != SB_OK)
             return sb_fail_within(call->error, status, "node %s (%s): input %d: ", call->node->name,
@@ -164,12 +158,9 @@ static void rescale_row(void *context, int64_t count, char *const *data, const i
         float scales[3];
         for (int s = 0; s < 3; s++)
             scales[s] = sb_real_load_f32(state->scale_dtypes[s], data[s] + i * steps[s], 0);
-        float multiplier =
-            (scales[SB_RESCALE_A_SCALE] * scales[SB_RESCALE_B_SCALE]) / scales[SB_RESCALE_Y_SCALE];
-        int32_t zero = sb_quantized_load(state->dtype,
-                                         data[SB_RESCALE_Y_ZERO] + i * steps[SB_RESCALE_Y_ZERO], 0);
-        sb_quantized_store(state->out++, 0,
-                           sb_quantized_rescale(state->dtype, *state->sums++, multiplier, zero));
+        float multiplier = (scales[SB_RESCALE_A_SCALE] * scales[SB_RESCALE_B_SCALE]) / scales[SB_RESCALE_Y_SCALE];
+        int32_t zero = sb_quantized_load(state->dtype, data[SB_RESCALE_Y_ZERO] + i * steps[SB_RESCALE_Y_ZERO], 0);
+        sb_quantized_store(state->out++, 0, sb_quantized_rescale(state->dtype, *state->sums++, multiplier, zero));
     }
 }
 
@@ -184,8 +175,7 @@ static sb_status eval_qlinear_matmul(sb_call *call) {
         for (int s = 0; s < 3; s++)
             state.scale_dtypes[s] = operands[s]->dtype;
         sb_walk walk;
-        sb_walk_start_ordered(&walk, y->rank, y->dims, SB_RESCALE_OPERANDS,
-                              (const sb_tensor *const *)operands);
+        sb_walk_start_ordered(&walk, y->rank, y->dims, SB_RESCALE_OPERANDS, (const sb_tensor *const *)operands);
         sb_walk_run(&walk, rescale_row, &state);
     }
     for (int i = 0; i < SB_RESCALE_OPERANDS; i++)

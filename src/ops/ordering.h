@@ -23,8 +23,7 @@ typedef struct sb_cumulative_params {
 /** TopK: the axis, in [0, rank), how many are wanted, and the outputs, which the call keeps; *indices
  * is NULL where nobody wants them. k as an input is read on the host. Errors: SHAPE where axis or k
  * do not fit. */
-sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **values,
-                          sb_tensor **indices);
+sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **values, sb_tensor **indices);
 
 /** CumSum and CumProd: the axis, read on the host, as a set of one dimension. Errors: SHAPE where the
  * input has no such axis. */

@@ -19,21 +19,19 @@ static sb_status prepare_pad(sb_node *node, sb_error *error) {
     const int64_t *pads;
     SB_TRY(sb_node_string(node, "mode", "constant", &mode, error));
     SB_TRY(sb_node_float(node, "value", 0.0f, &params->value, error));
-    SB_TRY(
-        sb_node_ints(node, sb_node_has(node, "pads") ? "pads" : "paddings", &count, &pads, error));
+    SB_TRY(sb_node_ints(node, sb_node_has(node, "pads") ? "pads" : "paddings", &count, &pads, error));
     for (params->mode = SB_PAD_CONSTANT; strcmp(mode, modes[params->mode]) != 0; params->mode++) {
         if (params->mode == SB_PAD_WRAP)
-            return sb_fail(
-                error, SB_ERROR_INVALID_MODEL,
-                "node %s: Pad has the mode %s; it is one of constant, reflect, edge, wrap",
-                node->name, mode);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                           "node %s: Pad has the mode %s; it is one of constant, reflect, edge, wrap", node->name,
+                           mode);
     }
     params->has_pads = node->input_count - node->capture_count == 1;
     if (!params->has_pads)
         return SB_OK;
     if (pads == NULL || count > 2 * SB_MAX_RANK)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Pad needs at most %d pads",
-                       node->name, 2 * SB_MAX_RANK);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Pad needs at most %d pads", node->name,
+                       2 * SB_MAX_RANK);
     params->count = (int)count;
     memcpy(params->pads, pads, (size_t)count * sizeof *pads);
     return SB_OK;
@@ -70,11 +68,10 @@ static sb_status infer_pad(sb_infer *infer) {
         int64_t extent;
         if (has_axes)
             SB_TRY(sb_infer_axis(infer, axes[i], input->rank, &axis));
-        dims[axis] = sb_dim_add(infer->scope, dims[axis],
-                                sb_dim_add(infer->scope, pads[i], pads[i + padded]));
+        dims[axis] = sb_dim_add(infer->scope, dims[axis], sb_dim_add(infer->scope, pads[i], pads[i + padded]));
         if (sb_dim_is_constant(dims[axis], &extent) && extent < 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "the pads leave extent %lld of axis %d",
-                                 (long long)extent, axis);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "the pads leave extent %lld of axis %d", (long long)extent,
+                                 axis);
     }
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     return SB_OK;
@@ -126,8 +123,7 @@ static sb_status map_axis(sb_call *call, pad_maps *maps, int axis, int64_t exten
     return SB_OK;
 }
 
-static void copy_padded(const pad_maps *maps, const sb_tensor *input, const char *constant,
-                        sb_tensor *output) {
+static void copy_padded(const pad_maps *maps, const sb_tensor *input, const char *constant, sb_tensor *output) {
     size_t size = sb_dtype_size(input->dtype);
     int rank = output->rank;
     int64_t index[SB_MAX_RANK] = {0}, inner = rank > 0 ? output->dims[rank - 1] : 1;
@@ -176,11 +172,10 @@ sb_status sb_pad_extents(const sb_call *call, int64_t *before, int64_t *dims) {
         if (before[d] > -most && before[d] < most && after[d] > -most && after[d] < most)
             dims[d] = input->dims[d] + before[d] + after[d];
         if (dims[d] < 0)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "the pads %lld and %lld do not fit axis %d",
-                                (long long)before[d], (long long)after[d], d);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "the pads %lld and %lld do not fit axis %d", (long long)before[d],
+                                (long long)after[d], d);
         if (input->dims[d] == 0 && dims[d] != 0 && params->mode != SB_PAD_CONSTANT)
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "axis %d is empty: there is nothing to repeat", d);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "axis %d is empty: there is nothing to repeat", d);
     }
     return SB_OK;
 }

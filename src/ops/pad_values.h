@@ -4,12 +4,7 @@
 
 #include "numerics/scalar.h"
 
-typedef enum sb_pad_mode {
-    SB_PAD_CONSTANT,
-    SB_PAD_REFLECT,
-    SB_PAD_EDGE,
-    SB_PAD_WRAP
-} sb_pad_mode;
+typedef enum sb_pad_mode { SB_PAD_CONSTANT, SB_PAD_REFLECT, SB_PAD_EDGE, SB_PAD_WRAP } sb_pad_mode;
 
 /** The element of an axis of `extent` elements that position `at` looks at; -1 for the constant.
  * Reflection has the period 2(extent - 1). */

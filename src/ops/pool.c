@@ -11,8 +11,7 @@ sb_status sb_pool_prepare(sb_node *node, sb_error *error) {
     int64_t include, storage_order, p;
     SB_TRY(sb_window_read(node, &params->window, error));
     if (!params->window.has_kernel)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): the attribute kernel_shape is missing", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): the attribute kernel_shape is missing", node->name,
                        node->op->name);
     SB_TRY(sb_node_int(node, "count_include_pad", 0, &include, error));
     SB_TRY(sb_node_int(node, "storage_order", 0, &storage_order, error));
@@ -40,8 +39,7 @@ sb_status sb_pool_infer(sb_infer *infer, int output, const sb_fact *x, sb_dtype 
             dims[d] = x->dims[d];
         else
             SB_TRY(sb_window_extent(infer, window, d - 2, x->dims[d],
-                                    sb_dim_constant(infer->scope, window->kernel[d - 2]),
-                                    &dims[d]));
+                                    sb_dim_constant(infer->scope, window->kernel[d - 2]), &dims[d]));
     }
     sb_fact_set_tensor(&infer->outputs[output], dtype, axes + 2, dims);
     return SB_OK;
@@ -53,13 +51,9 @@ static int64_t extent_product(int64_t left, int64_t right) {
     return __builtin_mul_overflow(left, right, &product) ? 0 : product;
 }
 
-void sb_pool_shape_of(const sb_window *window, const sb_tensor *x, const int64_t *y_dims,
-                      sb_pool_shape *shape) {
-    *shape = (sb_pool_shape){.axes = x->rank - 2,
-                             .batch = x->dims[0],
-                             .channels = x->dims[1],
-                             .positions = 1,
-                             .capacity = 1};
+void sb_pool_shape_of(const sb_window *window, const sb_tensor *x, const int64_t *y_dims, sb_pool_shape *shape) {
+    *shape = (sb_pool_shape){
+        .axes = x->rank - 2, .batch = x->dims[0], .channels = x->dims[1], .positions = 1, .capacity = 1};
     for (int i = 0; i < shape->axes; i++) {
         int64_t in = x->dims[i + 2], kernel = window->kernel[i];
         shape->axis[i] = sb_window_resolve(window, i, in, kernel, y_dims[i + 2]);
@@ -69,12 +63,10 @@ void sb_pool_shape_of(const sb_window *window, const sb_tensor *x, const int64_t
 }
 
 void sb_pool_taps(const sb_window_axis *axis, int64_t at, int64_t *first, int64_t *last) {
-    sb_window_taps(axis->in, axis->kernel, axis->dilation, at * axis->stride - axis->begin, first,
-                   last);
+    sb_window_taps(axis->in, axis->kernel, axis->dilation, at * axis->stride - axis->begin, first, last);
 }
 
-int64_t sb_pool_window(const sb_pool_shape *shape, const int64_t *strides, const int64_t *position,
-                       int64_t *offsets) {
+int64_t sb_pool_window(const sb_pool_shape *shape, const int64_t *strides, const int64_t *position, int64_t *offsets) {
     int64_t tap[SB_WINDOW_AXES] = {0}, count[SB_WINDOW_AXES], step[SB_WINDOW_AXES];
     int64_t base = 0, found = 0;
     for (int i = 0; i < shape->axes; i++) {

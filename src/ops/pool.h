@@ -31,16 +31,14 @@ sb_status sb_pool_prepare(sb_node *node, sb_error *error);
 sb_status sb_pool_infer(sb_infer *infer, int output, const sb_fact *x, sb_dtype dtype);
 
 /** The extents for a tensor that sb_pool_infer accepted; `y_dims` are the output's. */
-void sb_pool_shape_of(const sb_window *window, const sb_tensor *x, const int64_t *y_dims,
-                      sb_pool_shape *shape);
+void sb_pool_shape_of(const sb_window *window, const sb_tensor *x, const int64_t *y_dims, sb_pool_shape *shape);
 
 /** The taps [*first, *last) of axis position `at` that lie inside the input. */
 void sb_pool_taps(const sb_window_axis *axis, int64_t at, int64_t *first, int64_t *last);
 
 /** Writes the offsets of the window's elements inside the input, in row-major order of the window,
  * for spatial strides in any unit, and returns their number (at most shape->capacity). */
-int64_t sb_pool_window(const sb_pool_shape *shape, const int64_t *strides, const int64_t *position,
-                       int64_t *offsets);
+int64_t sb_pool_window(const sb_pool_shape *shape, const int64_t *strides, const int64_t *position, int64_t *offsets);
 
 /** How many taps of the window lie inside the input and its padding. */
 int64_t sb_pool_padded_taps(const sb_pool_shape *shape, const int64_t *position);

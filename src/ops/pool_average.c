@@ -81,22 +81,17 @@ static void pool_channels(const pooling *pool, int64_t count, int64_t taps, int6
     int64_t size = (int64_t)sb_dtype_size(dtype);
     for (int64_t plane = 0; plane < shape->batch * shape->channels; plane++) {
         int64_t batch = plane / shape->channels, channel = plane % shape->channels;
-        const char *x =
-            pool->x->data + (batch * pool->x->strides[0] + channel * pool->x->strides[1]) * size;
+        const char *x = pool->x->data + (batch * pool->x->strides[0] + channel * pool->x->strides[1]) * size;
         int64_t at = plane * shape->positions + position;
         if (dtype == SB_F64)
-            ((double *)(void *)pool->y->data)[at] =
-                pool->in_f64(pool, (const double *)(const void *)x, count, taps);
+            ((double *)(void *)pool->y->data)[at] = pool->in_f64(pool, (const double *)(const void *)x, count, taps);
         else
             sb_real_store_f32(dtype, pool->y->data, at, pool->in_f32(pool, x, count, taps));
     }
 }
 
 static sb_status run_pool(sb_call *call, pool_f32 *in_f32, pool_f64 *in_f64) {
-    pooling pool = {.params = call->node->params,
-                    .x = sb_call_input(call, 0),
-                    .in_f32 = in_f32,
-                    .in_f64 = in_f64};
+    pooling pool = {.params = call->node->params, .x = sb_call_input(call, 0), .in_f32 = in_f32, .in_f64 = in_f64};
     SB_TRY(sb_call_output(call, 0, &pool.y));
     if (sb_tensor_elements(pool.y) == 0)
         return SB_OK;
@@ -110,8 +105,7 @@ static sb_status run_pool(sb_call *call, pool_f32 *in_f32, pool_f64 *in_f64) {
         extents[i] = shape->axis[i].out;
     do {
         int64_t count = sb_pool_window(shape, pool.x->strides + 2, position, pool.offsets);
-        int64_t taps =
-            pool.params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
+        int64_t taps = pool.params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
         pool_channels(&pool, count, taps, index++);
     } while (sb_window_next(shape->axes, position, extents));
     sb_free(pool.offsets);

@@ -31,8 +31,7 @@ static sb_status infer_global(sb_infer *infer) {
     sb_dim dims[SB_MAX_RANK];
     SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &x));
     if (x->rank == 0 || x->rank == 1)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "input 0 has rank %d; a batch and channels are expected", x->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 0 has rank %d; a batch and channels are expected", x->rank);
     for (int d = 0; d < x->rank; d++)
         dims[d] = d < 2 ? x->dims[d] : sb_dim_constant(infer->scope, 1);
     sb_fact_set_tensor(&infer->outputs[0], x->dtype, x->rank, dims);
@@ -41,16 +40,16 @@ static sb_status infer_global(sb_infer *infer) {
 
 /* Reduces the `count` gapless elements of one channel to element `index` of `y`; `numbers` has room
  * for `count` elements of the dtype that is computed with. */
-typedef void reduce_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
-                            int64_t count, void *y, int64_t index);
+typedef void reduce_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers, int64_t count, void *y,
+                            int64_t index);
 
 static void widen(sb_dtype dtype, const void *x, float *numbers, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         numbers[i] = sb_real_load_f32(dtype, x, i);
 }
 
-static void average_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
-                            int64_t count, void *y, int64_t index) {
+static void average_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers, int64_t count, void *y,
+                            int64_t index) {
     if (dtype == SB_F64) {
         ((double *)y)[index] = sb_mean_f64(x, 1, count);
         return;
@@ -59,8 +58,8 @@ static void average_channel(const sb_node *node, sb_dtype dtype, const void *x, 
     sb_real_store_f32(dtype, y, index, sb_mean_f32(numbers, 1, count));
 }
 
-static void max_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
-                        int64_t count, void *y, int64_t index) {
+static void max_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers, int64_t count, void *y,
+                        int64_t index) {
     size_t size = sb_dtype_size(dtype);
     const char *elements = x, *best = x;
     char *target = (char *)y + (size_t)index * size;
@@ -93,8 +92,8 @@ static float norm_f32(float p, float *numbers, int64_t count) {
     return p == 1.0f ? sum : sb_pow_f32(sum, 1.0f / p);
 }
 
-static void norm_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers,
-                         int64_t count, void *y, int64_t index) {
+static void norm_channel(const sb_node *node, sb_dtype dtype, const void *x, void *numbers, int64_t count, void *y,
+                         int64_t index) {
     float p = ((const sb_pool_global_params *)node->params)->p;
     if (dtype == SB_F64) {
         ((double *)y)[index] = norm_f64((double)p, x, numbers, count);
@@ -120,8 +119,7 @@ static sb_status reduce_channels(sb_call *call, reduce_channel *reduce) {
     void *numbers = dense + (size_t)count * sizeof(double);
     for (int64_t plane = 0; plane < x->dims[0] * x->dims[1]; plane++) {
         int64_t offset = plane / x->dims[1] * x->strides[0] + plane % x->dims[1] * x->strides[1];
-        sb_gather_dense((size_t)size, x->rank - 2, x->dims + 2, x->strides + 2,
-                        x->data + offset * size, dense);
+        sb_gather_dense((size_t)size, x->rank - 2, x->dims + 2, x->strides + 2, x->data + offset * size, dense);
         reduce(call->node, x->dtype, dense, numbers, count, y->data, plane);
     }
     sb_free(dense);

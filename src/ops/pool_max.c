@@ -27,12 +27,10 @@ typedef struct max_pooling {
 } max_pooling;
 
 /* The maximum of one window in one channel. */
-static void pool_channel(const max_pooling *pool, int64_t count, int64_t batch, int64_t channel,
-                         int64_t position) {
+static void pool_channel(const max_pooling *pool, int64_t count, int64_t batch, int64_t channel, int64_t position) {
     sb_dtype dtype = pool->x->dtype;
     int64_t size = (int64_t)sb_dtype_size(dtype), best = 0, best_order = 0;
-    const char *x =
-        pool->x->data + (batch * pool->x->strides[0] + channel * pool->x->strides[1]) * size;
+    const char *x = pool->x->data + (batch * pool->x->strides[0] + channel * pool->x->strides[1]) * size;
     for (int64_t i = 0; i < count; i++) {
         int64_t order = sb_pool_order(dtype, x + pool->offsets[i] * size);
         if (i == 0 || order > best_order) {
@@ -97,8 +95,7 @@ static sb_status prepare_unpool(sb_node *node, sb_error *error) {
     sb_window *window = node->params;
     SB_TRY(sb_window_read(node, window, error));
     if (!window->has_kernel)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): the attribute kernel_shape is missing", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): the attribute kernel_shape is missing", node->name,
                        node->op->name);
     return SB_OK;
 }
@@ -112,8 +109,7 @@ static sb_status unpooled_extent(const sb_infer *infer, int axis, sb_dim in, sb_
                                     sb_dim_constant(scope, window->strides[axis]));
     *out = sb_dim_add(scope, spread, sb_dim_constant(scope, rest));
     if (sb_dim_is_constant(*out, &extent) && extent < 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "pads leave nothing of the output along spatial axis %d", axis);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "pads leave nothing of the output along spatial axis %d", axis);
     return SB_OK;
 }
 
@@ -122,12 +118,10 @@ static sb_status infer_unpool(sb_infer *infer) {
     sb_dim dims[SB_MAX_RANK];
     SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT | SB_SET(SB_S8) | SB_SET(SB_U8), &x));
     SB_TRY(sb_infer_require(infer, 1, SB_SET(SB_S64), &indices));
-    int axes =
-        x->rank != SB_RANK_UNKNOWN ? x->rank - 2 : ((const sb_window *)infer->node->params)->axes;
+    int axes = x->rank != SB_RANK_UNKNOWN ? x->rank - 2 : ((const sb_window *)infer->node->params)->axes;
     SB_TRY(sb_window_check_axes(infer, infer->node->params, axes));
     if (indices->rank != x->rank && indices->rank != SB_RANK_UNKNOWN && x->rank != SB_RANK_UNKNOWN)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 1 has rank %d, input 0 has %d",
-                             indices->rank, x->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 1 has rank %d, input 0 has %d", indices->rank, x->rank);
     for (int d = 0; d < axes + 2; d++) {
         if (x->rank == SB_RANK_UNKNOWN)
             dims[d] = sb_infer_fresh(infer, 0, d);
@@ -142,8 +136,7 @@ static sb_status infer_unpool(sb_infer *infer) {
         sb_dim given[SB_MAX_RANK];
         SB_TRY(sb_infer_integers(infer, 2, SB_MAX_RANK, given, &count, &known));
         if (known && count != axes + 2)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "output_shape lists %d extents for rank %d",
-                                 count, axes + 2);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "output_shape lists %d extents for rank %d", count, axes + 2);
         for (int d = 0; d < axes + 2; d++)
             dims[d] = known ? given[d] : sb_infer_fresh(infer, 0, d);
     }
@@ -173,8 +166,8 @@ static sb_status create_unpooled(sb_call *call, int rank, const int64_t *least, 
 }
 
 /* Puts each element where its index says: an index counts in the extents `least`. */
-static sb_status scatter(sb_call *call, const sb_tensor *x, const sb_tensor *indices,
-                         const int64_t *least, sb_tensor *y) {
+static sb_status scatter(sb_call *call, const sb_tensor *x, const sb_tensor *indices, const int64_t *least,
+                         sb_tensor *y) {
     size_t size = sb_dtype_size(x->dtype);
     int64_t elements = sb_tensor_elements(x), limit = 1;
     for (int d = 0; d < x->rank; d++) {
@@ -185,8 +178,8 @@ static sb_status scatter(sb_call *call, const sb_tensor *x, const sb_tensor *ind
     for (int64_t e = 0; e < elements; e++) {
         int64_t index = ((const int64_t *)(const void *)indices->data)[e], at = 0;
         if (index < 0 || index >= limit)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "index %lld is outside [0, %lld)",
-                                (long long)index, (long long)limit);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "index %lld is outside [0, %lld)", (long long)index,
+                                (long long)limit);
         for (int d = x->rank - 1; d >= 0; d--) {
             at += index % least[d] * y->strides[d];
             index /= least[d];
@@ -205,8 +198,8 @@ static sb_status eval_unpool(sb_call *call) {
         if (call->inputs[1].tensor->rank != x->rank || call->inputs[1].tensor->dims[d] != least[d])
             return sb_call_fail(call, SB_ERROR_SHAPE, "inputs 0 and 1 have different shapes");
         if (d >= 2)
-            least[d] = (x->dims[d] - 1) * window->strides[d - 2] + window->kernel[d - 2] -
-                       window->begin[d - 2] - window->end[d - 2];
+            least[d] = (x->dims[d] - 1) * window->strides[d - 2] + window->kernel[d - 2] - window->begin[d - 2] -
+                       window->end[d - 2];
     }
     SB_TRY(create_unpooled(call, x->rank, least, &y));
     size_t bytes = (size_t)sb_tensor_elements(y) * sb_dtype_size(y->dtype);

@@ -18,19 +18,16 @@ typedef struct power_context {
     uint32_t divided_by_zero;
 } power_context;
 
-static void power_chunk(power_context *context, int64_t count, const void *bases,
-                        const void *exponents, void *results) {
+static void power_chunk(power_context *context, int64_t count, const void *bases, const void *exponents,
+                        void *results) {
     for (int64_t i = 0; i < count; i++) {
         if (context->computed == SB_F32)
-            ((float *)results)[i] =
-                sb_power_f32(((const float *)bases)[i], ((const float *)exponents)[i]);
+            ((float *)results)[i] = sb_power_f32(((const float *)bases)[i], ((const float *)exponents)[i]);
         else if (context->computed == SB_F64)
-            ((double *)results)[i] =
-                sb_power_f64(((const double *)bases)[i], ((const double *)exponents)[i]);
+            ((double *)results)[i] = sb_power_f64(((const double *)bases)[i], ((const double *)exponents)[i]);
         else
-            ((int64_t *)results)[i] = sb_power_s64(
-                ((const int64_t *)bases)[i], ((const int64_t *)exponents)[i],
-                context->exponent != SB_U64, &context->divided_by_zero, 1);
+            ((int64_t *)results)[i] = sb_power_s64(((const int64_t *)bases)[i], ((const int64_t *)exponents)[i],
+                                                   context->exponent != SB_U64, &context->divided_by_zero, 1);
     }
 }
 
@@ -40,10 +37,8 @@ static void power_row(void *opaque, int64_t count, char *const *data, const int6
     sb_walk_row *store = sb_convert_loop(context->base, context->computed);
     for (int64_t start = 0; start < count; start += CHUNK) {
         int64_t size = count - start < CHUNK ? count - start : CHUNK;
-        sb_convert_row(context->computed, bases, context->base, data[1] + start * steps[1],
-                       steps[1], size);
-        sb_convert_row(context->computed, exponents, context->exponent, data[2] + start * steps[2],
-                       steps[2], size);
+        sb_convert_row(context->computed, bases, context->base, data[1] + start * steps[1], steps[1], size);
+        sb_convert_row(context->computed, exponents, context->exponent, data[2] + start * steps[2], steps[2], size);
         power_chunk(context, size, bases, exponents, results);
         char *const operands[2] = {data[0] + start * steps[0], (char *)results};
         int64_t result_steps[2] = {steps[0], (int64_t)sb_dtype_size(context->computed)};
@@ -63,8 +58,7 @@ static sb_status eval_power(sb_call *call) {
     sb_binary_align(call, &exponents);
     SB_TRY(sb_call_output(call, 0, &output));
     const sb_tensor *operands[3] = {output, sb_call_input(call, 0), &exponents};
-    power_context context = {
-        .base = output->dtype, .exponent = exponents.dtype, .computed = SB_F32};
+    power_context context = {.base = output->dtype, .exponent = exponents.dtype, .computed = SB_F32};
     if (output->dtype == SB_F64)
         context.computed = SB_F64;
     else if (sb_dtype_is_integer(output->dtype))
@@ -73,14 +67,12 @@ static sb_status eval_power(sb_call *call) {
     sb_walk_start(&walk, output->rank, output->dims, 3, operands);
     sb_walk_run(&walk, power_row, &context);
     if (context.divided_by_zero != 0)
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                            "integer division by zero: 0 to a negative power");
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "integer division by zero: 0 to a negative power");
     return SB_OK;
 }
 
 /* Only where nothing is converted. */
-static sb_walk_row *loop_power(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                               void **context) {
+static sb_walk_row *loop_power(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     *context = NULL;
     if (dtypes[0] != dtypes[1] || ((const sb_binary_params *)node->params)->axis >= 0)
         return NULL;
@@ -88,8 +80,7 @@ static sb_walk_row *loop_power(const sb_node *node, const sb_dtype *dtypes, sb_i
 }
 
 /* Small constant exponents are products. */
-static sb_dim formula_power(const sb_node *node, sb_scope *scope, int count,
-                            const sb_dim *operands) {
+static sb_dim formula_power(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
     int64_t exponent;
     if (!sb_dim_is_constant(operands[1], &exponent) || exponent < 0 || exponent > 8)
         return NULL;

@@ -18,8 +18,7 @@ static SB_HD_HOT double sb_power_f64(double x, double y) {
 /* x^y modulo 2^64 by squaring. A negative exponent gives 1 / x^-y truncated toward zero: 0 except
  * for x = 1 and x = -1; for x = 0 it is a division by zero, for which *fault is set to `kind`. An
  * exponent that came as u64 is not `is_signed`, and never negative. */
-static SB_HD_HOT int64_t sb_power_s64(int64_t x, int64_t y, int is_signed, uint32_t *fault,
-                                      uint32_t kind) {
+static SB_HD_HOT int64_t sb_power_s64(int64_t x, int64_t y, int is_signed, uint32_t *fault, uint32_t kind) {
     uint64_t left = (uint64_t)y, result = 1, factor = (uint64_t)x;
     if (y < 0 && is_signed) {
         if (x == 0)

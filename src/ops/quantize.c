@@ -29,9 +29,8 @@ static sb_status prepare_quantize(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_int(node, "axis", 1, &params->axis, error));
     SB_TRY(sb_node_int(node, "block_size", 0, &params->block, error));
     if (params->block < 0)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): block_size is %lld; it may not be negative", node->name,
-                       node->op->name, (long long)params->block);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): block_size is %lld; it may not be negative",
+                       node->name, node->op->name, (long long)params->block);
     return sb_node_element_type(node, "output_dtype", SB_DTYPE_NONE, &params->output, error);
 }
 
@@ -44,8 +43,7 @@ static sb_status check_zero_point(sb_infer *infer, uint32_t dtypes, sb_dtype *dt
         return SB_OK;
     SB_TRY(sb_infer_require(infer, 2, dtypes, &zero));
     if (*dtype != SB_DTYPE_NONE && *dtype != zero->dtype)
-        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                             "the zero point has dtype %s where %s is expected",
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "the zero point has dtype %s where %s is expected",
                              sb_dtype_name(zero->dtype), sb_dtype_name(*dtype));
     *dtype = zero->dtype;
     return SB_OK;
@@ -59,8 +57,7 @@ static sb_status infer_quantize(sb_infer *infer) {
     SB_TRY(check_zero_point(infer, SET_QUANTIZED, &dtype));
     sb_infer_shape_of(infer, 0, input, dtype != SB_DTYPE_NONE ? dtype : SB_U8);
     if ((SET_QUANTIZED & SB_SET(infer->outputs[0].dtype)) == 0)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED,
-                             "output_dtype %s is no 8- or 16-bit integer",
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output_dtype %s is no 8- or 16-bit integer",
                              sb_dtype_name(infer->outputs[0].dtype));
     return SB_OK;
 }
@@ -84,8 +81,8 @@ static sb_status infer_dequantize(sb_infer *infer) {
 /* Makes *view a borrowed view of `values` (a scale or zero point) that broadcasts to the shape
  * `of`: a scalar; one value per index of `axis`; or one per block along `axis`, of which `piece` is
  * chosen. */
-static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tensor *values, int axis,
-                        int64_t piece, sb_tensor *view) {
+static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tensor *values, int axis, int64_t piece,
+                        sb_tensor *view) {
     const quantize_params *params = call->node->params;
     memcpy(view, values, sizeof *view);
     if (sb_tensor_elements(values) == 1 && values->rank <= 1) {
@@ -102,8 +99,7 @@ static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tenso
         view->dims[axis] = 1;
         if (fits)
             return SB_OK;
-    } else if (params->block == 0 && values->rank == 1 && of->rank > 0 &&
-               values->dims[0] == of->dims[axis]) {
+    } else if (params->block == 0 && values->rank == 1 && of->rank > 0 && values->dims[0] == of->dims[axis]) {
         view->rank = of->rank - axis;
         for (int d = 1; d < view->rank; d++) {
             view->dims[d] = 1;
@@ -112,16 +108,14 @@ static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tenso
         return SB_OK;
     }
     char shape[SB_DIMS_TEXT_BYTES], given[SB_DIMS_TEXT_BYTES];
-    return sb_call_fail(
-        call, SB_ERROR_SHAPE,
-        "scale or zero point of shape %s does not fit input %s with axis %d and block size %lld",
-        sb_dims_text(values->rank, values->dims, given), sb_dims_text(of->rank, of->dims, shape),
-        axis, (long long)params->block);
+    return sb_call_fail(call, SB_ERROR_SHAPE,
+                        "scale or zero point of shape %s does not fit input %s with axis %d and block size %lld",
+                        sb_dims_text(values->rank, values->dims, given), sb_dims_text(of->rank, of->dims, shape), axis,
+                        (long long)params->block);
 }
 
-sb_status sb_quantize_parts(sb_call *call,
-                            sb_status (*run)(sb_call *call, const sb_quantize_types *types,
-                                             const sb_tensor *const operands[4])) {
+sb_status sb_quantize_parts(sb_call *call, sb_status (*run)(sb_call *call, const sb_quantize_types *types,
+                                                            const sb_tensor *const operands[4])) {
     const quantize_params *params = call->node->params;
     const sb_quantize_types types = sb_quantize_types_of(call);
     const sb_tensor *input = sb_call_input(call, 0), *scale = sb_call_input(call, 1);
@@ -131,8 +125,8 @@ sb_status sb_quantize_parts(sb_call *call,
     int64_t axis = params->axis < 0 ? params->axis + input->rank : params->axis;
     bool by_axis = sb_tensor_elements(scale) != 1 || scale->rank > 1;
     if (by_axis && (axis < 0 || axis >= input->rank))
-        return sb_call_fail(call, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d)",
-                            (long long)params->axis, input->rank, input->rank);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d)", (long long)params->axis,
+                            input->rank, input->rank);
     bool blocked = by_axis && params->block > 0;
     int64_t extent = blocked ? input->dims[axis] : 1, step = blocked ? params->block : 1;
     for (int64_t start = 0, piece = 0; start < extent; start += step, piece++) {
@@ -147,16 +141,14 @@ sb_status sb_quantize_parts(sb_call *call,
             part[i].dims[axis] = extent - start < step ? extent - start : step;
         }
         SB_TRY(run(call, &types,
-                   (const sb_tensor *const[]){&part[0], &part[1], &spread_scale,
-                                              zero != NULL ? &spread_zero : NULL}));
+                   (const sb_tensor *const[]){&part[0], &part[1], &spread_scale, zero != NULL ? &spread_zero : NULL}));
     }
     return SB_OK;
 }
 
 /* ---- rows ---- */
 
-static void store_chunk(sb_dtype dtype, char *target, int64_t step, sb_dtype from, void *values,
-                        int64_t count) {
+static void store_chunk(sb_dtype dtype, char *target, int64_t step, sb_dtype from, void *values, int64_t count) {
     char *const operands[2] = {target, values};
     int64_t steps[2] = {step, (int64_t)sb_dtype_size(from)};
     sb_convert_loop(dtype, from)(NULL, count, operands, steps);
@@ -212,27 +204,23 @@ sb_quantize_types sb_quantize_types_of(const sb_call *call) {
     return types;
 }
 
-static void run_rows(sb_walk_row *row, const sb_quantize_types *types,
-                     const sb_tensor *const given[4]) {
+static void run_rows(sb_walk_row *row, const sb_quantize_types *types, const sb_tensor *const given[4]) {
     static const int64_t nothing = 0;
     sb_tensor absent = {.dtype = row == quantize_row ? types->output : types->input,
                         .data = (char *)(uintptr_t)&nothing};
-    const sb_tensor *operands[4] = {given[0], given[1], given[2],
-                                    given[3] != NULL ? given[3] : &absent};
+    const sb_tensor *operands[4] = {given[0], given[1], given[2], given[3] != NULL ? given[3] : &absent};
     sb_quantize_types copy = *types;
     sb_walk walk;
     sb_walk_start(&walk, given[0]->rank, given[0]->dims, 4, operands);
     sb_walk_run(&walk, row, &copy);
 }
 
-static sb_status quantize_part(sb_call *call, const sb_quantize_types *types,
-                               const sb_tensor *const operands[4]) {
+static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
     run_rows(quantize_row, types, operands);
     return SB_OK;
 }
 
-static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types,
-                                 const sb_tensor *const operands[4]) {
+static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
     run_rows(dequantize_row, types, operands);
     return SB_OK;
 }

@@ -16,8 +16,7 @@ sb_quantize_types sb_quantize_types_of(const sb_call *call);
 /** Makes the output of QuantizeLinear or DequantizeLinear, and gives `part` views of output, input,
  * scale and zero point (NULL where omitted), the latter two broadcast to the former: all at once, or
  * block by block where scales come in blocks. */
-sb_status sb_quantize_parts(sb_call *call,
-                            sb_status (*part)(sb_call *call, const sb_quantize_types *types,
-                                              const sb_tensor *const operands[4]));
+sb_status sb_quantize_parts(sb_call *call, sb_status (*part)(sb_call *call, const sb_quantize_types *types,
+                                                             const sb_tensor *const operands[4]));
 
 #endif

@@ -5,8 +5,7 @@
 #include "numerics/convert.h"
 
 /* clamp(round(x / scale) + zero), the sum exact; NaN counts as 0 before it. */
-static SB_HD_HOT int64_t sb_quantize_value(float x, float scale, int64_t zero, int64_t least,
-                                           int64_t most) {
+static SB_HD_HOT int64_t sb_quantize_value(float x, float scale, int64_t zero, int64_t least, int64_t most) {
     int64_t value = sb_i32_from_f32(sb_round_half_even_f32(sb_div_f32(x, scale)));
     value += zero;
     return value < least ? least : value > most ? most : value;

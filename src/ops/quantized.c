@@ -14,8 +14,7 @@ static void widen_row(void *context, int64_t count, char *const *data, const int
                         sb_quantized_load(state->dtype, data[1] + i * steps[1], 0);
 }
 
-sb_status sb_quantized_widen(sb_tensor *tensor, sb_tensor *zero_point, int32_t *out,
-                             sb_error *error) {
+sb_status sb_quantized_widen(sb_tensor *tensor, sb_tensor *zero_point, int32_t *out, sb_error *error) {
     sb_tensor *points;
     if (zero_point != NULL) {
         SB_TRY(sb_tensor_broadcast(zero_point, tensor->rank, tensor->dims, &points, error));

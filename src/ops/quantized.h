@@ -10,7 +10,6 @@
 /** Writes every element of `tensor` (s8 or u8) minus its zero point to `out`, in row-major order.
  * `zero_point` has the same dtype and broadcasts to the tensor's shape; NULL stands for 0. Fails
  * when it does not broadcast. */
-sb_status sb_quantized_widen(sb_tensor *tensor, sb_tensor *zero_point, int32_t *out,
-                             sb_error *error);
+sb_status sb_quantized_widen(sb_tensor *tensor, sb_tensor *zero_point, int32_t *out, sb_error *error);
 
 #endif

@@ -8,8 +8,7 @@
 
 /** The element for an exact sum: round(sum * multiplier) + zero_point, saturated. The sum converts
  * to f32, the product rounds once, then to an integer with ties to even. */
-static SB_HD int32_t sb_quantized_rescale(sb_dtype dtype, int32_t sum, float multiplier,
-                                          int32_t zero_point) {
+static SB_HD int32_t sb_quantized_rescale(sb_dtype dtype, int32_t sum, float multiplier, int32_t zero_point) {
     float scaled = sb_round_half_even_f32((float)sum * multiplier);
     /* Beyond +-2^31 every zero point saturates, so the integer sum cannot overflow. */
     int64_t value = (int64_t)sb_i32_from_f32(scaled) + zero_point;

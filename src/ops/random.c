@@ -25,8 +25,8 @@ static sb_status prepare_seed(sb_node *node, sb_dtype otherwise, sb_error *error
 static sb_status check_dtype(const sb_node *node, uint32_t allowed, sb_error *error) {
     sb_dtype dtype = ((const sb_random_params *)node->params)->dtype;
     if (dtype != SB_DTYPE_NONE && (allowed & SB_SET(dtype)) == 0)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (%s): cannot make random %s",
-                       node->name, node->op->name, sb_dtype_name(dtype));
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (%s): cannot make random %s", node->name, node->op->name,
+                       sb_dtype_name(dtype));
     return SB_OK;
 }
 
@@ -54,8 +54,7 @@ static sb_status prepare_shaped(sb_node *node, sb_error *error) {
     SB_TRY(prepare_distribution(node, SB_F32, error));
     SB_TRY(sb_node_ints(node, "shape", &rank, &shape, error));
     if (rank > SB_MAX_RANK || !sb_node_has(node, "shape"))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): needs a shape of at most %d extents", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): needs a shape of at most %d extents", node->name,
                        node->op->name, SB_MAX_RANK);
     params->rank = (int)rank;
     if (rank != 0)
@@ -105,10 +104,8 @@ static sb_status infer_shaped(sb_infer *infer) {
 static sb_status infer_like(sb_infer *infer) {
     const sb_random_params *params = infer->node->params;
     const sb_fact *input;
-    SB_TRY(sb_infer_require(infer, 0, params->dtype != SB_DTYPE_NONE ? SB_SET_ANY : SB_SET_FLOAT,
-                            &input));
-    sb_infer_shape_of(infer, 0, input,
-                      params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
+    SB_TRY(sb_infer_require(infer, 0, params->dtype != SB_DTYPE_NONE ? SB_SET_ANY : SB_SET_FLOAT, &input));
+    sb_infer_shape_of(infer, 0, input, params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
     return SB_OK;
 }
 
@@ -118,8 +115,7 @@ static sb_status infer_bernoulli(sb_infer *infer) {
     const sb_random_params *params = infer->node->params;
     const sb_fact *input;
     SB_TRY(sb_infer_require(infer, 0, SB_SET_FLOAT, &input));
-    sb_infer_shape_of(infer, 0, input,
-                      params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
+    sb_infer_shape_of(infer, 0, input, params->dtype != SB_DTYPE_NONE ? params->dtype : input->dtype);
     return SB_OK;
 }
 
@@ -162,19 +158,18 @@ static sb_status eval_multinomial(sb_call *call) {
     if (input->dims[1] == 0 && elements != 0)
         status = sb_call_fail(call, SB_ERROR_SHAPE, "there is no class to choose");
     for (int64_t i = 0; i < elements && status == SB_OK; i++)
-        sb_number_store(output->dtype, output->data, i,
-                        (double)sb_random_class(params, input->dtype, input->data, input->dims[1],
-                                                i / params->sample_size, i));
+        sb_number_store(
+            output->dtype, output->data, i,
+            (double)sb_random_class(params, input->dtype, input->data, input->dims[1], i / params->sample_size, i));
     sb_tensor_release(input);
     return status;
 }
 
-#define RANDOM_OP(op_name, inputs, prepare_function, infer_function, eval_function)                \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs,              \
-        .least_outputs = 1, .most_outputs = 1, .flags = SB_OP_RANDOM,                              \
-        .params_size = sizeof(sb_random_params), .prepare = prepare_function,                      \
-        .infer = infer_function, .eval = eval_function                                             \
+#define RANDOM_OP(op_name, inputs, prepare_function, infer_function, eval_function)                                    \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs, .least_outputs = 1,              \
+        .most_outputs = 1, .flags = SB_OP_RANDOM, .params_size = sizeof(sb_random_params),                             \
+        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                                    \
     }
 
 const sb_op sb_ops_random[] = {

@@ -20,16 +20,14 @@ static SB_HD void sb_real_store_f32(sb_dtype dtype, void *data, int64_t index, f
     if (dtype == SB_F32)
         ((float *)data)[index] = value;
     else
-        ((uint16_t *)data)[index] =
-            dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
+        ((uint16_t *)data)[index] = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
 }
 
 /** What a number becomes by being stored. */
 static SB_HD float sb_real_round_f32(sb_dtype dtype, float value) {
     if (dtype == SB_F32)
         return value;
-    return dtype == SB_F16 ? sb_f16_to_f32(sb_f16_from_f32(value))
-                           : sb_bf16_to_f32(sb_bf16_from_f32(value));
+    return dtype == SB_F16 ? sb_f16_to_f32(sb_f16_from_f32(value)) : sb_bf16_to_f32(sb_bf16_from_f32(value));
 }
 
 #endif

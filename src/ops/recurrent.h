@@ -46,16 +46,15 @@ typedef struct sb_recurrent_extents {
 } sb_recurrent_extents;
 
 /** The extents for inputs that infer accepted. */
-void sb_recurrent_extents_of(const sb_recurrent_params *params, const sb_tensor *x,
-                             const sb_tensor *r, sb_recurrent_extents *extents);
+void sb_recurrent_extents_of(const sb_recurrent_params *params, const sb_tensor *x, const sb_tensor *r,
+                             sb_recurrent_extents *extents);
 
 /** The address of row (direction, batch) of an initial state, whose elements are `*stride` apart;
  * NULL for NULL. */
-const char *sb_recurrent_state_row(const sb_recurrent_params *params, const sb_tensor *state,
-                                   int direction, int64_t batch, int64_t *stride);
+const char *sb_recurrent_state_row(const sb_recurrent_params *params, const sb_tensor *state, int direction,
+                                   int64_t batch, int64_t *stride);
 
 /** The number of time steps of batch row `batch`. SHAPE when it is not in [0, steps]. */
-sb_status sb_recurrent_length(const sb_call *call, const sb_recurrent_extents *extents,
-                              int64_t batch, int64_t *length);
+sb_status sb_recurrent_length(const sb_call *call, const sb_recurrent_extents *extents, int64_t batch, int64_t *length);
 
 #endif

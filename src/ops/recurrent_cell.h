@@ -14,14 +14,13 @@ static SB_HD void SB_CELL(round_state)(sb_dtype dtype, int64_t count, SB_CELL_RE
         values[i] = sb_real_round_f32(dtype, (float)values[i]);
 }
 
-static SB_HD void SB_CELL(activate)(const sb_activation *activation, int64_t count,
-                                     SB_CELL_REAL *values) {
+static SB_HD void SB_CELL(activate)(const sb_activation *activation, int64_t count, SB_CELL_REAL *values) {
     SB_CELL_REAL alpha = activation->alpha, beta = activation->beta;
-#define SB_CELL_EACH(result)                                                                       \
-    for (int64_t i = 0; i < count; i++) {                                                          \
-        SB_CELL_REAL x = values[i];                                                                \
-        values[i] = (result);                                                                      \
-    }                                                                                              \
+#define SB_CELL_EACH(result)                                                                                           \
+    for (int64_t i = 0; i < count; i++) {                                                                              \
+        SB_CELL_REAL x = values[i];                                                                                    \
+        values[i] = (result);                                                                                          \
+    }                                                                                                                  \
     break
     switch (activation->kind) {
     case SB_ACTIVATION_AFFINE:
@@ -53,8 +52,8 @@ static SB_HD void SB_CELL(activate)(const sb_activation *activation, int64_t cou
 }
 
 /* Clips, then activates. */
-static SB_HD void SB_CELL(gate)(const sb_recurrent_params *params, const sb_activation *activation,
-                                 int64_t count, SB_CELL_REAL *values) {
+static SB_HD void SB_CELL(gate)(const sb_recurrent_params *params, const sb_activation *activation, int64_t count,
+                                SB_CELL_REAL *values) {
     if (params->clips) {
         SB_CELL_REAL high = params->clip, low = -high;
         for (int64_t i = 0; i < count; i++)
@@ -64,8 +63,8 @@ static SB_HD void SB_CELL(gate)(const sb_recurrent_params *params, const sb_acti
 }
 
 /* pre = (xw + hr) + bias; `bias` may be NULL, `pre` may be `xw` or `hr`. */
-static SB_HD void SB_CELL(join)(int64_t count, const SB_CELL_REAL *xw, const SB_CELL_REAL *hr,
-                                 const SB_CELL_REAL *bias, SB_CELL_REAL *pre) {
+static SB_HD void SB_CELL(join)(int64_t count, const SB_CELL_REAL *xw, const SB_CELL_REAL *hr, const SB_CELL_REAL *bias,
+                                SB_CELL_REAL *pre) {
     if (bias == NULL) {
         for (int64_t i = 0; i < count; i++)
             pre[i] = xw[i] + hr[i];
@@ -75,18 +74,17 @@ static SB_HD void SB_CELL(join)(int64_t count, const SB_CELL_REAL *xw, const SB_
         pre[i] = (xw[i] + hr[i]) + bias[i];
 }
 
-static SB_HD void SB_CELL(add_peephole)(int64_t count, const SB_CELL_REAL *peephole,
-                                         const SB_CELL_REAL *c, SB_CELL_REAL *pre) {
+static SB_HD void SB_CELL(add_peephole)(int64_t count, const SB_CELL_REAL *peephole, const SB_CELL_REAL *c,
+                                        SB_CELL_REAL *pre) {
     for (int64_t i = 0; i < count; i++)
         pre[i] = pre[i] + peephole[i] * c[i];
 }
 
 /* `pre` holds i, o, f, c and is overwritten; `peephole` holds i, o, f or is NULL; `c` goes from C
  * to C' and `h` becomes H'. */
-static SB_HD void SB_CELL(lstm)(const sb_recurrent_params *params,
-                                 const sb_activation *activations, sb_dtype dtype, int64_t hidden,
-                                 SB_CELL_REAL *pre, const SB_CELL_REAL *peephole, SB_CELL_REAL *c,
-                                 SB_CELL_REAL *h) {
+static SB_HD void SB_CELL(lstm)(const sb_recurrent_params *params, const sb_activation *activations, sb_dtype dtype,
+                                int64_t hidden, SB_CELL_REAL *pre, const SB_CELL_REAL *peephole, SB_CELL_REAL *c,
+                                SB_CELL_REAL *h) {
     SB_CELL_REAL *in = pre, *out = pre + hidden, *forget = out + hidden, *cell = forget + hidden;
     if (peephole != NULL) {
         SB_CELL(add_peephole)(hidden, peephole, c, in);
@@ -115,18 +113,17 @@ static SB_HD void SB_CELL(lstm)(const sb_recurrent_params *params,
 }
 
 /* r * H, rounded as a state is, to `reset`. */
-static SB_HD void SB_CELL(gru_reset)(sb_dtype dtype, int64_t hidden, const SB_CELL_REAL *r,
-                                      const SB_CELL_REAL *h, SB_CELL_REAL *reset) {
+static SB_HD void SB_CELL(gru_reset)(sb_dtype dtype, int64_t hidden, const SB_CELL_REAL *r, const SB_CELL_REAL *h,
+                                     SB_CELL_REAL *reset) {
     for (int64_t i = 0; i < hidden; i++)
         reset[i] = r[i] * h[i];
     SB_CELL(round_state)(dtype, hidden, reset);
 }
 
 /* pre = (xw + wb) + (r * (hr + rb)): the candidate with linear_before_reset. Biases may be NULL. */
-static SB_HD void SB_CELL(gru_join_linear)(int64_t hidden, const SB_CELL_REAL *xw,
-                                            const SB_CELL_REAL *wb, const SB_CELL_REAL *r,
-                                            const SB_CELL_REAL *hr, const SB_CELL_REAL *rb,
-                                            SB_CELL_REAL *pre) {
+static SB_HD void SB_CELL(gru_join_linear)(int64_t hidden, const SB_CELL_REAL *xw, const SB_CELL_REAL *wb,
+                                           const SB_CELL_REAL *r, const SB_CELL_REAL *hr, const SB_CELL_REAL *rb,
+                                           SB_CELL_REAL *pre) {
     if (wb == NULL) {
         for (int64_t i = 0; i < hidden; i++)
             pre[i] = xw[i] + r[i] * hr[i];
@@ -137,10 +134,9 @@ static SB_HD void SB_CELL(gru_join_linear)(int64_t hidden, const SB_CELL_REAL *x
 }
 
 /* Activates the candidate `n` and moves `h` from H to H'. */
-static SB_HD void SB_CELL(gru_update)(const sb_recurrent_params *params,
-                                       const sb_activation *activation, sb_dtype dtype,
-                                       int64_t hidden, const SB_CELL_REAL *z, SB_CELL_REAL *n,
-                                       SB_CELL_REAL *h) {
+static SB_HD void SB_CELL(gru_update)(const sb_recurrent_params *params, const sb_activation *activation,
+                                      sb_dtype dtype, int64_t hidden, const SB_CELL_REAL *z, SB_CELL_REAL *n,
+                                      SB_CELL_REAL *h) {
     SB_CELL(gate)(params, activation, hidden, n);
     for (int64_t i = 0; i < hidden; i++)
         h[i] = (1 - z[i]) * n[i] + z[i] * h[i];

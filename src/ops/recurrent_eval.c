@@ -66,11 +66,9 @@ static sb_status allocate_work(recurrence *run, sb_error *error) {
 static void transpose_weights(const recurrence *run, int direction) {
     const sb_tensor *w = run->w, *r = run->r;
     size_t size = (size_t)run->size;
-    sb_gather_dense(size, 2, (int64_t[]){run->extents.inputs, run->rows},
-                    (int64_t[]){w->strides[2], w->strides[1]},
+    sb_gather_dense(size, 2, (int64_t[]){run->extents.inputs, run->rows}, (int64_t[]){w->strides[2], w->strides[1]},
                     w->data + direction * w->strides[0] * run->size, run->w_transposed);
-    sb_gather_dense(size, 2, (int64_t[]){run->extents.hidden, run->rows},
-                    (int64_t[]){r->strides[2], r->strides[1]},
+    sb_gather_dense(size, 2, (int64_t[]){run->extents.hidden, run->rows}, (int64_t[]){r->strides[2], r->strides[1]},
                     r->data + direction * r->strides[0] * run->size, run->r_transposed);
 }
 

@@ -9,8 +9,7 @@ typedef struct SB_CELL(row) {
 } SB_CELL(row);
 
 /* Lays the vectors out in `memory` and loads biases and peepholes of `direction`. */
-static void SB_CELL(start_direction)(const recurrence *run, int direction, SB_CELL_REAL *memory,
-                                     SB_CELL(row) * row) {
+static void SB_CELL(start_direction)(const recurrence *run, int direction, SB_CELL_REAL *memory, SB_CELL(row) * row) {
     int64_t hidden = run->extents.hidden, rows = run->rows;
     *row = (SB_CELL(row)){.xw = memory, .hr = memory + rows, .pre = memory + 2 * rows};
     memory += 3 * rows;
@@ -40,8 +39,8 @@ static void SB_CELL(start_direction)(const recurrence *run, int direction, SB_CE
     }
 }
 
-static void SB_CELL(load_state)(const recurrence *run, const sb_tensor *state, int direction,
-                                int64_t batch, SB_CELL_REAL *values) {
+static void SB_CELL(load_state)(const recurrence *run, const sb_tensor *state, int direction, int64_t batch,
+                                SB_CELL_REAL *values) {
     int64_t stride = 0;
     const char *data = sb_recurrent_state_row(run->params, state, direction, batch, &stride);
     for (int64_t i = 0; i < run->extents.hidden; i++)
@@ -54,15 +53,13 @@ static void SB_CELL(store)(const recurrence *run, const SB_CELL_REAL *values, vo
 }
 
 /* out = state · Rᵀ for gate rows [first, first + count). */
-static void SB_CELL(recur)(const recurrence *run, const void *state, int64_t first, int64_t count,
-                           SB_CELL_REAL *out) {
+static void SB_CELL(recur)(const recurrence *run, const void *state, int64_t first, int64_t count, SB_CELL_REAL *out) {
     memset(out + first, 0, (size_t)count * sizeof *out);
-    sb_contract_row(run->dtype, count, run->extents.hidden, state, 1,
-                    run->r_transposed + first * run->size, run->rows, 1, out + first);
+    sb_contract_row(run->dtype, count, run->extents.hidden, state, 1, run->r_transposed + first * run->size, run->rows,
+                    1, out + first);
 }
 
-static void SB_CELL(gru)(const recurrence *run, const sb_activation *activations,
-                         const SB_CELL(row) * row) {
+static void SB_CELL(gru)(const recurrence *run, const sb_activation *activations, const SB_CELL(row) * row) {
     const sb_recurrent_params *params = run->params;
     int64_t hidden = run->extents.hidden, n = 2 * hidden;
     SB_CELL_REAL *z = row->pre, *r = row->pre + hidden, *candidate = row->pre + n;
@@ -72,8 +69,8 @@ static void SB_CELL(gru)(const recurrence *run, const sb_activation *activations
     SB_CELL(gate)(params, &activations[0], n, row->pre);
     if (params->linear_before_reset) {
         SB_CELL(gru_join_linear)
-        (hidden, row->xw + n, has_bias ? row->w_bias + n : NULL, r, row->hr + n,
-         has_bias ? row->r_bias + n : NULL, candidate);
+        (hidden, row->xw + n, has_bias ? row->w_bias + n : NULL, r, row->hr + n, has_bias ? row->r_bias + n : NULL,
+         candidate);
     } else {
         SB_CELL(gru_reset)(run->dtype, hidden, r, row->h, row->reset);
         SB_CELL(store)(run, row->reset, row->reset_stored);
@@ -85,13 +82,13 @@ static void SB_CELL(gru)(const recurrence *run, const sb_activation *activations
 }
 
 /* One time step: `x` are the step's features. */
-static void SB_CELL(step)(const recurrence *run, const sb_activation *activations,
-                          const SB_CELL(row) * row, const char *x) {
+static void SB_CELL(step)(const recurrence *run, const sb_activation *activations, const SB_CELL(row) * row,
+                          const char *x) {
     const sb_recurrent_params *params = run->params;
     int64_t hidden = run->extents.hidden;
     memset(row->xw, 0, (size_t)run->rows * sizeof *row->xw);
-    sb_contract_row(run->dtype, run->rows, run->extents.inputs, x, run->extents.x_feature,
-                    run->w_transposed, run->rows, 1, row->xw);
+    sb_contract_row(run->dtype, run->rows, run->extents.inputs, x, run->extents.x_feature, run->w_transposed, run->rows,
+                    1, row->xw);
     if (params->kind == SB_RECURRENT_GRU) {
         SB_CELL(gru)(run, activations, row);
     } else {
@@ -109,8 +106,8 @@ static void SB_CELL(step)(const recurrence *run, const sb_activation *activation
     SB_CELL(store)(run, row->h, row->h_stored);
 }
 
-static void SB_CELL(run_row)(const recurrence *run, const SB_CELL(row) * row, int direction,
-                             int64_t batch, int64_t length) {
+static void SB_CELL(run_row)(const recurrence *run, const SB_CELL(row) * row, int direction, int64_t batch,
+                             int64_t length) {
     const sb_recurrent_extents *e = &run->extents;
     bool backward = direction == 1 || run->params->backward;
     SB_CELL(load_state)(run, run->initial_h, direction, batch, row->h);
@@ -122,9 +119,7 @@ static void SB_CELL(run_row)(const recurrence *run, const SB_CELL(row) * row, in
         (run, run->params->activations[direction], row,
          run->x->data + (t * e->x_step + batch * e->x_batch) * run->size);
         if (run->y != NULL)
-            memcpy(run->y->data +
-                       (t * e->y_step + direction * e->y_direction + batch * e->y_batch) *
-                           run->size,
+            memcpy(run->y->data + (t * e->y_step + direction * e->y_direction + batch * e->y_batch) * run->size,
                    row->h_stored, (size_t)(e->hidden * run->size));
     }
     int64_t state = direction * e->state_direction + batch * e->state_batch;

@@ -5,11 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum sb_recurrent_kind {
-    SB_RECURRENT_RNN,
-    SB_RECURRENT_GRU,
-    SB_RECURRENT_LSTM
-} sb_recurrent_kind;
+typedef enum sb_recurrent_kind { SB_RECURRENT_RNN, SB_RECURRENT_GRU, SB_RECURRENT_LSTM } sb_recurrent_kind;
 
 typedef enum sb_activation_kind {
     SB_ACTIVATION_AFFINE,       /* (alpha * x) + beta */

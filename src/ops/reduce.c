@@ -26,18 +26,7 @@
 #include "ops/loops.h"
 #include "ops/rows.h"
 
-typedef enum reduction {
-    SUM,
-    MEAN,
-    MAX,
-    MIN,
-    PROD,
-    L1,
-    L2,
-    SUM_SQUARE,
-    LOG_SUM,
-    LOG_SUM_EXP
-} reduction;
+typedef enum reduction { SUM, MEAN, MAX, MIN, PROD, L1, L2, SUM_SQUARE, LOG_SUM, LOG_SUM_EXP } reduction;
 
 /* In the order of sb_ops_reduce; the operator set from which on the axes are an input. */
 static const struct reduce_traits {
@@ -50,58 +39,57 @@ static const struct reduce_traits {
 
 /* ---- one row ---- */
 
-#define REAL_REDUCTION(type, suffix, dtype)                                                        \
-    /* What `map` makes of a block in place, and how it is added. */                               \
-    static type part_##suffix(reduction kind, type *values, int64_t count, type highest) {         \
-        if (kind == PROD)                                                                          \
-            return sb_product_##suffix(values, 1, count);                                          \
-        if (kind == L2 || kind == SUM_SQUARE)                                                      \
-            return sb_sum_of_squares_##suffix(values, 1, count);                                   \
-        for (int64_t i = 0; i < count && kind == L1; i++)                                          \
-            values[i] = sb_abs_##suffix(values[i]);                                                \
-        for (int64_t i = 0; i < count && kind == LOG_SUM_EXP; i++)                                 \
-            values[i] = sb_exp_##suffix(values[i] - highest);                                      \
-        return sb_sum_##suffix(values, 1, count);                                                  \
-    }                                                                                              \
-    static type extreme_##suffix(const sb_rows *rows, int64_t row, bool least, type *values) {     \
-        type best = least ? sb_infinity_##suffix() : -sb_infinity_##suffix();                      \
-        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                  \
-            int64_t left = rows->length - begin;                                                   \
-            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                       \
-            sb_rows_load(rows, row, begin, count, dtype, values);                                  \
-            for (int64_t i = 0; i < count; i++)                                                    \
-                best =                                                                             \
-                    least ? sb_min_##suffix(best, values[i]) : sb_max_##suffix(best, values[i]);   \
-        }                                                                                          \
-        return best;                                                                               \
-    }                                                                                              \
-    static type reduce_##suffix(reduction kind, const sb_rows *rows, int64_t row, type *values) {  \
-        if (kind == MAX || kind == MIN)                                                            \
-            return extreme_##suffix(rows, row, kind == MIN, values);                               \
-        type highest = 0, total = kind == PROD ? 1 : 0;                                            \
-        if (kind == LOG_SUM_EXP) {                                                                 \
-            highest = extreme_##suffix(rows, row, false, values);                                  \
-            highest = sb_abs_##suffix(highest) == sb_infinity_##suffix() ? 0 : highest;            \
-        }                                                                                          \
-        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                  \
-            int64_t left = rows->length - begin;                                                   \
-            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                       \
-            sb_rows_load(rows, row, begin, count, dtype, values);                                  \
-            type part = part_##suffix(kind, values, count, highest);                               \
-            total = begin == 0 ? part : kind == PROD ? total * part : total + part;                \
-        }                                                                                          \
-        switch (kind) {                                                                            \
-        case MEAN:                                                                                 \
-            return total / (type)rows->length;                                                     \
-        case L2:                                                                                   \
-            return sb_sqrt_##suffix(total);                                                        \
-        case LOG_SUM:                                                                              \
-            return sb_log_##suffix(total);                                                         \
-        case LOG_SUM_EXP:                                                                          \
-            return sb_log_##suffix(total) + highest;                                               \
-        default:                                                                                   \
-            return total;                                                                          \
-        }                                                                                          \
+#define REAL_REDUCTION(type, suffix, dtype)                                                                            \
+    /* What `map` makes of a block in place, and how it is added. */                                                   \
+    static type part_##suffix(reduction kind, type *values, int64_t count, type highest) {                             \
+        if (kind == PROD)                                                                                              \
+            return sb_product_##suffix(values, 1, count);                                                              \
+        if (kind == L2 || kind == SUM_SQUARE)                                                                          \
+            return sb_sum_of_squares_##suffix(values, 1, count);                                                       \
+        for (int64_t i = 0; i < count && kind == L1; i++)                                                              \
+            values[i] = sb_abs_##suffix(values[i]);                                                                    \
+        for (int64_t i = 0; i < count && kind == LOG_SUM_EXP; i++)                                                     \
+            values[i] = sb_exp_##suffix(values[i] - highest);                                                          \
+        return sb_sum_##suffix(values, 1, count);                                                                      \
+    }                                                                                                                  \
+    static type extreme_##suffix(const sb_rows *rows, int64_t row, bool least, type *values) {                         \
+        type best = least ? sb_infinity_##suffix() : -sb_infinity_##suffix();                                          \
+        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                                      \
+            int64_t left = rows->length - begin;                                                                       \
+            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                                           \
+            sb_rows_load(rows, row, begin, count, dtype, values);                                                      \
+            for (int64_t i = 0; i < count; i++)                                                                        \
+                best = least ? sb_min_##suffix(best, values[i]) : sb_max_##suffix(best, values[i]);                    \
+        }                                                                                                              \
+        return best;                                                                                                   \
+    }                                                                                                                  \
+    static type reduce_##suffix(reduction kind, const sb_rows *rows, int64_t row, type *values) {                      \
+        if (kind == MAX || kind == MIN)                                                                                \
+            return extreme_##suffix(rows, row, kind == MIN, values);                                                   \
+        type highest = 0, total = kind == PROD ? 1 : 0;                                                                \
+        if (kind == LOG_SUM_EXP) {                                                                                     \
+            highest = extreme_##suffix(rows, row, false, values);                                                      \
+            highest = sb_abs_##suffix(highest) == sb_infinity_##suffix() ? 0 : highest;                                \
+        }                                                                                                              \
+        for (int64_t begin = 0; begin < rows->length; begin += SB_REDUCE_BLOCK) {                                      \
+            int64_t left = rows->length - begin;                                                                       \
+            int64_t count = left < SB_REDUCE_BLOCK ? left : SB_REDUCE_BLOCK;                                           \
+            sb_rows_load(rows, row, begin, count, dtype, values);                                                      \
+            type part = part_##suffix(kind, values, count, highest);                                                   \
+            total = begin == 0 ? part : kind == PROD ? total * part : total + part;                                    \
+        }                                                                                                              \
+        switch (kind) {                                                                                                \
+        case MEAN:                                                                                                     \
+            return total / (type)rows->length;                                                                         \
+        case L2:                                                                                                       \
+            return sb_sqrt_##suffix(total);                                                                            \
+        case LOG_SUM:                                                                                                  \
+            return sb_log_##suffix(total);                                                                             \
+        case LOG_SUM_EXP:                                                                                              \
+            return sb_log_##suffix(total) + highest;                                                                   \
+        default:                                                                                                       \
+            return total;                                                                                              \
+        }                                                                                                              \
     }
 REAL_REDUCTION(float, f32, SB_F32)
 REAL_REDUCTION(double, f64, SB_F64)
@@ -117,8 +105,7 @@ static uint64_t integer_bound(sb_dtype dtype, bool least) {
 }
 
 /* Adds a block to the running value `total`, all as bits of 64-bit integers. */
-static uint64_t join_integers(reduction kind, bool is_signed, uint64_t total,
-                              const uint64_t *values, int64_t count) {
+static uint64_t join_integers(reduction kind, bool is_signed, uint64_t total, const uint64_t *values, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         uint64_t value = values[i];
         bool negative = is_signed && (int64_t)value < 0;
@@ -146,8 +133,7 @@ static uint64_t join_integers(reduction kind, bool is_signed, uint64_t total,
     return total;
 }
 
-static uint64_t reduce_integers(reduction kind, const sb_rows *rows, int64_t row,
-                                uint64_t *values) {
+static uint64_t reduce_integers(reduction kind, const sb_rows *rows, int64_t row, uint64_t *values) {
     sb_dtype dtype = rows->tensor->dtype;
     bool is_signed = (SB_SET(dtype) & SB_SET_SIGNED) != 0;
     uint64_t total = kind == MAX || kind == MIN ? integer_bound(dtype, kind == MAX) : kind == PROD;
@@ -182,8 +168,7 @@ static void reduce_rows(reduction kind, const sb_rows *rows, sb_tensor *output, 
             result.f64 = reduce_f64(kind, rows, row, values);
         else
             result.bits = reduce_integers(kind, rows, row, values);
-        sb_convert_row(dtype, output->data + row * (int64_t)sb_dtype_size(dtype), computed, &result,
-                       0, 1);
+        sb_convert_row(dtype, output->data + row * (int64_t)sb_dtype_size(dtype), computed, &result, 0, 1);
     }
 }
 
@@ -204,8 +189,7 @@ static sb_status eval_reduce(sb_call *call) {
     sb_tensor *output;
     sb_rows_start(&rows, input, reduced);
     if (kind == MEAN && rows.length == 0 && rows.count != 0 && !sb_dtype_is_float(input->dtype))
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                            "the mean of no integers is undefined");
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
     SB_TRY(sb_call_output_shape(call, 0, input->dtype, rank, dims, &output));
     double *values = sb_allocate(SB_REDUCE_BLOCK * sizeof *values);
     if (values == NULL)
@@ -222,8 +206,7 @@ static sb_status prepare_reduce(sb_node *node, sb_error *error) {
     int64_t keep;
     SB_TRY(sb_node_int(node, "keepdims", 1, &keep, error));
     params->keep = keep != 0;
-    return sb_axes_prepare(node, traits[node->op - sb_ops_reduce].axes_input_since, &params->axes,
-                           error);
+    return sb_axes_prepare(node, traits[node->op - sb_ops_reduce].axes_input_since, &params->axes, error);
 }
 
 /* A list of shape arithmetic reduced to one number stays a formula. */
@@ -260,8 +243,7 @@ static sb_status infer_reduce(sb_infer *infer) {
     uint32_t reduced;
     int named;
     bool known;
-    SB_TRY(sb_infer_require(infer, 0, kind == MAX || kind == MIN ? SB_SET_PLAIN : SB_SET_NUMBER,
-                            &input));
+    SB_TRY(sb_infer_require(infer, 0, kind == MAX || kind == MIN ? SB_SET_PLAIN : SB_SET_NUMBER, &input));
     SB_TRY(sb_axes_of_infer(infer, &params->axes, input->rank, &reduced, &named, &known));
     if (input->rank == SB_RANK_UNKNOWN || (!known && !params->keep && named < 0)) {
         sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);

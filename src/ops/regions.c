@@ -15,8 +15,7 @@ static sb_status prepare_align(sb_node *node, sb_error *error) {
     const char *mode, *transform;
     SB_TRY(sb_node_string(node, "mode", "avg", &mode, error));
     SB_TRY(sb_node_string(node, "coordinate_transformation_mode",
-                          node->version < 16 ? "output_half_pixel" : "half_pixel", &transform,
-                          error));
+                          node->version < 16 ? "output_half_pixel" : "half_pixel", &transform, error));
     SB_TRY(sb_node_int(node, "output_height", 1, &params->height, error));
     SB_TRY(sb_node_int(node, "output_width", 1, &params->width, error));
     SB_TRY(sb_node_int(node, "sampling_ratio", 0, &params->samples, error));
@@ -24,14 +23,13 @@ static sb_status prepare_align(sb_node *node, sb_error *error) {
     params->maximum = strcmp(mode, "max") == 0;
     params->half_pixel = strcmp(transform, "half_pixel") == 0;
     if ((!params->maximum && strcmp(mode, "avg") != 0) ||
-        (!params->half_pixel && strcmp(transform, "output_half_pixel") != 0) ||
-        params->height < 1 || params->width < 1 || params->samples < 0 || params->samples > 4096)
-        return sb_fail(
-            error, SB_ERROR_INVALID_MODEL,
-            "node %s: RoiAlign has mode %s, coordinate_transformation_mode %s, output %lld by "
-            "%lld and sampling_ratio %lld (at most 4096)",
-            node->name, mode, transform, (long long)params->height, (long long)params->width,
-            (long long)params->samples);
+        (!params->half_pixel && strcmp(transform, "output_half_pixel") != 0) || params->height < 1 ||
+        params->width < 1 || params->samples < 0 || params->samples > 4096)
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %s: RoiAlign has mode %s, coordinate_transformation_mode %s, output %lld by "
+                       "%lld and sampling_ratio %lld (at most 4096)",
+                       node->name, mode, transform, (long long)params->height, (long long)params->width,
+                       (long long)params->samples);
     return SB_OK;
 }
 
@@ -44,13 +42,11 @@ static sb_status infer_regions(sb_infer *infer) {
         SB_TRY(sb_infer_require(infer, 2, SB_SET_INDEX, &batch));
     if ((input->rank != SB_RANK_UNKNOWN && input->rank != 4) ||
         (regions->rank != SB_RANK_UNKNOWN && regions->rank != 2))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the input has rank %d, not 4, or the regions %d, not 2", input->rank,
-                             regions->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the input has rank %d, not 4, or the regions %d, not 2",
+                             input->rank, regions->rank);
     sb_dim dims[4] = {regions->rank == 2 ? regions->dims[0] : sb_infer_fresh(infer, 0, 0),
                       input->rank == 4 ? input->dims[1] : sb_infer_fresh(infer, 0, 1),
-                      sb_dim_constant(infer->scope, params->height),
-                      sb_dim_constant(infer->scope, params->width)};
+                      sb_dim_constant(infer->scope, params->height), sb_dim_constant(infer->scope, params->width)};
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, 4, dims);
     return SB_OK;
 }
@@ -64,13 +60,12 @@ static sb_region_image image_of(const sb_tensor *tensor) {
 
 static sb_status check_batch(const sb_call *call, int64_t region, int64_t batch, int64_t extent) {
     if (batch < 0 || batch >= extent)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "region %lld is in batch element %lld of %lld",
-                            (long long)region, (long long)batch, (long long)extent);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "region %lld is in batch element %lld of %lld", (long long)region,
+                            (long long)batch, (long long)extent);
     return SB_OK;
 }
 
-static sb_status align_regions(sb_call *call, const sb_tensor *regions, const int64_t *batches,
-                               sb_tensor *output) {
+static sb_status align_regions(sb_call *call, const sb_tensor *regions, const int64_t *batches, sb_tensor *output) {
     const sb_region_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
     sb_region_image image = image_of(input);
@@ -83,10 +78,9 @@ static sb_status align_regions(sb_call *call, const sb_tensor *regions, const in
             int64_t plane = batches[r] * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
                 sb_number_store(output->dtype, output->data, element++,
-                                rows.grid == 0
-                                    ? 0.0
-                                    : sb_region_average(params, &image, plane, &rows, &columns,
-                                                        b / params->width, b % params->width));
+                                rows.grid == 0 ? 0.0
+                                               : sb_region_average(params, &image, plane, &rows, &columns,
+                                                                   b / params->width, b % params->width));
         }
     }
     return SB_OK;
@@ -99,9 +93,8 @@ static sb_status eval_align(sb_call *call) {
     SB_TRY(sb_call_contiguous(call, 1, &regions));
     sb_status status = sb_move_indices(call, sb_call_input(call, 2), &batches, &count);
     if (status == SB_OK && (regions->dims[1] != 4 || count != regions->dims[0]))
-        status = sb_call_fail(
-            call, SB_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
-            (long long)regions->dims[0], (long long)regions->dims[1], (long long)count);
+        status = sb_call_fail(call, SB_ERROR_SHAPE, "%lld regions of %lld numbers, and %lld batch indices",
+                              (long long)regions->dims[0], (long long)regions->dims[1], (long long)count);
     if (status == SB_OK)
         status = align_regions(call, regions, batches, output);
     sb_free(batches);
@@ -119,8 +112,7 @@ static sb_status prepare_pool(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_ints(node, "pooled_shape", &count, &shape, error));
     if (count != 2 || shape[0] < 1 || shape[1] < 1)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: MaxRoiPool needs a pooled_shape of two positive numbers",
-                       node->name);
+                       "node %s: MaxRoiPool needs a pooled_shape of two positive numbers", node->name);
     params->height = shape[0];
     params->width = shape[1];
     return SB_OK;
@@ -134,23 +126,19 @@ static sb_status eval_pool(sb_call *call) {
     SB_TRY(sb_call_contiguous(call, 1, &regions));
     sb_status status = SB_OK;
     if (regions->dims[1] != 5)
-        status = sb_call_fail(call, SB_ERROR_SHAPE, "regions have %lld numbers, not 5",
-                              (long long)regions->dims[1]);
+        status = sb_call_fail(call, SB_ERROR_SHAPE, "regions have %lld numbers, not 5", (long long)regions->dims[1]);
     sb_region_image image = image_of(input);
     int64_t element = 0;
     for (int64_t r = 0; r < output->dims[0] && status == SB_OK; r++) {
-        int64_t box[4],
-            batch = sb_i64_from_f64(sb_number_load(regions->dtype, regions->data, r * 5));
+        int64_t box[4], batch = sb_i64_from_f64(sb_number_load(regions->dtype, regions->data, r * 5));
         status = check_batch(call, r, batch, input->dims[0]);
         for (int i = 0; i < 4; i++)
-            box[i] = sb_region_pool_index(
-                params, sb_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
+            box[i] = sb_region_pool_index(params, sb_number_load(regions->dtype, regions->data, r * 5 + 1 + i));
         for (int64_t c = 0; c < output->dims[1] && status == SB_OK; c++) {
             int64_t plane = batch * input->strides[0] + c * input->strides[1];
             for (int64_t b = 0; b < params->height * params->width; b++)
                 sb_number_store(output->dtype, output->data, element++,
-                                sb_region_maximum(params, &image, plane, box, b / params->width,
-                                                  b % params->width));
+                                sb_region_maximum(params, &image, plane, box, b / params->width, b % params->width));
         }
     }
     sb_tensor_release(regions);
@@ -171,8 +159,7 @@ static sb_status infer_suppression(sb_infer *infer) {
     for (int i = 0; i < 2; i++) {
         SB_TRY(sb_infer_require(infer, i, SB_SET(SB_F32), &fact));
         if (fact->rank != SB_RANK_UNKNOWN && fact->rank != 3)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, not 3", i,
-                                 fact->rank);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has rank %d, not 3", i, fact->rank);
     }
     if (sb_infer_input(infer, 2) != NULL)
         SB_TRY(sb_infer_require(infer, 2, SB_SET(SB_S64), &fact));
@@ -192,11 +179,10 @@ typedef struct corners {
 static corners box_corners(const float *box, bool centred) {
     if (centred) {
         float half_width = box[2] / 2.0f, half_height = box[3] / 2.0f;
-        return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height,
-                         box[0] + half_width};
+        return (corners){box[1] - half_height, box[0] - half_width, box[1] + half_height, box[0] + half_width};
     }
-    return (corners){sb_min_f32(box[0], box[2]), sb_min_f32(box[1], box[3]),
-                     sb_max_f32(box[0], box[2]), sb_max_f32(box[1], box[3])};
+    return (corners){sb_min_f32(box[0], box[2]), sb_min_f32(box[1], box[3]), sb_max_f32(box[0], box[2]),
+                     sb_max_f32(box[1], box[3])};
 }
 
 /* Whether two boxes overlap by more than the threshold: intersection over union, each operation
@@ -247,8 +233,7 @@ static int64_t choose_boxes(suppression *work) {
         corners box = box_corners(work->boxes + work->candidates[i].index * 4, work->centred);
         bool keep = true;
         for (int64_t k = 0; k < chosen && keep; k++)
-            keep = !overlaps(box, box_corners(work->boxes + work->chosen[k] * 4, work->centred),
-                             work->overlap);
+            keep = !overlaps(box, box_corners(work->boxes + work->chosen[k] * 4, work->centred), work->overlap);
         if (keep)
             work->chosen[chosen++] = work->candidates[i].index;
     }
@@ -260,19 +245,17 @@ typedef struct triples {
     size_t count, capacity;
 } triples;
 
-static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores,
-                            suppression *work, triples *found) {
+static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, suppression *work,
+                            triples *found) {
     int64_t batches = scores->dims[0], classes = scores->dims[1];
     for (int64_t b = 0; b < batches; b++) {
         for (int64_t c = 0; c < classes; c++) {
             work->boxes = (const float *)(const void *)boxes->data + b * work->box_count * 4;
-            work->scores =
-                (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
+            work->scores = (const float *)(const void *)scores->data + (b * classes + c) * work->box_count;
             int64_t chosen = choose_boxes(work);
-            if (!sb_grow((void **)&found->items, &found->capacity,
-                         found->count + 3 * (size_t)chosen, sizeof *found->items))
-                return sb_fail_memory(call->error,
-                                      (found->count + 3 * (size_t)chosen) * sizeof *found->items);
+            if (!sb_grow((void **)&found->items, &found->capacity, found->count + 3 * (size_t)chosen,
+                         sizeof *found->items))
+                return sb_fail_memory(call->error, (found->count + 3 * (size_t)chosen) * sizeof *found->items);
             for (int64_t i = 0; i < chosen; i++) {
                 found->items[found->count++] = b;
                 found->items[found->count++] = c;
@@ -285,23 +268,19 @@ static sb_status choose_all(const sb_call *call, const sb_tensor *boxes, const s
 
 static float scalar_or(const sb_call *call, int index, float otherwise) {
     const sb_tensor *tensor = sb_call_input(call, index);
-    return tensor != NULL && sb_tensor_elements(tensor) > 0
-               ? *(const float *)(const void *)tensor->data
-               : otherwise;
+    return tensor != NULL && sb_tensor_elements(tensor) > 0 ? *(const float *)(const void *)tensor->data : otherwise;
 }
 
-static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores,
-                          triples *found) {
+static sb_status suppress(sb_call *call, const sb_tensor *boxes, const sb_tensor *scores, triples *found) {
     suppression work = {.box_count = boxes->dims[1],
                         .overlap = scalar_or(call, 3, 0.0f),
                         .least_score = scalar_or(call, 4, 0.0f),
                         .has_least = sb_call_input(call, 4) != NULL,
                         .centred = ((const sb_region_params *)call->node->params)->centred};
     int count = 0;
-    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 ||
-        boxes->dims[0] != scores->dims[0] || boxes->dims[1] != scores->dims[2])
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
+    if (boxes->rank != 3 || scores->rank != 3 || boxes->dims[2] != 4 || boxes->dims[0] != scores->dims[0] ||
+        boxes->dims[1] != scores->dims[2])
+        return sb_call_fail(call, SB_ERROR_SHAPE, "boxes must be [batch,boxes,4], scores [batch,classes,boxes]");
     if (sb_call_input(call, 2) != NULL)
         SB_TRY(sb_move_integers(call, 2, 1, &work.most, &count));
     work.candidates = sb_allocate_array((size_t)work.box_count, sizeof *work.candidates);
@@ -326,8 +305,7 @@ static sb_status eval_suppression(sb_call *call) {
         sb_tensor_release(scores);
     }
     if (status == SB_OK)
-        status = sb_call_output_shape(call, 0, SB_S64, 2,
-                                      (const int64_t[]){(int64_t)found.count / 3, 3}, &output);
+        status = sb_call_output_shape(call, 0, SB_S64, 2, (const int64_t[]){(int64_t)found.count / 3, 3}, &output);
     if (status == SB_OK && found.count != 0)
         memcpy(output->data, found.items, found.count * sizeof *found.items);
     sb_free(found.items);
@@ -335,11 +313,11 @@ static sb_status eval_suppression(sb_call *call) {
     return status;
 }
 
-#define REGION_OP(op_name, least, most, prepare_function, infer_function, eval_function)           \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(sb_region_params),            \
-        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
+#define REGION_OP(op_name, least, most, prepare_function, infer_function, eval_function)                               \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most, .least_outputs = 1,                 \
+        .most_outputs = 1, .params_size = sizeof(sb_region_params), .prepare = prepare_function,                       \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_regions[] = {

@@ -34,8 +34,7 @@ typedef struct sb_region_sample {
 
 static SB_HD bool sb_region_find_sample(const sb_region_axis *axis, int64_t bin, int64_t index,
                                         sb_region_sample *found) {
-    double at = axis->start + (double)bin * axis->size +
-                ((double)index + 0.5) * axis->size / (double)axis->grid;
+    double at = axis->start + (double)bin * axis->size + ((double)index + 0.5) * axis->size / (double)axis->grid;
     if (!(at >= -1.0 && at <= (double)axis->extent))
         return false;
     at = at < 0.0 ? 0.0 : at;
@@ -49,8 +48,7 @@ static SB_HD bool sb_region_find_sample(const sb_region_axis *axis, int64_t bin,
 
 /* Bounds on the samples of a bin that lie inside, so that a region far larger than the image costs
  * no more than the image. */
-static SB_HD void sb_region_sample_range(const sb_region_axis *axis, int64_t bin, int64_t *from,
-                                         int64_t *to) {
+static SB_HD void sb_region_sample_range(const sb_region_axis *axis, int64_t bin, int64_t *from, int64_t *to) {
     double step = axis->size / (double)axis->grid, base = axis->start + (double)bin * axis->size;
     double first = (-1.0 - base) / step - 2.0, last = ((double)axis->extent - base) / step + 2.0;
     *from = first > 0.0 ? first < (double)axis->grid ? (int64_t)first : axis->grid : 0;
@@ -60,9 +58,8 @@ static SB_HD void sb_region_sample_range(const sb_region_axis *axis, int64_t bin
 /* Average: a chain of fma from +0 over the samples in row-major order, the four corners of each
  * from top left to bottom right, over the number of samples. Maximum: of the four weighted corners
  * of all samples. Evaluated in f64, rounded once. */
-static SB_HD double sb_region_average(const sb_region_params *params, const sb_region_image *input,
-                                      int64_t plane, const sb_region_axis *rows,
-                                      const sb_region_axis *columns, int64_t bin_row,
+static SB_HD double sb_region_average(const sb_region_params *params, const sb_region_image *input, int64_t plane,
+                                      const sb_region_axis *rows, const sb_region_axis *columns, int64_t bin_row,
                                       int64_t bin_column) {
     int64_t row_from, row_to, column_from, column_to, seen = 0;
     double sum = 0.0, largest = 0.0;
@@ -78,10 +75,9 @@ static SB_HD double sb_region_average(const sb_region_params *params, const sb_r
             for (int corner = 0; corner < 4; corner++) {
                 double weight = (corner < 2 ? 1.0 - row.weight : row.weight) *
                                 (corner % 2 == 0 ? 1.0 - column.weight : column.weight);
-                double value = sb_number_load(
-                    input->dtype, input->data,
-                    plane + (corner < 2 ? row.low : row.high) * input->strides[2] +
-                        (corner % 2 == 0 ? column.low : column.high) * input->strides[3]);
+                double value = sb_number_load(input->dtype, input->data,
+                                              plane + (corner < 2 ? row.low : row.high) * input->strides[2] +
+                                                  (corner % 2 == 0 ? column.low : column.high) * input->strides[3]);
                 sum = sb_fma_f64(weight, value, sum);
                 largest = seen == 0 ? weight * value : sb_max_f64(largest, weight * value);
                 seen++;
@@ -94,14 +90,13 @@ static SB_HD double sb_region_average(const sb_region_params *params, const sb_r
     return (double)seen < 4.0 * samples && seen > 0 ? sb_max_f64(largest, 0.0) : largest;
 }
 
-static SB_HD void sb_region_align_axis(const sb_region_params *params, double low, double high,
-                                       int64_t bins, int64_t extent, sb_region_axis *axis) {
+static SB_HD void sb_region_align_axis(const sb_region_params *params, double low, double high, int64_t bins,
+                                       int64_t extent, sb_region_axis *axis) {
     double offset = params->half_pixel ? 0.5 : 0.0;
     double start = low * params->scale - offset, length = high * params->scale - offset - start;
     if (!params->half_pixel && !(length > 1.0))
         length = 1.0;
-    double grid =
-        params->samples > 0 ? (double)params->samples : sb_ceil_f64(length / (double)bins);
+    double grid = params->samples > 0 ? (double)params->samples : sb_ceil_f64(length / (double)bins);
     /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any
      * more. */
     bool sound = grid >= 1.0 && start == start && length == length && length < sb_infinity_f64();
@@ -112,9 +107,8 @@ static SB_HD void sb_region_align_axis(const sb_region_params *params, double lo
 }
 
 /** The axes of region `region` of [regions, 4] packed numbers; without samples rows->grid is 0. */
-static SB_HD void sb_region_align(const sb_region_params *params, const sb_region_image *input,
-                                  sb_dtype dtype, const void *regions, int64_t region,
-                                  sb_region_axis *rows, sb_region_axis *columns) {
+static SB_HD void sb_region_align(const sb_region_params *params, const sb_region_image *input, sb_dtype dtype,
+                                  const void *regions, int64_t region, sb_region_axis *rows, sb_region_axis *columns) {
     double box[4];
     for (int i = 0; i < 4; i++)
         box[i] = sb_number_load(dtype, regions, region * 4 + i);
@@ -129,9 +123,7 @@ static SB_HD void sb_region_align(const sb_region_params *params, const sb_regio
 static SB_HD int64_t sb_region_pool_index(const sb_region_params *params, double value) {
     double scaled = value * params->scale;
     scaled = scaled < 0.0 ? -sb_floor_f64(0.5 - scaled) : sb_floor_f64(scaled + 0.5);
-    return scaled > 1073741824.0    ? 1073741824
-           : scaled > -1073741824.0 ? (int64_t)scaled
-                                    : -1073741824;
+    return scaled > 1073741824.0 ? 1073741824 : scaled > -1073741824.0 ? (int64_t)scaled : -1073741824;
 }
 
 static SB_HD int64_t sb_region_clamp(int64_t value, int64_t extent) {
@@ -139,23 +131,22 @@ static SB_HD int64_t sb_region_clamp(int64_t value, int64_t extent) {
 }
 
 /* The largest element of a bin, as the numerics contract orders them; 0 for an empty bin. */
-static SB_HD double sb_region_maximum(const sb_region_params *params, const sb_region_image *input,
-                                      int64_t plane, const int64_t *box, int64_t row,
-                                      int64_t column) {
+static SB_HD double sb_region_maximum(const sb_region_params *params, const sb_region_image *input, int64_t plane,
+                                      const int64_t *box, int64_t row, int64_t column) {
     int64_t height = box[3] - box[1] + 1, width = box[2] - box[0] + 1;
     height = height < 1 ? 1 : height;
     width = width < 1 ? 1 : width;
     int64_t top = sb_region_clamp(box[1] + row * height / params->height, input->dims[2]);
-    int64_t bottom = sb_region_clamp(
-        box[1] + ((row + 1) * height + params->height - 1) / params->height, input->dims[2]);
+    int64_t bottom =
+        sb_region_clamp(box[1] + ((row + 1) * height + params->height - 1) / params->height, input->dims[2]);
     int64_t left = sb_region_clamp(box[0] + column * width / params->width, input->dims[3]);
-    int64_t right = sb_region_clamp(
-        box[0] + ((column + 1) * width + params->width - 1) / params->width, input->dims[3]);
+    int64_t right =
+        sb_region_clamp(box[0] + ((column + 1) * width + params->width - 1) / params->width, input->dims[3]);
     double largest = 0.0;
     for (int64_t y = top; y < bottom; y++) {
         for (int64_t x = left; x < right; x++) {
-            double value = sb_number_load(input->dtype, input->data,
-                                          plane + y * input->strides[2] + x * input->strides[3]);
+            double value =
+                sb_number_load(input->dtype, input->data, plane + y * input->strides[2] + x * input->strides[3]);
             largest = y == top && x == left ? value : sb_max_f64(largest, value);
         }
     }

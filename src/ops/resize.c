@@ -14,33 +14,30 @@
 
 /* ---- attributes ---- */
 
-static sb_status choose(const sb_node *node, const char *attribute, const char *otherwise,
-                        const char *const *names, int count, int *chosen, sb_error *error) {
+static sb_status choose(const sb_node *node, const char *attribute, const char *otherwise, const char *const *names,
+                        int count, int *chosen, sb_error *error) {
     const char *name;
     SB_TRY(sb_node_string(node, attribute, otherwise, &name, error));
     for (*chosen = 0; *chosen < count; ++*chosen) {
         if (strcmp(name, names[*chosen]) == 0)
             return SB_OK;
     }
-    return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                   "node %s (%s): %s is %s, which is none of its values", node->name,
+    return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %s is %s, which is none of its values", node->name,
                    node->op->name, attribute, name);
 }
 
 static sb_status choose_rule(sb_node *node, sb_error *error) {
     static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear"};
-    static const char *const transforms[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
-    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                          "ceil"};
+    static const char *const transforms[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                             "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                             "tf_crop_and_resize"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     sb_resize_params *params = node->params;
     bool simple = strcmp(node->op->name, "Upsample") == 0 || node->version < 11;
     int mode, transform = SB_RESIZE_ASYMMETRIC, how = SB_RESIZE_SIMPLE;
     SB_TRY(choose(node, "mode", "nearest", modes, 4, &mode, error));
     if (!simple) {
-        SB_TRY(choose(node, "coordinate_transformation_mode", "half_pixel", transforms, 7,
-                      &transform, error));
+        SB_TRY(choose(node, "coordinate_transformation_mode", "half_pixel", transforms, 7, &transform, error));
         SB_TRY(choose(node, "nearest_mode", "round_prefer_floor", nearest, 4, &how, error));
     }
     params->rule.mode = mode == 3 ? SB_RESIZE_LINEAR : (sb_resize_mode)mode;
@@ -64,8 +61,7 @@ static sb_status prepare_common(sb_node *node, sb_error *error) {
     params->rule.exclude_outside = exclude != 0;
     params->rule.antialias = antialias != 0;
     if (params->rule.antialias && params->rule.mode == SB_RESIZE_NEAREST)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: antialias needs the mode linear or cubic, not nearest",
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: antialias needs the mode linear or cubic, not nearest",
                        node->name);
     return sb_axis_list_read(node, &params->axes, error);
 }
@@ -86,8 +82,7 @@ static sb_status prepare_upsample(sb_node *node, sb_error *error) {
     SB_TRY(prepare_common(node, error));
     SB_TRY(sb_node_floats(node, "scales", &params->scale_count, &params->scales, error));
     if (params->scales_input < 0 && (params->scales == NULL || params->scale_count > SB_MAX_RANK))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Upsample needs its scales",
-                       node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Upsample needs its scales", node->name);
     return SB_OK;
 }
 
@@ -113,26 +108,22 @@ static int64_t scaled_extent(int64_t extent, float scale) {
 
 /* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean
  * anything. */
-static bool resolve(const sb_resize_params *params, const resize_request *request,
-                    const int64_t *dims, sb_resize_axis *axes) {
+static bool resolve(const sb_resize_params *params, const resize_request *request, const int64_t *dims,
+                    sb_resize_axis *axes) {
     double common = 0.0;
     for (int i = 0; i < request->count; i++) {
         sb_resize_axis *axis = &axes[request->axes[i]];
         axis->in = dims[request->axes[i]];
-        axis->out =
-            request->by_size ? request->sizes[i] : scaled_extent(axis->in, request->scales[i]);
-        axis->scale =
-            request->by_size ? (double)axis->out / (double)axis->in : (double)request->scales[i];
+        axis->out = request->by_size ? request->sizes[i] : scaled_extent(axis->in, request->scales[i]);
+        axis->scale = request->by_size ? (double)axis->out / (double)axis->in : (double)request->scales[i];
         axis->width = request->by_size ? (double)axis->out : axis->scale * (double)axis->in;
-        if (!(axis->scale > 0.0 || axis->in == 0 || axis->out == 0) || axis->out < 0 ||
-            axis->out == INT64_MAX || (axis->in == 0 && axis->out != 0))
+        if (!(axis->scale > 0.0 || axis->in == 0 || axis->out == 0) || axis->out < 0 || axis->out == INT64_MAX ||
+            (axis->in == 0 && axis->out != 0))
             return false;
-        bool better =
-            params->policy == SB_RESIZE_NOT_LARGER ? axis->scale < common : axis->scale > common;
+        bool better = params->policy == SB_RESIZE_NOT_LARGER ? axis->scale < common : axis->scale > common;
         common = i == 0 || better ? axis->scale : common;
     }
-    for (int i = 0; i < request->count && request->by_size && params->policy != SB_RESIZE_STRETCH;
-         i++) {
+    for (int i = 0; i < request->count && request->by_size && params->policy != SB_RESIZE_STRETCH; i++) {
         sb_resize_axis *axis = &axes[request->axes[i]];
         axis->scale = common;
         axis->width = common * (double)axis->in;
@@ -166,8 +157,7 @@ static sb_dim scaled_formula(sb_infer *infer, int axis, sb_dim extent, float sca
     if (scale >= 1.0f && scale < 1048576.0f && scale == (float)(int)scale)
         return sb_dim_multiply(infer->scope, extent, sb_dim_constant(infer->scope, (int)scale));
     if (scale == 0.5f || scale == 0.25f || scale == 0.125f)
-        return sb_dim_floor_divide(infer->scope, extent,
-                                   sb_dim_constant(infer->scope, (int)(1.0f / scale)));
+        return sb_dim_floor_divide(infer->scope, extent, sb_dim_constant(infer->scope, (int)(1.0f / scale)));
     return sb_infer_fresh(infer, 0, axis);
 }
 
@@ -185,8 +175,7 @@ static bool constant_scales(const sb_infer *infer, resize_request *request, bool
     const sb_tensor *tensor = scales->constant;
     *wrong = tensor->rank != 1 || tensor->dims[0] != request->count;
     for (int i = 0; i < request->count && !*wrong; i++)
-        request->scales[i] =
-            (float)sb_number_load(tensor->dtype, tensor->data, i * tensor->strides[0]);
+        request->scales[i] = (float)sb_number_load(tensor->dtype, tensor->data, i * tensor->strides[0]);
     return true;
 }
 
@@ -199,8 +188,7 @@ static bool is_given(const sb_infer *infer, int index) {
     return !(fact->rank == 1 && sb_dim_is_constant(fact->dims[0], &length) && length == 0);
 }
 
-static sb_status infer_extents(sb_infer *infer, const sb_fact *input, resize_request *request,
-                               sb_dim *dims) {
+static sb_status infer_extents(sb_infer *infer, const sb_fact *input, resize_request *request, sb_dim *dims) {
     const sb_resize_params *params = infer->node->params;
     sb_dim sizes[SB_MAX_RANK];
     int64_t numbers[SB_MAX_RANK];
@@ -211,21 +199,19 @@ static sb_status infer_extents(sb_infer *infer, const sb_fact *input, resize_req
         SB_TRY(sb_infer_integers(infer, params->sizes_input, SB_MAX_RANK, sizes, &count, &known));
         wrong = count >= 0 && count != request->count;
         for (int i = 0; i < request->count && known && !wrong; i++)
-            known = sb_dim_is_constant(sizes[i], &request->sizes[i]) ||
-                    params->policy == SB_RESIZE_STRETCH;
+            known = sb_dim_is_constant(sizes[i], &request->sizes[i]) || params->policy == SB_RESIZE_STRETCH;
     } else {
         known = constant_scales(infer, request, &wrong);
     }
     if (wrong)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the sizes or scales are not one for each of %d axes", request->count);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the sizes or scales are not one for each of %d axes",
+                             request->count);
     bool concrete = known && sb_fact_is_concrete(input, numbers);
     for (int i = 0; i < request->count && request->by_size && concrete; i++)
         concrete = sb_dim_is_constant(sizes[i], NULL);
     sb_resize_axis axes[SB_MAX_RANK] = {{0}};
     if (concrete && !resolve(params, request, numbers, axes))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the sizes or scales are not positive, or too large");
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the sizes or scales are not positive, or too large");
     for (int i = 0; i < request->count; i++) {
         int axis = request->axes[i];
         if (concrete)
@@ -233,9 +219,7 @@ static sb_status infer_extents(sb_infer *infer, const sb_fact *input, resize_req
         else if (!known || (request->by_size && params->policy != SB_RESIZE_STRETCH))
             dims[axis] = sb_infer_fresh(infer, 0, axis);
         else
-            dims[axis] = request->by_size
-                             ? sizes[i]
-                             : scaled_formula(infer, axis, dims[axis], request->scales[i]);
+            dims[axis] = request->by_size ? sizes[i] : scaled_formula(infer, axis, dims[axis], request->scales[i]);
     }
     return SB_OK;
 }
@@ -245,15 +229,13 @@ static sb_status infer_resize(sb_infer *infer) {
     const sb_fact *input;
     resize_request request = {0};
     sb_dim dims[SB_MAX_RANK];
-    SB_TRY(sb_infer_require(
-        infer, 0, params->rule.mode == SB_RESIZE_NEAREST ? SB_SET_ANY : SB_SET_NUMBER, &input));
+    SB_TRY(sb_infer_require(infer, 0, params->rule.mode == SB_RESIZE_NEAREST ? SB_SET_ANY : SB_SET_NUMBER, &input));
     if (input->rank == SB_RANK_UNKNOWN) {
         sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);
         return SB_OK;
     }
     if (!request_axes(params, input->rank, &request))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the axes do not fit an input of rank %d",
-                             input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the axes do not fit an input of rank %d", input->rank);
     memcpy(dims, input->dims, sizeof dims);
     SB_TRY(infer_extents(infer, input, &request, dims));
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
@@ -276,17 +258,14 @@ static sb_status read_request(const sb_call *call, const sb_tensor *input, resiz
     const sb_resize_params *params = call->node->params;
     double values[2 * SB_MAX_RANK];
     if (!request_axes(params, input->rank, request))
-        return sb_call_fail(call, SB_ERROR_SHAPE, "the axes do not fit an input of rank %d",
-                            input->rank);
-    const sb_tensor *sizes =
-        params->sizes_input >= 0 ? sb_call_input(call, params->sizes_input) : NULL;
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the axes do not fit an input of rank %d", input->rank);
+    const sb_tensor *sizes = params->sizes_input >= 0 ? sb_call_input(call, params->sizes_input) : NULL;
     request->by_size = sizes != NULL && sb_tensor_elements(sizes) != 0;
     if (request->by_size) {
         int count;
         SB_TRY(sb_move_integers(call, params->sizes_input, SB_MAX_RANK, request->sizes, &count));
         if (count != request->count)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "%d sizes for %d axes", count,
-                                request->count);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "%d sizes for %d axes", count, request->count);
     } else if (params->scales_input < 0) {
         memcpy(request->scales, params->scales, (size_t)request->count * sizeof *params->scales);
     } else {
@@ -297,13 +276,11 @@ static sb_status read_request(const sb_call *call, const sb_tensor *input, resiz
             request->scales[i] = (float)values[i];
     }
     if (!resolve(params, request, input->dims, axes))
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "the sizes or scales are not positive, or too large");
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the sizes or scales are not positive, or too large");
     if (params->rule.transform != SB_RESIZE_TF_CROP_AND_RESIZE)
         return SB_OK;
     if (params->roi_input < 0 || sb_call_input(call, params->roi_input) == NULL)
-        return sb_call_fail(call, SB_ERROR_INVALID_MODEL,
-                            "tf_crop_and_resize needs a region of interest");
+        return sb_call_fail(call, SB_ERROR_INVALID_MODEL, "tf_crop_and_resize needs a region of interest");
     SB_TRY(read_floats(call, params->roi_input, 2 * request->count, values));
     for (int i = 0; i < request->count; i++) {
         axes[request->axes[i]].crop_start = values[i];
@@ -313,36 +290,33 @@ static sb_status read_request(const sb_call *call, const sb_tensor *input, resiz
 }
 
 /* [outer, in, inner] to [outer, out, inner]. */
-#define DEFINE_PASS(suffix, type)                                                                  \
-    static void pass_##suffix(const sb_resize_axis *axis, int64_t outer, int64_t inner,            \
-                              const type *from, type *to) {                                        \
-        for (int64_t o = 0; o < outer; o++, from += axis->in * inner) {                            \
-            for (int64_t x = 0; x < axis->out; x++, to += inner) {                                 \
-                const double *weights = axis->weights + x * axis->taps;                            \
-                for (int64_t i = 0; i < inner; i++)                                                \
-                    to[i] = (type)0;                                                               \
-                for (int t = 0; t < axis->taps; t++) {                                             \
-                    const type *line =                                                             \
-                        from + sb_resize_inside(axis->first[x] + t, axis->in) * inner;             \
-                    for (int64_t i = 0; i < inner; i++)                                            \
-                        to[i] = sb_fma_##suffix((type)weights[t], line[i], to[i]);                 \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
+#define DEFINE_PASS(suffix, type)                                                                                      \
+    static void pass_##suffix(const sb_resize_axis *axis, int64_t outer, int64_t inner, const type *from, type *to) {  \
+        for (int64_t o = 0; o < outer; o++, from += axis->in * inner) {                                                \
+            for (int64_t x = 0; x < axis->out; x++, to += inner) {                                                     \
+                const double *weights = axis->weights + x * axis->taps;                                                \
+                for (int64_t i = 0; i < inner; i++)                                                                    \
+                    to[i] = (type)0;                                                                                   \
+                for (int t = 0; t < axis->taps; t++) {                                                                 \
+                    const type *line = from + sb_resize_inside(axis->first[x] + t, axis->in) * inner;                  \
+                    for (int64_t i = 0; i < inner; i++)                                                                \
+                        to[i] = sb_fma_##suffix((type)weights[t], line[i], to[i]);                                     \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 DEFINE_PASS(f32, float)
 DEFINE_PASS(f64, double)
 
 bool sb_resize_is_identity(const sb_resize_axis *axis, const sb_resize_rule *rule) {
-    return axis->in == axis->out && axis->scale == 1.0 &&
-           rule->transform != SB_RESIZE_TF_CROP_AND_RESIZE;
+    return axis->in == axis->out && axis->scale == 1.0 && rule->transform != SB_RESIZE_TF_CROP_AND_RESIZE;
 }
 
 /* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is
  * the caller's. */
-static sb_status run_passes(const sb_call *call, const sb_resize_axis *axes, int rank,
-                            int64_t *dims, bool wide, void *current, void **result) {
+static sb_status run_passes(const sb_call *call, const sb_resize_axis *axes, int rank, int64_t *dims, bool wide,
+                            void *current, void **result) {
     const sb_resize_params *params = call->node->params;
     for (int d = rank - 1; d >= 0; d--) {
         if (axes[d].first == NULL || sb_resize_is_identity(&axes[d], &params->rule))
@@ -350,8 +324,7 @@ static sb_status run_passes(const sb_call *call, const sb_resize_axis *axes, int
         int64_t outer = sb_move_product(dims, 0, d), inner = sb_move_product(dims, d + 1, rank);
         int64_t elements;
         dims[d] = axes[d].out;
-        sb_status status =
-            sb_count_elements(wide ? SB_F64 : SB_F32, rank, dims, &elements, call->error);
+        sb_status status = sb_count_elements(wide ? SB_F64 : SB_F32, rank, dims, &elements, call->error);
         void *next = NULL;
         if (status == SB_OK) {
             next = sb_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float));
@@ -372,8 +345,7 @@ static sb_status run_passes(const sb_call *call, const sb_resize_axis *axes, int
 }
 
 /* Writes the extrapolation value wherever an axis looks outside. */
-static void fill_outside(const sb_resize_params *params, const sb_resize_axis *axes,
-                         sb_tensor *output) {
+static void fill_outside(const sb_resize_params *params, const sb_resize_axis *axes, sb_tensor *output) {
     int64_t index[SB_MAX_RANK] = {0}, element = 0;
     if (params->rule.transform != SB_RESIZE_TF_CROP_AND_RESIZE)
         return;
@@ -394,8 +366,7 @@ static sb_status interpolate(sb_call *call, const sb_resize_axis *axes, sb_tenso
     SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t elements = sb_tensor_elements(input), dims[SB_MAX_RANK];
     memcpy(dims, input->dims, sizeof dims);
-    void *numbers = sb_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float)),
-         *result = NULL;
+    void *numbers = sb_allocate_array((size_t)elements, wide ? sizeof(double) : sizeof(float)), *result = NULL;
     sb_status status = numbers == NULL ? sb_fail_memory(call->error, (size_t)elements * 8) : SB_OK;
     for (int64_t i = 0; i < elements && status == SB_OK; i++) {
         double value = sb_number_load(dtype, input->data, i);
@@ -408,8 +379,7 @@ static sb_status interpolate(sb_call *call, const sb_resize_axis *axes, sb_tenso
         status = run_passes(call, axes, input->rank, dims, wide, numbers, &result);
     elements = sb_tensor_elements(output);
     for (int64_t i = 0; i < elements && status == SB_OK; i++)
-        sb_number_store(dtype, output->data, i,
-                        wide ? ((double *)result)[i] : ((float *)result)[i]);
+        sb_number_store(dtype, output->data, i, wide ? ((double *)result)[i] : ((float *)result)[i]);
     sb_free(result);
     sb_tensor_release(input);
     return status;
@@ -423,19 +393,17 @@ static void pick_nearest(const sb_resize_axis *axes, const sb_tensor *input, sb_
     do {
         const char *from = input->data;
         for (int d = 0; d < last; d++)
-            from += (axes[d].first != NULL ? axes[d].first[index[d]] : index[d]) *
-                    input->strides[d] * (int64_t)size;
+            from += (axes[d].first != NULL ? axes[d].first[index[d]] : index[d]) * input->strides[d] * (int64_t)size;
         int64_t count = rank > 0 ? output->dims[last] : 1;
         for (int64_t i = 0; i < count; i++, to += size) {
             int64_t at = rank > 0 && axes[last].first != NULL ? axes[last].first[i] : i;
-            sb_move_element(to, from + (rank > 0 ? at * input->strides[last] * (int64_t)size : 0),
-                            size);
+            sb_move_element(to, from + (rank > 0 ? at * input->strides[last] * (int64_t)size : 0), size);
         }
     } while (sb_move_next(last, output->dims, index));
 }
 
-sb_status sb_resize_read(const sb_call *call, const sb_tensor *input, sb_resize_axis *axes,
-                         uint32_t *resized, int64_t *dims) {
+sb_status sb_resize_read(const sb_call *call, const sb_tensor *input, sb_resize_axis *axes, uint32_t *resized,
+                         int64_t *dims) {
     resize_request request = {0};
     *resized = 0;
     SB_TRY(read_request(call, input, &request, axes));

@@ -6,11 +6,7 @@
 #include "ops/axes.h"
 #include "ops/resize_values.h"
 
-typedef enum sb_resize_policy {
-    SB_RESIZE_STRETCH,
-    SB_RESIZE_NOT_LARGER,
-    SB_RESIZE_NOT_SMALLER
-} sb_resize_policy;
+typedef enum sb_resize_policy { SB_RESIZE_STRETCH, SB_RESIZE_NOT_LARGER, SB_RESIZE_NOT_SMALLER } sb_resize_policy;
 
 typedef struct sb_resize_params {
     sb_resize_rule rule;
@@ -25,8 +21,8 @@ typedef struct sb_resize_params {
 /** What Resize or Upsample does with `input`: the inputs besides it, which lie on the host, are
  * read. Fills `axes` [rank], without their arrays, and the extents of the output; `*resized` has a
  * bit for each axis that is asked for. SHAPE or INVALID_MODEL when something does not fit. */
-sb_status sb_resize_read(const sb_call *call, const sb_tensor *input, sb_resize_axis *axes,
-                         uint32_t *resized, int64_t *dims);
+sb_status sb_resize_read(const sb_call *call, const sb_tensor *input, sb_resize_axis *axes, uint32_t *resized,
+                         int64_t *dims);
 
 /** Whether resizing the axis changes nothing. */
 bool sb_resize_is_identity(const sb_resize_axis *axis, const sb_resize_rule *rule);

@@ -6,8 +6,7 @@ sb_status sb_resize_plan(sb_resize_axis *axis, const sb_resize_rule *rule, sb_er
     axis->taps = sb_resize_taps(axis, rule);
     size_t out = (size_t)axis->out;
     axis->first = sb_allocate_array(out, sizeof *axis->first);
-    axis->weights =
-        nearest ? NULL : sb_allocate_array(out, (size_t)axis->taps * sizeof *axis->weights);
+    axis->weights = nearest ? NULL : sb_allocate_array(out, (size_t)axis->taps * sizeof *axis->weights);
     axis->outside = sb_allocate_array(out, sizeof *axis->outside);
     if (axis->first == NULL || axis->outside == NULL || (axis->weights == NULL && !nearest))
         return sb_fail_memory(error, out * ((size_t)axis->taps + 2) * sizeof *axis->weights);

@@ -48,8 +48,7 @@ typedef struct sb_resize_axis {
     bool *outside;   /* [out]: the result is the extrapolation value */
 } sb_resize_axis;
 
-static SB_HD double sb_resize_coordinate(const sb_resize_axis *axis, const sb_resize_rule *rule,
-                                         double x) {
+static SB_HD double sb_resize_coordinate(const sb_resize_axis *axis, const sb_resize_rule *rule, double x) {
     double in = (double)axis->in;
     switch (rule->transform) {
     case SB_RESIZE_ALIGN_CORNERS:
@@ -60,8 +59,7 @@ static SB_HD double sb_resize_coordinate(const sb_resize_axis *axis, const sb_re
         return (x + 0.5) / axis->scale;
     case SB_RESIZE_TF_CROP_AND_RESIZE: {
         double span = axis->crop_end - axis->crop_start;
-        double inside = axis->width == 1.0 ? span * (in - 1.0) / 2.0
-                                           : x * span * (in - 1.0) / (axis->width - 1.0);
+        double inside = axis->width == 1.0 ? span * (in - 1.0) / 2.0 : x * span * (in - 1.0) / (axis->width - 1.0);
         return axis->crop_start * (in - 1.0) + inside;
     }
     case SB_RESIZE_PYTORCH_HALF_PIXEL:
@@ -82,8 +80,7 @@ static SB_HD int64_t sb_resize_clamp_index(double value, int64_t in) {
     return value >= (double)(in - 1) ? in - 1 : (int64_t)value;
 }
 
-static SB_HD int64_t sb_resize_nearest_index(const sb_resize_axis *axis, sb_resize_nearest how,
-                                             double x) {
+static SB_HD int64_t sb_resize_nearest_index(const sb_resize_axis *axis, sb_resize_nearest how, double x) {
     switch (how) {
     case SB_RESIZE_ROUND_PREFER_FLOOR:
         return sb_resize_clamp_index(sb_ceil_f64(x - 0.5), axis->in);
@@ -94,8 +91,7 @@ static SB_HD int64_t sb_resize_nearest_index(const sb_resize_axis *axis, sb_resi
     case SB_RESIZE_CEIL:
         return sb_resize_clamp_index(sb_ceil_f64(x), axis->in);
     default:
-        return sb_resize_clamp_index(axis->scale < 1.0 ? sb_ceil_f64(x) : sb_floor_f64(x),
-                                     axis->in);
+        return sb_resize_clamp_index(axis->scale < 1.0 ? sb_ceil_f64(x) : sb_floor_f64(x), axis->in);
     }
 }
 
@@ -127,8 +123,8 @@ static SB_HD int sb_resize_half_width(const sb_resize_axis *axis, const sb_resiz
     return reach < 1048576.0 ? (int)reach : 1048576;
 }
 
-static SB_HD void sb_resize_weights(const sb_resize_axis *axis, const sb_resize_rule *rule,
-                                    double x, int64_t *first, double *weights) {
+static SB_HD void sb_resize_weights(const sb_resize_axis *axis, const sb_resize_rule *rule, double x, int64_t *first,
+                                    double *weights) {
     /* Far outside, only the element at the border counts; this also keeps the index in range. */
     double limit = (double)(axis->in + axis->taps), sum = 0.0;
     x = x > limit ? limit : x > -limit ? x : -limit;
@@ -154,11 +150,9 @@ static SB_HD int sb_resize_taps(const sb_resize_axis *axis, const sb_resize_rule
 }
 
 /** Fills what the axis says about output position `o`; `taps` is set. */
-static SB_HD void sb_resize_position(const sb_resize_axis *axis, const sb_resize_rule *rule,
-                                     int64_t o) {
+static SB_HD void sb_resize_position(const sb_resize_axis *axis, const sb_resize_rule *rule, int64_t o) {
     double x = sb_resize_coordinate(axis, rule, (double)o);
-    axis->outside[o] = rule->transform == SB_RESIZE_TF_CROP_AND_RESIZE &&
-                       !(x >= 0.0 && x <= (double)(axis->in - 1));
+    axis->outside[o] = rule->transform == SB_RESIZE_TF_CROP_AND_RESIZE && !(x >= 0.0 && x <= (double)(axis->in - 1));
     if (rule->mode == SB_RESIZE_NEAREST)
         axis->first[o] = sb_resize_nearest_index(axis, rule->nearest, x);
     else

@@ -32,28 +32,27 @@ typedef struct norm_context {
 
 static void note(sb_tensor *tensor, int64_t row, sb_dtype dtype, const void *value) {
     if (tensor != NULL)
-        sb_convert_row(tensor->dtype, tensor->data + row * (int64_t)sb_dtype_size(tensor->dtype),
-                       dtype, value, 0, 1);
+        sb_convert_row(tensor->dtype, tensor->data + row * (int64_t)sb_dtype_size(tensor->dtype), dtype, value, 0, 1);
 }
 
-#define NORMALIZE(type, suffix, dtype)                                                             \
-    static void normalize_##suffix(void *opaque, int64_t row, type *values, int64_t count) {       \
-        const norm_context *context = opaque;                                                      \
-        const type *scale = context->scale, *bias = context->bias;                                 \
-        type mean = 0, variance;                                                                   \
-        if (context->by_rms)                                                                       \
-            variance = sb_div_##suffix(sb_sum_of_squares_##suffix(values, 1, count), (type)count); \
-        else                                                                                       \
-            variance = sb_centre_row_##suffix(values, count, &mean);                               \
-        type inverse = sb_rsqrt_##suffix(variance + (type)context->epsilon);                       \
-        note(context->mean, row, dtype, &mean);                                                    \
-        note(context->inverse, row, dtype, &inverse);                                              \
-        int64_t first = row % context->period * context->advance;                                  \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            int64_t at = first + i / context->repeat;                                              \
-            type value = values[i] * inverse * scale[at];                                          \
-            values[i] = bias != NULL ? value + bias[at] : value;                                   \
-        }                                                                                          \
+#define NORMALIZE(type, suffix, dtype)                                                                                 \
+    static void normalize_##suffix(void *opaque, int64_t row, type *values, int64_t count) {                           \
+        const norm_context *context = opaque;                                                                          \
+        const type *scale = context->scale, *bias = context->bias;                                                     \
+        type mean = 0, variance;                                                                                       \
+        if (context->by_rms)                                                                                           \
+            variance = sb_div_##suffix(sb_sum_of_squares_##suffix(values, 1, count), (type)count);                     \
+        else                                                                                                           \
+            variance = sb_centre_row_##suffix(values, count, &mean);                                                   \
+        type inverse = sb_rsqrt_##suffix(variance + (type)context->epsilon);                                           \
+        note(context->mean, row, dtype, &mean);                                                                        \
+        note(context->inverse, row, dtype, &inverse);                                                                  \
+        int64_t first = row % context->period * context->advance;                                                      \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            int64_t at = first + i / context->repeat;                                                                  \
+            type value = values[i] * inverse * scale[at];                                                              \
+            values[i] = bias != NULL ? value + bias[at] : value;                                                       \
+        }                                                                                                              \
     }
 NORMALIZE(float, f32, SB_F32)
 NORMALIZE(double, f64, SB_F64)
@@ -67,12 +66,11 @@ static sb_status prepare_norm(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_int(node, "num_groups", 0, &params->groups, error));
     SB_TRY(sb_node_element_type(node, "stash_type", SB_F32, &params->stash, error));
     if (!sb_dtype_is_float(params->stash))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): stash_type %s is no float",
-                       node->name, node->op->name, sb_dtype_name(params->stash));
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): stash_type %s is no float", node->name,
+                       node->op->name, sb_dtype_name(params->stash));
     if (node->op == &sb_ops_row_normalization[GROUP] && params->groups < 1)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): num_groups is %lld; it must be at least 1", node->name,
-                       node->op->name, (long long)params->groups);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): num_groups is %lld; it must be at least 1",
+                       node->name, node->op->name, (long long)params->groups);
     return SB_OK;
 }
 
@@ -108,28 +106,25 @@ static sb_status infer_channels(sb_infer *infer) {
     const sb_fact *input;
     SB_TRY(require_all(infer, &input));
     if (input->rank != SB_RANK_UNKNOWN && input->rank < 2)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 0 has rank %d where N, C, … is expected",
-                             input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input 0 has rank %d where N, C, … is expected", input->rank);
     sb_infer_shape_of(infer, 0, input, input->dtype);
     return SB_OK;
 }
 
 /* ---- evaluation ---- */
 
-static sb_status transform(sb_call *call, const sb_tensor *from, const sb_tensor *to,
-                           uint32_t inner, sb_dtype computed, norm_context *context) {
+static sb_status transform(sb_call *call, const sb_tensor *from, const sb_tensor *to, uint32_t inner, sb_dtype computed,
+                           norm_context *context) {
     sb_rows from_rows, to_rows;
     sb_rows_start(&from_rows, from, inner);
     sb_rows_start(&to_rows, to, inner);
     context->epsilon = ((const sb_norm_params *)call->node->params)->epsilon;
-    return sb_rows_transform(&from_rows, &to_rows, computed, normalize_f32, normalize_f64, context,
-                             call->error);
+    return sb_rows_transform(&from_rows, &to_rows, computed, normalize_f32, normalize_f64, context, call->error);
 }
 
 /* A borrowed view of `tensor` broadcast to the dimensions of `like`; false where it does not fit.
  * Dimensions before `first` that it repeats along are left out. */
-static bool broadcast_to(const sb_tensor *tensor, const sb_tensor *like, int first,
-                         sb_tensor *view) {
+static bool broadcast_to(const sb_tensor *tensor, const sb_tensor *like, int first, sb_tensor *view) {
     int missing = like->rank - tensor->rank;
     memcpy(view, tensor, sizeof *view);
     if (missing < 0)
@@ -151,16 +146,15 @@ static bool broadcast_to(const sb_tensor *tensor, const sb_tensor *like, int fir
 
 /* Scale or bias of LayerNormalization as packed values, one per element of a row, or one per
  * element of the input where it differs from row to row (*every). */
-static sb_status load_layer_factor(sb_call *call, int index, int axis, sb_dtype computed,
-                                   bool every, void **values) {
+static sb_status load_layer_factor(sb_call *call, int index, int axis, sb_dtype computed, bool every, void **values) {
     const sb_tensor *input = sb_call_input(call, 0), *factor = sb_call_input(call, index);
     sb_tensor view;
     if (factor == NULL)
         return SB_OK;
     if (!broadcast_to(factor, input, every ? 0 : axis, &view)) {
         char given[SB_DIMS_TEXT_BYTES], shape[SB_DIMS_TEXT_BYTES];
-        return sb_call_fail(call, SB_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s",
-                            index, sb_dims_text(factor->rank, factor->dims, given),
+        return sb_call_fail(call, SB_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s", index,
+                            sb_dims_text(factor->rank, factor->dims, given),
                             sb_dims_text(input->rank, input->dims, shape));
     }
     return sb_load_all(&view, computed, values, call->error);
@@ -183,8 +177,7 @@ static sb_status eval_layer(sb_call *call) {
     int64_t count = 1, length = 1;
     for (int d = 0; d < input->rank; d++)
         *(d < axis ? &count : &length) *= input->dims[d];
-    bool every =
-        varies(sb_call_input(call, 1), input, axis) || varies(sb_call_input(call, 2), input, axis);
+    bool every = varies(sb_call_input(call, 1), input, axis) || varies(sb_call_input(call, 2), input, axis);
     sb_dtype computed = sb_computing_dtype(input->dtype);
     norm_context context = {.by_rms = call->node->op == &sb_ops_row_normalization[RMS],
                             .period = every && count != 0 ? count : 1,
@@ -200,8 +193,7 @@ static sb_status eval_layer(sb_call *call) {
     /* Somebody may want the moments alone. */
     sb_tensor *spare = NULL;
     if (outputs[0] == NULL) {
-        SB_TRY(sb_tensor_create_uninitialised(input->dtype, input->rank, input->dims, &spare,
-                                              call->error));
+        SB_TRY(sb_tensor_create_uninitialised(input->dtype, input->rank, input->dims, &spare, call->error));
         outputs[0] = spare;
     }
     void *scale = NULL, *bias = NULL;
@@ -220,13 +212,11 @@ static sb_status eval_layer(sb_call *call) {
 }
 
 /* Scale and bias with `expected` values each. */
-static sb_status load_channel_factors(sb_call *call, int64_t expected, sb_dtype computed,
-                                      void **scale, void **bias) {
+static sb_status load_channel_factors(sb_call *call, int64_t expected, sb_dtype computed, void **scale, void **bias) {
     for (int i = 1; i < 3; i++) {
         const sb_tensor *factor = sb_call_input(call, i);
         if (factor->rank != 1 || factor->dims[0] != expected)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values", i,
-                                (long long)expected);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values", i, (long long)expected);
     }
     SB_TRY(sb_load_all(sb_call_input(call, 1), computed, scale, call->error));
     return sb_load_all(sb_call_input(call, 2), computed, bias, call->error);
@@ -258,8 +248,8 @@ static sb_status eval_groups(sb_call *call) {
     if (sb_tensor_elements(input) == 0)
         return SB_OK;
     if (channels % groups != 0 || input->rank == SB_MAX_RANK)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups",
-                            (long long)channels, (long long)groups);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups", (long long)channels,
+                            (long long)groups);
     split_channels(input, groups, &split[0]);
     split_channels(output, groups, &split[1]);
     int64_t spatial = 1;
@@ -268,12 +258,10 @@ static sb_status eval_groups(sb_call *call) {
     /* Before operator set 21 a group has one scale and one bias. */
     bool by_group = !instance && call->node->version < 21;
     int64_t in_group = channels / groups;
-    norm_context context = {.period = groups,
-                            .advance = by_group ? 1 : in_group,
-                            .repeat = by_group ? in_group * spatial : spatial};
+    norm_context context = {
+        .period = groups, .advance = by_group ? 1 : in_group, .repeat = by_group ? in_group * spatial : spatial};
     void *scale = NULL, *bias = NULL;
-    sb_status status =
-        load_channel_factors(call, by_group ? groups : channels, computed, &scale, &bias);
+    sb_status status = load_channel_factors(call, by_group ? groups : channels, computed, &scale, &bias);
     context.scale = scale;
     context.bias = bias;
     uint32_t inner = ((UINT32_C(1) << split[0].rank) - 1) & ~UINT32_C(3);

@@ -19,7 +19,6 @@ typedef struct sb_row_pieces {
 
 /** Runs a row: an sb_walk_row with `how` for its context. No input may overlap the output, unless
  * it lies exactly there. Pure; any thread. */
-void sb_run_pieces(const sb_row_pieces *how, int64_t count, char *const *data,
-                   const int64_t *steps);
+void sb_run_pieces(const sb_row_pieces *how, int64_t count, char *const *data, const int64_t *steps);
 
 #endif

@@ -50,14 +50,14 @@ static char *row_start(const sb_rows *rows, int64_t row) {
 }
 
 /* Converts between the row and packed values, run by run along the innermost dimension. */
-static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
-                     char *packed, bool store) {
+static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, char *packed,
+                     bool store) {
     if (count == 0)
         return;
     int last = rows->inner_rank - 1;
     int64_t packed_step = (int64_t)sb_dtype_size(dtype), index[SB_MAX_RANK], rest = begin;
-    sb_walk_row *loop = store ? sb_convert_loop(rows->tensor->dtype, dtype)
-                              : sb_convert_loop(dtype, rows->tensor->dtype);
+    sb_walk_row *loop =
+        store ? sb_convert_loop(rows->tensor->dtype, dtype) : sb_convert_loop(dtype, rows->tensor->dtype);
     char *at = row_start(rows, row);
     for (int d = last; d >= 0; d--) {
         index[d] = rest % rows->inner_dims[d];
@@ -85,20 +85,18 @@ static void transfer(const sb_rows *rows, int64_t row, int64_t begin, int64_t co
     }
 }
 
-void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
-                  void *target) {
+void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target) {
     transfer(rows, row, begin, count, dtype, target, false);
 }
 
-void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
-                   const void *source) {
+void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source) {
     transfer(rows, row, begin, count, dtype, (char *)(uintptr_t)source, true);
 }
 
 sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,
                             void (*f32)(void *context, int64_t row, float *values, int64_t count),
-                            void (*f64)(void *context, int64_t row, double *values, int64_t count),
-                            void *context, sb_error *error) {
+                            void (*f64)(void *context, int64_t row, double *values, int64_t count), void *context,
+                            sb_error *error) {
     if (from->length == 0 || from->count == 0)
         return SB_OK;
     void *values = sb_allocate_array((size_t)from->length, sb_dtype_size(computed));

@@ -20,20 +20,18 @@ void sb_rows_start(sb_rows *rows, const sb_tensor *tensor, uint32_t inner);
 
 /** Copies elements [begin, begin + count) of row `row` to `target`, converted to `dtype` by the
  * rules of Cast. */
-void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
-                  void *target);
+void sb_rows_load(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, void *target);
 
 /** The reverse: writes `count` values of `dtype` to the row, converted to the tensor's type. */
-void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype,
-                   const void *source);
+void sb_rows_store(const sb_rows *rows, int64_t row, int64_t begin, int64_t count, sb_dtype dtype, const void *source);
 
 /** Computes every row of `to` from the same row of `from`: loads it, calls the function of the
  * computing type (f32 or f64) on the packed values, stores them. Both describe tensors of one
  * shape. Rows of no elements are left out. */
 sb_status sb_rows_transform(const sb_rows *from, const sb_rows *to, sb_dtype computed,
                             void (*f32)(void *context, int64_t row, float *values, int64_t count),
-                            void (*f64)(void *context, int64_t row, double *values, int64_t count),
-                            void *context, sb_error *error);
+                            void (*f64)(void *context, int64_t row, double *values, int64_t count), void *context,
+                            sb_error *error);
 
 /** The elements of `tensor` in row-major order as packed values of `dtype`: `*values` is the
  * caller's to sb_free. */

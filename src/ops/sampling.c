@@ -5,8 +5,7 @@
 #include "ops/number.h"
 #include "ops/sampling_values.h"
 
-_Static_assert(SB_SAMPLE_AXES == SB_MAX_RANK - 2,
-               "spatial axes are those behind batch and channels");
+_Static_assert(SB_SAMPLE_AXES == SB_MAX_RANK - 2, "spatial axes are those behind batch and channels");
 
 /* ---- GridSample ---- */
 
@@ -32,9 +31,8 @@ static sb_status prepare_sample(sb_node *node, sb_error *error) {
     while (p < 3 && strcmp(padding, paddings[p]) != 0)
         p++;
     if (m == 5 || p == 3)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: GridSample has mode %s and padding_mode %s", node->name, mode,
-                       padding);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: GridSample has mode %s and padding_mode %s", node->name,
+                       mode, padding);
     *params = (sb_sample_params){modes[m].mode, (sb_sample_padding)p, align != 0};
     return SB_OK;
 }
@@ -50,10 +48,9 @@ static sb_status infer_sample(sb_infer *infer) {
     int64_t depth;
     if (input->rank < 3 || grid->rank != input->rank ||
         (sb_dim_is_constant(grid->dims[grid->rank - 1], &depth) && depth != input->rank - 2))
-        return sb_infer_fail(
-            infer, SB_ERROR_SHAPE,
-            "an input of rank %d needs a grid of that rank whose last extent is %d", input->rank,
-            input->rank - 2);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE,
+                             "an input of rank %d needs a grid of that rank whose last extent is %d", input->rank,
+                             input->rank - 2);
     sb_dim dims[SB_MAX_RANK] = {input->dims[0], input->dims[1]};
     for (int d = 2; d < input->rank; d++)
         dims[d] = grid->dims[d - 1];
@@ -74,8 +71,7 @@ static sb_status eval_sample(sb_call *call) {
     int spatial = input->rank - 2;
     for (int d = 2; d < input->rank; d++) {
         if (input->dims[d] == 0)
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "axis %d is empty: there is nothing to sample", d);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "axis %d is empty: there is nothing to sample", d);
     }
     sb_sample_source source = {.dtype = input->dtype, .axes = spatial, .data = input->data};
     memcpy(source.strides, input->strides + 2, (size_t)spatial * sizeof *source.strides);
@@ -86,10 +82,9 @@ static sb_status eval_sample(sb_call *call) {
             sb_sample_taps taps[SB_SAMPLE_AXES];
             /* A grid point lists the last axis first. */
             for (int d = 0; d < spatial; d++)
-                sb_sample_find_taps(params,
-                                    sb_number_load(grid->dtype, grid->data,
-                                                   (n * points + p) * spatial + spatial - 1 - d),
-                                    input->dims[d + 2], &taps[d]);
+                sb_sample_find_taps(
+                    params, sb_number_load(grid->dtype, grid->data, (n * points + p) * spatial + spatial - 1 - d),
+                    input->dims[d + 2], &taps[d]);
             for (int64_t c = 0; c < channels; c++) {
                 int64_t offset = n * input->strides[0] + c * input->strides[1];
                 sb_number_store(output->dtype, output->data, (n * channels + c) * points + p,
@@ -142,8 +137,8 @@ static sb_status eval_affine(sb_call *call) {
     sb_status status = SB_OK;
     if (theta->rank != 3 || theta->dims[0] != output->dims[0] || theta->dims[1] != spatial ||
         theta->dims[2] != spatial + 1)
-        status = sb_call_fail(call, SB_ERROR_SHAPE, "theta must be [%lld,%d,%d]",
-                              (long long)output->dims[0], spatial, spatial + 1);
+        status = sb_call_fail(call, SB_ERROR_SHAPE, "theta must be [%lld,%d,%d]", (long long)output->dims[0], spatial,
+                              spatial + 1);
     int64_t index[SB_MAX_RANK] = {0}, element = 0;
     bool more = status == SB_OK && sb_tensor_elements(output) != 0;
     for (; more; more = sb_move_next(output->rank - 1, output->dims, index)) {
@@ -154,8 +149,7 @@ static sb_status eval_affine(sb_call *call) {
                 int axis = spatial - c; /* x is the last spatial axis */
                 double at = c == spatial
                                 ? 1.0
-                                : sb_sample_grid_coordinate(params->align_corners, index[axis],
-                                                            output->dims[axis]);
+                                : sb_sample_grid_coordinate(params->align_corners, index[axis], output->dims[axis]);
                 sum = sb_fma_f64(sb_number_load(theta->dtype, theta->data, row + c), at, sum);
             }
             sb_number_store(output->dtype, output->data, element++, sum);
@@ -165,11 +159,11 @@ static sb_status eval_affine(sb_call *call) {
     return status;
 }
 
-#define SAMPLING_OP(op_name, prepare_function, infer_function, eval_function)                      \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1,    \
-        .most_outputs = 1, .params_size = sizeof(sb_sample_params), .prepare = prepare_function,   \
-        .infer = infer_function, .eval = eval_function                                             \
+#define SAMPLING_OP(op_name, prepare_function, infer_function, eval_function)                                          \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = 2, .most_inputs = 2, .least_outputs = 1, .most_outputs = 1,     \
+        .params_size = sizeof(sb_sample_params), .prepare = prepare_function, .infer = infer_function,                 \
+        .eval = eval_function                                                                                          \
     }
 
 const sb_op sb_ops_sampling[] = {

@@ -45,8 +45,7 @@ typedef struct sb_sample_taps {
     double weight[4];
 } sb_sample_taps;
 
-static SB_HD int64_t sb_sample_place(const sb_sample_params *params, int64_t index,
-                                     int64_t extent) {
+static SB_HD int64_t sb_sample_place(const sb_sample_params *params, int64_t index, int64_t extent) {
     if (index >= 0 && index < extent)
         return index;
     if (params->padding == SB_SAMPLE_PAD_ZEROS)
@@ -68,12 +67,9 @@ static SB_HD double sb_sample_cubic_weight(double x) {
 
 /* From [-1, 1] to elements: -1 and 1 are the centres of the outer elements with align_corners, else
  * their outer edges. Coordinates beyond 2^30 count as 2^30, NaN as -2^30. */
-static SB_HD void sb_sample_find_taps(const sb_sample_params *params, double n, int64_t extent,
-                                      sb_sample_taps *taps) {
-    double length = (double)extent, low = params->align_corners ? 0.0 : -0.5,
-           high = length - 1.0 - low;
-    double x =
-        params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
+static SB_HD void sb_sample_find_taps(const sb_sample_params *params, double n, int64_t extent, sb_sample_taps *taps) {
+    double length = (double)extent, low = params->align_corners ? 0.0 : -0.5, high = length - 1.0 - low;
+    double x = params->align_corners ? (n + 1.0) / 2.0 * (length - 1.0) : ((n + 1.0) * length - 1.0) / 2.0;
     x = x > 1073741824.0 ? 1073741824.0 : x > -1073741824.0 ? x : -1073741824.0;
     if (params->mode == SB_SAMPLE_NEAREST)
         x = sb_round_half_even_f64(x);
@@ -93,9 +89,7 @@ static SB_HD void sb_sample_find_taps(const sb_sample_params *params, double n, 
     for (int t = 0; t < taps->count; t++) {
         int64_t offset = cubic ? t - 1 : t;
         taps->index[t] = sb_sample_place(params, (int64_t)base + offset, extent);
-        taps->weight[t] = cubic    ? sb_sample_cubic_weight((double)offset - ratio)
-                          : t == 0 ? 1.0 - ratio
-                                   : ratio;
+        taps->weight[t] = cubic ? sb_sample_cubic_weight((double)offset - ratio) : t == 0 ? 1.0 - ratio : ratio;
     }
 }
 
@@ -110,8 +104,7 @@ typedef struct sb_sample_source {
 /** The value at element `offset` of the source, moved along the axes as their taps say: the sum of
  * weight times (the same along the axes that follow), a chain of fma from +0 over the taps of each
  * axis. A single tap only moves. */
-static SB_HD double sb_sample_interpolate(const sb_sample_source *source,
-                                          const sb_sample_taps *taps, int64_t offset) {
+static SB_HD double sb_sample_interpolate(const sb_sample_source *source, const sb_sample_taps *taps, int64_t offset) {
     double sums[SB_SAMPLE_AXES + 1];
     int64_t offsets[SB_SAMPLE_AXES + 1];
     int at[SB_SAMPLE_AXES + 1], axis = 0, last = source->axes - 1;
@@ -138,8 +131,7 @@ static SB_HD double sb_sample_interpolate(const sb_sample_source *source,
             }
             value = sb_number_load(source->dtype, source->data, next);
         }
-        sums[axis] =
-            here->count == 1 ? value : sb_fma_f64(here->weight[at[axis]], value, sums[axis]);
+        sums[axis] = here->count == 1 ? value : sb_fma_f64(here->weight[at[axis]], value, sums[axis]);
         at[axis]++;
     }
 }

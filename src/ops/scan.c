@@ -16,17 +16,15 @@ typedef struct scan_params {
     bool batched; /* opset 8 */
     int first;    /* the input where the states begin */
     int states, scanned, stacked;
-    const int64_t *input_axes, *input_directions, *output_axes,
-        *output_directions; /* NULL: all 0 */
+    const int64_t *input_axes, *input_directions, *output_axes, *output_directions; /* NULL: all 0 */
 } scan_params;
 
-static sb_status axis_list(sb_node *node, const char *name, int expected, const int64_t **values,
-                           sb_error *error) {
+static sb_status axis_list(sb_node *node, const char *name, int expected, const int64_t **values, sb_error *error) {
     int64_t count;
     SB_TRY(sb_node_ints(node, name, &count, values, error));
     if (*values != NULL && count != expected)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s has %lld entries, not %d",
-                       node->name, name, (long long)count, expected);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %s has %lld entries, not %d", node->name, name,
+                       (long long)count, expected);
     return SB_OK;
 }
 
@@ -38,25 +36,23 @@ static sb_status prepare_scan(sb_node *node, sb_error *error) {
     int inputs = node->input_count - node->capture_count - params->first;
     SB_TRY(sb_node_int(node, "num_scan_inputs", 0, &scanned, error));
     if (scanned < 1 || scanned > inputs)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Scan has %lld scan inputs of %d",
-                       node->name, (long long)scanned, inputs);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Scan has %lld scan inputs of %d", node->name,
+                       (long long)scanned, inputs);
     params->scanned = (int)scanned;
     params->states = inputs - params->scanned;
     SB_TRY(sb_control_prepare(node, "body", inputs, &params->body, error));
     int64_t stacked = (int64_t)params->body->output_count - params->states;
     if (stacked < 0 || node->output_count > params->states + stacked)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: Scan has %d outputs and %d states, but its body gives %zu values",
-                       node->name, node->output_count, params->states, params->body->output_count);
+                       "node %s: Scan has %d outputs and %d states, but its body gives %zu values", node->name,
+                       node->output_count, params->states, params->body->output_count);
     params->stacked = (int)stacked;
     if (params->batched)
         return axis_list(node, "directions", params->scanned, &params->input_directions, error);
     SB_TRY(axis_list(node, "scan_input_axes", params->scanned, &params->input_axes, error));
-    SB_TRY(axis_list(node, "scan_input_directions", params->scanned, &params->input_directions,
-                     error));
+    SB_TRY(axis_list(node, "scan_input_directions", params->scanned, &params->input_directions, error));
     SB_TRY(axis_list(node, "scan_output_axes", params->stacked, &params->output_axes, error));
-    return axis_list(node, "scan_output_directions", params->stacked, &params->output_directions,
-                     error);
+    return axis_list(node, "scan_output_directions", params->stacked, &params->output_directions, error);
 }
 
 static int64_t entry(const int64_t *list, int index) {
@@ -85,8 +81,8 @@ static sb_status take_dimension(sb_infer *infer, sb_fact *fact, int64_t axis, sb
     sb_dim here = fact->dims[dimension];
     bool number = sb_dim_is_constant(here, &right);
     if (number && *extent != NULL && sb_dim_is_constant(*extent, &left) && left != right)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "extents %lld and %lld are scanned together",
-                             (long long)left, (long long)right);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "extents %lld and %lld are scanned together", (long long)left,
+                             (long long)right);
     if (*extent == NULL || number)
         *extent = here;
     for (int d = dimension; d + 1 < fact->rank; d++)
@@ -103,14 +99,13 @@ static sb_status start_facts(sb_infer *infer, scan_facts *facts) {
         if (scanned || params->batched)
             SB_TRY(sb_infer_require(infer, params->first + i, SB_SET_ANY, &source));
         if (source == NULL)
-            return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "input %d is missing",
-                                 params->first + i);
+            return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL, "input %d is missing", params->first + i);
         SB_TRY(sb_fact_copy(&facts->inputs[i], source, infer->error));
         if (params->batched)
             SB_TRY(take_dimension(infer, &facts->inputs[i], 0, &facts->batch));
         if (scanned)
-            SB_TRY(take_dimension(infer, &facts->inputs[i],
-                                  entry(params->input_axes, i - params->states), &facts->length));
+            SB_TRY(take_dimension(infer, &facts->inputs[i], entry(params->input_axes, i - params->states),
+                                  &facts->length));
     }
     if (facts->length == NULL)
         facts->length = sb_dim_fresh(infer->scope, infer->node->name);
@@ -134,8 +129,7 @@ static sb_status settle_facts(sb_infer *infer, scan_facts *facts) {
             sb_control_forget(&facts->inputs[i]);
         SB_TRY(sb_infer_graph(infer, params->body, inputs, facts->inputs, facts->outputs));
         for (int i = 0; i < params->states; i++)
-            SB_TRY(
-                sb_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], true, &changed));
+            SB_TRY(sb_control_merge(infer, i, &facts->inputs[i], &facts->outputs[i], true, &changed));
     }
     return SB_OK;
 }
@@ -149,28 +143,23 @@ static sb_status publish_fact(sb_infer *infer, const scan_facts *facts, int outp
     if (!stacked && !params->batched)
         return sb_fact_copy(&infer->outputs[output], inner, infer->error);
     if (inner->kind != SB_KIND_TENSOR)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "output %d stacks values that are no tensors",
-                             output);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "output %d stacks values that are no tensors", output);
     if (inner->rank == SB_RANK_UNKNOWN) {
         sb_fact_set_tensor(&infer->outputs[output], inner->dtype, SB_RANK_UNKNOWN, NULL);
         return SB_OK;
     }
     int rank = inner->rank + (stacked ? 1 : 0), axis = -1;
     if (stacked)
-        SB_TRY(
-            sb_infer_axis(infer, entry(params->output_axes, output - params->states), rank, &axis));
+        SB_TRY(sb_infer_axis(infer, entry(params->output_axes, output - params->states), rank, &axis));
     if (rank + params->first > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output %d has more than %d dimensions",
-                             output, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "output %d has more than %d dimensions", output, SB_MAX_RANK);
     sb_dim dims[SB_MAX_RANK];
     int to = 0, from = 0;
     if (params->batched)
         dims[to++] = facts->batch;
     for (int d = 0; d < rank; d++) {
         sb_dim extent = d == axis ? facts->length : inner->dims[from++];
-        dims[to++] = d == axis || sb_control_closed(infer, extent)
-                         ? extent
-                         : sb_infer_fresh(infer, output, d);
+        dims[to++] = d == axis || sb_control_closed(infer, extent) ? extent : sb_infer_fresh(infer, output, d);
     }
     sb_fact_set_tensor(&infer->outputs[output], inner->dtype, to, dims);
     return SB_OK;
@@ -206,8 +195,7 @@ typedef struct scan_run {
 } scan_run;
 
 /* The tensor without dimension `axis`, at position `index` of it: a view. */
-static sb_status pick(const sb_call *call, sb_tensor *tensor, int64_t axis, int64_t index,
-                      sb_tensor **view) {
+static sb_status pick(const sb_call *call, sb_tensor *tensor, int64_t axis, int64_t index, sb_tensor **view) {
     int dimension;
     SB_TRY(sb_move_axis(call, axis, tensor->rank, &dimension));
     int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
@@ -216,8 +204,8 @@ static sb_status pick(const sb_call *call, sb_tensor *tensor, int64_t axis, int6
         strides[d] = tensor->strides[d < dimension ? d : d + 1];
     }
     int64_t offset = index * tensor->strides[dimension] * (int64_t)sb_dtype_size(tensor->dtype);
-    return sb_tensor_over(tensor->storage, tensor->data + offset, tensor->dtype, tensor->rank - 1,
-                          dims, strides, view, call->error);
+    return sb_tensor_over(tensor->storage, tensor->data + offset, tensor->dtype, tensor->rank - 1, dims, strides, view,
+                          call->error);
 }
 
 static sb_status scan_slice(sb_call *call, scan_run *run, int64_t step) {
@@ -231,8 +219,7 @@ static sb_status scan_slice(sb_call *call, scan_run *run, int64_t step) {
         SB_TRY(pick(call, source, axis, backward ? source->dims[axis] - 1 - step : step, &slice));
         run->inputs[params->states + i] = sb_value_of_tensor(slice);
     }
-    SB_TRY(sb_call_run_graph(call, params->body, params->states + params->scanned, run->inputs,
-                             run->outputs));
+    SB_TRY(sb_call_run_graph(call, params->body, params->states + params->scanned, run->inputs, run->outputs));
     for (int i = 0; i < params->states; i++) {
         sb_value_release(&run->inputs[i]);
         run->inputs[i] = run->outputs[i];
@@ -259,8 +246,8 @@ static sb_status scan_all(sb_call *call, scan_run *run, int64_t limit) {
         SB_TRY(sb_move_axis(call, entry(params->input_axes, i), run->sources[i]->rank, &axis));
         int64_t extent = run->sources[i]->dims[axis];
         if (length >= 0 && extent != length)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "extents %lld and %lld are scanned together",
-                                (long long)length, (long long)extent);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "extents %lld and %lld are scanned together", (long long)length,
+                                (long long)extent);
         length = extent;
     }
     for (int64_t step = 0; step < (limit < length ? limit : length); step++) {
@@ -287,8 +274,7 @@ static sb_status publish_plain(sb_call *call, scan_run *run) {
         int axis;
         sb_tensor *tensor;
         SB_TRY(sb_move_axis(call, entry(params->output_axes, i - params->states), rank, &axis));
-        SB_TRY(sb_control_stack(call, &call->facts[i], axis,
-                                entry(params->output_directions, i - params->states) != 0,
+        SB_TRY(sb_control_stack(call, &call->facts[i], axis, entry(params->output_directions, i - params->states) != 0,
                                 (int64_t)stack->count, stack->items, &tensor));
         call->outputs[i] = sb_value_of_tensor(tensor);
     }
@@ -298,12 +284,10 @@ static sb_status publish_plain(sb_call *call, scan_run *run) {
 /* ---- opset 8 ---- */
 
 /* Stacks one sample's outputs along axis 0, with zeros up to `length`. */
-static sb_status stack_sample(sb_call *call, const sb_control_list *stack, int64_t length,
-                              sb_tensor **sample) {
+static sb_status stack_sample(sb_call *call, const sb_control_list *stack, int64_t length, sb_tensor **sample) {
     sb_tensor *part, *padded, *head;
     if (stack->count == 0)
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "a sequence of no slices has no outputs to stack");
+        return sb_call_fail(call, SB_ERROR_SHAPE, "a sequence of no slices has no outputs to stack");
     SB_TRY(sb_control_stack(call, NULL, 0, false, (int64_t)stack->count, stack->items, &part));
     if (part->dims[0] == length || part->dtype == SB_STRING) {
         *sample = part;
@@ -327,8 +311,7 @@ static sb_status stack_sample(sb_call *call, const sb_control_list *stack, int64
     return status;
 }
 
-static sb_status scan_sample(sb_call *call, scan_run *run, int64_t sample, int64_t limit,
-                             int64_t length) {
+static sb_status scan_sample(sb_call *call, scan_run *run, int64_t sample, int64_t limit, int64_t length) {
     const scan_params *params = call->node->params;
     for (int i = 0; i < params->states + params->scanned; i++) {
         sb_tensor *view;
@@ -345,8 +328,7 @@ static sb_status scan_sample(sb_call *call, scan_run *run, int64_t sample, int64
     for (int i = 0; i < params->states; i++) {
         if (run->inputs[i].kind != SB_KIND_TENSOR)
             return sb_call_fail(call, SB_ERROR_SHAPE, "state %d is no tensor", i);
-        SB_TRY(sb_control_append(&run->samples[i], sb_tensor_retain(run->inputs[i].tensor),
-                                 call->error));
+        SB_TRY(sb_control_append(&run->samples[i], sb_tensor_retain(run->inputs[i].tensor), call->error));
     }
     for (int i = 0; i < params->stacked; i++) {
         sb_tensor *stack;
@@ -359,38 +341,33 @@ static sb_status scan_sample(sb_call *call, scan_run *run, int64_t sample, int64
 
 static sb_status scan_batch(sb_call *call, scan_run *run) {
     const scan_params *params = call->node->params;
-    const sb_tensor *lengths = sb_call_input(call, 0),
-                    *first = sb_call_input(call, 1 + params->states);
+    const sb_tensor *lengths = sb_call_input(call, 0), *first = sb_call_input(call, 1 + params->states);
     if (first->rank < 2)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "scan input 0 has rank %d, not 2 or more",
-                            first->rank);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "scan input 0 has rank %d, not 2 or more", first->rank);
     int64_t batch = first->dims[0], length = first->dims[1];
     for (int i = 0; i < params->states + params->scanned; i++) {
         const sb_tensor *input = sb_call_input(call, 1 + i);
         if (input->rank < 1 || input->dims[0] != batch)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d does not have the batch of %lld",
-                                1 + i, (long long)batch);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d does not have the batch of %lld", 1 + i,
+                                (long long)batch);
     }
-    if (lengths != NULL &&
-        (lengths->dtype != SB_S64 || lengths->rank != 1 || lengths->dims[0] != batch))
-        return sb_call_fail(call, SB_ERROR_SHAPE, "input 0 must list %lld lengths",
-                            (long long)batch);
+    if (lengths != NULL && (lengths->dtype != SB_S64 || lengths->rank != 1 || lengths->dims[0] != batch))
+        return sb_call_fail(call, SB_ERROR_SHAPE, "input 0 must list %lld lengths", (long long)batch);
     for (int64_t b = 0; b < batch; b++) {
         int64_t limit = length;
         if (lengths != NULL)
             limit = ((const int64_t *)(const void *)lengths->data)[b * lengths->strides[0]];
         if (limit < 0 || limit > length)
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "length %lld of sample %lld is outside [0, %lld]", (long long)limit,
-                                (long long)b, (long long)length);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "length %lld of sample %lld is outside [0, %lld]",
+                                (long long)limit, (long long)b, (long long)length);
         SB_TRY(scan_sample(call, run, b, limit, length));
     }
     for (int i = 0; i < call->output_count; i++) {
         sb_tensor *tensor;
         if (!sb_call_wants(call, i))
             continue;
-        SB_TRY(sb_control_stack(call, &call->facts[i], 0, false, (int64_t)run->samples[i].count,
-                                run->samples[i].items, &tensor));
+        SB_TRY(sb_control_stack(call, &call->facts[i], 0, false, (int64_t)run->samples[i].count, run->samples[i].items,
+                                &tensor));
         sb_value_release(&call->outputs[i]);
         call->outputs[i] = sb_value_of_tensor(tensor);
     }
@@ -415,8 +392,7 @@ static sb_status eval_scan(sb_call *call) {
     size_t outputs = (size_t)(params->states + params->stacked);
     scan_run run = {.inputs = sb_allocate_array(inputs + outputs, sizeof *run.inputs),
                     .sources = sb_allocate_array((size_t)params->scanned, sizeof *run.sources),
-                    .stacks =
-                        sb_allocate_array((size_t)params->stacked + outputs, sizeof *run.stacks)};
+                    .stacks = sb_allocate_array((size_t)params->stacked + outputs, sizeof *run.stacks)};
     sb_status status = SB_OK;
     if (run.inputs == NULL || run.sources == NULL || run.stacks == NULL) {
         status = sb_fail_memory(call->error, (inputs + outputs) * sizeof *run.inputs);

@@ -42,42 +42,39 @@ static SB_HD double sb_scatter_value_f64(sb_scatter_how how, double old, double 
     }
 }
 
-#define SB_SCATTER_INTEGER(type)                                                                   \
-    {                                                                                              \
-        type old = *(type *)(void *)to, update = *(const type *)(const void *)from;                \
-        switch (how) {                                                                             \
-        case SB_SCATTER_ADD:                                                                       \
-            old = (type)((uint64_t)old + (uint64_t)update);                                        \
-            break;                                                                                 \
-        case SB_SCATTER_MUL:                                                                       \
-            old = (type)((uint64_t)old * (uint64_t)update);                                        \
-            break;                                                                                 \
-        case SB_SCATTER_MAX:                                                                       \
-            old = update > old ? update : old;                                                     \
-            break;                                                                                 \
-        default:                                                                                   \
-            old = update < old ? update : old;                                                     \
-            break;                                                                                 \
-        }                                                                                          \
-        *(type *)(void *)to = old;                                                                 \
-        break;                                                                                     \
+#define SB_SCATTER_INTEGER(type)                                                                                       \
+    {                                                                                                                  \
+        type old = *(type *)(void *)to, update = *(const type *)(const void *)from;                                    \
+        switch (how) {                                                                                                 \
+        case SB_SCATTER_ADD:                                                                                           \
+            old = (type)((uint64_t)old + (uint64_t)update);                                                            \
+            break;                                                                                                     \
+        case SB_SCATTER_MUL:                                                                                           \
+            old = (type)((uint64_t)old * (uint64_t)update);                                                            \
+            break;                                                                                                     \
+        case SB_SCATTER_MAX:                                                                                           \
+            old = update > old ? update : old;                                                                         \
+            break;                                                                                                     \
+        default:                                                                                                       \
+            old = update < old ? update : old;                                                                         \
+            break;                                                                                                     \
+        }                                                                                                              \
+        *(type *)(void *)to = old;                                                                                     \
+        break;                                                                                                         \
     }
 
 /** Combines the element at `to` with the one at `from`, rounded to the dtype; not for
  * SB_SCATTER_SET. On bool, add and max are "or", mul and min are "and". */
-static SB_HD void sb_scatter_combine(sb_scatter_how how, sb_dtype dtype, char *to,
-                                     const char *from) {
+static SB_HD void sb_scatter_combine(sb_scatter_how how, sb_dtype dtype, char *to, const char *from) {
     switch (dtype) {
     case SB_F16:
     case SB_BF16:
     case SB_F32:
         sb_real_store_f32(dtype, to, 0,
-                          sb_scatter_value_f32(how, sb_real_load_f32(dtype, to, 0),
-                                               sb_real_load_f32(dtype, from, 0)));
+                          sb_scatter_value_f32(how, sb_real_load_f32(dtype, to, 0), sb_real_load_f32(dtype, from, 0)));
         break;
     case SB_F64:
-        *(double *)(void *)to =
-            sb_scatter_value_f64(how, *(double *)(void *)to, *(const double *)(const void *)from);
+        *(double *)(void *)to = sb_scatter_value_f64(how, *(double *)(void *)to, *(const double *)(const void *)from);
         break;
     case SB_BOOL:
         if (how == SB_SCATTER_ADD || how == SB_SCATTER_MAX)

@@ -10,12 +10,12 @@
 
 /* ---- Where: condition ? x : y ---- */
 
-#define WHERE_LOOP(name, type)                                                                     \
-    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            SB_AT(type, data[0], steps[0], i) = SB_CONST_AT(uint8_t, data[1], steps[1], i) != 0    \
-                                                    ? SB_CONST_AT(type, data[2], steps[2], i)      \
-                                                    : SB_CONST_AT(type, data[3], steps[3], i);     \
+#define WHERE_LOOP(name, type)                                                                                         \
+    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            SB_AT(type, data[0], steps[0], i) = SB_CONST_AT(uint8_t, data[1], steps[1], i) != 0                        \
+                                                    ? SB_CONST_AT(type, data[2], steps[2], i)                          \
+                                                    : SB_CONST_AT(type, data[3], steps[3], i);                         \
     }
 WHERE_LOOP(where_1, uint8_t)
 WHERE_LOOP(where_2, uint16_t)
@@ -44,17 +44,15 @@ static sb_status infer_where(sb_infer *infer) {
     SB_TRY(sb_infer_require(infer, 1, SB_SET_ANY, &facts[1]));
     SB_TRY(sb_infer_require(infer, 2, SB_SET_ANY, &facts[2]));
     if (facts[1]->dtype != facts[2]->dtype)
-        return sb_infer_fail(
-            infer, SB_ERROR_INVALID_MODEL,
-            "inputs 1 and 2 have dtypes %s and %s, which must be equal: put a Cast "
-            "before one",
-            sb_dtype_name(facts[1]->dtype), sb_dtype_name(facts[2]->dtype));
+        return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
+                             "inputs 1 and 2 have dtypes %s and %s, which must be equal: put a Cast "
+                             "before one",
+                             sb_dtype_name(facts[1]->dtype), sb_dtype_name(facts[2]->dtype));
     return sb_infer_broadcast(infer, 0, facts[1]->dtype, 3, facts);
 }
 
 static void run_where(const sb_call *call, const sb_tensor *output) {
-    const sb_tensor *operands[4] = {output, sb_call_input(call, 0), sb_call_input(call, 1),
-                                    sb_call_input(call, 2)};
+    const sb_tensor *operands[4] = {output, sb_call_input(call, 0), sb_call_input(call, 1), sb_call_input(call, 2)};
     sb_walk walk;
     sb_walk_start(&walk, output->rank, output->dims, 4, operands);
     sb_walk_run(&walk, where_loop(output->dtype), NULL);
@@ -108,8 +106,7 @@ static sb_status prepare_clip(sb_node *node, sb_error *error) {
     }
     if (node->input_count - node->capture_count > 1)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: Clip takes its bounds as attributes before operator set 11",
-                       node->name);
+                       "node %s: Clip takes its bounds as attributes before operator set 11", node->name);
     float least, most;
     SB_TRY(sb_node_float(node, "min", -FLT_MAX, &least, error));
     SB_TRY(sb_node_float(node, "max", FLT_MAX, &most, error));
@@ -126,16 +123,14 @@ static sb_status infer_clip(sb_infer *infer) {
             continue;
         SB_TRY(sb_infer_require(infer, i, SB_SET(input->dtype), &bound));
         int64_t extent = 1;
-        if (bound->rank > 1 ||
-            (bound->rank == 1 && sb_dim_is_constant(bound->dims[0], &extent) && extent != 1))
+        if (bound->rank > 1 || (bound->rank == 1 && sb_dim_is_constant(bound->dims[0], &extent) && extent != 1))
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "bound %d is not a scalar", i);
     }
     sb_infer_shape_of(infer, 0, input, input->dtype);
     return SB_OK;
 }
 
-static sb_status read_bound(const sb_call *call, int index, float otherwise, sb_dtype computed,
-                            sb_clip_bound *bound) {
+static sb_status read_bound(const sb_call *call, int index, float otherwise, sb_dtype computed, sb_clip_bound *bound) {
     const sb_tensor *tensor = sb_call_input(call, index);
     if (tensor == NULL) {
         sb_convert_row(computed, bound, SB_F32, &otherwise, 0, 1);
@@ -163,16 +158,14 @@ static sb_status eval_clip(sb_call *call) {
     return SB_OK;
 }
 
-static sb_walk_row *loop_where(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                               void **context) {
+static sb_walk_row *loop_where(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     *context = NULL;
     return dtypes[1] != SB_STRING ? where_loop(dtypes[1]) : NULL;
 }
 
 /* Bounds from attributes are in the context, both bounds as inputs are operands; a single bound is
  * left to evaluation. */
-static sb_walk_row *loop_clip(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                              void **context) {
+static sb_walk_row *loop_clip(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     sb_clip_params *params = node->params;
     int count = node->input_count - node->capture_count;
     *context = dtypes[0] == SB_F64 ? &params->f64 : &params->f32;
@@ -184,8 +177,7 @@ static sb_walk_row *loop_clip(const sb_node *node, const sb_dtype *dtypes, sb_is
 }
 
 /* With both bounds; fewer operands leave the value open. */
-static sb_dim formula_clip(const sb_node *node, sb_scope *scope, int count,
-                           const sb_dim *operands) {
+static sb_dim formula_clip(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
     if (count < 3)
         return count == 2 ? sb_dim_maximum(scope, operands[0], operands[1]) : operands[0];
     return sb_dim_minimum(scope, sb_dim_maximum(scope, operands[0], operands[1]), operands[2]);

@@ -45,8 +45,7 @@ static sb_status eval_compress(sb_call *call) {
     if (params->has_axis)
         SB_TRY(sb_move_axis(call, params->axis, source->rank, &axis));
     if (condition->rank != 1)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "the condition has rank %d, not 1",
-                            condition->rank);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the condition has rank %d, not 1", condition->rank);
     sb_tensor *input, *output = NULL;
     SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t elements = sb_tensor_elements(input), kept = 0, dims[SB_MAX_RANK] = {0};
@@ -58,8 +57,8 @@ static sb_status eval_compress(sb_call *call) {
     memcpy(dims, input->dims, sizeof dims);
     dims[axis] = kept;
     int64_t outer = params->has_axis ? sb_move_product(input->dims, 0, axis) : 1;
-    size_t block = (params->has_axis ? (size_t)sb_move_product(input->dims, axis + 1, rank) : 1) *
-                   sb_dtype_size(input->dtype);
+    size_t block =
+        (params->has_axis ? (size_t)sb_move_product(input->dims, axis + 1, rank) : 1) * sb_dtype_size(input->dtype);
     sb_status status = sb_move_output(call, 0, input->dtype, rank, dims, &output);
     char *to = status == SB_OK ? output->data : NULL;
     for (int64_t o = 0; o < outer && status == SB_OK && block != 0; o++) {
@@ -105,8 +104,7 @@ static sb_status eval_non_zero(sb_call *call) {
     int64_t elements = sb_tensor_elements(input), found = 0, index[SB_MAX_RANK] = {0};
     for (int64_t i = 0; i < elements; i++)
         found += !is_zero(input, i);
-    sb_status status =
-        sb_call_output_shape(call, 0, SB_S64, 2, (const int64_t[]){input->rank, found}, &output);
+    sb_status status = sb_call_output_shape(call, 0, SB_S64, 2, (const int64_t[]){input->rank, found}, &output);
     int64_t *to = status == SB_OK ? (int64_t *)(void *)output->data : NULL;
     for (int64_t i = 0; i < elements && status == SB_OK; i++) {
         if (!is_zero(input, i)) {
@@ -134,13 +132,11 @@ static sb_status infer_one_hot(sb_infer *infer) {
     }
     int axis, rank = indices->rank + 1;
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     SB_TRY(sb_infer_axis(infer, params->axis, rank, &axis));
     sb_dim extent = NULL, dims[SB_MAX_RANK];
     if (depth->constant != NULL && sb_tensor_elements(depth->constant) == 1) {
-        extent = sb_dim_constant(
-            infer->scope, sb_i64_from_f64(sb_number_load(depth->dtype, depth->constant->data, 0)));
+        extent = sb_dim_constant(infer->scope, sb_i64_from_f64(sb_number_load(depth->dtype, depth->constant->data, 0)));
     } else if (depth->dtype == SB_S64 && depth->rank <= 1) {
         int count;
         bool known;
@@ -172,23 +168,20 @@ static sb_status eval_one_hot(sb_call *call) {
         return status;
     }
     int rank = indices->rank + 1;
-    status =
-        sb_move_axis(call, ((const sb_selection_params *)call->node->params)->axis, rank, &axis);
+    status = sb_move_axis(call, ((const sb_selection_params *)call->node->params)->axis, rank, &axis);
     int64_t extent = -1;
     if (sb_tensor_elements(depth) == 1)
         extent = sb_i64_from_f64(sb_number_load(depth->dtype, depth->data, 0));
     if (status == SB_OK && (sb_tensor_elements(values) != 2 || extent < 0))
-        status = sb_call_fail(
-            call, SB_ERROR_SHAPE,
-            "the depth must be one number that is not negative, the values two elements");
+        status = sb_call_fail(call, SB_ERROR_SHAPE,
+                              "the depth must be one number that is not negative, the values two elements");
     for (int i = 0; i < rank && status == SB_OK; i++)
         dims[i] = i == axis ? extent : indices->dims[i < axis ? i : i - 1];
     if (status == SB_OK)
         status = sb_move_output(call, 0, values->dtype, rank, dims, &output);
     if (status == SB_OK && sb_tensor_elements(output) != 0) {
         size_t size = sb_dtype_size(values->dtype);
-        int64_t outer = sb_move_product(dims, 0, axis),
-                inner = sb_move_product(dims, axis + 1, rank);
+        int64_t outer = sb_move_product(dims, 0, axis), inner = sb_move_product(dims, axis + 1, rank);
         int64_t elements = outer * extent * inner;
         for (int64_t i = 0; i < elements; i++)
             sb_move_element(output->data + (size_t)i * size, values->data, size);
@@ -196,8 +189,7 @@ static sb_status eval_one_hot(sb_call *call) {
             int64_t hot = sb_i64_from_f64(sb_number_load(indices->dtype, indices->data, i));
             hot = hot < 0 ? hot + extent : hot;
             if (hot >= 0 && hot < extent)
-                sb_move_element(output->data +
-                                    (size_t)((i / inner * extent + hot) * inner + i % inner) * size,
+                sb_move_element(output->data + (size_t)((i / inner * extent + hot) * inner + i % inner) * size,
                                 values->data + size, size);
         }
     }
@@ -227,9 +219,8 @@ static sb_status infer_unique(sb_infer *infer) {
         sb_fact_set_tensor(&infer->outputs[i], SB_S64, 1, &found);
     if (infer->output_count > 2)
         infer->outputs[2].dims[0] = input->rank == SB_RANK_UNKNOWN ? sb_infer_fresh(infer, 2, 0)
-                                    : params->has_axis
-                                        ? input->dims[axis]
-                                        : sb_dim_product(infer->scope, input->dims, 0, input->rank);
+                                    : params->has_axis             ? input->dims[axis]
+                                                       : sb_dim_product(infer->scope, input->dims, 0, input->rank);
     return SB_OK;
 }
 
@@ -243,12 +234,9 @@ typedef struct items {
 static int compare_elements(const sb_tensor *tensor, int64_t left, int64_t right) {
     if (tensor->dtype == SB_STRING) {
         const sb_string *table = (const sb_string *)(const void *)tensor->data;
-        size_t shorter =
-            table[left].bytes < table[right].bytes ? table[left].bytes : table[right].bytes;
+        size_t shorter = table[left].bytes < table[right].bytes ? table[left].bytes : table[right].bytes;
         int order = shorter != 0 ? memcmp(table[left].data, table[right].data, shorter) : 0;
-        return order != 0 ? order
-                          : (table[left].bytes > table[right].bytes) -
-                                (table[left].bytes < table[right].bytes);
+        return order != 0 ? order : (table[left].bytes > table[right].bytes) - (table[left].bytes < table[right].bytes);
     }
     int64_t first = sb_order_key(tensor->dtype, tensor->data, left, false);
     int64_t second = sb_order_key(tensor->dtype, tensor->data, right, false);
@@ -259,8 +247,7 @@ static int compare_items(const items *all, int64_t left, int64_t right) {
     for (int64_t o = 0; o < all->outer; o++) {
         for (int64_t i = 0; i < all->inner; i++) {
             int64_t base = o * all->count * all->inner + i;
-            int order =
-                compare_elements(all->tensor, base + left * all->inner, base + right * all->inner);
+            int order = compare_elements(all->tensor, base + left * all->inner, base + right * all->inner);
             if (order != 0)
                 return order;
         }
@@ -277,8 +264,7 @@ static void sort_items(const items *all, int64_t *order, int64_t *other, int64_t
     sort_items(all, order + half, other, count - half);
     memcpy(other, order, (size_t)count * sizeof *order);
     for (int64_t i = 0; i < count; i++) {
-        bool take_left =
-            right == count || (left < half && compare_items(all, other[left], other[right]) <= 0);
+        bool take_left = right == count || (left < half && compare_items(all, other[left], other[right]) <= 0);
         order[i] = take_left ? other[left++] : other[right++];
     }
 }
@@ -346,8 +332,7 @@ static sb_status write_unique(sb_call *call, const items *all, const distinct *f
     char *to = status == SB_OK ? output->data : NULL;
     for (int64_t o = 0; o < all->outer && status == SB_OK && block != 0; o++) {
         for (int64_t i = 0; i < found->count; i++, to += block)
-            sb_move_element(
-                to, all->tensor->data + (size_t)(o * all->count + found->first[i]) * block, block);
+            sb_move_element(to, all->tensor->data + (size_t)(o * all->count + found->first[i]) * block, block);
     }
     SB_TRY(sb_move_finish(call, 0, output, status));
     SB_TRY(write_list(call, 1, found->count, found->first));
@@ -371,12 +356,8 @@ static sb_status eval_unique(sb_call *call) {
     if (memory == NULL) {
         status = sb_fail_memory(call->error, (size_t)all.count * 5 * sizeof *memory);
     } else {
-        distinct found = {0,
-                          memory,
-                          memory + all.count,
-                          memory + 2 * all.count,
-                          memory + 3 * all.count,
-                          memory + 4 * all.count};
+        distinct found = {
+            0, memory, memory + all.count, memory + 2 * all.count, memory + 3 * all.count, memory + 4 * all.count};
         number_sorted(&all, &found);
         if (!params->sorted)
             number_by_occurrence(&all, &found);
@@ -387,12 +368,11 @@ static sb_status eval_unique(sb_call *call) {
     return status;
 }
 
-#define SELECTION_OP(op_name, inputs, outputs, moved, infer_function, eval_function)               \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs,              \
-        .least_outputs = 1, .most_outputs = outputs, .moved_inputs = moved,                        \
-        .params_size = sizeof(sb_selection_params), .prepare = prepare_axis,                       \
-        .infer = infer_function, .eval = eval_function                                             \
+#define SELECTION_OP(op_name, inputs, outputs, moved, infer_function, eval_function)                                   \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = inputs, .most_inputs = inputs, .least_outputs = 1,              \
+        .most_outputs = outputs, .moved_inputs = moved, .params_size = sizeof(sb_selection_params),                    \
+        .prepare = prepare_axis, .infer = infer_function, .eval = eval_function                                        \
     }
 
 const sb_op sb_ops_selection[] = {

@@ -25,8 +25,7 @@ static sb_status require_sequence(const sb_infer *infer, int index, const sb_fac
 
 /* What a sequence's fact says of each tensor must also hold for `other`; what does not is
  * forgotten. */
-static sb_status join_item(const sb_infer *infer, sb_fact *sequence, int input,
-                           const sb_fact *other) {
+static sb_status join_item(const sb_infer *infer, sb_fact *sequence, int input, const sb_fact *other) {
     if (sequence->dtype != other->dtype)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s in a sequence of %s", input,
                              sb_dtype_name(other->dtype), sb_dtype_name(sequence->dtype));
@@ -64,8 +63,7 @@ static sb_status infer_construct(sb_infer *infer) {
 
 static sb_status eval_construct(sb_call *call) {
     sb_sequence *sequence;
-    SB_TRY(sb_sequence_create(sb_call_input(call, 0)->dtype, call->input_count, &sequence,
-                              call->error));
+    SB_TRY(sb_sequence_create(sb_call_input(call, 0)->dtype, call->input_count, &sequence, call->error));
     for (int i = 0; i < call->input_count; i++)
         sequence->items[i] = sb_value_retain(call->inputs[i]);
     return publish(call, sequence);
@@ -76,20 +74,17 @@ typedef struct empty_params {
 } empty_params;
 
 static sb_status prepare_empty(sb_node *node, sb_error *error) {
-    return sb_node_element_type(node, "dtype", SB_F32, &((empty_params *)node->params)->dtype,
-                                error);
+    return sb_node_element_type(node, "dtype", SB_F32, &((empty_params *)node->params)->dtype, error);
 }
 
 static sb_status infer_empty(sb_infer *infer) {
-    sequence_fact(&infer->outputs[0], ((const empty_params *)infer->node->params)->dtype,
-                  SB_RANK_UNKNOWN, NULL);
+    sequence_fact(&infer->outputs[0], ((const empty_params *)infer->node->params)->dtype, SB_RANK_UNKNOWN, NULL);
     return SB_OK;
 }
 
 static sb_status eval_empty(sb_call *call) {
     sb_sequence *sequence;
-    SB_TRY(sb_sequence_create(((const empty_params *)call->node->params)->dtype, 0, &sequence,
-                              call->error));
+    SB_TRY(sb_sequence_create(((const empty_params *)call->node->params)->dtype, 0, &sequence, call->error));
     return publish(call, sequence);
 }
 
@@ -97,8 +92,7 @@ static sb_status eval_empty(sb_call *call) {
 
 /* The position in input `index`, counted from the end when negative; `otherwise` when the input is
  * omitted. */
-static sb_status position(const sb_call *call, int index, int64_t length, int64_t otherwise,
-                          int64_t *result) {
+static sb_status position(const sb_call *call, int index, int64_t length, int64_t otherwise, int64_t *result) {
     int64_t value = 0;
     int count;
     *result = otherwise;
@@ -106,17 +100,15 @@ static sb_status position(const sb_call *call, int index, int64_t length, int64_
         return SB_OK;
     SB_TRY(sb_move_integers(call, index, 1, &value, &count));
     if (count != 1 || value < -length || value >= length)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside a sequence of %lld",
-                            (long long)value, (long long)length);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside a sequence of %lld", (long long)value,
+                            (long long)length);
     *result = value < 0 ? value + length : value;
     return SB_OK;
 }
 
 static sb_status check_position(const sb_infer *infer, int index) {
     const sb_fact *fact;
-    return sb_infer_input(infer, index) != NULL
-               ? sb_infer_require(infer, index, SB_SET_INDEX, &fact)
-               : SB_OK;
+    return sb_infer_input(infer, index) != NULL ? sb_infer_require(infer, index, SB_SET_INDEX, &fact) : SB_OK;
 }
 
 static sb_status infer_at(sb_infer *infer) {
@@ -179,12 +171,11 @@ static sb_status eval_insert(sb_call *call) {
         at = value < 0 ? value + sequence->count : value;
     }
     if (count != 1 || at < 0 || at > sequence->count)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside a sequence of %lld",
-                            (long long)value, (long long)sequence->count);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "position %lld is outside a sequence of %lld", (long long)value,
+                            (long long)sequence->count);
     SB_TRY(sb_sequence_create(sequence->dtype, sequence->count + 1, &longer, call->error));
     for (int64_t i = 0; i < longer->count; i++)
-        longer->items[i] =
-            sb_value_retain(i == at ? call->inputs[1] : sequence->items[i < at ? i : i - 1]);
+        longer->items[i] = sb_value_retain(i == at ? call->inputs[1] : sequence->items[i < at ? i : i - 1]);
     return publish(call, longer);
 }
 
@@ -211,8 +202,7 @@ typedef struct join_params {
 static sb_status prepare_join(sb_node *node, sb_error *error) {
     join_params *params = node->params;
     if (!sb_node_has(node, "axis"))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: ConcatFromSequence needs an axis",
-                       node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: ConcatFromSequence needs an axis", node->name);
     SB_TRY(sb_node_int(node, "axis", 0, &params->axis, error));
     return sb_node_int(node, "new_axis", 0, &params->new_axis, error);
 }
@@ -229,8 +219,7 @@ static sb_status infer_join(sb_infer *infer) {
     sb_dim dims[SB_MAX_RANK + 1];
     SB_TRY(sb_infer_axis(infer, params->axis, rank, &axis));
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     for (int d = 0; d < rank; d++) {
         dims[d] = d == axis ? sb_infer_fresh(infer, 0, d) : sequence->dims[from];
         from += d != axis || params->new_axis == 0;
@@ -240,8 +229,7 @@ static sb_status infer_join(sb_infer *infer) {
 }
 
 /* The extents of the items set side by side along `axis`. */
-static sb_status joined_extents(const sb_call *call, const sb_sequence *sequence, int axis,
-                                int64_t *dims) {
+static sb_status joined_extents(const sb_call *call, const sb_sequence *sequence, int axis, int64_t *dims) {
     const sb_tensor *first = sequence->items[0].tensor;
     memcpy(dims, first->dims, sizeof first->dims);
     for (int64_t i = 1; i < sequence->count; i++) {
@@ -250,8 +238,8 @@ static sb_status joined_extents(const sb_call *call, const sb_sequence *sequence
         for (int d = 0; d < first->rank && fits; d++)
             fits = d == axis || item->dims[d] == first->dims[d];
         if (!fits || __builtin_add_overflow(dims[axis], item->dims[axis], &dims[axis]))
-            return sb_call_fail(call, SB_ERROR_SHAPE, "item %lld does not fit item 0 along axis %d",
-                                (long long)i, axis);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "item %lld does not fit item 0 along axis %d", (long long)i,
+                                axis);
     }
     return SB_OK;
 }
@@ -298,8 +286,7 @@ static sb_status eval_join(sb_call *call) {
     }
     int rank = sequence->items[0].tensor->rank + (params->new_axis != 0 ? 1 : 0);
     SB_TRY(sb_move_axis(call, params->axis, rank, &axis));
-    return params->new_axis != 0 ? stack_items(call, sequence, axis)
-                                 : join_items(call, sequence, axis);
+    return params->new_axis != 0 ? stack_items(call, sequence, axis) : join_items(call, sequence, axis);
 }
 
 /* ---- SplitToSequence ---- */
@@ -354,8 +341,7 @@ static sb_status part_sizes(const sb_call *call, int64_t extent, int64_t **sizes
             return SB_OK;
         sb_free(*sizes);
         *sizes = NULL;
-        return sb_call_fail(call, SB_ERROR_SHAPE, "the sizes do not add up to the extent %lld",
-                            (long long)extent);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "the sizes do not add up to the extent %lld", (long long)extent);
     }
     int64_t size[1] = {1};
     int one;
@@ -372,8 +358,7 @@ static sb_status part_sizes(const sb_call *call, int64_t extent, int64_t **sizes
     return SB_OK;
 }
 
-static sb_status cut(const sb_call *call, int axis, int64_t start, int64_t size, bool drop,
-                     sb_value *item) {
+static sb_status cut(const sb_call *call, int axis, int64_t start, int64_t size, bool drop, sb_value *item) {
     sb_tensor *part, *view;
     SB_TRY(sb_tensor_slice(sb_call_input(call, 0), axis, start, size, 1, &part, call->error));
     if (drop) {
@@ -419,11 +404,9 @@ typedef struct map_params {
 
 static sb_status prepare_map(sb_node *node, sb_error *error) {
     map_params *params = node->params;
-    SB_TRY(sb_control_prepare(node, "body", node->input_count - node->capture_count, &params->body,
-                              error));
+    SB_TRY(sb_control_prepare(node, "body", node->input_count - node->capture_count, &params->body, error));
     if (params->body->output_count != (size_t)node->output_count)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: SequenceMap has %d outputs, its body %zu", node->name,
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: SequenceMap has %d outputs, its body %zu", node->name,
                        node->output_count, params->body->output_count);
     return SB_OK;
 }
@@ -450,8 +433,7 @@ static sb_status map_facts(sb_infer *infer, int inputs, sb_fact *facts) {
         bool closed = true;
         for (int d = 0; d < item->rank; d++)
             closed = closed && sb_control_closed(infer, item->dims[d]);
-        sequence_fact(&infer->outputs[i], item->dtype, closed ? item->rank : SB_RANK_UNKNOWN,
-                      item->dims);
+        sequence_fact(&infer->outputs[i], item->dtype, closed ? item->rank : SB_RANK_UNKNOWN, item->dims);
     }
     return SB_OK;
 }
@@ -473,11 +455,9 @@ static sb_status map_items(sb_call *call, int inputs, sb_value *values) {
     const map_params *params = call->node->params;
     const sb_sequence *first = call_sequence(call, 0);
     for (int i = 0; i < inputs; i++) {
-        if (call->inputs[i].kind == SB_KIND_SEQUENCE &&
-            call_sequence(call, i)->count != first->count)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d has %lld items, input 0 has %lld",
-                                i, (long long)call_sequence(call, i)->count,
-                                (long long)first->count);
+        if (call->inputs[i].kind == SB_KIND_SEQUENCE && call_sequence(call, i)->count != first->count)
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d has %lld items, input 0 has %lld", i,
+                                (long long)call_sequence(call, i)->count, (long long)first->count);
     }
     for (int o = 0; o < call->output_count; o++) {
         /* Facts of outputs that nobody wants are empty; the dtype of such a list does not matter.
@@ -490,9 +470,8 @@ static sb_status map_items(sb_call *call, int inputs, sb_value *values) {
     }
     for (int64_t item = 0; item < first->count; item++) {
         for (int i = 0; i < inputs; i++)
-            values[i] = call->inputs[i].kind == SB_KIND_SEQUENCE
-                            ? call_sequence(call, i)->items[item]
-                            : call->inputs[i];
+            values[i] =
+                call->inputs[i].kind == SB_KIND_SEQUENCE ? call_sequence(call, i)->items[item] : call->inputs[i];
         sb_value *results = values + inputs;
         SB_TRY(sb_call_run_graph(call, params->body, inputs, values, results));
         for (int o = 0; o < call->output_count; o++)
@@ -563,26 +542,22 @@ static sb_status eval_has(sb_call *call) {
     return SB_OK;
 }
 
-#define SEQUENCE_OP(op_name, least, most, op_flags, params, prepare_function, infer_function,      \
-                    eval_function)                                                                 \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .flags = op_flags, .params_size = params,           \
-        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
+#define SEQUENCE_OP(op_name, least, most, op_flags, params, prepare_function, infer_function, eval_function)           \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most, .least_outputs = 1,                 \
+        .most_outputs = 1, .flags = op_flags, .params_size = params, .prepare = prepare_function,                      \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_sequences[] = {
     SEQUENCE_OP("SequenceConstruct", 1, -1, SB_OP_KEEPS, 0, NULL, infer_construct, eval_construct),
-    SEQUENCE_OP("SequenceEmpty", 0, 0, 0, sizeof(empty_params), prepare_empty, infer_empty,
-                eval_empty),
+    SEQUENCE_OP("SequenceEmpty", 0, 0, 0, sizeof(empty_params), prepare_empty, infer_empty, eval_empty),
     SEQUENCE_OP("SequenceAt", 2, 2, SB_OP_KEEPS, 0, NULL, infer_at, eval_at),
     SEQUENCE_OP("SequenceErase", 1, 2, SB_OP_KEEPS, 0, NULL, infer_erase, eval_erase),
     SEQUENCE_OP("SequenceInsert", 2, 3, SB_OP_KEEPS, 0, NULL, infer_insert, eval_insert),
     SEQUENCE_OP("SequenceLength", 1, 1, 0, 0, NULL, infer_length, eval_length),
-    SEQUENCE_OP("ConcatFromSequence", 1, 1, 0, sizeof(join_params), prepare_join, infer_join,
-                eval_join),
-    SEQUENCE_OP("SplitToSequence", 1, 2, SB_OP_KEEPS, sizeof(split_params), prepare_split,
-                infer_split, eval_split),
+    SEQUENCE_OP("ConcatFromSequence", 1, 1, 0, sizeof(join_params), prepare_join, infer_join, eval_join),
+    SEQUENCE_OP("SplitToSequence", 1, 2, SB_OP_KEEPS, sizeof(split_params), prepare_split, infer_split, eval_split),
     {.name = "SequenceMap",
      .domain = "",
      .least_inputs = 1,

@@ -15,8 +15,7 @@ static sb_status one_integer(const sb_call *call, int index, int64_t otherwise, 
     *value = otherwise;
     if (sb_call_input(call, index) != NULL)
         SB_TRY(sb_move_integers(call, index, 1, value, &count));
-    return count == 1 ? SB_OK
-                      : sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be one integer", index);
+    return count == 1 ? SB_OK : sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be one integer", index);
 }
 
 /* The same in inference, as a formula; NULL when not known. */
@@ -41,8 +40,8 @@ static sb_status prepare_window(sb_node *node, sb_error *error) {
     params->periodic = periodic != 0;
     SB_TRY(sb_node_element_type(node, "output_datatype", SB_F32, &params->dtype, error));
     if ((SB_SET_NUMBER & SB_SET(params->dtype)) == 0)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (%s): a window of %s", node->name,
-                       node->op->name, sb_dtype_name(params->dtype));
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "node %s (%s): a window of %s", node->name, node->op->name,
+                       sb_dtype_name(params->dtype));
     return SB_OK;
 }
 
@@ -54,8 +53,7 @@ static sb_status infer_window(sb_infer *infer) {
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "a window of %lld elements", (long long)number);
     if (size == NULL)
         size = sb_infer_fresh(infer, 0, 0);
-    sb_fact_set_tensor(&infer->outputs[0], ((const sb_signal_params *)infer->node->params)->dtype,
-                       1, &size);
+    sb_fact_set_tensor(&infer->outputs[0], ((const sb_signal_params *)infer->node->params)->dtype, 1, &size);
     return SB_OK;
 }
 
@@ -82,8 +80,7 @@ static sb_status eval_window(sb_call *call) {
     SB_TRY(sb_window_read_plan(call, &plan));
     SB_TRY(sb_call_output_shape(call, 0, dtype, 1, &plan.size, &output));
     for (int64_t n = 0; n < plan.size; n++)
-        sb_number_store(dtype, output->data, n,
-                        sb_signal_window(n, plan.period, plan.a, plan.b, plan.c));
+        sb_number_store(dtype, output->data, n, sb_signal_window(n, plan.period, plan.a, plan.b, plan.c));
     return SB_OK;
 }
 
@@ -98,20 +95,17 @@ static sb_status infer_mel(sb_infer *infer) {
     SB_TRY(sb_infer_require(infer, 3, SB_SET_FLOAT, &fact));
     SB_TRY(sb_infer_require(infer, 4, SB_SET_FLOAT, &fact));
     sb_scope *scope = infer->scope;
-    dims[0] = length != NULL
-                  ? sb_dim_add(scope, sb_dim_floor_divide(scope, length, sb_dim_constant(scope, 2)),
-                               sb_dim_constant(scope, 1))
-                  : sb_infer_fresh(infer, 0, 0);
+    dims[0] = length != NULL ? sb_dim_add(scope, sb_dim_floor_divide(scope, length, sb_dim_constant(scope, 2)),
+                                          sb_dim_constant(scope, 1))
+                             : sb_infer_fresh(infer, 0, 0);
     dims[1] = bins != NULL ? bins : sb_infer_fresh(infer, 0, 1);
-    sb_fact_set_tensor(&infer->outputs[0], ((const sb_signal_params *)infer->node->params)->dtype,
-                       2, dims);
+    sb_fact_set_tensor(&infer->outputs[0], ((const sb_signal_params *)infer->node->params)->dtype, 2, dims);
     return SB_OK;
 }
 
 /* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge.
  */
-static void mel_column(sb_tensor *output, int64_t bin, int64_t left, int64_t centre,
-                       int64_t right) {
+static void mel_column(sb_tensor *output, int64_t bin, int64_t left, int64_t centre, int64_t right) {
     int64_t rows = output->dims[0], columns = output->dims[1];
     for (int64_t row = 0; row < rows; row++) {
         double weight = sb_signal_mel_weight(row, left, centre, right);
@@ -124,10 +118,9 @@ sb_status sb_mel_read(const sb_call *call, sb_mel_plan *plan) {
     SB_TRY(one_integer(call, 1, 0, &plan->length));
     SB_TRY(one_integer(call, 2, 0, &plan->rate));
     const sb_tensor *low = sb_call_input(call, 3), *high = sb_call_input(call, 4);
-    if (plan->bins < 0 || plan->bins > INT32_MAX || plan->length < 0 || plan->length > INT32_MAX ||
-        plan->rate < 1 || sb_tensor_elements(low) != 1 || sb_tensor_elements(high) != 1)
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "%lld bins, a DFT of %lld and a rate of %lld do not make sense",
+    if (plan->bins < 0 || plan->bins > INT32_MAX || plan->length < 0 || plan->length > INT32_MAX || plan->rate < 1 ||
+        sb_tensor_elements(low) != 1 || sb_tensor_elements(high) != 1)
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld bins, a DFT of %lld and a rate of %lld do not make sense",
                             (long long)plan->bins, (long long)plan->length, (long long)plan->rate);
     plan->low = sb_number_load(low->dtype, low->data, 0);
     plan->high = sb_number_load(high->dtype, high->data, 0);
@@ -143,11 +136,9 @@ static sb_status eval_mel(sb_call *call) {
     SB_TRY(sb_mel_read(call, &plan));
     sb_tensor *output;
     const int64_t dims[2] = {plan.length / 2 + 1, plan.bins};
-    SB_TRY(sb_call_output_shape(call, 0, ((const sb_signal_params *)call->node->params)->dtype, 2,
-                                dims, &output));
+    SB_TRY(sb_call_output_shape(call, 0, ((const sb_signal_params *)call->node->params)->dtype, 2, dims, &output));
     for (int64_t bin = 0; bin < plan.bins; bin++)
-        mel_column(output, bin, plan_edge(&plan, bin), plan_edge(&plan, bin + 1),
-                   plan_edge(&plan, bin + 2));
+        mel_column(output, bin, plan_edge(&plan, bin), plan_edge(&plan, bin + 1), plan_edge(&plan, bin + 2));
     return SB_OK;
 }
 
@@ -163,13 +154,11 @@ typedef struct transform {
     double *real, *imaginary; /* [length]: the input */
 } transform;
 
-static sb_status start_transform(const sb_call *call, transform *work, int64_t length,
-                                 bool inverse) {
+static sb_status start_transform(const sb_call *call, transform *work, int64_t length, bool inverse) {
     double *memory = sb_allocate_array((size_t)length, 4 * sizeof *memory);
     if (memory == NULL)
         return sb_fail_memory(call->error, (size_t)length * 4 * sizeof *memory);
-    *work = (transform){
-        length, inverse, memory, memory + length, memory + 2 * length, memory + 3 * length};
+    *work = (transform){length, inverse, memory, memory + length, memory + 2 * length, memory + 3 * length};
     for (int64_t i = 0; i < length; i++)
         sb_signal_root(i, length, &work->cosines[i], &work->sines[i]);
     return SB_OK;
@@ -201,8 +190,7 @@ static sb_status prepare_transform(sb_node *node, sb_error *error) {
 }
 
 static sb_dim half_spectrum(sb_scope *scope, sb_dim length) {
-    return sb_dim_add(scope, sb_dim_floor_divide(scope, length, sb_dim_constant(scope, 2)),
-                      sb_dim_constant(scope, 1));
+    return sb_dim_add(scope, sb_dim_floor_divide(scope, length, sb_dim_constant(scope, 2)), sb_dim_constant(scope, 1));
 }
 
 /* ---- DFT ---- */
@@ -220,12 +208,10 @@ static sb_status infer_dft(sb_infer *infer) {
         sb_fact_set_tensor(&infer->outputs[0], input->dtype, SB_RANK_UNKNOWN, NULL);
         return SB_OK;
     }
-    if (input->rank < 2 ||
-        (sb_dim_is_constant(input->dims[input->rank - 1], &parts) && parts != 1 && parts != 2))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the last of two or more extents must be 1 or 2");
-    bool axis_known = sb_infer_input(infer, 2) == NULL ||
-                      (axis_value != NULL && sb_dim_is_constant(axis_value, &where));
+    if (input->rank < 2 || (sb_dim_is_constant(input->dims[input->rank - 1], &parts) && parts != 1 && parts != 2))
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the last of two or more extents must be 1 or 2");
+    bool axis_known =
+        sb_infer_input(infer, 2) == NULL || (axis_value != NULL && sb_dim_is_constant(axis_value, &where));
     if (!axis_known) {
         sb_infer_open(infer, 0, input->dtype, input->rank);
         return SB_OK;
@@ -240,10 +226,9 @@ static sb_status infer_dft(sb_infer *infer) {
     if (length == NULL && sb_infer_input(infer, 1) != NULL)
         length = sb_infer_fresh(infer, 0, axis);
     else if (length == NULL)
-        length =
-            to_real ? sb_dim_multiply(scope, sb_dim_constant(scope, 2),
-                                      sb_dim_subtract(scope, dims[axis], sb_dim_constant(scope, 1)))
-                    : dims[axis];
+        length = to_real ? sb_dim_multiply(scope, sb_dim_constant(scope, 2),
+                                           sb_dim_subtract(scope, dims[axis], sb_dim_constant(scope, 1)))
+                         : dims[axis];
     dims[axis] = params->onesided && !to_real ? half_spectrum(scope, length) : length;
     dims[input->rank - 1] = sb_dim_constant(scope, to_real ? 1 : 2);
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
@@ -252,8 +237,7 @@ static sb_status infer_dft(sb_infer *infer) {
 
 /* Reads one line along `axis` of the input: cut or filled with zeros to the length; half a spectrum
  * is completed by its mirror image. */
-static void read_line(const sb_tensor *input, int axis, int64_t offset, bool mirror,
-                      transform *work) {
+static void read_line(const sb_tensor *input, int axis, int64_t offset, bool mirror, transform *work) {
     bool complex = input->dims[input->rank - 1] == 2;
     int64_t step = input->strides[axis], part = input->strides[input->rank - 1];
     for (int64_t m = 0; m < work->length; m++) {
@@ -262,8 +246,7 @@ static void read_line(const sb_tensor *input, int axis, int64_t offset, bool mir
         bool there = from < input->dims[axis];
         int64_t at = offset + from * step;
         work->real[m] = there ? sb_number_load(input->dtype, input->data, at) : 0.0;
-        work->imaginary[m] =
-            there && complex ? sb_number_load(input->dtype, input->data, at + part) : 0.0;
+        work->imaginary[m] = there && complex ? sb_number_load(input->dtype, input->data, at + part) : 0.0;
         if (reflected)
             work->imaginary[m] = -work->imaginary[m];
     }
@@ -284,8 +267,7 @@ sb_status sb_dft_read(const sb_call *call, sb_dft_plan *plan) {
         return sb_call_fail(call, SB_ERROR_SHAPE, "a DFT of length %lld along axis %d of rank %d",
                             (long long)plan->length, plan->axis, input->rank);
     memcpy(plan->dims, input->dims, sizeof plan->dims);
-    plan->dims[plan->axis] =
-        params->onesided && !plan->to_real ? plan->length / 2 + 1 : plan->length;
+    plan->dims[plan->axis] = params->onesided && !plan->to_real ? plan->length / 2 + 1 : plan->length;
     plan->dims[last] = plan->to_real ? 1 : 2;
     return SB_OK;
 }
@@ -320,8 +302,7 @@ static sb_status eval_dft(sb_call *call) {
             transform_one(&work, k, &real, &imaginary);
             sb_number_store(output->dtype, output->data, to + k * output->strides[axis], real);
             if (!to_real)
-                sb_number_store(output->dtype, output->data, to + k * output->strides[axis] + 1,
-                                imaginary);
+                sb_number_store(output->dtype, output->data, to + k * output->strides[axis] + 1, imaginary);
         }
     } while (sb_move_next(input->rank, lines, index));
     sb_free(work.cosines);
@@ -354,27 +335,23 @@ static sb_status infer_stft(sb_infer *infer) {
         return SB_OK;
     dims[0] = signal->dims[0];
     if (length != NULL && step != NULL && sb_dim_is_constant(step, &number) && number > 0)
-        dims[1] = sb_dim_add(
-            scope, sb_dim_constant(scope, 1),
-            sb_dim_floor_divide(scope, sb_dim_subtract(scope, signal->dims[1], length), step));
+        dims[1] = sb_dim_add(scope, sb_dim_constant(scope, 1),
+                             sb_dim_floor_divide(scope, sb_dim_subtract(scope, signal->dims[1], length), step));
     return SB_OK;
 }
 
 /* Frame `frame` of one signal: its elements times the window. */
-static void read_frame(const sb_tensor *signal, const sb_tensor *window, int64_t offset,
-                       int64_t start, transform *work) {
+static void read_frame(const sb_tensor *signal, const sb_tensor *window, int64_t offset, int64_t start,
+                       transform *work) {
     bool complex = signal->dims[2] == 2;
     for (int64_t m = 0; m < work->length; m++) {
         double weight = 1.0;
         if (window != NULL)
-            weight = m < window->dims[0]
-                         ? sb_number_load(window->dtype, window->data, m * window->strides[0])
-                         : 0.0;
+            weight = m < window->dims[0] ? sb_number_load(window->dtype, window->data, m * window->strides[0]) : 0.0;
         int64_t at = offset + (start + m) * signal->strides[1];
         work->real[m] = sb_number_load(signal->dtype, signal->data, at) * weight;
         work->imaginary[m] =
-            complex ? sb_number_load(signal->dtype, signal->data, at + signal->strides[2]) * weight
-                    : 0.0;
+            complex ? sb_number_load(signal->dtype, signal->data, at + signal->strides[2]) * weight : 0.0;
     }
 }
 
@@ -382,15 +359,12 @@ sb_status sb_stft_read(const sb_call *call, sb_stft_plan *plan) {
     const sb_signal_params *params = call->node->params;
     const sb_tensor *signal = sb_call_input(call, 0), *window = sb_call_input(call, 2);
     SB_TRY(one_integer(call, 1, 0, &plan->step));
-    SB_TRY(one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0,
-                       &plan->length));
-    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || plan->step < 1 ||
-        plan->length < 1 || plan->length > signal->dims[1] || plan->length > INT32_MAX ||
-        (window != NULL && window->rank != 1))
-        return sb_call_fail(
-            call, SB_ERROR_SHAPE,
-            "frames of %lld every %lld elements do not fit the signal, or the window is no list",
-            (long long)plan->length, (long long)plan->step);
+    SB_TRY(one_integer(call, 3, window != NULL && window->rank == 1 ? window->dims[0] : 0, &plan->length));
+    if (signal->rank != 3 || (signal->dims[2] != 1 && signal->dims[2] != 2) || plan->step < 1 || plan->length < 1 ||
+        plan->length > signal->dims[1] || plan->length > INT32_MAX || (window != NULL && window->rank != 1))
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "frames of %lld every %lld elements do not fit the signal, or the window is no list",
+                            (long long)plan->length, (long long)plan->step);
     plan->frames = (signal->dims[1] - plan->length) / plan->step + 1;
     plan->bins = params->onesided ? plan->length / 2 + 1 : plan->length;
     return SB_OK;
@@ -422,11 +396,11 @@ static sb_status eval_stft(sb_call *call) {
     return SB_OK;
 }
 
-#define SIGNAL_OP(op_name, least, most, prepare_function, infer_function, eval_function)           \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most,                 \
-        .least_outputs = 1, .most_outputs = 1, .params_size = sizeof(sb_signal_params),            \
-        .prepare = prepare_function, .infer = infer_function, .eval = eval_function                \
+#define SIGNAL_OP(op_name, least, most, prepare_function, infer_function, eval_function)                               \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = least, .most_inputs = most, .least_outputs = 1,                 \
+        .most_outputs = 1, .params_size = sizeof(sb_signal_params), .prepare = prepare_function,                       \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_signal[] = {

@@ -8,8 +8,7 @@
 /* cos and sin of 2π·index/length, index in [0, length). The quadrant is split off exactly, so that
  * multiples of a quarter turn are. */
 static SB_HD void sb_signal_root(int64_t index, int64_t length, double *cosine, double *sine) {
-    int64_t quadrant = 4 * index / length,
-            rest = 4 * index % length; /* sizes of tensors are far below 2^61 */
+    int64_t quadrant = 4 * index / length, rest = 4 * index % length; /* sizes of tensors are far below 2^61 */
     double angle = (double)rest / (double)length * 1.5707963267948966;
     double c = sb_cos_f64(angle), s = sb_sin_f64(angle);
     *cosine = quadrant == 0 ? c : quadrant == 1 ? -s : quadrant == 2 ? -c : s;
@@ -28,8 +27,8 @@ static SB_HD double sb_signal_window(int64_t n, int64_t period, double a, double
 }
 
 /** Adds one number times a root of unity (c, -s) to a sum: four steps of fma. */
-static SB_HD void sb_signal_accumulate(double real, double imaginary, double c, double s,
-                                       double *sum_real, double *sum_imaginary) {
+static SB_HD void sb_signal_accumulate(double real, double imaginary, double c, double s, double *sum_real,
+                                       double *sum_imaginary) {
     *sum_real = sb_fma_f64(real, c, *sum_real);
     *sum_real = sb_fma_f64(imaginary, s, *sum_real);
     *sum_imaginary = sb_fma_f64(-real, s, *sum_imaginary);
@@ -38,8 +37,8 @@ static SB_HD void sb_signal_accumulate(double real, double imaginary, double c, 
 
 /* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 +
  * f/700). */
-static SB_HD int64_t sb_signal_mel_edge(double low, double high, int64_t index, int64_t bins,
-                                        int64_t length, int64_t rate) {
+static SB_HD int64_t sb_signal_mel_edge(double low, double high, int64_t index, int64_t bins, int64_t length,
+                                        int64_t rate) {
     const double ln10 = 2.302585092994046;
     double low_mel = 2595.0 * sb_log1p_f64(low / 700.0) / ln10;
     double high_mel = 2595.0 * sb_log1p_f64(high / 700.0) / ln10;

@@ -22,15 +22,13 @@ static sb_status prepare_slice(sb_node *node, sb_error *error) {
     int inputs = node->input_count - node->capture_count;
     params->has_bounds = inputs == 1;
     if (inputs == 2)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Slice has starts but no ends",
-                       node->name);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Slice has starts but no ends", node->name);
     if (!params->has_bounds)
         return SB_OK;
     params->has_axes = sb_node_has(node, "axes");
     if (starts > SB_MAX_RANK || starts != ends || (params->has_axes && axes != starts))
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: Slice has %lld starts, %lld ends and %lld axes", node->name,
-                       (long long)starts, (long long)ends, (long long)axes);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: Slice has %lld starts, %lld ends and %lld axes",
+                       node->name, (long long)starts, (long long)ends, (long long)axes);
     params->count = (int)starts;
     for (int64_t i = 0; i < starts; i++) {
         params->starts[i] = start[i];
@@ -77,19 +75,16 @@ static int64_t slice_count(int64_t start, int64_t end, int64_t step) {
      * number. */
     if (step > 0)
         return end > start ? (end - start - 1) / step + 1 : 0;
-    return start > end ? (int64_t)((uint64_t)(start - end - 1) / ((uint64_t)0 - (uint64_t)step)) + 1
-                       : 0;
+    return start > end ? (int64_t)((uint64_t)(start - end - 1) / ((uint64_t)0 - (uint64_t)step)) + 1 : 0;
 }
 
 /* The extent along one axis; a fresh one when the bounds are not known well enough. */
-static sb_dim sliced_extent(sb_infer *infer, int axis, sb_dim extent, sb_dim start, sb_dim end,
-                            sb_dim step) {
+static sb_dim sliced_extent(sb_infer *infer, int axis, sb_dim extent, sb_dim start, sb_dim end, sb_dim step) {
     sb_scope *scope = infer->scope;
     int64_t stride, length, first, last;
     if (start == NULL || end == NULL || step == NULL || !sb_dim_is_constant(step, &stride))
         return sb_infer_fresh(infer, 0, axis);
-    if (sb_dim_is_constant(extent, &length) && sb_dim_is_constant(start, &first) &&
-        sb_dim_is_constant(end, &last))
+    if (sb_dim_is_constant(extent, &length) && sb_dim_is_constant(start, &first) && sb_dim_is_constant(end, &last))
         return sb_dim_constant(scope, slice_count(clamp_number(first, length, stride < 0),
                                                   clamp_number(last, length, stride < 0), stride));
     sb_dim from = clamp_formula(scope, start, extent, stride < 0);
@@ -98,8 +93,7 @@ static sb_dim sliced_extent(sb_infer *infer, int axis, sb_dim extent, sb_dim sta
         return sb_infer_fresh(infer, 0, axis);
     sb_dim span = stride < 0 ? sb_dim_subtract(scope, from, to) : sb_dim_subtract(scope, to, from);
     sb_dim pace = sb_dim_constant(scope, stride < 0 ? -stride : stride);
-    return sb_dim_maximum(scope, sb_dim_constant(scope, 0),
-                          sb_dim_ceiling_divide(scope, span, pace));
+    return sb_dim_maximum(scope, sb_dim_constant(scope, 0), sb_dim_ceiling_divide(scope, span, pace));
 }
 
 /* The four lists of a Slice as formulas: entries are NULL where not known. */
@@ -116,8 +110,8 @@ static sb_status read_formulas(sb_infer *infer, int index, slice_lists *lists, s
     sb_dim found[SB_MAX_RANK];
     SB_TRY(sb_infer_integers(infer, index, SB_MAX_RANK, found, &count, &known));
     if (count >= 0 && lists->count >= 0 && count != lists->count)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has %d entries where %d are expected",
-                             index, count, lists->count);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d has %d entries where %d are expected", index, count,
+                             lists->count);
     if (lists->count < 0)
         lists->count = count;
     for (int i = 0; i < SB_MAX_RANK; i++)
@@ -177,8 +171,7 @@ static sb_status infer_slice(sb_infer *infer) {
         if (lists.steps[i] != NULL && sb_dim_is_constant(lists.steps[i], &step) && step == 0)
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "the step along axis %d is 0", axis);
         seen |= 1u << axis;
-        dims[axis] =
-            sliced_extent(infer, axis, dims[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
+        dims[axis] = sliced_extent(infer, axis, dims[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
     }
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     return SB_OK;
@@ -188,14 +181,13 @@ static sb_status read_numbers(const sb_call *call, int index, int expected, int6
     int count;
     SB_TRY(sb_move_integers(call, index, SB_MAX_RANK, values, &count));
     if (count != expected)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "input %d has %d entries where %d are expected",
-                            index, count, expected);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "input %d has %d entries where %d are expected", index, count,
+                            expected);
     return SB_OK;
 }
 
 /* Replaces `*view` by `count` of its elements along an axis. */
-static sb_status narrow(sb_call *call, sb_tensor **view, int axis, int64_t start, int64_t count,
-                        int64_t step) {
+static sb_status narrow(sb_call *call, sb_tensor **view, int axis, int64_t start, int64_t count, int64_t step) {
     sb_tensor *part;
     SB_TRY(sb_tensor_slice(*view, axis, start, count, step, &part, call->error));
     sb_tensor_release(*view);
@@ -263,17 +255,16 @@ static sb_status prepare_split(sb_node *node, sb_error *error) {
     params->has_sizes = params->sizes != NULL && node->input_count - node->capture_count == 1;
     params->rounds_up = sb_node_has(node, "num_outputs");
     if (parts != node->output_count)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: num_outputs is %lld, but it has %d",
-                       node->name, (long long)parts, node->output_count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: num_outputs is %lld, but it has %d", node->name,
+                       (long long)parts, node->output_count);
     if (params->has_sizes && params->size_count != node->output_count)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %lld split sizes for %d outputs",
-                       node->name, (long long)params->size_count, node->output_count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: %lld split sizes for %d outputs", node->name,
+                       (long long)params->size_count, node->output_count);
     return SB_OK;
 }
 
 /* The extent of part `index` of `parts` when no sizes are given. */
-static sb_status equal_part(sb_infer *infer, sb_dim extent, int axis, int index, int parts,
-                            sb_dim *part) {
+static sb_status equal_part(sb_infer *infer, sb_dim extent, int axis, int index, int parts, sb_dim *part) {
     const split_params *params = infer->node->params;
     sb_scope *scope = infer->scope;
     sb_dim count = sb_dim_constant(scope, parts);
@@ -281,19 +272,16 @@ static sb_status equal_part(sb_infer *infer, sb_dim extent, int axis, int index,
     bool known = sb_dim_is_constant(extent, &length);
     if (!params->rounds_up) {
         if (known && length % parts != 0)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                                 "extent %lld of axis %d does not split into %d equal parts",
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %lld of axis %d does not split into %d equal parts",
                                  (long long)length, axis, parts);
         *part = sb_dim_floor_divide(scope, extent, count);
         return SB_OK;
     }
     *part = sb_dim_ceiling_divide(scope, extent, count);
     if (index == parts - 1)
-        *part = sb_dim_subtract(scope, extent,
-                                sb_dim_multiply(scope, *part, sb_dim_constant(scope, parts - 1)));
+        *part = sb_dim_subtract(scope, extent, sb_dim_multiply(scope, *part, sb_dim_constant(scope, parts - 1)));
     if (sb_dim_is_constant(*part, &length) && length < 0)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d is too short for %d parts", axis,
-                             parts);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d is too short for %d parts", axis, parts);
     return SB_OK;
 }
 
@@ -320,12 +308,10 @@ static sb_status check_sizes(sb_infer *infer, const sb_dim *sizes, sb_dim extent
         if (!sb_dim_is_constant(sizes[i], &size))
             return SB_OK;
         if (size < 0 || __builtin_add_overflow(sum, size, &sum))
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "split size %d is %lld", i,
-                                 (long long)size);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "split size %d is %lld", i, (long long)size);
     }
     if (sb_dim_is_constant(extent, &length) && length != sum)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the split sizes add up to %lld, axis %d has extent %lld",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the split sizes add up to %lld, axis %d has extent %lld",
                              (long long)sum, axis, (long long)length);
     return SB_OK;
 }
@@ -385,13 +371,12 @@ static sb_status part_sizes(sb_call *call, int64_t extent, int64_t *sizes) {
     int64_t sum = 0;
     for (int i = 0; i < count; i++) {
         if (sizes[i] < 0 || __builtin_add_overflow(sum, sizes[i], &sum))
-            return sb_call_fail(call, SB_ERROR_SHAPE, "split size %d is %lld", i,
-                                (long long)sizes[i]);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "split size %d is %lld", i, (long long)sizes[i]);
     }
     if (count != parts || sum != extent)
         return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "%d split sizes add up to %lld where %d outputs share the extent %lld",
-                            count, (long long)sum, parts, (long long)extent);
+                            "%d split sizes add up to %lld where %d outputs share the extent %lld", count,
+                            (long long)sum, parts, (long long)extent);
     return SB_OK;
 }
 

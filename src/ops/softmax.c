@@ -29,21 +29,19 @@ static sb_status infer_softmax(sb_infer *infer) {
     return SB_OK;
 }
 
-#define HARDMAX(type, suffix)                                                                      \
-    static void hardmax_##suffix(type *values, int64_t count) {                                    \
-        int64_t best = 0;                                                                          \
-        for (int64_t i = 1; i < count; i++)                                                        \
-            best = sb_argmax_beats_##suffix(values[i], i, values[best], best) ? i : best;          \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            values[i] = i == best;                                                                 \
+#define HARDMAX(type, suffix)                                                                                          \
+    static void hardmax_##suffix(type *values, int64_t count) {                                                        \
+        int64_t best = 0;                                                                                              \
+        for (int64_t i = 1; i < count; i++)                                                                            \
+            best = sb_argmax_beats_##suffix(values[i], i, values[best], best) ? i : best;                              \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            values[i] = i == best;                                                                                     \
     }
 HARDMAX(float, f32)
 HARDMAX(double, f64)
 
-static void (*const functions_f32[])(float *, int64_t) = {sb_softmax_row_f32,
-                                                          sb_log_softmax_row_f32, hardmax_f32};
-static void (*const functions_f64[])(double *, int64_t) = {sb_softmax_row_f64,
-                                                           sb_log_softmax_row_f64, hardmax_f64};
+static void (*const functions_f32[])(float *, int64_t) = {sb_softmax_row_f32, sb_log_softmax_row_f32, hardmax_f32};
+static void (*const functions_f64[])(double *, int64_t) = {sb_softmax_row_f64, sb_log_softmax_row_f64, hardmax_f64};
 
 uint32_t sb_softmax_axes(const sb_softmax_params *params, int rank) {
     int64_t axis = params->axis < 0 ? params->axis + rank : params->axis;

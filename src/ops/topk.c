@@ -48,8 +48,7 @@ static sb_status infer_topk(sb_infer *infer) {
     int64_t wanted, extent;
     if (sb_dim_is_constant(dims[axis], &wanted) &&
         (wanted < 0 || (sb_dim_is_constant(input->dims[axis], &extent) && wanted > extent)))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted,
-                             axis);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "k is %lld, outside axis %d", (long long)wanted, axis);
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, input->rank, dims);
     if (infer->output_count > 1)
         sb_fact_set_tensor(&infer->outputs[1], SB_S64, input->rank, dims);
@@ -82,11 +81,9 @@ static void sift(candidate *heap, int64_t count, int64_t at) {
     }
 }
 
-static void select_line(const sb_tensor *input, int axis, int64_t offset, bool largest, int64_t k,
-                        candidate *best) {
+static void select_line(const sb_tensor *input, int axis, int64_t offset, bool largest, int64_t k, candidate *best) {
     for (int64_t i = 0; i < input->dims[axis]; i++) {
-        int64_t key =
-            sb_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
+        int64_t key = sb_order_key(input->dtype, input->data, offset + i * input->strides[axis], !largest);
         candidate next = {largest ? key : ~key, i};
         if (i < k) {
             best[i] = next;
@@ -100,8 +97,8 @@ static void select_line(const sb_tensor *input, int axis, int64_t offset, bool l
     qsort(best, (size_t)k, sizeof *best, before);
 }
 
-static sb_status topk_lines(sb_call *call, const sb_tensor *input, int axis, int64_t k,
-                            sb_tensor *values, sb_tensor *indices) {
+static sb_status topk_lines(sb_call *call, const sb_tensor *input, int axis, int64_t k, sb_tensor *values,
+                            sb_tensor *indices) {
     bool largest = ((const sb_topk_params *)call->node->params)->largest;
     candidate *best = sb_allocate_array((size_t)k, sizeof *best);
     if (best == NULL)
@@ -119,8 +116,7 @@ static sb_status topk_lines(sb_call *call, const sb_tensor *input, int axis, int
         select_line(input, axis, from, largest, k, best);
         for (int64_t i = 0; i < k; i++, to += values->strides[axis]) {
             int64_t source = from + best[i].index * input->strides[axis];
-            sb_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size,
-                            size);
+            sb_move_element(values->data + to * (int64_t)size, input->data + source * (int64_t)size, size);
             if (indices != NULL)
                 ((int64_t *)(void *)indices->data)[to] = best[i].index;
         }
@@ -129,8 +125,7 @@ static sb_status topk_lines(sb_call *call, const sb_tensor *input, int axis, int
     return SB_OK;
 }
 
-sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **values,
-                          sb_tensor **indices) {
+sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **values, sb_tensor **indices) {
     const sb_topk_params *params = call->node->params;
     const sb_tensor *input = sb_call_input(call, 0);
     int64_t dims[SB_MAX_RANK];
@@ -140,15 +135,13 @@ sb_status sb_topk_outputs(sb_call *call, int *axis, int64_t *k, sb_tensor **valu
     if (!params->has_k)
         SB_TRY(sb_move_integers(call, 1, 1, k, &count));
     if (count != 1 || *k < 0 || *k > input->dims[*axis])
-        return sb_call_fail(call, SB_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld",
-                            (long long)*k, *axis, (long long)input->dims[*axis]);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "k is %lld where axis %d has the extent %lld", (long long)*k, *axis,
+                            (long long)input->dims[*axis]);
     memcpy(dims, input->dims, sizeof dims);
     dims[*axis] = *k;
     *indices = NULL;
     SB_TRY(sb_call_output_shape(call, 0, input->dtype, input->rank, dims, values));
-    return call->output_count > 1
-               ? sb_call_output_shape(call, 1, SB_S64, input->rank, dims, indices)
-               : SB_OK;
+    return call->output_count > 1 ? sb_call_output_shape(call, 1, SB_S64, input->rank, dims, indices) : SB_OK;
 }
 
 static sb_status eval_topk(sb_call *call) {

@@ -35,8 +35,7 @@ static int row_of(const sb_node *node) {
     return params->by_tanh ? SB_UNARY_ROW_GeluTanh : (int)(node->op - sb_ops_unary);
 }
 
-static sb_status read_parameter(const sb_node *node, const unary_traits *of, int index,
-                                float *value, sb_error *error) {
+static sb_status read_parameter(const sb_node *node, const unary_traits *of, int index, float *value, sb_error *error) {
     *value = of->defaults[index];
     if (of->names[index] == NULL)
         return SB_OK;
@@ -59,9 +58,8 @@ static sb_status prepare_gelu(sb_node *node, sb_error *error) {
     const char *how;
     SB_TRY(sb_node_string(node, "approximate", "none", &how, error));
     if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (Gelu): approximate is \"%s\"; it may be none or tanh", node->name,
-                       how);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (Gelu): approximate is \"%s\"; it may be none or tanh",
+                       node->name, how);
     ((sb_unary_params *)node->params)->by_tanh = strcmp(how, "tanh") == 0;
     return SB_OK;
 }
@@ -82,13 +80,11 @@ static sb_status eval_unary(sb_call *call) {
     operands[0] = output;
     sb_walk walk;
     sb_walk_start(&walk, output->rank, output->dims, 2, operands);
-    sb_walk_run(&walk, sb_unary_loops_scalar[row_of(call->node)][operands[1]->dtype],
-                call->node->params);
+    sb_walk_run(&walk, sb_unary_loops_scalar[row_of(call->node)][operands[1]->dtype], call->node->params);
     return SB_OK;
 }
 
-static sb_walk_row *loop_unary(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                               void **context) {
+static sb_walk_row *loop_unary(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     *context = node->params;
     return SB_PICK_LOOPS(sb_unary_loops, isa)[row_of(node)][dtypes[0]];
 }
@@ -104,14 +100,12 @@ static sb_dim formula_neg(const sb_node *node, sb_scope *scope, int count, const
     return sb_dim_subtract(scope, sb_dim_constant(scope, 0), operands[0]);
 }
 
-static sb_dim formula_relu(const sb_node *node, sb_scope *scope, int count,
-                           const sb_dim *operands) {
+static sb_dim formula_relu(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
     return sb_dim_maximum(scope, operands[0], sb_dim_constant(scope, 0));
 }
 
 /* -1, 0 or 1: the value itself, held between those. */
-static sb_dim formula_sign(const sb_node *node, sb_scope *scope, int count,
-                           const sb_dim *operands) {
+static sb_dim formula_sign(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands) {
     sb_dim least = sb_dim_maximum(scope, operands[0], sb_dim_constant(scope, -1));
     return sb_dim_minimum(scope, least, sb_dim_constant(scope, 1));
 }

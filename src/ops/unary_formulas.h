@@ -64,7 +64,7 @@
 /* (x / 2) (1 + erf(x / sqrt 2)), the division as a product */
 #define SB_UNARY_Gelu(T, S) ((T)0.5 * x * ((T)1 + sb_erf_##S(x * (T)0.70710678118654752440)))
 /* (x / 2) (1 + tanh(sqrt(2 / pi) (x + 0.044715 ((x x) x)))) */
-#define SB_UNARY_GeluTanh(T, S)                                                                    \
+#define SB_UNARY_GeluTanh(T, S)                                                                                        \
     ((T)0.5 * x * ((T)1 + sb_tanh_##S((T)0.79788456080286535588 * (x + (T)0.044715 * (x * x * x)))))
 /* x < -a ? x + b : x > a ? x - b : +0, a = lambd, b = bias */
 #define SB_UNARY_Shrink(T, S) (x < -a ? x + b : x > a ? x - b : (T)0)
@@ -80,20 +80,20 @@ static SB_HD_HOT double sb_clamp_unit_f64(double t) {
 }
 
 /* X(op): all of the above. */
-#define SB_UNARY_FORMULAS(X)                                                                       \
-    X(Abs)                                                                                         \
-    X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Exp) X(Log) X(Sin) X(Cos)     \
-        X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf)           \
-            X(Sigmoid) X(Tanh) X(Softplus) X(Softsign) X(Relu) X(LeakyRelu) X(ThresholdedRelu)     \
-                X(Elu) X(Selu) X(Celu) X(HardSigmoid) X(HardSwish) X(Swish) X(Mish) X(Gelu)        \
-                    X(GeluTanh) X(Shrink)
+/* clang-format off */
+#define SB_UNARY_FORMULAS(X) \
+    X(Abs) X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Exp) X(Log) X(Sin) X(Cos) X(Tan) \
+    X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) X(Sigmoid) X(Tanh) X(Softplus) \
+    X(Softsign) X(Relu) X(LeakyRelu) X(ThresholdedRelu) X(Elu) X(Selu) X(Celu) X(HardSigmoid) X(HardSwish) \
+    X(Swish) X(Mish) X(Gelu) X(GeluTanh) X(Shrink)
+/* clang-format on */
 
-#define SB_DEFINE_UNARY(op)                                                                        \
-    static SB_HD_HOT float sb_unary_##op##_f32(float x, float a, float b) {                        \
-        return SB_UNARY_##op(float, f32);                                                          \
-    }                                                                                              \
-    static SB_HD_HOT double sb_unary_##op##_f64(double x, double a, double b) {                    \
-        return SB_UNARY_##op(double, f64);                                                         \
+#define SB_DEFINE_UNARY(op)                                                                                            \
+    static SB_HD_HOT float sb_unary_##op##_f32(float x, float a, float b) {                                            \
+        return SB_UNARY_##op(float, f32);                                                                              \
+    }                                                                                                                  \
+    static SB_HD_HOT double sb_unary_##op##_f64(double x, double a, double b) {                                        \
+        return SB_UNARY_##op(double, f64);                                                                             \
     }
 SB_UNARY_FORMULAS(SB_DEFINE_UNARY)
 #undef SB_DEFINE_UNARY

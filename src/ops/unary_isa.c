@@ -7,48 +7,47 @@
 /* Values are always inlined: in a file this large the compiler would otherwise call some of them
  * (Erf: 10.8 ns an element instead of 0.8). `parameters` is a copy, so that the compiler knows that
  * no store changes it. */
-#define UNARY_LOOP(name, out_type, in_type, function)                                              \
-    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
-        const sb_unary_params parameters = *(const sb_unary_params *)opaque;                       \
-        if (steps[0] != sizeof(out_type) || steps[1] != sizeof(in_type)) {                         \
-            const sb_row_pieces how = {.dense = name,                                              \
-                                       .context = opaque,                                          \
-                                       .inputs = 1,                                                \
-                                       .in_size = sizeof(in_type),                                 \
-                                       .out_size = sizeof(out_type)};                              \
-            sb_run_pieces(&how, count, data, steps);                                               \
-            return;                                                                                \
-        }                                                                                          \
-        out_type *restrict out = (out_type *)(void *)data[0];                                      \
-        const in_type *restrict in = (const in_type *)(const void *)data[1];                       \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            out[i] = function(in[i], parameters.a, parameters.b);                                  \
+#define UNARY_LOOP(name, out_type, in_type, function)                                                                  \
+    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
+        const sb_unary_params parameters = *(const sb_unary_params *)opaque;                                           \
+        if (steps[0] != sizeof(out_type) || steps[1] != sizeof(in_type)) {                                             \
+            const sb_row_pieces how = {.dense = name,                                                                  \
+                                       .context = opaque,                                                              \
+                                       .inputs = 1,                                                                    \
+                                       .in_size = sizeof(in_type),                                                     \
+                                       .out_size = sizeof(out_type)};                                                  \
+            sb_run_pieces(&how, count, data, steps);                                                                   \
+            return;                                                                                                    \
+        }                                                                                                              \
+        out_type *restrict out = (out_type *)(void *)data[0];                                                          \
+        const in_type *restrict in = (const in_type *)(const void *)data[1];                                           \
+        for (int64_t i = 0; i < count; i++)                                                                            \
+            out[i] = function(in[i], parameters.a, parameters.b);                                                      \
     }
 
-#define FLOAT_LOOPS_OF(op)                                                                         \
-    UNARY_LOOP(op##_f32, float, float, sb_unary_value_##op##_f32)                                  \
-    UNARY_LOOP(op##_f64, double, double, sb_unary_value_##op##_f64)                                \
-    SB_HALF_LOOP(op, f16, SB_F16, 1)                                                               \
+#define FLOAT_LOOPS_OF(op)                                                                                             \
+    UNARY_LOOP(op##_f32, float, float, sb_unary_value_##op##_f32)                                                      \
+    UNARY_LOOP(op##_f64, double, double, sb_unary_value_##op##_f64)                                                    \
+    SB_HALF_LOOP(op, f16, SB_F16, 1)                                                                                   \
     SB_HALF_LOOP(op, bf16, SB_BF16, 1)
 SB_UNARY_FORMULAS(FLOAT_LOOPS_OF)
 
-#define INTEGER_LOOP(suffix, type, op)                                                             \
-    UNARY_LOOP(op##_##suffix, type, type, sb_unary_value_##op##_##suffix)
+#define INTEGER_LOOP(suffix, type, op) UNARY_LOOP(op##_##suffix, type, type, sb_unary_value_##op##_##suffix)
 #define SIGNED_LOOPS(dtype, suffix, type, wide, unused) INTEGER_LOOP(suffix, type, Neg)
-#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                           \
-    INTEGER_LOOP(suffix, type, Abs)                                                                \
-    INTEGER_LOOP(suffix, type, Sign)                                                               \
-    INTEGER_LOOP(suffix, type, Relu)                                                               \
-    INTEGER_LOOP(suffix, type, BitwiseNot)                                                         \
+#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                                               \
+    INTEGER_LOOP(suffix, type, Abs)                                                                                    \
+    INTEGER_LOOP(suffix, type, Sign)                                                                                   \
+    INTEGER_LOOP(suffix, type, Relu)                                                                                   \
+    INTEGER_LOOP(suffix, type, BitwiseNot)                                                                             \
     INTEGER_LOOP(suffix, type, Shrink)
 SB_SIGNED_TYPES(SIGNED_LOOPS, )
 SB_SIGNED_TYPES(INTEGER_LOOPS, )
 SB_UNSIGNED_TYPES(INTEGER_LOOPS, )
 
-#define QUESTION_LOOPS(op)                                                                         \
-    UNARY_LOOP(op##_f32, uint8_t, float, sb_unary_value_##op##_f32)                                \
-    UNARY_LOOP(op##_f64, uint8_t, double, sb_unary_value_##op##_f64)                               \
-    SB_HALF_QUESTION(op, f16, SB_F16, 1)                                                           \
+#define QUESTION_LOOPS(op)                                                                                             \
+    UNARY_LOOP(op##_f32, uint8_t, float, sb_unary_value_##op##_f32)                                                    \
+    UNARY_LOOP(op##_f64, uint8_t, double, sb_unary_value_##op##_f64)                                                   \
+    SB_HALF_QUESTION(op, f16, SB_F16, 1)                                                                               \
     SB_HALF_QUESTION(op, bf16, SB_BF16, 1)
 QUESTION_LOOPS(IsNaN)
 QUESTION_LOOPS(IsInf)

@@ -13,20 +13,20 @@
 #include "ops/loops.h"
 
 /* Operand 0 is the running value in the computing type, operand 1 an input. */
-#define JOIN_LOOP(name, running, type, value)                                                      \
-    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {       \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            running left = SB_AT(running, data[0], steps[0], i);                                   \
-            type right = SB_CONST_AT(type, data[1], steps[1], i);                                  \
-            SB_AT(running, data[0], steps[0], i) = value;                                          \
-        }                                                                                          \
+#define JOIN_LOOP(name, running, type, value)                                                                          \
+    static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
+        for (int64_t i = 0; i < count; i++) {                                                                          \
+            running left = SB_AT(running, data[0], steps[0], i);                                                       \
+            type right = SB_CONST_AT(type, data[1], steps[1], i);                                                      \
+            SB_AT(running, data[0], steps[0], i) = value;                                                              \
+        }                                                                                                              \
     }
-#define FLOAT_LOOPS(dtype, suffix, type, real, real_suffix, load, store, unused)                   \
-    JOIN_LOOP(Max_##suffix, real, type, sb_max_##real_suffix(left, load(right)))                   \
-    JOIN_LOOP(Min_##suffix, real, type, sb_min_##real_suffix(left, load(right)))                   \
+#define FLOAT_LOOPS(dtype, suffix, type, real, real_suffix, load, store, unused)                                       \
+    JOIN_LOOP(Max_##suffix, real, type, sb_max_##real_suffix(left, load(right)))                                       \
+    JOIN_LOOP(Min_##suffix, real, type, sb_min_##real_suffix(left, load(right)))                                       \
     JOIN_LOOP(Sum_##suffix, real, type, left + load(right))
-#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                           \
-    JOIN_LOOP(Max_##suffix, type, type, left > right ? left : right)                               \
+#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                                               \
+    JOIN_LOOP(Max_##suffix, type, type, left > right ? left : right)                                                   \
     JOIN_LOOP(Min_##suffix, type, type, left < right ? left : right)
 SB_FLOAT_TYPES(FLOAT_LOOPS, )
 SB_SIGNED_TYPES(INTEGER_LOOPS, )
@@ -54,9 +54,8 @@ static sb_status infer_variadic(sb_infer *infer) {
         SB_TRY(sb_infer_require(infer, i, dtypes, &fact));
         if (fact->dtype != infer->inputs[0]->dtype)
             return sb_infer_fail(infer, SB_ERROR_INVALID_MODEL,
-                                 "input %d has dtype %s where input 0 has %s: put a Cast before it",
-                                 i, sb_dtype_name(fact->dtype),
-                                 sb_dtype_name(infer->inputs[0]->dtype));
+                                 "input %d has dtype %s where input 0 has %s: put a Cast before it", i,
+                                 sb_dtype_name(fact->dtype), sb_dtype_name(infer->inputs[0]->dtype));
     }
     return sb_infer_broadcast(infer, 0, infer->inputs[0]->dtype, count, infer->inputs);
 }
@@ -80,9 +79,7 @@ static void run_variadic(const sb_call *call, const sb_tensor *running) {
         const sb_tensor *operands[2] = {running, call->inputs[i].tensor};
         sb_walk walk;
         sb_walk_start(&walk, running->rank, running->dims, 2, operands);
-        sb_walk_run(&walk,
-                    i == 0 ? sb_convert_loop(running->dtype, operands[1]->dtype)
-                           : of->loops[operands[1]->dtype],
+        sb_walk_run(&walk, i == 0 ? sb_convert_loop(running->dtype, operands[1]->dtype) : of->loops[operands[1]->dtype],
                     NULL);
     }
     if (of->mean)
@@ -110,8 +107,7 @@ static sb_status eval_variadic(sb_call *call) {
 }
 
 /* Two inputs are one operation. */
-static sb_walk_row *loop_variadic(const sb_node *node, const sb_dtype *dtypes, sb_isa isa,
-                                  void **context) {
+static sb_walk_row *loop_variadic(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     const variadic_traits *of = &traits[node->op - sb_ops_variadic];
     *context = NULL;
     if (node->input_count - node->capture_count != 2 || of->mean)

@@ -12,8 +12,8 @@ static sb_status copy_reshaped(sb_call *call) {
     const sb_tensor *input = sb_call_input(call, 0);
     sb_tensor *output, *unshaped;
     SB_TRY(sb_call_output(call, 0, &output));
-    SB_TRY(sb_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims,
-                          NULL, &unshaped, call->error));
+    SB_TRY(sb_tensor_over(output->storage, output->data, input->dtype, input->rank, input->dims, NULL, &unshaped,
+                          call->error));
     sb_status status = sb_call_copy(call, unshaped, input);
     sb_tensor_release(unshaped);
     return status;
@@ -39,8 +39,7 @@ static sb_status eval_reshaped(sb_call *call) {
     sb_error refused;
     sb_status status = sb_tensor_reshape(input, fact->rank, dims, &output, &refused);
     if (status == SB_ERROR_UNSUPPORTED)
-        return input->dtype == SB_STRING ? reshape_text(call, fact->rank, dims)
-                                         : copy_reshaped(call);
+        return input->dtype == SB_STRING ? reshape_text(call, fact->rank, dims) : copy_reshaped(call);
     if (status != SB_OK)
         return sb_call_fail(call, status, "%s", refused.message);
     return sb_call_set_output(call, 0, output);
@@ -67,8 +66,7 @@ static sb_status prepare_reshape(sb_node *node, sb_error *error) {
         return SB_OK;
     if (!sb_node_has(node, "shape") || count > SB_MAX_RANK)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s: Reshape needs its shape, of at most %d extents, as input 1",
-                       node->name, SB_MAX_RANK);
+                       "node %s: Reshape needs its shape, of at most %d extents, as input 1", node->name, SB_MAX_RANK);
     params->rank = (int)count;
     if (count != 0)
         memcpy(params->shape, shape, (size_t)count * sizeof *shape);
@@ -84,8 +82,8 @@ typedef struct new_shape {
 } new_shape;
 
 /* Settles the entries that are numbers, or formulas that cannot be negative. */
-static sb_status settle_entries(sb_infer *infer, const sb_fact *input, int rank,
-                                const sb_dim *wanted, new_shape *shape) {
+static sb_status settle_entries(sb_infer *infer, const sb_fact *input, int rank, const sb_dim *wanted,
+                                new_shape *shape) {
     const reshape_params *params = infer->node->params;
     *shape = (new_shape){.rest = -1};
     for (int i = 0; i < rank; i++) {
@@ -94,8 +92,7 @@ static sb_status settle_entries(sb_infer *infer, const sb_fact *input, int rank,
         shape->dims[i] = wanted[i];
         if (known && number == -1) {
             if (shape->rest >= 0)
-                return sb_infer_fail(infer, SB_ERROR_SHAPE, "both extent %d and extent %d are -1",
-                                     shape->rest, i);
+                return sb_infer_fail(infer, SB_ERROR_SHAPE, "both extent %d and extent %d are -1", shape->rest, i);
             shape->rest = i;
             shape->surely_rest = true;
             shape->dims[i] = NULL;
@@ -103,8 +100,7 @@ static sb_status settle_entries(sb_infer *infer, const sb_fact *input, int rank,
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %d is %lld", i, (long long)number);
         } else if (known && number == 0 && !params->zero_is_zero) {
             if (input->rank != SB_RANK_UNKNOWN && i >= input->rank)
-                return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                                     "extent %d is copied from an input of rank %d", i,
+                return sb_infer_fail(infer, SB_ERROR_SHAPE, "extent %d is copied from an input of rank %d", i,
                                      input->rank);
             shape->dims[i] = input->rank == SB_RANK_UNKNOWN ? NULL : input->dims[i];
         } else if (!known && !sb_dim_at_least(wanted[i], 0)) {
@@ -131,8 +127,7 @@ static sb_status settle_rest(sb_infer *infer, const sb_fact *input, int rank, ne
     if (sb_dim_is_constant(others, &each) && each == 0 && !shape->surely_rest)
         return SB_OK;
     if (sb_dim_is_constant(others, &each) && (each == 0 || (numbers && have % each != 0)))
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the extent -1 cannot be found: the others have the product %lld",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the extent -1 cannot be found: the others have the product %lld",
                              (long long)each);
     shape->dims[shape->rest] = sb_dim_floor_divide(scope, total, others);
     return SB_OK;
@@ -200,8 +195,8 @@ static sb_status infer_flatten(sb_infer *infer) {
     }
     int64_t axis = ((const axis_params *)infer->node->params)->axis;
     if (axis < -input->rank || axis > input->rank)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d]",
-                             (long long)axis, input->rank, input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %lld is outside [-%d, %d]", (long long)axis, input->rank,
+                             input->rank);
     int cut = (int)(axis < 0 ? axis + input->rank : axis);
     sb_dim dims[2] = {sb_dim_product(infer->scope, input->dims, 0, cut),
                       sb_dim_product(infer->scope, input->dims, cut, input->rank)};
@@ -230,8 +225,7 @@ static sb_status find_axes(sb_infer *infer, bool *given, int *count, bool *known
     return SB_OK;
 }
 
-static sb_status mark_axes(sb_infer *infer, int rank, int count, const int64_t *axes,
-                           bool *marked) {
+static sb_status mark_axes(sb_infer *infer, int rank, int count, const int64_t *axes, bool *marked) {
     for (int i = 0; i < rank; i++)
         marked[i] = false;
     for (int i = 0; i < count; i++) {
@@ -281,8 +275,7 @@ static sb_status infer_squeeze(sb_infer *infer) {
         if (!marked[i])
             dims[rank++] = input->dims[i];
         else if (sb_dim_is_constant(input->dims[i], &extent) && extent != 1)
-            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d has the extent %lld, not 1", i,
-                                 (long long)extent);
+            return sb_infer_fail(infer, SB_ERROR_SHAPE, "axis %d has the extent %lld, not 1", i, (long long)extent);
     }
     sb_fact_set_tensor(&infer->outputs[0], input->dtype, known ? rank : SB_RANK_UNKNOWN, dims);
     return SB_OK;
@@ -303,8 +296,7 @@ static sb_status infer_unsqueeze(sb_infer *infer) {
     }
     int rank = input->rank + count;
     if (rank > SB_MAX_RANK)
-        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most",
-                             rank, SB_MAX_RANK);
+        return sb_infer_fail(infer, SB_ERROR_UNSUPPORTED, "the result has rank %d; %d is the most", rank, SB_MAX_RANK);
     if (!known) {
         sb_infer_open(infer, 0, input->dtype, rank);
         return SB_OK;
@@ -332,14 +324,14 @@ static sb_status prepare_transpose(sb_node *node, sb_error *error) {
     SB_TRY(sb_node_ints(node, "perm", &count, &permutation, error));
     params->rank = sb_node_has(node, "perm") ? (int)count : -1;
     if (count > SB_MAX_RANK)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: a permutation of %lld dimensions",
-                       node->name, (long long)count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s: a permutation of %lld dimensions", node->name,
+                       (long long)count);
     unsigned seen = 0;
     for (int i = 0; i < params->rank; i++) {
         if (permutation[i] < 0 || permutation[i] >= count || (seen >> permutation[i] & 1) != 0)
             return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "node %s: entry %d of perm, %lld, is out of range or repeated",
-                           node->name, i, (long long)permutation[i]);
+                           "node %s: entry %d of perm, %lld, is out of range or repeated", node->name, i,
+                           (long long)permutation[i]);
         seen |= 1u << permutation[i];
         params->permutation[i] = (int)permutation[i];
     }
@@ -362,8 +354,8 @@ static sb_status infer_transpose(sb_infer *infer) {
         return SB_OK;
     }
     if (params->rank >= 0 && params->rank != input->rank)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE, "perm has %d entries for an input of rank %d",
-                             params->rank, input->rank);
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "perm has %d entries for an input of rank %d", params->rank,
+                             input->rank);
     sb_dim dims[SB_MAX_RANK];
     for (int i = 0; i < input->rank; i++)
         dims[i] = input->dims[transposed_from(params, input->rank, i)];
@@ -375,8 +367,8 @@ static sb_status eval_transpose(sb_call *call) {
     const transpose_params *params = call->node->params;
     sb_tensor *input = sb_call_input(call, 0), *output;
     if (params->rank >= 0 && params->rank != input->rank)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "perm has %d entries for an input of rank %d",
-                            params->rank, input->rank);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "perm has %d entries for an input of rank %d", params->rank,
+                            input->rank);
     int permutation[SB_MAX_RANK];
     for (int i = 0; i < input->rank; i++)
         permutation[i] = transposed_from(params, input->rank, i);
@@ -429,12 +421,11 @@ static sb_status eval_expand(sb_call *call) {
     return sb_call_set_output(call, 0, output);
 }
 
-#define VIEW_OP(op_name, inputs, params, prepare_function, infer_function, eval_function)          \
-    {                                                                                              \
-        .name = op_name, .domain = "", .least_inputs = 1, .most_inputs = inputs,                   \
-        .least_outputs = 1, .most_outputs = 1, .flags = SB_OP_VIEW, .moved_inputs = 1,             \
-        .params_size = params, .prepare = prepare_function, .infer = infer_function,               \
-        .eval = eval_function                                                                      \
+#define VIEW_OP(op_name, inputs, params, prepare_function, infer_function, eval_function)                              \
+    {                                                                                                                  \
+        .name = op_name, .domain = "", .least_inputs = 1, .most_inputs = inputs, .least_outputs = 1,                   \
+        .most_outputs = 1, .flags = SB_OP_VIEW, .moved_inputs = 1, .params_size = params, .prepare = prepare_function, \
+        .infer = infer_function, .eval = eval_function                                                                 \
     }
 
 const sb_op sb_ops_views[] = {
@@ -442,8 +433,7 @@ const sb_op sb_ops_views[] = {
     VIEW_OP("Flatten", 1, sizeof(axis_params), prepare_flatten, infer_flatten, eval_reshaped),
     VIEW_OP("Reshape", 2, sizeof(reshape_params), prepare_reshape, infer_reshape, eval_reshaped),
     VIEW_OP("Squeeze", 2, sizeof(sb_axis_list), prepare_axes, infer_squeeze, eval_reshaped),
-    VIEW_OP("Transpose", 1, sizeof(transpose_params), prepare_transpose, infer_transpose,
-            eval_transpose),
+    VIEW_OP("Transpose", 1, sizeof(transpose_params), prepare_transpose, infer_transpose, eval_transpose),
     VIEW_OP("Unsqueeze", 2, sizeof(sb_axis_list), prepare_axes, infer_unsqueeze, eval_reshaped),
     {0},
 };

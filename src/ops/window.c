@@ -12,33 +12,30 @@ static sb_status read_auto_pad(const sb_node *node, sb_auto_pad *auto_pad, sb_er
             return SB_OK;
         }
     }
-    return sb_fail(
-        error, SB_ERROR_INVALID_MODEL,
-        "node %s (%s): auto_pad is \"%.40s\"; it is NOTSET, SAME_UPPER, SAME_LOWER or VALID",
-        node->name, node->op->name, text);
+    return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                   "node %s (%s): auto_pad is \"%.40s\"; it is NOTSET, SAME_UPPER, SAME_LOWER or VALID", node->name,
+                   node->op->name, text);
 }
 
 /* Reads a list of `per_axis` numbers per axis, at least `least` each; leaves `values` when absent.
  */
-static sb_status read_list(const sb_node *node, const char *name, int per_axis, int64_t least,
-                           int *axes, int64_t *values, bool *present, sb_error *error) {
+static sb_status read_list(const sb_node *node, const char *name, int per_axis, int64_t least, int *axes,
+                           int64_t *values, bool *present, sb_error *error) {
     int64_t count;
     const int64_t *list;
     SB_TRY(sb_node_ints(node, name, &count, &list, error));
     *present = count != 0;
     if (count == 0)
         return SB_OK;
-    if (count % per_axis != 0 || count / per_axis > SB_WINDOW_AXES ||
-        (*axes != -1 && count / per_axis != *axes))
+    if (count % per_axis != 0 || count / per_axis > SB_WINDOW_AXES || (*axes != -1 && count / per_axis != *axes))
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                       "node %s (%s): %s has %lld numbers, which does not fit the other attributes",
-                       node->name, node->op->name, name, (long long)count);
+                       "node %s (%s): %s has %lld numbers, which does not fit the other attributes", node->name,
+                       node->op->name, name, (long long)count);
     *axes = (int)(count / per_axis);
     for (int64_t i = 0; i < count; i++) {
         if (list[i] < least || list[i] > INT32_MAX)
-            return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                           "node %s (%s): %s holds %lld; it must be %lld to 2147483647", node->name,
-                           node->op->name, name, (long long)list[i], (long long)least);
+            return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %s (%s): %s holds %lld; it must be %lld to 2147483647",
+                           node->name, node->op->name, name, (long long)list[i], (long long)least);
         values[i] = list[i];
     }
     return SB_OK;
@@ -53,8 +50,7 @@ sb_status sb_window_read(const sb_node *node, sb_window *window, sb_error *error
     SB_TRY(read_auto_pad(node, &window->auto_pad, error));
     SB_TRY(sb_node_int(node, "ceil_mode", 0, &ceil_mode, error));
     window->ceil_mode = ceil_mode != 0;
-    SB_TRY(read_list(node, "kernel_shape", 1, 1, &window->axes, window->kernel, &window->has_kernel,
-                     error));
+    SB_TRY(read_list(node, "kernel_shape", 1, 1, &window->axes, window->kernel, &window->has_kernel, error));
     SB_TRY(read_list(node, "strides", 1, 1, &window->axes, window->strides, &present, error));
     SB_TRY(read_list(node, "dilations", 1, 1, &window->axes, window->dilations, &present, error));
     SB_TRY(read_list(node, "pads", 2, 0, &window->axes, pads, &present, error));
@@ -72,14 +68,13 @@ sb_status sb_window_check_axes(const sb_infer *infer, const sb_window *window, i
                              "are expected",
                              axes + 2);
     if (window->axes != -1 && window->axes != axes)
-        return sb_infer_fail(infer, SB_ERROR_SHAPE,
-                             "the attributes speak of %d spatial axes, input 0 has %d",
+        return sb_infer_fail(infer, SB_ERROR_SHAPE, "the attributes speak of %d spatial axes, input 0 has %d",
                              window->axes, axes);
     return SB_OK;
 }
 
-sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int axis, sb_dim in,
-                           sb_dim kernel, sb_dim *out) {
+sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int axis, sb_dim in, sb_dim kernel,
+                           sb_dim *out) {
     sb_scope *scope = infer->scope;
     sb_dim one = sb_dim_constant(scope, 1);
     sb_dim stride = sb_dim_constant(scope, window->strides[axis]);
@@ -87,10 +82,9 @@ sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int a
         *out = sb_dim_ceiling_divide(scope, in, stride);
         return SB_OK;
     }
-    sb_dim reach = sb_dim_multiply(scope, sb_dim_subtract(scope, kernel, one),
-                                   sb_dim_constant(scope, window->dilations[axis]));
-    sb_dim padded =
-        sb_dim_add(scope, in, sb_dim_constant(scope, window->begin[axis] + window->end[axis]));
+    sb_dim reach =
+        sb_dim_multiply(scope, sb_dim_subtract(scope, kernel, one), sb_dim_constant(scope, window->dilations[axis]));
+    sb_dim padded = sb_dim_add(scope, in, sb_dim_constant(scope, window->begin[axis] + window->end[axis]));
     sb_dim room = sb_dim_subtract(scope, padded, sb_dim_add(scope, reach, one));
     if (window->ceil_mode) {
         /* A last window that would start beyond the input and its first padding is left out. */
@@ -109,8 +103,7 @@ sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int a
     return SB_OK;
 }
 
-sb_window_axis sb_window_resolve(const sb_window *window, int axis, int64_t in, int64_t kernel,
-                                 int64_t out) {
+sb_window_axis sb_window_resolve(const sb_window *window, int axis, int64_t in, int64_t kernel, int64_t out) {
     sb_window_axis resolved = {.in = in,
                                .out = out,
                                .kernel = kernel,
@@ -120,8 +113,7 @@ sb_window_axis sb_window_resolve(const sb_window *window, int axis, int64_t in, 
                                .end = window->end[axis]};
     if (window->auto_pad == SB_PAD_SAME_UPPER || window->auto_pad == SB_PAD_SAME_LOWER) {
         /* Out is ceil(in / stride), so the last window starts inside the input: no overflow. */
-        int64_t missing =
-            out > 0 ? (out - 1) * resolved.stride - in + (kernel - 1) * resolved.dilation + 1 : 0;
+        int64_t missing = out > 0 ? (out - 1) * resolved.stride - in + (kernel - 1) * resolved.dilation + 1 : 0;
         missing = missing > 0 ? missing : 0;
         bool upper = window->auto_pad == SB_PAD_SAME_UPPER;
         resolved.begin = upper ? missing / 2 : missing - missing / 2;

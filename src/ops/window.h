@@ -39,12 +39,11 @@ sb_status sb_window_check_axes(const sb_infer *infer, const sb_window *window, i
 
 /** The output extent of axis `axis` for an input extent and a kernel extent. SHAPE when the window
  * does not fit into the padded input. */
-sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int axis, sb_dim in,
-                           sb_dim kernel, sb_dim *out);
+sb_status sb_window_extent(const sb_infer *infer, const sb_window *window, int axis, sb_dim in, sb_dim kernel,
+                           sb_dim *out);
 
 /** The axis for extents that are known and were inferred by sb_window_extent. */
-sb_window_axis sb_window_resolve(const sb_window *window, int axis, int64_t in, int64_t kernel,
-                                 int64_t out);
+sb_window_axis sb_window_resolve(const sb_window *window, int axis, int64_t in, int64_t kernel, int64_t out);
 
 /** Steps row-major `index` below `extents`: false after the last. */
 bool sb_window_next(int axes, int64_t *index, const int64_t *extents);

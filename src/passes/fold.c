@@ -28,8 +28,7 @@ static bool foldable(const sb_graph *graph, const sb_node *node) {
         const sb_fact *fact = &graph->values[node->outputs[i]].fact;
         if (!sb_fact_is_concrete(fact, dims) ||
             sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK ||
-            __builtin_add_overflow(output_bytes, elements * (int64_t)sb_dtype_size(fact->dtype),
-                                   &output_bytes))
+            __builtin_add_overflow(output_bytes, elements * (int64_t)sb_dtype_size(fact->dtype), &output_bytes))
             return false;
     }
     return output_bytes <= FREE_BYTES || output_bytes <= input_bytes;
@@ -83,8 +82,8 @@ sb_status sb_pass_fold(sb_graph *graph, sb_scope *scope, sb_error *error) {
         sb_node *node = graph->nodes[n];
         bool settled = (node->op->flags & SB_OP_RANDOM) == 0;
         for (int i = 0; i < node->output_count; i++)
-            settled = settled && (node->outputs[i] == SB_NO_VALUE ||
-                                  graph->values[node->outputs[i]].fact.constant != NULL);
+            settled =
+                settled && (node->outputs[i] == SB_NO_VALUE || graph->values[node->outputs[i]].fact.constant != NULL);
         if (settled) { /* inference has worked it out already */
             for (int i = 0; i < node->output_count; i++) {
                 if (node->outputs[i] != SB_NO_VALUE)

@@ -59,8 +59,7 @@ static sb_value_id only_output(const sb_node *node) {
 }
 
 static bool is_plain(const sb_fact *fact) {
-    return fact->kind == SB_KIND_TENSOR && !fact->optional && fact->rank != SB_RANK_UNKNOWN &&
-           fact->dtype != SB_STRING;
+    return fact->kind == SB_KIND_TENSOR && !fact->optional && fact->rank != SB_RANK_UNKNOWN && fact->dtype != SB_STRING;
 }
 
 static bool same_extents(const sb_fact *left, const sb_fact *right) {
@@ -170,8 +169,7 @@ typedef struct body {
     sb_value_id *inputs; /* outer values that become inputs */
 } body;
 
-static sb_status enter_value(body *body, const sb_graph *graph, sb_value_id outer, bool is_input,
-                             sb_error *error) {
+static sb_status enter_value(body *body, const sb_graph *graph, sb_value_id outer, bool is_input, sb_error *error) {
     if (body->inside[outer] != SB_NO_VALUE)
         return SB_OK;
     sb_value_id inner;
@@ -183,8 +181,7 @@ static sb_status enter_value(body *body, const sb_graph *graph, sb_value_id oute
     /* Inside, a constant is an input like any other: its tensor stays with the outer graph. */
     sb_tensor_release(body->graph->values[inner].fact.constant);
     body->graph->values[inner].fact.constant = NULL;
-    if (!sb_grow((void **)&body->inputs, &body->input_capacity, body->input_count + 1,
-                 sizeof *body->inputs))
+    if (!sb_grow((void **)&body->inputs, &body->input_capacity, body->input_count + 1, sizeof *body->inputs))
         return sb_fail_memory(error, sizeof *body->inputs);
     body->inputs[body->input_count++] = outer;
     return sb_graph_add_input(body->graph, inner, error);
@@ -199,8 +196,7 @@ static sb_status enter_values(body *body, const sb_graph *graph, const group *gr
         }
         SB_TRY(enter_value(body, graph, only_output(node), false, error));
     }
-    if (!sb_grow((void **)&body->graph->nodes, &body->graph->node_capacity, group->count,
-                 sizeof *body->graph->nodes))
+    if (!sb_grow((void **)&body->graph->nodes, &body->graph->node_capacity, group->count, sizeof *body->graph->nodes))
         return sb_fail_memory(error, group->count * sizeof *body->graph->nodes);
     sb_value_id last = only_output(graph->nodes[group->nodes[group->count - 1]]);
     return sb_graph_add_output(body->graph, body->inside[last], error);
@@ -228,13 +224,11 @@ static void move_nodes(body *body, sb_graph *graph, const group *group) {
 static void fused_name(const sb_graph *graph, const group *group, char *name, size_t bytes) {
     size_t used = 0;
     for (size_t i = 0; i < group->count && used < bytes; i++)
-        used += (size_t)snprintf(name + used, bytes - used, i == 0 ? "%s" : "+%s",
-                                 graph->nodes[group->nodes[i]]->name);
+        used += (size_t)snprintf(name + used, bytes - used, i == 0 ? "%s" : "+%s", graph->nodes[group->nodes[i]]->name);
 }
 
 /* Makes the new node in a scratch graph of its own, so that it can be put where the group's last node was. */
-static sb_status create_node(body *body, sb_value_id output, const char *name, sb_node **node,
-                             sb_error *error) {
+static sb_status create_node(body *body, sb_value_id output, const char *name, sb_node **node, sb_error *error) {
     sb_attributes attributes = {0};
     sb_graph *graph = body->graph;
     body->graph = NULL; /* the attribute owns it from here on */
@@ -329,10 +323,8 @@ static bool starts_group(const fusion *fusion, size_t index, bool contractions) 
         !is_plain(&fusion->graph->values[only_output(node)].fact))
         return false;
     if (contractions)
-        return is_contraction(node) &&
-               fusion->graph->values[only_output(node)].fact.dtype == SB_F32;
-    return is_elementwise(node) &&
-           joins(fusion, index, &fusion->graph->values[only_output(node)].fact);
+        return is_contraction(node) && fusion->graph->values[only_output(node)].fact.dtype == SB_F32;
+    return is_elementwise(node) && joins(fusion, index, &fusion->graph->values[only_output(node)].fact);
 }
 
 static sb_status fuse_all(fusion *fusion, sb_error *error) {
@@ -383,8 +375,7 @@ sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
     fusion fusion = {.graph = graph,
                      .taken = sb_allocate_array(graph->node_count, sizeof *fusion.taken),
-                     .group_of_value =
-                         sb_allocate_array(graph->value_count, sizeof *fusion.group_of_value)};
+                     .group_of_value = sb_allocate_array(graph->value_count, sizeof *fusion.group_of_value)};
     sb_status status = SB_OK;
     if (fusion.taken == NULL || fusion.group_of_value == NULL)
         status = sb_fail_memory(error, graph->value_count * sizeof *fusion.group_of_value);

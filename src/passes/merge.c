@@ -24,8 +24,8 @@ static bool mergeable(const sb_node *node) {
 }
 
 static bool same_node(const sb_node *left, const sb_node *right) {
-    return left->op == right->op && left->version == right->version &&
-           left->input_count == right->input_count && left->output_count == right->output_count &&
+    return left->op == right->op && left->version == right->version && left->input_count == right->input_count &&
+           left->output_count == right->output_count &&
            memcmp(left->inputs, right->inputs, (size_t)left->input_count * sizeof *left->inputs) == 0 &&
            sb_attributes_equal(&left->attributes, &right->attributes);
 }

@@ -7,8 +7,8 @@
 
 /* Ops that hand their first input on, if only the output's dtype and shape are the input's. */
 static bool keeps_order(const sb_op *op) {
-    static const char *const names[] = {"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze",
-                                        "Expand",   "Cast",    "CastLike"};
+    static const char *const names[] = {"Identity",  "Reshape", "Flatten", "Squeeze",
+                                        "Unsqueeze", "Expand",  "Cast",    "CastLike"};
     if (op->domain[0] != '\0')
         return false;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -38,8 +38,7 @@ static bool is_order(int rank, const int64_t *permutation) {
 }
 
 /* Makes `node`, a transpose of the transpose `inner`, read what `inner` reads. */
-static sb_status join_transposes(sb_graph *graph, sb_node *node, const sb_node *inner,
-                                 sb_error *error) {
+static sb_status join_transposes(sb_graph *graph, sb_node *node, const sb_node *inner, sb_error *error) {
     int rank = graph->values[node->inputs[0]].fact.rank;
     int64_t first[SB_MAX_RANK], second[SB_MAX_RANK], joined[SB_MAX_RANK];
     read_permutation(inner, rank, first);
@@ -64,8 +63,7 @@ static sb_status simplify(sb_graph *graph, sb_node *node, sb_error *error) {
     const sb_fact *from = &graph->values[input].fact, *to = &graph->values[output].fact;
     int producer = graph->values[input].producer;
     bool transpose = is_transpose(node);
-    if (transpose && from->rank != SB_RANK_UNKNOWN && producer >= 0 &&
-        is_transpose(graph->nodes[producer])) {
+    if (transpose && from->rank != SB_RANK_UNKNOWN && producer >= 0 && is_transpose(graph->nodes[producer])) {
         SB_TRY(join_transposes(graph, node, graph->nodes[producer], error));
         input = node->inputs[0];
         from = &graph->values[input].fact;

@@ -3,8 +3,7 @@
 #include <string.h>
 
 bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op) {
-    return strcmp(kernel->op, op->name) == 0 &&
-           strcmp(kernel->domain != NULL ? kernel->domain : "", op->domain) == 0;
+    return strcmp(kernel->op, op->name) == 0 && strcmp(kernel->domain != NULL ? kernel->domain : "", op->domain) == 0;
 }
 
 sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_query *query,
@@ -26,8 +25,9 @@ sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_que
                 return SB_OK;
             }
             if (exhausted)
-                return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory while the %s kernel of node %s (%s) was chosen",
-                               whose, node->name, node->op->name);
+                return sb_fail(error, SB_ERROR_OUT_OF_MEMORY,
+                               "out of memory while the %s kernel of node %s (%s) was chosen", whose, node->name,
+                               node->op->name);
             int weighs = reason[0] != '\0' ? weigh(*families, node) : 0;
             if (weighs > 0 && weighs >= best) {
                 best = weighs;

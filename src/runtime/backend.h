@@ -19,7 +19,7 @@ typedef struct sb_kernel_query {
 #define SB_ANY_OP "*"
 
 typedef struct sb_kernel {
-    const char *op;   /* the operator's name, of ONNX's own domain unless `domain` says otherwise; or SB_ANY_OP */
+    const char *op; /* the operator's name, of ONNX's own domain unless `domain` says otherwise; or SB_ANY_OP */
     const char *domain;
     const char *name; /* dtype, op, layout: what a profile shows */
     /* Whether the kernel computes this node. If not, `why` (SB_WHY_BYTES) says why in words for the user. */
@@ -49,8 +49,7 @@ bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op);
 
 /** The CPU backend's kernel for a node. *kernel is NULL where reference evaluation runs it: `why` (SB_WHY_BYTES) then says why, in
  * words for the user. Errors: OUT_OF_MEMORY. */
-sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why,
-                             sb_error *error);
+sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
 
 /** The CUDA back end's kernel for a node, likewise: its `launch` gives tasks to call->target. */
 sb_status sb_cuda_find_op(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);

@@ -28,8 +28,8 @@ static element integer_element(int64_t value) {
     return (element){.value = (double)value, .place = value, .bits = (uint64_t)value};
 }
 
-#define READ(type, name)                                                                           \
-    type name;                                                                                     \
+#define READ(type, name)                                                                                               \
+    type name;                                                                                                         \
     memcpy(&name, at, sizeof name)
 
 static element read_element(sb_dtype dtype, const char *at) {
@@ -152,22 +152,21 @@ static void compare_text_row(void *context, int64_t count, char *const *data, co
     }
 }
 
-sb_status sb_tensor_compare(const sb_tensor *left, const sb_tensor *right, double absolute,
-                            double relative, sb_comparison *comparison, sb_error *error) {
+sb_status sb_tensor_compare(const sb_tensor *left, const sb_tensor *right, double absolute, double relative,
+                            sb_comparison *comparison, sb_error *error) {
     bool same = left->dtype == right->dtype && left->rank == right->rank;
     for (int i = 0; same && i < left->rank; i++)
         same = left->dims[i] == right->dims[i];
     if (!same) {
         char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES];
-        return sb_fail(error, SB_ERROR_SHAPE, "%s%s cannot be compared with %s%s",
-                       sb_dtype_name(left->dtype), sb_dims_text(left->rank, left->dims, first),
-                       sb_dtype_name(right->dtype), sb_dims_text(right->rank, right->dims, second));
+        return sb_fail(error, SB_ERROR_SHAPE, "%s%s cannot be compared with %s%s", sb_dtype_name(left->dtype),
+                       sb_dims_text(left->rank, left->dims, first), sb_dtype_name(right->dtype),
+                       sb_dims_text(right->rank, right->dims, second));
     }
     SB_TRY(sb_tensor_check_on_host(left, "compared", error));
     SB_TRY(sb_tensor_check_on_host(right, "compared", error));
     *comparison = (sb_comparison){.elements = sb_tensor_elements(left), .worst = -1};
-    progress progress = {
-        .dtype = left->dtype, .absolute = absolute, .relative = relative, .comparison = comparison};
+    progress progress = {.dtype = left->dtype, .absolute = absolute, .relative = relative, .comparison = comparison};
     sb_walk walk;
     sb_walk_start_ordered(&walk, left->rank, left->dims, 2, (const sb_tensor *const[]){left, right});
     sb_walk_run(&walk, left->dtype == SB_STRING ? compare_text_row : compare_row, &progress);

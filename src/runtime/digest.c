@@ -110,8 +110,7 @@ static void add_value(digest *digest, sb_value value) {
     }
 }
 
-sb_status sb_digest_values(int count, const sb_value *values, char text[SB_DIGEST_TEXT_BYTES],
-                           sb_error *error) {
+sb_status sb_digest_values(int count, const sb_value *values, char text[SB_DIGEST_TEXT_BYTES], sb_error *error) {
     for (int i = 0; i < count; i++) {
         if (values[i].kind == SB_KIND_TENSOR)
             SB_TRY(sb_tensor_check_on_host(values[i].tensor, "digested", error));

@@ -12,7 +12,8 @@ typedef struct visitor {
     int on_host; /* nodes that did not run on the device */
 } visitor;
 
-static void visit_transfer(const visitor *visitor, const sb_runner *runner, sb_value_id value, sb_side to, bool by_data) {
+static void visit_transfer(const visitor *visitor, const sb_runner *runner, sb_value_id value, sb_side to,
+                           bool by_data) {
     bool constant = runner->plan->facts[value].constant != NULL;
     visitor->visit(visitor->context, &(sb_placed_node){.name = runner->program->graph->values[value].name,
                                                        .op = SB_TRANSFER,

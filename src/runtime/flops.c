@@ -58,8 +58,7 @@ static sb_dim matmul(const counting *counting, int64_t unused) {
 static sb_dim gemm(const counting *counting, int64_t unused) {
     const sb_fact *left = input(counting, 0);
     int64_t transposed = 0;
-    if (left == NULL || left->rank != 2 ||
-        sb_node_int(counting->node, "transA", 0, &transposed, NULL) != SB_OK)
+    if (left == NULL || left->rank != 2 || sb_node_int(counting->node, "transA", 0, &transposed, NULL) != SB_OK)
         return NULL;
     sb_dim all = extents(counting, output(counting), 0);
     sb_dim sum = times(counting, 2, product(counting, all, left->dims[transposed != 0 ? 0 : 1]));
@@ -69,8 +68,7 @@ static sb_dim gemm(const counting *counting, int64_t unused) {
 /* `weight` is the index of the input that holds the filters: [out, in per group, kernel…]. */
 static sb_dim convolution(const counting *counting, int64_t weight) {
     sb_dim all = extents(counting, output(counting), 0);
-    sb_dim sum = times(counting, 2,
-                       product(counting, all, extents(counting, input(counting, (int)weight), 1)));
+    sb_dim sum = times(counting, 2, product(counting, all, extents(counting, input(counting, (int)weight), 1)));
     int bias = weight == 3 ? 8 : 2; /* QLinearConv has its filters at 3 */
     bool biased = weight != 1 || strcmp(counting->node->op->name, "ConvInteger") != 0;
     return biased && input(counting, bias) != NULL ? plus(counting, sum, all) : sum;
@@ -79,10 +77,8 @@ static sb_dim convolution(const counting *counting, int64_t weight) {
 /* Filters are [in, out per group, kernel…]: every input element meets those of its channel. */
 static sb_dim convolution_transpose(const counting *counting, int64_t unused) {
     sb_dim all = extents(counting, input(counting, 0), 0);
-    sb_dim sum =
-        times(counting, 2, product(counting, all, extents(counting, input(counting, 1), 1)));
-    return input(counting, 2) != NULL ? plus(counting, sum, extents(counting, output(counting), 0))
-                                      : sum;
+    sb_dim sum = times(counting, 2, product(counting, all, extents(counting, input(counting, 1), 1)));
+    return input(counting, 2) != NULL ? plus(counting, sum, extents(counting, output(counting), 0)) : sum;
 }
 
 /* RNN, GRU, LSTM: each step multiplies with W and R; `gates` says how many element-wise operations
@@ -92,11 +88,9 @@ static sb_dim recurrent(const counting *counting, int64_t gates) {
     if (sequence == NULL || sequence->rank != 3 || recurrence == NULL || recurrence->rank != 3)
         return NULL;
     sb_dim steps = product(counting, sequence->dims[0], sequence->dims[1]);
-    sb_dim weights =
-        plus(counting, extents(counting, input(counting, 1), 0), extents(counting, recurrence, 0));
+    sb_dim weights = plus(counting, extents(counting, input(counting, 1), 0), extents(counting, recurrence, 0));
     sb_dim hidden = product(counting, recurrence->dims[0], recurrence->dims[2]);
-    return product(counting, steps,
-                   plus(counting, times(counting, 2, weights), times(counting, gates, hidden)));
+    return product(counting, steps, plus(counting, times(counting, 2, weights), times(counting, gates, hidden)));
 }
 
 /* ---- per element ---- */
@@ -198,8 +192,8 @@ static const rule rules[] = {
     {"Where", nothing, 0},
 };
 
-sb_status sb_node_flops(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs,
-                        const sb_fact *outputs, sb_dim *flops, sb_error *error) {
+sb_status sb_node_flops(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
+                        sb_dim *flops, sb_error *error) {
     counting counting = {node, scope, inputs, outputs};
     const rule *rule = NULL;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0] && node->op->domain[0] == '\0'; i++) {

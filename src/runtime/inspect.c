@@ -55,10 +55,9 @@ static void destroy(sb_inspection *inspection) {
 }
 
 /* Zeroed memory that lives as long as the snapshot. */
-static sb_status keep(sb_inspection *inspection, size_t count, size_t size, void *memory,
-                      sb_error *error) {
-    if (!sb_grow((void **)&inspection->blocks, &inspection->block_capacity,
-                 inspection->block_count + 1, sizeof *inspection->blocks))
+static sb_status keep(sb_inspection *inspection, size_t count, size_t size, void *memory, sb_error *error) {
+    if (!sb_grow((void **)&inspection->blocks, &inspection->block_capacity, inspection->block_count + 1,
+                 sizeof *inspection->blocks))
         return sb_fail_memory(error, sizeof *inspection->blocks);
     void *block = sb_allocate_array(count, size);
     if (block == NULL)
@@ -68,8 +67,7 @@ static sb_status keep(sb_inspection *inspection, size_t count, size_t size, void
     return SB_OK;
 }
 
-static sb_status keep_text(sb_inspection *inspection, const char *text, const char **kept,
-                           sb_error *error) {
+static sb_status keep_text(sb_inspection *inspection, const char *text, const char **kept, sb_error *error) {
     size_t bytes = strlen(text) + 1;
     char *copy;
     SB_TRY(keep(inspection, bytes, 1, &copy, error));
@@ -78,8 +76,8 @@ static sb_status keep_text(sb_inspection *inspection, const char *text, const ch
     return SB_OK;
 }
 
-static sb_status keep_indices(sb_inspection *inspection, size_t count, const sb_value_id *values,
-                              const int **kept, sb_error *error) {
+static sb_status keep_indices(sb_inspection *inspection, size_t count, const sb_value_id *values, const int **kept,
+                              sb_error *error) {
     int *copy;
     SB_TRY(keep(inspection, count, sizeof *copy, &copy, error));
     for (size_t i = 0; i < count; i++)
@@ -92,22 +90,19 @@ static sb_status keep_indices(sb_inspection *inspection, size_t count, const sb_
 
 static int64_t count_elements(const sb_fact *fact) {
     int64_t dims[SB_MAX_RANK], elements;
-    if (!sb_fact_is_concrete(fact, dims) ||
-        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
+    if (!sb_fact_is_concrete(fact, dims) || sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
         return -1;
     return elements;
 }
 
-static sb_status describe_value(sb_inspection *inspection, const source *source, size_t index,
-                                sb_error *error) {
+static sb_status describe_value(sb_inspection *inspection, const source *source, size_t index, sb_error *error) {
     const sb_value_info *info = &source->graph->values[index];
     const sb_fact *fact = &source->facts[index];
     sb_inspected_value *value = &inspection->values[index];
     char text[SB_FACT_TEXT_BYTES];
     SB_TRY(keep_text(inspection, info->name, &value->name, error));
     bool known = fact->kind != SB_KIND_NONE;
-    SB_TRY(keep_text(inspection, known ? sb_fact_text(fact, text, sizeof text) : "?", &value->fact,
-                     error));
+    SB_TRY(keep_text(inspection, known ? sb_fact_text(fact, text, sizeof text) : "?", &value->fact, error));
     value->kind = fact->kind;
     value->dtype = fact->dtype;
     value->elements = count_elements(fact);
@@ -115,8 +110,8 @@ static sb_status describe_value(sb_inspection *inspection, const source *source,
     value->initialiser = info->producer < 0 && fact->constant != NULL;
     if (fact->constant == NULL)
         return SB_OK;
-    if (!sb_grow((void **)&inspection->tensors, &inspection->tensor_capacity,
-                 inspection->tensor_count + 1, sizeof(sb_tensor *)))
+    if (!sb_grow((void **)&inspection->tensors, &inspection->tensor_capacity, inspection->tensor_count + 1,
+                 sizeof(sb_tensor *)))
         return sb_fail_memory(error, sizeof(sb_tensor *));
     value->constant = fact->constant;
     inspection->tensors[inspection->tensor_count++] = sb_tensor_retain(fact->constant);
@@ -136,8 +131,7 @@ static void append(line *line, const char *format, ...) __attribute__((format(pr
 static void append(line *line, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int wanted =
-        vsnprintf(line->text + line->used, sizeof line->text - line->used, format, arguments);
+    int wanted = vsnprintf(line->text + line->used, sizeof line->text - line->used, format, arguments);
     va_end(arguments);
     size_t room = sizeof line->text - 1 - line->used;
     line->used += wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room;
@@ -183,8 +177,8 @@ static void append_attribute(line *line, const sb_attribute *attribute) {
     append(line, attribute->count > SHOWN_ELEMENTS ? ",…]" : "]");
 }
 
-static sb_status describe_attributes(sb_inspection *inspection, const sb_node *node,
-                                     const char **kept, sb_error *error) {
+static sb_status describe_attributes(sb_inspection *inspection, const sb_node *node, const char **kept,
+                                     sb_error *error) {
     line line = {0};
     for (size_t i = 0; i < node->attributes.count; i++) {
         if (node->attributes.items[i].kind != SB_ATTRIBUTE_GRAPH)
@@ -195,18 +189,18 @@ static sb_status describe_attributes(sb_inspection *inspection, const sb_node *n
 
 /* ---- bodies ---- */
 
-static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fact *facts,
-                               sb_inspection **inspection, sb_dim *flops, sb_error *error);
+static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fact *facts, sb_inspection **inspection,
+                               sb_dim *flops, sb_error *error);
 
 /* The facts inside a body. Those of a Fused node and of a branch follow from the node's inputs;
  * inside Loop and Scan they differ from step to step, so that only what the file declares is known.
  */
-static sb_status infer_body(const source *outer, const sb_node *node, const sb_graph *body,
-                            sb_fact *facts, sb_error *error) {
+static sb_status infer_body(const source *outer, const sb_node *node, const sb_graph *body, sb_fact *facts,
+                            sb_error *error) {
     size_t own = body->input_count - (size_t)node->capture_count;
     size_t first = (node->op->flags & SB_OP_FUSED) != 0 ? 0
-                   : own == 0 ? (size_t)(node->input_count - node->capture_count)
-                              : (size_t)node->input_count;
+                   : own == 0                           ? (size_t)(node->input_count - node->capture_count)
+                                                        : (size_t)node->input_count;
     bool follows = (size_t)node->input_count - first == body->input_count;
     sb_status status = SB_OK;
     for (size_t i = 0; i < body->input_count && status == SB_OK && follows; i++) {
@@ -220,24 +214,20 @@ static sb_status infer_body(const source *outer, const sb_node *node, const sb_g
      * inside. */
     if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY) {
         follows = false;
-        status = sb_scope_check(outer->scope, NULL) == SB_ERROR_OUT_OF_MEMORY
-                     ? SB_ERROR_OUT_OF_MEMORY
-                     : SB_OK;
+        status = sb_scope_check(outer->scope, NULL) == SB_ERROR_OUT_OF_MEMORY ? SB_ERROR_OUT_OF_MEMORY : SB_OK;
     }
     for (size_t v = 0; v < body->value_count && status == SB_OK && !follows; v++)
         status = sb_fact_copy(&facts[v], &body->values[v].fact, error);
     return status;
 }
 
-static sb_status inspect_body(sb_inspection *inspection, const source *outer, const sb_step *step,
-                              const sb_graph *body, const sb_inspection **kept, sb_dim *flops,
-                              sb_error *error) {
+static sb_status inspect_body(sb_inspection *inspection, const source *outer, const sb_step *step, const sb_graph *body,
+                              const sb_inspection **kept, sb_dim *flops, sb_error *error) {
     const sb_program *program = sb_step_program(step, body);
     if (program == NULL)
-        return sb_fail(error, SB_ERROR_INTERNAL, "node %s: graph %s has no program",
-                       step->node->name, body->name);
-    if (!sb_grow((void **)&inspection->bodies, &inspection->body_capacity,
-                 inspection->body_count + 1, sizeof *inspection->bodies))
+        return sb_fail(error, SB_ERROR_INTERNAL, "node %s: graph %s has no program", step->node->name, body->name);
+    if (!sb_grow((void **)&inspection->bodies, &inspection->body_capacity, inspection->body_count + 1,
+                 sizeof *inspection->bodies))
         return sb_fail_memory(error, sizeof *inspection->bodies);
     sb_fact *facts = sb_allocate_array(body->value_count, sizeof *facts);
     if (facts == NULL)
@@ -257,9 +247,8 @@ static sb_status inspect_body(sb_inspection *inspection, const source *outer, co
 }
 
 /* *flops: of a Fused node's body, else NULL (how often other bodies run, only the data tell). */
-static sb_status describe_bodies(sb_inspection *inspection, const source *source,
-                                 const sb_step *step, sb_inspected_node *described, sb_dim *flops,
-                                 sb_error *error) {
+static sb_status describe_bodies(sb_inspection *inspection, const source *source, const sb_step *step,
+                                 sb_inspected_node *described, sb_dim *flops, sb_error *error) {
     const sb_attributes *attributes = &step->node->attributes;
     const char **names;
     const sb_inspection **bodies;
@@ -275,10 +264,8 @@ static sb_status describe_bodies(sb_inspection *inspection, const source *source
         sb_dim inside;
         int index = described->body_count;
         SB_TRY(keep_text(inspection, attribute->name, &names[index], error));
-        SB_TRY(inspect_body(inspection, source, step, attribute->graph, &bodies[index], &inside,
-                            error));
-        if ((step->node->op->flags & SB_OP_FUSED) != 0 &&
-            bodies[index]->totals.nodes_without_flops == 0)
+        SB_TRY(inspect_body(inspection, source, step, attribute->graph, &bodies[index], &inside, error));
+        if ((step->node->op->flags & SB_OP_FUSED) != 0 && bodies[index]->totals.nodes_without_flops == 0)
             *flops = inside;
         described->parameters += bodies[index]->totals.parameters;
         inspection->totals.parameters += bodies[index]->totals.parameters;
@@ -308,8 +295,7 @@ static void count_parameters(sb_inspection *inspection, source *source, const sb
 }
 
 /* Whether all outputs are known before running, and whether their extents are. */
-static void look_at_outputs(const source *source, const sb_node *node, bool *known,
-                            bool *concrete) {
+static void look_at_outputs(const source *source, const sb_node *node, bool *known, bool *concrete) {
     *known = (node->op->flags & SB_OP_RANDOM) == 0;
     *concrete = true;
     for (int i = 0; i < node->output_count; i++) {
@@ -321,9 +307,8 @@ static void look_at_outputs(const source *source, const sb_node *node, bool *kno
     }
 }
 
-static sb_status choose_kernel(sb_inspection *inspection, const source *source,
-                               const sb_kernel_query *query, sb_inspected_node *described,
-                               sb_error *error) {
+static sb_status choose_kernel(sb_inspection *inspection, const source *source, const sb_kernel_query *query,
+                               sb_inspected_node *described, sb_error *error) {
     bool known, concrete;
     char why[SB_WHY_BYTES] = "";
     described->why = "";
@@ -343,8 +328,8 @@ static sb_status choose_kernel(sb_inspection *inspection, const source *source,
     return SB_OK;
 }
 
-static sb_status describe_flops(sb_inspection *inspection, sb_dim flops, const char **text,
-                                int64_t *count, sb_error *error) {
+static sb_status describe_flops(sb_inspection *inspection, sb_dim flops, const char **text, int64_t *count,
+                                sb_error *error) {
     char formula[FORMULA_BYTES];
     *count = -1;
     *text = NULL;
@@ -356,10 +341,9 @@ static sb_status describe_flops(sb_inspection *inspection, sb_dim flops, const c
 
 /* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are
  * borrowed copies. */
-static sb_status gather_facts(const source *source, const sb_node *node, const sb_fact ***inputs,
-                              sb_fact **outputs, sb_error *error) {
-    size_t bytes = (size_t)node->output_count * sizeof(sb_fact) +
-                   (size_t)node->input_count * sizeof(sb_fact *);
+static sb_status gather_facts(const source *source, const sb_node *node, const sb_fact ***inputs, sb_fact **outputs,
+                              sb_error *error) {
+    size_t bytes = (size_t)node->output_count * sizeof(sb_fact) + (size_t)node->input_count * sizeof(sb_fact *);
     *outputs = sb_allocate_array(1, bytes);
     if (*outputs == NULL)
         return sb_fail_memory(error, bytes);
@@ -373,8 +357,7 @@ static sb_status gather_facts(const source *source, const sb_node *node, const s
     return SB_OK;
 }
 
-static sb_status add_flops(sb_inspection *inspection, source *source, sb_dim flops,
-                           sb_error *error) {
+static sb_status add_flops(sb_inspection *inspection, source *source, sb_dim flops, sb_error *error) {
     inspection->totals.nodes_without_flops += flops == NULL;
     if (flops != NULL && source->flops != NULL)
         source->flops = sb_dim_add(source->scope, source->flops, flops);
@@ -384,13 +367,12 @@ static sb_status add_flops(sb_inspection *inspection, source *source, sb_dim flo
     return status == SB_ERROR_OUT_OF_MEMORY ? status : SB_OK;
 }
 
-static sb_status describe_costs(sb_inspection *inspection, source *source, const sb_node *node,
-                                sb_dim body_flops, sb_inspected_node *described, sb_error *error) {
+static sb_status describe_costs(sb_inspection *inspection, source *source, const sb_node *node, sb_dim body_flops,
+                                sb_inspected_node *described, sb_error *error) {
     const sb_fact **inputs;
     sb_fact *outputs;
     SB_TRY(gather_facts(source, node, &inputs, &outputs, error));
-    sb_kernel_query query = {
-        .node = node, .inputs = inputs, .outputs = outputs, .isa = source->program->isa};
+    sb_kernel_query query = {.node = node, .inputs = inputs, .outputs = outputs, .isa = source->program->isa};
     sb_status status = choose_kernel(inspection, source, &query, described, error);
     sb_dim flops = body_flops;
     if (status == SB_OK && described->kernel != NULL && strcmp(described->kernel, "constant") == 0)
@@ -403,8 +385,7 @@ static sb_status describe_costs(sb_inspection *inspection, source *source, const
     return describe_flops(inspection, flops, &described->flops, &described->flop_count, error);
 }
 
-static sb_status describe_node(sb_inspection *inspection, source *source, size_t index,
-                               sb_error *error) {
+static sb_status describe_node(sb_inspection *inspection, source *source, size_t index, sb_error *error) {
     const sb_step *step = &source->program->steps[index];
     const sb_node *node = step->node;
     sb_inspected_node *described = &inspection->nodes[index];
@@ -418,10 +399,8 @@ static sb_status describe_node(sb_inspection *inspection, source *source, size_t
     described->capture_count = node->capture_count;
     described->output_count = node->output_count;
     SB_TRY(describe_attributes(inspection, node, &described->attributes, error));
-    SB_TRY(keep_indices(inspection, (size_t)node->input_count, node->inputs, &described->inputs,
-                        error));
-    SB_TRY(keep_indices(inspection, (size_t)node->output_count, node->outputs, &described->outputs,
-                        error));
+    SB_TRY(keep_indices(inspection, (size_t)node->input_count, node->inputs, &described->inputs, error));
+    SB_TRY(keep_indices(inspection, (size_t)node->output_count, node->outputs, &described->outputs, error));
     count_parameters(inspection, source, node, described);
     SB_TRY(describe_bodies(inspection, source, step, described, &body_flops, error));
     return describe_costs(inspection, source, node, body_flops, described, error);
@@ -432,13 +411,10 @@ static sb_status describe_node(sb_inspection *inspection, source *source, size_t
 static sb_status fill(sb_inspection *inspection, source *source, sb_error *error) {
     const sb_graph *graph = source->graph;
     SB_TRY(keep_text(inspection, graph->name != NULL ? graph->name : "", &inspection->name, error));
-    SB_TRY(keep(inspection, graph->value_count, sizeof *inspection->values, &inspection->values,
-                error));
-    SB_TRY(
-        keep(inspection, graph->node_count, sizeof *inspection->nodes, &inspection->nodes, error));
+    SB_TRY(keep(inspection, graph->value_count, sizeof *inspection->values, &inspection->values, error));
+    SB_TRY(keep(inspection, graph->node_count, sizeof *inspection->nodes, &inspection->nodes, error));
     SB_TRY(keep_indices(inspection, graph->input_count, graph->inputs, &inspection->inputs, error));
-    SB_TRY(
-        keep_indices(inspection, graph->output_count, graph->outputs, &inspection->outputs, error));
+    SB_TRY(keep_indices(inspection, graph->output_count, graph->outputs, &inspection->outputs, error));
     inspection->value_count = (int)graph->value_count;
     inspection->node_count = (int)graph->node_count;
     inspection->input_count = (int)graph->input_count;
@@ -449,13 +425,12 @@ static sb_status fill(sb_inspection *inspection, source *source, sb_error *error
         inspection->values[graph->inputs[i]].initialiser = false;
     for (size_t n = 0; n < graph->node_count; n++)
         SB_TRY(describe_node(inspection, source, n, error));
-    return describe_flops(inspection, source->flops, &inspection->totals.flops,
-                          &inspection->totals.flop_count, error);
+    return describe_flops(inspection, source->flops, &inspection->totals.flops, &inspection->totals.flop_count, error);
 }
 
 /* *flops is the sum over the nodes whose count is known; NULL when it is too large to hold. */
-static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fact *facts,
-                               sb_inspection **inspection, sb_dim *flops, sb_error *error) {
+static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fact *facts, sb_inspection **inspection,
+                               sb_dim *flops, sb_error *error) {
     source source = {.program = program,
                      .graph = program->graph,
                      .scope = scope,
@@ -481,8 +456,7 @@ static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fa
     return SB_OK;
 }
 
-static sb_status read_options(const sb_inspect_options *given, sb_inspect_options *options,
-                              sb_error *error) {
+static sb_status read_options(const sb_inspect_options *given, sb_inspect_options *options, sb_error *error) {
     *options = (sb_inspect_options)SB_INSPECT_OPTIONS_DEFAULT;
     if (given == NULL)
         return SB_OK;
@@ -494,26 +468,23 @@ static sb_status read_options(const sb_inspect_options *given, sb_inspect_option
     memcpy(options, given, given->struct_bytes);
     for (int i = 0; i < options->symbol_count; i++) {
         if (options->symbol_values[i] < 0)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "symbol %s is given the value %lld",
-                           options->symbols[i], (long long)options->symbol_values[i]);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "symbol %s is given the value %lld", options->symbols[i],
+                           (long long)options->symbol_values[i]);
     }
     return SB_OK;
 }
 
 /* The input's fact with each symbol that has a value replaced by it. */
-static sb_status bind_input(const sb_fact *input, sb_scope *scope, const sb_binding *binding,
-                            sb_fact *fact, sb_error *error) {
-    *fact = (sb_fact){.kind = input->kind,
-                      .optional = input->optional,
-                      .dtype = input->dtype,
-                      .rank = input->rank};
+static sb_status bind_input(const sb_fact *input, sb_scope *scope, const sb_binding *binding, sb_fact *fact,
+                            sb_error *error) {
+    *fact = (sb_fact){.kind = input->kind, .optional = input->optional, .dtype = input->dtype, .rank = input->rank};
     for (int d = 0; d < input->rank; d++)
         fact->dims[d] = sb_dim_substitute(scope, input->dims[d], binding);
     return sb_scope_check(scope, error);
 }
 
-sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *given,
-                           sb_inspection **inspection, sb_error *error) {
+sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *given, sb_inspection **inspection,
+                           sb_error *error) {
     sb_inspect_options options;
     SB_TRY(read_options(given, &options, error));
     sb_binding binding = {options.symbol_count, options.symbols, options.symbol_values};

@@ -45,8 +45,7 @@ static void find_roots(lifetimes *all) {
     for (size_t s = 0; s < all->graph->node_count; s++) {
         const sb_node *node = all->graph->nodes[s];
         const sb_planned_step *planned = &all->plan->steps[s];
-        if ((node->op->flags & SB_OP_VIEW) == 0 || node->input_count == 0 ||
-            node->inputs[0] == SB_NO_VALUE)
+        if ((node->op->flags & SB_OP_VIEW) == 0 || node->input_count == 0 || node->inputs[0] == SB_NO_VALUE)
             continue;
         for (sb_side side = SB_HOST; side < SB_SIDES; side++) {
             if (planned->mode != SB_STEP_DYNAMIC && planned->side != side)
@@ -94,9 +93,8 @@ static void make(lifetimes *all, size_t copy, int64_t step) {
 static int64_t brought_at(const lifetimes *all, size_t copy, int64_t step) {
     const sb_plan *plan = all->plan;
     bool to_device = copy >= all->graph->value_count;
-    const sb_segment *segment = plan->segment_of != NULL && to_device && (size_t)step < all->graph->node_count
-                                    ? plan->segment_of[step]
-                                    : NULL;
+    const sb_segment *segment =
+        plan->segment_of != NULL && to_device && (size_t)step < all->graph->node_count ? plan->segment_of[step] : NULL;
     return segment != NULL ? (int64_t)segment->first : step;
 }
 
@@ -167,8 +165,8 @@ static void merge_in_place(lifetimes *all) {
             continue;
         const block *dying = &all->blocks[all->roots[read_copy(all, s, input)]];
         block *made = &all->blocks[sb_copy_index(all->program, planned->side, node->outputs[0])];
-        if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s ||
-            dying->escapes || made->escapes)
+        if (made->bytes == 0 || made->bytes != dying->bytes || dying->last != (int64_t)s || dying->escapes ||
+            made->escapes)
             continue;
         size_t home = all->homes[dying->copy];
         all->homes[made->copy] = home;
@@ -181,8 +179,7 @@ static size_t align(size_t bytes) {
     return (bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
 }
 
-sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, sb_status status,
-                               sb_error *error) {
+sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, sb_status status, sb_error *error) {
     const sb_graph *graph = program->graph;
     const sb_node *largest = NULL;
     size_t most = 0;
@@ -202,22 +199,20 @@ sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, s
     char text[SB_FACT_TEXT_BYTES];
     if (largest == NULL)
         return status;
-    return sb_fail_within(error, status, "node %s (%s): output %d, %s, has %zu of the bytes that a run needs: ",
-                          largest->name, largest->op->name, output,
-                          sb_fact_text(&plan->facts[largest->outputs[output]], text, sizeof text), most);
+    return sb_fail_within(
+        error, status, "node %s (%s): output %d, %s, has %zu of the bytes that a run needs: ", largest->name,
+        largest->op->name, output, sb_fact_text(&plan->facts[largest->outputs[output]], text, sizeof text), most);
 }
 
 /* No sum of sizes below overflows. */
-static sb_status check_total(const lifetimes *all, const sb_plan *plan, const sb_program *program,
-                             sb_error *error) {
+static sb_status check_total(const lifetimes *all, const sb_plan *plan, const sb_program *program, sb_error *error) {
     int64_t total = 0;
     for (size_t c = 0; c < all->copies; c++) {
         if (!__builtin_add_overflow(total, align(all->blocks[c].bytes), &total))
             continue;
-        return sb_memory_plan_blame(plan, program,
-                                    sb_fail(error, SB_ERROR_OUT_OF_MEMORY,
-                                            "out of memory: no machine addresses what all values take"),
-                                    error);
+        return sb_memory_plan_blame(
+            plan, program,
+            sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: no machine addresses what all values take"), error);
     }
     return SB_OK;
 }

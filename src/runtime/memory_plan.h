@@ -10,7 +10,6 @@ sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *err
 
 /** Puts before a report that the plan's memory is too large which node's output has the largest part of it, and returns
  * `status`. */
-sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, sb_status status,
-                               sb_error *error);
+sb_status sb_memory_plan_blame(const sb_plan *plan, const sb_program *program, sb_status status, sb_error *error);
 
 #endif

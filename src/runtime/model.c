@@ -11,14 +11,10 @@
 
 #define DIM_TEXT_BYTES 256
 
-static sb_status describe(const sb_value_info *info, sb_value_description *description,
-                          sb_error *error) {
+static sb_status describe(const sb_value_info *info, sb_value_description *description, sb_error *error) {
     const sb_fact *fact = &info->fact;
-    *description = (sb_value_description){.name = info->name,
-                                          .kind = fact->kind,
-                                          .optional = fact->optional,
-                                          .dtype = fact->dtype,
-                                          .rank = fact->rank};
+    *description = (sb_value_description){
+        .name = info->name, .kind = fact->kind, .optional = fact->optional, .dtype = fact->dtype, .rank = fact->rank};
     size_t rank = fact->rank > 0 ? (size_t)fact->rank : 0;
     int64_t *dims = sb_allocate_array(rank, sizeof *dims);
     const char **texts = sb_allocate_array(rank, sizeof *texts);
@@ -53,8 +49,7 @@ static sb_status describe_all(sb_model *model, sb_error *error) {
     model->input_count = (int)graph->input_count;
     model->output_count = (int)graph->output_count;
     for (size_t i = 0; i < count; i++) {
-        sb_value_id value = i < graph->input_count ? graph->inputs[i]
-                                                   : graph->outputs[i - graph->input_count];
+        sb_value_id value = i < graph->input_count ? graph->inputs[i] : graph->outputs[i - graph->input_count];
         SB_TRY(describe(&graph->values[value], &model->descriptions[i], error));
     }
     return SB_OK;
@@ -69,8 +64,7 @@ typedef struct source {
     size_t size;
 } source;
 
-static sb_status read_options(const sb_model_options *given, sb_model_options *options,
-                              sb_error *error) {
+static sb_status read_options(const sb_model_options *given, sb_model_options *options, sb_error *error) {
     *options = (sb_model_options)SB_MODEL_OPTIONS_DEFAULT;
     if (given != NULL) {
         if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
@@ -83,8 +77,7 @@ static sb_status read_options(const sb_model_options *given, sb_model_options *o
     return sb_isa_resolve(options->isa, &options->isa, error);
 }
 
-static sb_status fill_model(sb_model *model, const source *from, const sb_model_options *options,
-                            sb_error *error) {
+static sb_status fill_model(sb_model *model, const source *from, const sb_model_options *options, sb_error *error) {
     SB_TRY(sb_scope_create(&model->scope, error));
     if (from->path != NULL)
         SB_TRY(sb_onnx_load_file(from->path, model->scope, &model->graph, NULL, error));
@@ -92,13 +85,11 @@ static sb_status fill_model(sb_model *model, const source *from, const sb_model_
         SB_TRY(sb_onnx_load(from->bytes, from->size, NULL, model->scope, &model->graph, NULL, error));
     if (options->passes)
         SB_TRY(sb_passes_run(model->graph, model->scope, error));
-    SB_TRY(sb_program_create(model->graph, options->isa, options->reference_only, &model->program,
-                             error));
+    SB_TRY(sb_program_create(model->graph, options->isa, options->reference_only, &model->program, error));
     return describe_all(model, error);
 }
 
-static sb_status load(const source *from, const sb_model_options *given, sb_model **model,
-                      sb_error *error) {
+static sb_status load(const source *from, const sb_model_options *given, sb_model **model, sb_error *error) {
     sb_model_options options;
     SB_TRY(read_options(given, &options, error));
     sb_model *fresh = sb_allocate_array(1, sizeof *fresh);
@@ -122,13 +113,12 @@ static sb_status load(const source *from, const sb_model_options *given, sb_mode
     return SB_OK;
 }
 
-sb_status sb_model_load(const char *path, const sb_model_options *options, sb_model **model,
-                        sb_error *error) {
+sb_status sb_model_load(const char *path, const sb_model_options *options, sb_model **model, sb_error *error) {
     return load(&(source){.path = path}, options, model, error);
 }
 
-sb_status sb_model_load_memory(const void *bytes, size_t size, const sb_model_options *options,
-                               sb_model **model, sb_error *error) {
+sb_status sb_model_load_memory(const void *bytes, size_t size, const sb_model_options *options, sb_model **model,
+                               sb_error *error) {
     return load(&(source){.bytes = bytes, .size = size}, options, model, error);
 }
 
@@ -138,8 +128,7 @@ sb_model *sb_model_retain(sb_model *model) {
 }
 
 void sb_model_release(sb_model *model) {
-    if (model == NULL ||
-        atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) != 1)
+    if (model == NULL || atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) != 1)
         return;
     for (int i = 0; model->descriptions != NULL && i < model->input_count + model->output_count; i++)
         clear_description(&model->descriptions[i]);

@@ -38,9 +38,8 @@ static bool facts_are_concrete(const sb_node *node, const sb_fact *const *inputs
     return true;
 }
 
-sb_status sb_place(const sb_placement *placement, const sb_program *program, size_t step,
-                   const sb_fact *const *inputs, const sb_fact *outputs, const sb_kernel **kernel,
-                   char *why, sb_error *error) {
+sb_status sb_place(const sb_placement *placement, const sb_program *program, size_t step, const sb_fact *const *inputs,
+                   const sb_fact *outputs, const sb_kernel **kernel, char *why, sb_error *error) {
     const sb_node *node = program->steps[step].node;
     sb_kernel_query query = {.node = node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
     size_t length;

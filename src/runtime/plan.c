@@ -56,8 +56,7 @@ typedef struct step_facts {
 } step_facts;
 
 static sb_status gather_facts(const sb_plan *plan, const sb_node *node, step_facts *facts, sb_error *error) {
-    size_t bytes = (size_t)node->input_count * sizeof(sb_fact *) +
-                   (size_t)node->output_count * sizeof(sb_fact);
+    size_t bytes = (size_t)node->input_count * sizeof(sb_fact *) + (size_t)node->output_count * sizeof(sb_fact);
     facts->outputs = sb_allocate_array(1, bytes);
     if (facts->outputs == NULL)
         return sb_fail_memory(error, bytes);
@@ -111,8 +110,8 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
                                       error);
         SB_TRY(sb_plan_explain(planned, why, error));
     }
-    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel,
-                             &planned->state, &planned->in_place, error);
+    return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->state,
+                             &planned->in_place, error);
 }
 
 static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placement *placement, size_t step,
@@ -186,7 +185,8 @@ static bool is_for_host(const sb_plan *plan, const sb_program *program, sb_value
 
 /* A view of an input that lies on the host belongs there if it is for steps on the CPU alone: on the device, the input would go
  * there only to come back. From the last step to the first, since views may be for views. */
-static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb_placement *placement, sb_error *error) {
+static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb_placement *placement,
+                                    sb_error *error) {
     for (size_t s = program->step_count; s-- > 0;) {
         const sb_node *node = program->steps[s].node;
         const sb_planned_step *planned = &plan->steps[s];
@@ -204,16 +204,15 @@ static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb
 
 /* ---- a plan ---- */
 
-static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_value *inputs,
-                             sb_error *error) {
+static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_value *inputs, sb_error *error) {
     const sb_graph *graph = program->graph;
     for (size_t i = 0; i < graph->input_count; i++)
         SB_TRY(sb_fact_of_value(&plan->facts[graph->inputs[i]], plan->scope, inputs[i], false, error));
     return sb_graph_infer(graph, plan->scope, plan->facts, error);
 }
 
-static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placement *placement,
-                           const sb_value *inputs, sb_error *error) {
+static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
+                           sb_error *error) {
     const sb_graph *graph = program->graph;
     size_t values = graph->value_count;
     SB_TRY(sb_scope_create(&plan->scope, error));
@@ -239,8 +238,8 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     return sb_memory_plan(plan, program, error);
 }
 
-sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs,
-                         const sb_value *inputs, sb_plan **plan, sb_error *error) {
+sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs, const sb_value *inputs,
+                         sb_plan **plan, sb_error *error) {
     sb_plan *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);

@@ -12,35 +12,32 @@ typedef enum sb_step_mode {
 } sb_step_mode;
 
 /* Where memory is. */
-typedef enum sb_side {
-    SB_HOST,
-    SB_DEVICE,
-    SB_SIDES
-} sb_side;
+typedef enum sb_side { SB_HOST, SB_DEVICE, SB_SIDES } sb_side;
 
 typedef struct sb_planned_step {
     sb_step_mode mode;
     sb_side side;            /* where a static step runs */
     const sb_kernel *kernel; /* with SB_STEP_STATIC; NULL: reference evaluation */
     void *state;
-    int in_place;            /* the input whose memory the kernel lets output 0 take over, or -1 */
-    char *why;               /* why a step that could run on a device does not; NULL when it does, or there is none */
+    int in_place; /* the input whose memory the kernel lets output 0 take over, or -1 */
+    char *why;    /* why a step that could run on a device does not; NULL when it does, or there is none */
 } sb_planned_step;
 
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an entry for
  * each value and side: see sb_copy_index. */
 typedef struct sb_plan {
-    sb_scope *scope;         /* of the facts */
-    sb_fact *facts;          /* one per value */
-    sb_side *sides;          /* one per value: where it is made; a guess for what dynamic steps make */
-    int64_t *offsets;        /* by copy: bytes into the side's arena, or -1 */
-    sb_planned_step *steps;  /* one per step of the program */
-    bool *copied;            /* one per value: a view by its operator, but in some run a copy, which has its own place */
-    bool outdated;           /* `copied` has changed since the memory was planned */
-    bool host_outputs;       /* whether the graph's outputs are wanted on the host, or wherever they are made */
-    sb_tensor **constants;   /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
+    sb_scope *scope;        /* of the facts */
+    sb_fact *facts;         /* one per value */
+    sb_side *sides;         /* one per value: where it is made; a guess for what dynamic steps make */
+    int64_t *offsets;       /* by copy: bytes into the side's arena, or -1 */
+    sb_planned_step *steps; /* one per step of the program */
+    bool *copied;           /* one per value: a view by its operator, but in some run a copy, which has its own place */
+    bool outdated;          /* `copied` has changed since the memory was planned */
+    bool host_outputs;      /* whether the graph's outputs are wanted on the host, or wherever they are made */
+    sb_tensor **
+        constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
     size_t arena_bytes[SB_SIDES];
-    size_t segment_count;    /* of steps that a device is given at once: runtime/replay.h */
+    size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
     struct sb_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */
     struct sb_plan *next;
@@ -51,8 +48,8 @@ static inline size_t sb_copy_index(const sb_program *program, sb_side side, sb_v
 }
 
 /** Plans for inputs like these (kinds, dtypes, extents and sides matter, elements do not). */
-sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs,
-                         const sb_value *inputs, sb_plan **plan, sb_error *error);
+sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs, const sb_value *inputs,
+                         sb_plan **plan, sb_error *error);
 void sb_plan_destroy(sb_plan *plan, const sb_program *program);
 /** Whether the plan was made for inputs like these. */
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, bool host_outputs, const sb_value *inputs);

@@ -63,8 +63,8 @@ static sb_status find_last_uses(sb_program *program, sb_error *error) {
     return status;
 }
 
-sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_only,
-                            sb_program **program, sb_error *error) {
+sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_only, sb_program **program,
+                            sb_error *error) {
     sb_program *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
@@ -132,8 +132,8 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph) {
 }
 
 /* Under the lock: the state that `kernel` keeps for the step, prepared now if this is the first time. */
-static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb_kernel_query *query,
-                                void **state, sb_error *error) {
+static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb_kernel_query *query, void **state,
+                                sb_error *error) {
     for (sb_kernel_state *known = step->states; known != NULL; known = known->next) {
         if (known->kernel == kernel) {
             *state = known->state;
@@ -155,14 +155,11 @@ static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb
     return SB_OK;
 }
 
-sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs,
-                            const sb_fact *outputs, const sb_kernel **kernel, void **state,
-                            int *in_place, sb_error *error) {
+sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
+                            const sb_kernel **kernel, void **state, int *in_place, sb_error *error) {
     char why[SB_WHY_BYTES];
-    sb_kernel_query query = {.node = program->steps[step].node,
-                             .inputs = inputs,
-                             .outputs = outputs,
-                             .isa = program->isa};
+    sb_kernel_query query = {
+        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
     *kernel = NULL;
     *state = NULL;
     if (!program->reference_only)
@@ -173,10 +170,8 @@ sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *con
 
 sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *kernel, const sb_fact *const *inputs,
                              const sb_fact *outputs, void **state, sb_error *error) {
-    sb_kernel_query query = {.node = program->steps[step].node,
-                             .inputs = inputs,
-                             .outputs = outputs,
-                             .isa = program->isa};
+    sb_kernel_query query = {
+        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
     *state = NULL;
     if (kernel->prepare == NULL)
         return SB_OK;
@@ -189,8 +184,8 @@ sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *
 /* ---- constants on devices ---- */
 
 /* Under the lock. */
-static sb_status constants_on(sb_program *program, const sb_cuda_device *device,
-                              sb_program_constants **constants, sb_error *error) {
+static sb_status constants_on(sb_program *program, const sb_cuda_device *device, sb_program_constants **constants,
+                              sb_error *error) {
     for (sb_program_constants *known = program->constants; known != NULL; known = known->next) {
         if (known->device == device) {
             *constants = known;
@@ -216,8 +211,8 @@ sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_lane *l
     pthread_mutex_lock(&program->lock);
     sb_status status = constants_on(program, lane->device, &constants, error);
     if (status == SB_OK && constants->tensors[value] == NULL)
-        status = sb_lane_to_device(lane, program->graph->values[value].fact.constant,
-                                   &constants->tensors[value], error);
+        status =
+            sb_lane_to_device(lane, program->graph->values[value].fact.constant, &constants->tensors[value], error);
     if (status == SB_OK)
         *constant = sb_tensor_retain(constants->tensors[value]);
     pthread_mutex_unlock(&program->lock);

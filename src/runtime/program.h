@@ -25,11 +25,11 @@ typedef struct sb_kernel_state {
 
 typedef struct sb_step {
     const sb_node *node;
-    sb_kernel_state *states;   /* guarded by the program's lock */
+    sb_kernel_state *states; /* guarded by the program's lock */
     size_t graph_count;
-    sb_program **graphs;       /* programs of the node's own graphs */
+    sb_program **graphs; /* programs of the node's own graphs */
     size_t release_count;
-    sb_value_id *releases;     /* the values that nobody needs after this step */
+    sb_value_id *releases; /* the values that nobody needs after this step */
 } sb_step;
 
 struct sb_program {
@@ -43,8 +43,8 @@ struct sb_program {
 };
 
 /** Prepares `graph`, which must outlive the program. */
-sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_only,
-                            sb_program **program, sb_error *error);
+sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_only, sb_program **program,
+                            sb_error *error);
 void sb_program_destroy(sb_program *program);
 
 /** The program of one of the step's graphs. */
@@ -52,9 +52,8 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph);
 
 /** Chooses the kernel for a step from concrete facts, and prepares its state: *kernel NULL means reference evaluation.
  * *in_place is the input whose memory output 0 may take over, or -1. May be called from several threads. */
-sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs,
-                            const sb_fact *outputs, const sb_kernel **kernel, void **state,
-                            int *in_place, sb_error *error);
+sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
+                            const sb_kernel **kernel, void **state, int *in_place, sb_error *error);
 
 /** What `kernel` prepares for a step, once: see sb_kernel. May be called from several threads. */
 sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *kernel, const sb_fact *const *inputs,

@@ -61,8 +61,7 @@ static void note_step(const sb_plan *plan, const sb_program *program, sb_segment
     const sb_node *node = program->steps[step].node;
     for (int i = 0; i < node->input_count; i++) {
         sb_value_id value = node->inputs[i];
-        if (value == SB_NO_VALUE || marks->made[value] || marks->listed[value] ||
-            plan->facts[value].constant != NULL ||
+        if (value == SB_NO_VALUE || marks->made[value] || marks->listed[value] || plan->facts[value].constant != NULL ||
             sb_input_side(planned->kernel, planned->side, i) == SB_HOST)
             continue;
         marks->listed[value] = true;
@@ -77,8 +76,7 @@ static void note_step(const sb_plan *plan, const sb_program *program, sb_segment
     }
 }
 
-static sb_status fill_segment(const sb_plan *plan, const sb_program *program, sb_segment *segment,
-                              sb_error *error) {
+static sb_status fill_segment(const sb_plan *plan, const sb_program *program, sb_segment *segment, sb_error *error) {
     size_t inputs = 0, outputs = 0, values = program->graph->value_count;
     for (size_t s = segment->first; s < segment->end; s++) {
         inputs += (size_t)program->steps[s].node->input_count;
@@ -87,8 +85,7 @@ static sb_status fill_segment(const sb_plan *plan, const sb_program *program, sb
     value_marks marks = {sb_allocate_array(values, sizeof(bool)), sb_allocate_array(values, sizeof(bool))};
     segment->inputs = sb_allocate_array(inputs, sizeof *segment->inputs);
     segment->outputs = sb_allocate_array(outputs, sizeof *segment->outputs);
-    bool complete =
-        marks.made != NULL && marks.listed != NULL && segment->inputs != NULL && segment->outputs != NULL;
+    bool complete = marks.made != NULL && marks.listed != NULL && segment->inputs != NULL && segment->outputs != NULL;
     for (size_t s = segment->first; s < segment->end && complete; s++) {
         if (plan->steps[s].mode != SB_STEP_SKIP)
             note_step(plan, program, segment, s, &marks);
@@ -123,11 +120,7 @@ sb_status sb_segments_find(sb_plan *plan, const sb_program *program, sb_error *e
 
 /* Where a recorded value lies: in the storage of an input of the segment, in a block that this run has allocated for a value
  * that outlives it, or where it always does (the arena, a constant). */
-typedef enum output_place {
-    IN_INPUT,
-    IN_ESCAPE,
-    FIXED
-} output_place;
+typedef enum output_place { IN_INPUT, IN_ESCAPE, FIXED } output_place;
 
 typedef struct recorded_output {
     output_place place;
@@ -160,10 +153,12 @@ static sb_status describe(const sb_tensor *tensor, sb_tensor **description, sb_e
     sb_storage *none = sb_allocate(sizeof *none);
     if (none == NULL)
         return sb_fail_memory(error, sizeof *none);
-    *none = (sb_storage){.references = 1, .data = tensor->storage->data, .bytes = tensor->storage->bytes,
+    *none = (sb_storage){.references = 1,
+                         .data = tensor->storage->data,
+                         .bytes = tensor->storage->bytes,
                          .device = tensor->storage->device};
-    sb_status status = sb_tensor_over(none, tensor->data, tensor->dtype, tensor->rank, tensor->dims,
-                                      tensor->strides, description, error);
+    sb_status status = sb_tensor_over(none, tensor->data, tensor->dtype, tensor->rank, tensor->dims, tensor->strides,
+                                      description, error);
     sb_storage_release(none);
     return status;
 }
@@ -258,8 +253,7 @@ static sb_status note_escapes(const sb_runner *runner, const sb_segment *segment
             escape_under(replay, value.tensor) < replay->escape_count)
             continue;
         const sb_storage *storage = value.tensor->storage;
-        replay->escapes[replay->escape_count++] =
-            (recorded_escape){segment->outputs[i], storage->data, storage->bytes};
+        replay->escapes[replay->escape_count++] = (recorded_escape){segment->outputs[i], storage->data, storage->bytes};
     }
     return SB_OK;
 }
@@ -334,8 +328,7 @@ static size_t own_bytes(const sb_runner *runner, size_t step, int index) {
         ((node->op->flags & SB_OP_VIEW) != 0 && !plan->copied[value]))
         return 0;
     const sb_fact *fact = &plan->facts[value];
-    if (!sb_fact_is_concrete(fact, dims) ||
-        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
+    if (!sb_fact_is_concrete(fact, dims) || sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
         return 0;
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
@@ -363,7 +356,8 @@ static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segme
 }
 
 /* Captures the steps, and launches what was captured: before that nothing is carried out. */
-static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next, sb_error *error) {
+static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
+                         sb_error *error) {
     sb_lane *lane = runner->settings->placement.lane;
     size_t captured = segment->first;
     SB_TRY(provide_blocks(runner, segment, error));
@@ -381,7 +375,8 @@ static sb_status build(sb_runner *runner, const sb_segment *segment, sb_replay *
 }
 
 /* Records the segment; *next is the first of its steps that have not been carried out on the way. */
-static sb_status record(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next, sb_error *error) {
+static sb_status record(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
+                        sb_error *error) {
     sb_lane *lane = runner->settings->placement.lane;
     SB_TRY(describe_inputs(runner, segment, replay, error));
     SB_TRY(sb_cuda_task_list_create(&lane->queue.record, error));
@@ -471,7 +466,8 @@ static bool inputs_match(const sb_runner *runner, const sb_segment *segment, con
 static bool take_escapes(sb_runner *runner, const sb_replay *replay) {
     bool fit = true;
     for (size_t i = 0; i < replay->escape_count && fit; i++) {
-        replay->taken[i] = sb_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes);
+        replay->taken[i] =
+            sb_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes);
         fit = replay->taken[i] != NULL;
     }
     return fit;
@@ -490,11 +486,9 @@ static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_
                                       ? replay->taken[output->index]
                                       : device_value(runner, segment->inputs[output->index]).tensor->storage;
             SB_TRY(sb_tensor_over(storage, (char *)storage->data + output->offset, output->tensor->dtype,
-                                  output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor,
-                                  error));
+                                  output->tensor->rank, output->tensor->dims, output->tensor->strides, &tensor, error));
         }
-        runner->values[sb_copy_index(runner->program, SB_DEVICE, segment->outputs[i])] =
-            sb_value_of_tensor(tensor);
+        runner->values[sb_copy_index(runner->program, SB_DEVICE, segment->outputs[i])] = sb_value_of_tensor(tensor);
     }
     return SB_OK;
 }

@@ -18,10 +18,10 @@ typedef struct sb_replay sb_replay;
 #define SB_MOST_REPLAYS 4
 
 typedef struct sb_segment {
-    size_t first, end;    /* the steps first … end - 1 */
-    bool warm;            /* has run before */
-    bool failed;          /* runs eagerly from now on … */
-    char *reason;         /* … for this reason; NULL if there was no memory for it */
+    size_t first, end; /* the steps first … end - 1 */
+    bool warm;         /* has run before */
+    bool failed;       /* runs eagerly from now on … */
+    char *reason;      /* … for this reason; NULL if there was no memory for it */
     size_t input_count, output_count;
     sb_value_id *inputs;  /* values from outside that its steps read on the device; constants left out */
     sb_value_id *outputs; /* values that its steps make and somebody reads afterwards */

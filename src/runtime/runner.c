@@ -39,8 +39,8 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     return SB_OK;
 }
 
-sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings, int depth,
-                           sb_runner **runner, sb_error *error) {
+sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings, int depth, sb_runner **runner,
+                           sb_error *error) {
     sb_runner *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
@@ -102,9 +102,8 @@ static sb_status fit_arena(sb_runner *runner, sb_side side, sb_error *error) {
     bool wanted = side == SB_HOST || bytes != 0;
     if (!wanted || (*arena != NULL && (*arena)->bytes >= bytes))
         return SB_OK;
-    sb_status status = side == SB_HOST
-                           ? sb_storage_create(bytes, &larger, error)
-                           : sb_lane_storage(runner->settings->placement.lane, bytes, &larger, error);
+    sb_status status = side == SB_HOST ? sb_storage_create(bytes, &larger, error)
+                                       : sb_lane_storage(runner->settings->placement.lane, bytes, &larger, error);
     if (status != SB_OK)
         return sb_memory_plan_blame(plan, runner->program, status, error);
     if (side == SB_DEVICE)
@@ -132,8 +131,8 @@ static sb_status refuse_cpu_steps(const sb_runner *runner, const sb_plan *plan, 
     }
     if (count == 0)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_UNSUPPORTED, "%zu node%s would run on the CPU, and the device is required: %s", count,
-                   count == 1 ? "" : "s", list);
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "%zu node%s would run on the CPU, and the device is required: %s",
+                   count, count == 1 ? "" : "s", list);
 }
 
 static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_error *error) {
@@ -146,8 +145,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
         *link = plan->next;
     } else {
         SB_TRY(sb_plan_create(runner->program, &runner->settings->placement, host_outputs, inputs, &plan, error));
-        sb_status status =
-            runner->settings->require_device ? refuse_cpu_steps(runner, plan, error) : SB_OK;
+        sb_status status = runner->settings->require_device ? refuse_cpu_steps(runner, plan, error) : SB_OK;
         if (status != SB_OK) {
             sb_plan_destroy(plan, runner->program);
             return status;
@@ -200,8 +198,8 @@ static sb_status bring_constant(sb_runner *runner, sb_value_id value, sb_error *
     return sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error);
 }
 
-static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, bool planned,
-                           const sb_tensor *source, sb_tensor **tensor, sb_error *error) {
+static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, bool planned, const sb_tensor *source,
+                           sb_tensor **tensor, sb_error *error) {
     size_t bytes = (size_t)sb_tensor_elements(source) * sb_dtype_size(source->dtype);
     int64_t offset = planned ? runner->plan->offsets[sb_copy_index(runner->program, side, value)] : -1;
     sb_storage *storage;
@@ -231,14 +229,14 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
                                          : sb_lane_download(lane, tensor, source.tensor, error);
     if (status != SB_OK) {
         sb_tensor_release(tensor);
-        return sb_fail_within(error, status, "value %s on its way to the %s: ",
-                              runner->program->graph->values[value].name, side == SB_DEVICE ? "device" : "host");
+        return sb_fail_within(error, status,
+                              "value %s on its way to the %s: ", runner->program->graph->values[value].name,
+                              side == SB_DEVICE ? "device" : "host");
     }
     runner->values[sb_copy_index(runner->program, side, value)] = sb_value_of_tensor(tensor);
     SB_TRY(sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error));
     return sb_runner_observe_transfer(runner, value, side,
-                                      sb_tensor_elements(tensor) * (int64_t)sb_dtype_size(tensor->dtype), start,
-                                      error);
+                                      sb_tensor_elements(tensor) * (int64_t)sb_dtype_size(tensor->dtype), start, error);
 }
 
 /* Brings the step's inputs to where its kernel reads them, and lists them in the call. */
@@ -458,9 +456,8 @@ sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error) {
                     .frame = &runner->frame,
                     .isa = runner->program->isa,
                     .error = error};
-    sb_status status = runner->plan->steps[index].mode == SB_STEP_STATIC
-                           ? run_static(runner, index, &call)
-                           : run_dynamic(runner, index, &call);
+    sb_status status = runner->plan->steps[index].mode == SB_STEP_STATIC ? run_static(runner, index, &call)
+                                                                         : run_dynamic(runner, index, &call);
     keep_outputs(runner, &call, status);
     return status;
 }
@@ -472,8 +469,7 @@ static sb_status observe_constants(sb_runner *runner, size_t index, sb_error *er
     sb_value *outputs = sb_allocate_array(count, sizeof *outputs);
     if (outputs == NULL)
         return sb_fail_memory(error, count * sizeof *outputs);
-    sb_call call = {
-        .node = node, .output_count = node->output_count, .outputs = outputs, .error = error};
+    sb_call call = {.node = node, .output_count = node->output_count, .outputs = outputs, .error = error};
     for (size_t i = 0; i < count; i++)
         outputs[i] = sb_value_retain(sb_runner_value(runner, SB_HOST, node->outputs[i]));
     int64_t now = sb_now_ns();

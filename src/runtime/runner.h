@@ -25,15 +25,15 @@ typedef struct sb_run_settings {
     sb_run_control *control; /* NULL: runs always go on to their end */
     sb_placement placement;
     sb_graph_mode graphs;
-    bool require_device;     /* a step that cannot run on the device is an error */
-    bool observer_times_only; /* events have no outputs */
+    bool require_device;              /* a step that cannot run on the device is an error */
+    bool observer_times_only;         /* events have no outputs */
     struct sb_task_times *task_times; /* measures every task; NULL for none */
-    bool device_outputs;     /* outputs of the session's runs stay where they are made */
+    bool device_outputs;              /* outputs of the session's runs stay where they are made */
 } sb_run_settings;
 
 /** `settings` must outlive the runner. */
-sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings, int depth,
-                           sb_runner **runner, sb_error *error);
+sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings, int depth, sb_runner **runner,
+                           sb_error *error);
 void sb_runner_destroy(sb_runner *runner);
 
 /** Runs once. `inputs` (as many as the graph has) are borrowed, `outputs` (likewise) the caller's; nothing on failure.

@@ -6,8 +6,8 @@
 
 /* ---- the frame: memory and nested graphs for calls ---- */
 
-sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes,
-                             sb_storage **storage, char **data, sb_error *error) {
+sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes, sb_storage **storage,
+                             char **data, sb_error *error) {
     if (offset >= 0) {
         *storage = sb_storage_retain(runner->arenas[side]);
         *data = (char *)runner->arenas[side]->data + offset;
@@ -21,8 +21,8 @@ sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, si
     return SB_OK;
 }
 
-static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index, size_t bytes,
-                                 sb_storage **storage, char **data) {
+static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index, size_t bytes, sb_storage **storage,
+                                 char **data) {
     sb_runner *runner = (sb_runner *)frame;
     sb_value_id value = call->node->outputs[index];
     sb_side side = call->target != NULL ? SB_DEVICE : SB_HOST;
@@ -37,8 +37,8 @@ static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index
 
 /* Blocks stay with the runner, so that a recorded step finds the addresses that it had. */
 static sb_status take_device_scratch(sb_runner *runner, size_t bytes, void **memory, sb_error *error) {
-    if (!sb_grow((void **)&runner->device_scratch, &runner->device_scratch_capacity,
-                 runner->device_scratch_used + 1, sizeof(sb_storage *)))
+    if (!sb_grow((void **)&runner->device_scratch, &runner->device_scratch_capacity, runner->device_scratch_used + 1,
+                 sizeof(sb_storage *)))
         return sb_fail_memory(error, sizeof(sb_storage *));
     if (runner->device_scratch_used == runner->device_scratch_count)
         runner->device_scratch[runner->device_scratch_count++] = NULL;
@@ -78,12 +78,10 @@ static sb_status take_scratch(sb_frame *frame, const sb_call *call, size_t bytes
 }
 
 static sb_status copy_on_device(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
-    return sb_lane_copy(((sb_runner *)frame)->settings->placement.lane, call->target->step, to, from,
-                        call->error);
+    return sb_lane_copy(((sb_runner *)frame)->settings->placement.lane, call->target->step, to, from, call->error);
 }
 
-static sb_status nested_runner(sb_runner *runner, const sb_graph *graph, sb_runner **nested,
-                               sb_error *error) {
+static sb_status nested_runner(sb_runner *runner, const sb_graph *graph, sb_runner **nested, sb_error *error) {
     for (size_t i = 0; i < runner->nested_count; i++) {
         if (runner->nested[i]->program->graph == graph) {
             *nested = runner->nested[i];
@@ -92,30 +90,28 @@ static sb_status nested_runner(sb_runner *runner, const sb_graph *graph, sb_runn
     }
     sb_program *program = (sb_program *)sb_step_program(runner->step, graph);
     if (program == NULL)
-        return sb_fail(error, SB_ERROR_INTERNAL, "node %s: graph %s is not its own",
-                       runner->step->node->name, graph->name);
-    if (!sb_grow((void **)&runner->nested, &runner->nested_capacity, runner->nested_count + 1,
-                 sizeof *runner->nested))
+        return sb_fail(error, SB_ERROR_INTERNAL, "node %s: graph %s is not its own", runner->step->node->name,
+                       graph->name);
+    if (!sb_grow((void **)&runner->nested, &runner->nested_capacity, runner->nested_count + 1, sizeof *runner->nested))
         return sb_fail_memory(error, sizeof *runner->nested);
     SB_TRY(sb_runner_create(program, runner->settings, runner->depth + 1, nested, error));
     runner->nested[runner->nested_count++] = *nested;
     return SB_OK;
 }
 
-static sb_status run_graph(sb_frame *frame, const sb_call *call, const sb_graph *graph,
-                           int input_count, const sb_value *inputs, sb_value *outputs) {
+static sb_status run_graph(sb_frame *frame, const sb_call *call, const sb_graph *graph, int input_count,
+                           const sb_value *inputs, sb_value *outputs) {
     sb_runner *runner = (sb_runner *)frame, *nested;
     int captures = call->node->capture_count;
     if (graph->input_count != (size_t)(input_count + captures))
-        return sb_call_fail(call, SB_ERROR_INVALID_MODEL, "graph %s takes %zu inputs where %d are given",
-                            graph->name, graph->input_count - (size_t)captures, input_count);
+        return sb_call_fail(call, SB_ERROR_INVALID_MODEL, "graph %s takes %zu inputs where %d are given", graph->name,
+                            graph->input_count - (size_t)captures, input_count);
     SB_TRY(nested_runner(runner, graph, &nested, call->error));
     sb_value *all = nested->inputs;
     if (input_count != 0)
         memcpy(all, inputs, (size_t)input_count * sizeof *all);
     if (captures != 0)
-        memcpy(all + input_count, call->inputs + call->input_count - captures,
-               (size_t)captures * sizeof *all);
+        memcpy(all + input_count, call->inputs + call->input_count - captures, (size_t)captures * sizeof *all);
     return sb_runner_run(nested, call->target == NULL, all, outputs, call->error);
 }
 
@@ -130,8 +126,7 @@ static sb_status begin_iteration(sb_frame *frame, const sb_call *call, int64_t i
     const sb_runner *runner = (sb_runner *)frame;
     sb_run_control *control = runner->settings->control;
     if (sb_runner_interrupted(runner))
-        return sb_call_fail(call, SB_ERROR_INTERRUPTED, "interrupted before iteration %lld",
-                            (long long)iteration);
+        return sb_call_fail(call, SB_ERROR_INTERRUPTED, "interrupted before iteration %lld", (long long)iteration);
     if (control == NULL)
         return SB_OK;
     if (control->iterations >= control->iteration_limit)

@@ -29,8 +29,8 @@ struct sb_runner {
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
-    sb_value *step_values;  /* inputs and, behind them, outputs */
-    sb_fact *step_facts;    /* of the outputs; borrowed */
+    sb_value *step_values; /* inputs and, behind them, outputs */
+    sb_fact *step_facts;   /* of the outputs; borrowed */
     sb_cuda_target target; /* of the step */
 };
 
@@ -38,8 +38,8 @@ struct sb_runner {
 extern const sb_frame sb_runner_frame;
 
 /** Memory on a side: in the arena at `offset`, or of its own where that is -1. */
-sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes,
-                             sb_storage **storage, char **data, sb_error *error);
+sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes, sb_storage **storage,
+                             char **data, sb_error *error);
 
 /** Sees to it that `value` lies on `side`, if it is there at all: copies it from the other side when it does not yet.
  * `planned`: a step of the plan needs it now, so that the copy has a place in the arena. */

@@ -37,8 +37,7 @@ static sb_status on_host(const sb_runner *runner, sb_value value, sb_value *show
         return SB_OK;
     }
     sb_tensor *copy;
-    SB_TRY(sb_tensor_create_uninitialised(value.tensor->dtype, value.tensor->rank, value.tensor->dims, &copy,
-                                          error));
+    SB_TRY(sb_tensor_create_uninitialised(value.tensor->dtype, value.tensor->rank, value.tensor->dims, &copy, error));
     sb_status status = sb_lane_download(runner->settings->placement.lane, copy, value.tensor, error);
     if (status != SB_OK) {
         sb_tensor_release(copy);
@@ -56,13 +55,12 @@ static bool is_same(sb_value left, sb_value right) {
 }
 
 /* Gives the observer the event. `before` are the outputs as they are shown, `shown` the same, which it may replace. */
-static sb_status call_observer(const sb_runner *runner, sb_call *call, sb_node_event *event,
-                               const sb_value *before, sb_value *shown) {
+static sb_status call_observer(const sb_runner *runner, sb_call *call, sb_node_event *event, const sb_value *before,
+                               sb_value *shown) {
     event->outputs = shown;
     /* What the observer keeps is its own affair. */
     sb_memory_budget *budget = sb_memory_budget_enter(NULL);
-    sb_status status =
-        runner->settings->observer(runner->settings->observer_context, event, call->error);
+    sb_status status = runner->settings->observer(runner->settings->observer_context, event, call->error);
     sb_memory_budget_enter(budget);
     for (int i = 0; shown != NULL && i < call->output_count && status == SB_OK; i++) {
         if (!same_type(shown[i], before[i]))
@@ -76,8 +74,7 @@ static sb_status call_observer(const sb_runner *runner, sb_call *call, sb_node_e
     return status;
 }
 
-static void describe_outputs(const sb_runner *runner, const sb_call *call, sb_node_event *event,
-                             const char **names) {
+static void describe_outputs(const sb_runner *runner, const sb_call *call, sb_node_event *event, const char **names) {
     const sb_node *node = call->node;
     for (int i = 0; i < node->output_count; i++) {
         if (node->outputs[i] == SB_NO_VALUE)
@@ -85,8 +82,8 @@ static void describe_outputs(const sb_runner *runner, const sb_call *call, sb_no
         if (names != NULL)
             names[i] = runner->program->graph->values[node->outputs[i]].name;
         if (call->outputs[i].kind == SB_KIND_TENSOR)
-            event->output_bytes += sb_tensor_elements(call->outputs[i].tensor) *
-                                   (int64_t)sb_dtype_size(call->outputs[i].tensor->dtype);
+            event->output_bytes +=
+                sb_tensor_elements(call->outputs[i].tensor) * (int64_t)sb_dtype_size(call->outputs[i].tensor->dtype);
     }
 }
 

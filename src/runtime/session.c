@@ -40,9 +40,10 @@ static sb_status open_lane(sb_session *session, const sb_session_options *option
     if (options->device == NULL) {
         if (options->stream == NULL && !options->require_device && !options->device_outputs)
             return SB_OK;
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "sb_session_options wants something of a device (stream, require_device, device_outputs) and names "
-                       "none: open one with sb_device_open");
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "sb_session_options wants something of a device (stream, require_device, device_outputs) and names "
+            "none: open one with sb_device_open");
     }
     if (options->force_cpu != NULL) {
         session->force_cpu = sb_duplicate_string(options->force_cpu);
@@ -55,9 +56,8 @@ static sb_status open_lane(sb_session *session, const sb_session_options *option
     placement->lane = session->lane;
     session->task_observer = options->task_observer;
     session->task_observer_context = options->task_observer_context;
-    return session->task_observer != NULL
-               ? sb_task_times_create(session->lane, &session->settings.task_times, error)
-               : SB_OK;
+    return session->task_observer != NULL ? sb_task_times_create(session->lane, &session->settings.task_times, error)
+                                          : SB_OK;
 }
 
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
@@ -77,8 +77,7 @@ static sb_status fill_session(sb_session *session, const sb_session_options *opt
     return sb_runner_create(session->model->program, &session->settings, 0, &session->runner, error);
 }
 
-sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb_session **session,
-                            sb_error *error) {
+sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb_session **session, sb_error *error) {
     sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
     if (given != NULL) {
         if (given->struct_bytes < sizeof given->struct_bytes || given->struct_bytes > sizeof *given)
@@ -142,22 +141,19 @@ static bool bind_symbol(sb_session *session, size_t *count, const char *name, in
             return true;
         }
     }
-    if (!sb_grow((void **)&session->symbols, &session->symbol_capacity, *count + 1,
-                 sizeof *session->symbols) ||
-        !sb_grow((void **)&session->values, &session->value_capacity, *count + 1,
-                 sizeof *session->values))
+    if (!sb_grow((void **)&session->symbols, &session->symbol_capacity, *count + 1, sizeof *session->symbols) ||
+        !sb_grow((void **)&session->values, &session->value_capacity, *count + 1, sizeof *session->values))
         return false;
     session->symbols[*count] = name;
     session->values[(*count)++] = *value;
     return true;
 }
 
-static sb_status check_tensor(sb_session *session, const sb_value_info *info, const sb_tensor *tensor,
-                              size_t *symbols, sb_error *error) {
+static sb_status check_tensor(sb_session *session, const sb_value_info *info, const sb_tensor *tensor, size_t *symbols,
+                              sb_error *error) {
     const sb_fact *fact = &info->fact;
     char wanted[SB_FACT_TEXT_BYTES], given[SB_DIMS_TEXT_BYTES];
-    bool fits = tensor->dtype == fact->dtype &&
-                (fact->rank == SB_RANK_UNKNOWN || fact->rank == tensor->rank);
+    bool fits = tensor->dtype == fact->dtype && (fact->rank == SB_RANK_UNKNOWN || fact->rank == tensor->rank);
     for (int d = 0; d < fact->rank && fits; d++) {
         int64_t extent = tensor->dims[d];
         const char *symbol = sb_dim_symbol_name(fact->dims[d]);
@@ -168,14 +164,14 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
         fits = extent == tensor->dims[d];
         if (!fits && symbol != NULL)
             return sb_fail(error, SB_ERROR_SHAPE,
-                           "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere",
-                           info->name, (long long)tensor->dims[d], d, symbol, (long long)extent);
+                           "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere", info->name,
+                           (long long)tensor->dims[d], d, symbol, (long long)extent);
     }
     const sb_cuda_device *lies_on = tensor->storage->device;
     if (fits && lies_on != NULL && (session->lane == NULL || lies_on != session->lane->device))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "input %s lies on device %d, and the session runs on %s: copy it with sb_tensor_to_host", info->name,
-                       lies_on->index, session->lane == NULL ? "the CPU" : "another");
+                       "input %s lies on device %d, and the session runs on %s: copy it with sb_tensor_to_host",
+                       info->name, lies_on->index, session->lane == NULL ? "the CPU" : "another");
     if (fits)
         return SB_OK;
     return sb_fail(error, SB_ERROR_SHAPE, "input %s is %s%s where the model takes %s", info->name,
@@ -230,8 +226,7 @@ static sb_status run_where_placed(sb_session *session, const sb_value *inputs, s
     return status;
 }
 
-sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs,
-                         sb_error *error) {
+sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs, sb_error *error) {
     sb_error unread; /* observers may fill in an error that the caller does not want */
     error = error != NULL ? error : &unread;
     for (int i = 0; i < session->model->output_count; i++)
@@ -265,8 +260,7 @@ void sb_session_clear_interrupt(sb_session *session) {
     atomic_store(&session->control.interrupted, 0);
 }
 
-sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs, sb_tensor **outputs,
-                                 sb_error *error) {
+sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs, sb_tensor **outputs, sb_error *error) {
     size_t input_count = (size_t)session->model->input_count;
     size_t output_count = (size_t)session->model->output_count;
     sb_value *values = session->operands, *results = values + input_count;

@@ -90,8 +90,7 @@ static sb_status fill_spans(const sb_task_times *times, sb_task_span *spans, siz
     return SB_OK;
 }
 
-sb_status sb_task_times_report(const sb_task_times *times, sb_task_observer *observer, void *context,
-                               sb_error *error) {
+sb_status sb_task_times_report(const sb_task_times *times, sb_task_observer *observer, void *context, sb_error *error) {
     size_t count = (size_t)sb_cuda_trace_count(times->trace);
     sb_task_span *spans = sb_allocate_array(count, sizeof *spans);
     if (spans == NULL)

@@ -8,10 +8,9 @@ static const struct {
     sb_dtype dtype;
     uint8_t code, bits;
 } types[] = {
-    {SB_BOOL, kDLBool, 8},  {SB_U8, kDLUInt, 8},      {SB_U16, kDLUInt, 16},
-    {SB_U32, kDLUInt, 32},  {SB_U64, kDLUInt, 64},    {SB_S8, kDLInt, 8},
-    {SB_S16, kDLInt, 16},   {SB_S32, kDLInt, 32},     {SB_S64, kDLInt, 64},
-    {SB_F16, kDLFloat, 16}, {SB_BF16, kDLBfloat, 16}, {SB_F32, kDLFloat, 32},
+    {SB_BOOL, kDLBool, 8},  {SB_U8, kDLUInt, 8},    {SB_U16, kDLUInt, 16},    {SB_U32, kDLUInt, 32},
+    {SB_U64, kDLUInt, 64},  {SB_S8, kDLInt, 8},     {SB_S16, kDLInt, 16},     {SB_S32, kDLInt, 32},
+    {SB_S64, kDLInt, 64},   {SB_F16, kDLFloat, 16}, {SB_BF16, kDLBfloat, 16}, {SB_F32, kDLFloat, 32},
     {SB_F64, kDLFloat, 64},
 };
 enum { TYPES = sizeof types / sizeof *types };
@@ -32,14 +31,12 @@ static DLDevice device_of(const sb_storage *storage) {
     return storage->device != NULL ? (DLDevice){kDLCUDA, storage->device_index} : (DLDevice){kDLCPU, 0};
 }
 
-sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
-                              sb_error *error) {
+sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed, sb_error *error) {
     int type = 0;
     while (type < TYPES && types[type].dtype != tensor->dtype)
         type++;
     if (type == TYPES)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED, "DLPack has no type for %s elements",
-                       sb_dtype_name(tensor->dtype));
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "DLPack has no type for %s elements", sb_dtype_name(tensor->dtype));
     exported *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
@@ -70,14 +67,13 @@ static sb_status find_type(DLDataType type, sb_dtype *dtype, sb_error *error) {
             return SB_OK;
         }
     }
-    return sb_fail(
-        error, SB_ERROR_UNSUPPORTED,
-        "DLPack type code %d with %d bits and %d lanes has no counterpart: convert the array first",
-        type.code, type.bits, type.lanes);
+    return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                   "DLPack type code %d with %d bits and %d lanes has no counterpart: convert the array first",
+                   type.code, type.bits, type.lanes);
 }
 
-sb_status sb_dlpack_wrap(const DLTensor *from, void (*release)(void *context), void *context,
-                         sb_tensor **tensor, sb_error *error) {
+sb_status sb_dlpack_wrap(const DLTensor *from, void (*release)(void *context), void *context, sb_tensor **tensor,
+                         sb_error *error) {
     sb_dtype dtype;
     SB_TRY(find_type(from->dtype, &dtype, error));
     uintptr_t address = (uintptr_t)from->data;
@@ -86,11 +82,9 @@ sb_status sb_dlpack_wrap(const DLTensor *from, void (*release)(void *context), v
                        "the DLPack tensor's byte offset %llu reaches beyond any memory",
                        (unsigned long long)from->byte_offset);
     if (from->data == NULL && from->byte_offset != 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "the DLPack tensor has a byte offset but no memory");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the DLPack tensor has a byte offset but no memory");
     char *data = from->data == NULL ? NULL : (char *)from->data + from->byte_offset;
-    return sb_tensor_wrap(dtype, from->ndim, from->shape, from->strides, data, release, context,
-                          tensor, error);
+    return sb_tensor_wrap(dtype, from->ndim, from->shape, from->strides, data, release, context, tensor, error);
 }
 
 static sb_status check_on_cpu(const DLTensor *from, sb_error *error) {
@@ -129,15 +123,13 @@ sb_status sb_dlpack_check(const DLManagedTensorVersioned *managed, sb_error *err
     return SB_OK;
 }
 
-sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor,
-                                sb_error *error) {
+sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor, sb_error *error) {
     SB_TRY(sb_dlpack_check(managed, error));
     SB_TRY(check_on_cpu(&managed->dl_tensor, error));
     return sb_dlpack_wrap(&managed->dl_tensor, sb_dlpack_release, managed, tensor, error);
 }
 
-sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed, sb_tensor **tensor,
-                                       sb_error *error) {
+sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed, sb_tensor **tensor, sb_error *error) {
     if (managed == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no DLPack tensor given");
     SB_TRY(check_on_cpu(&managed->dl_tensor, error));

@@ -7,21 +7,11 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[SB_DTYPE_COUNT] = {
-    [SB_DTYPE_NONE] = {"none", 0},
-    [SB_BOOL] = {"bool", 1},
-    [SB_U8] = {"u8", 1},
-    [SB_U16] = {"u16", 2},
-    [SB_U32] = {"u32", 4},
-    [SB_U64] = {"u64", 8},
-    [SB_S8] = {"s8", 1},
-    [SB_S16] = {"s16", 2},
-    [SB_S32] = {"s32", 4},
-    [SB_S64] = {"s64", 8},
-    [SB_F16] = {"f16", 2},
-    [SB_BF16] = {"bf16", 2},
-    [SB_F32] = {"f32", 4},
-    [SB_F64] = {"f64", 8},
-    [SB_STRING] = {"string", sizeof(sb_string)},
+    [SB_DTYPE_NONE] = {"none", 0}, [SB_BOOL] = {"bool", 1}, [SB_U8] = {"u8", 1},
+    [SB_U16] = {"u16", 2},         [SB_U32] = {"u32", 4},   [SB_U64] = {"u64", 8},
+    [SB_S8] = {"s8", 1},           [SB_S16] = {"s16", 2},   [SB_S32] = {"s32", 4},
+    [SB_S64] = {"s64", 8},         [SB_F16] = {"f16", 2},   [SB_BF16] = {"bf16", 2},
+    [SB_F32] = {"f32", 4},         [SB_F64] = {"f64", 8},   [SB_STRING] = {"string", sizeof(sb_string)},
 };
 
 size_t sb_dtype_size(sb_dtype dtype) {

@@ -57,8 +57,7 @@ static void compare_row(void *context, int64_t count, char *const *data, const i
     size_t size = sb_dtype_size(now->dtype);
     const char *left = data[0], *right = data[1];
     bool dense = steps[0] == (int64_t)size && steps[1] == (int64_t)size;
-    if (!now->equal ||
-        (dense && now->dtype != SB_STRING && memcmp(left, right, (size_t)count * size) == 0))
+    if (!now->equal || (dense && now->dtype != SB_STRING && memcmp(left, right, (size_t)count * size) == 0))
         return;
     uint64_t infinity = infinity_bits(now->dtype);
     uint64_t magnitude = sb_dtype_is_float(now->dtype) ? (UINT64_C(1) << (8 * size - 1)) - 1 : 0;

@@ -25,26 +25,22 @@ static sb_status find_format(const char *path, format *found, sb_error *error) {
     if (*found == FORMAT_NPZ || (got == 6 && memcmp(magic, "\x93NUMPY", 6) == 0))
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_FILE,
-                   "%s is neither a .npy nor a .npz file: save it with numpy.save or numpy.savez",
-                   path);
+                   "%s is neither a .npy nor a .npz file: save it with numpy.save or numpy.savez", path);
 }
 
-static sb_status fail_missing(const sb_npz *npz, const char *path, const char *name,
-                              sb_error *error) {
+static sb_status fail_missing(const sb_npz *npz, const char *path, const char *name, sb_error *error) {
     char names[1024] = "";
     size_t used = 0;
     for (int i = 0; i < sb_npz_count(npz) && used < sizeof names - 4; i++) {
-        int wanted = snprintf(names + used, sizeof names - used, i == 0 ? "%s" : ", %s",
-                              sb_npz_name(npz, i));
+        int wanted = snprintf(names + used, sizeof names - used, i == 0 ? "%s" : ", %s", sb_npz_name(npz, i));
         used += wanted > 0 ? (size_t)wanted : 0;
     }
     if (used >= sizeof names)
         memcpy(names + sizeof names - 4, "...", 4);
     if (name != NULL)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s has no array %s; it has: %s", path,
-                       name, names);
-    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s has %d arrays: name one of them: %s", path,
-                   sb_npz_count(npz), names);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s has no array %s; it has: %s", path, name, names);
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s has %d arrays: name one of them: %s", path, sb_npz_count(npz),
+                   names);
 }
 
 sb_status sb_tensor_load(const char *path, const char *name, sb_tensor **tensor, sb_error *error) {
@@ -52,15 +48,13 @@ sb_status sb_tensor_load(const char *path, const char *name, sb_tensor **tensor,
     SB_TRY(find_format(path, &found, error));
     if (found == FORMAT_NPY && name != NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "%s is a .npy file, whose only array has no name: %s cannot be picked", path,
-                       name);
+                       "%s is a .npy file, whose only array has no name: %s cannot be picked", path, name);
     if (found == FORMAT_NPY)
         return sb_npy_read_file(path, tensor, error);
     sb_npz *npz;
     SB_TRY(sb_npz_open(path, &npz, error));
     int index = name != NULL ? sb_npz_find(npz, name) : sb_npz_count(npz) == 1 ? 0 : -1;
-    sb_status status =
-        index < 0 ? fail_missing(npz, path, name, error) : sb_npz_read(npz, index, tensor, error);
+    sb_status status = index < 0 ? fail_missing(npz, path, name, error) : sb_npz_read(npz, index, tensor, error);
     sb_npz_close(npz);
     return status;
 }
@@ -77,22 +71,19 @@ void sb_tensors_free(int count, char **names, sb_tensor **tensors) {
 }
 
 /* Fills zeroed arrays; the caller frees them when this fails. */
-static sb_status load_all(const char *path, sb_npz *npz, char **names, sb_tensor **tensors,
-                          sb_error *error) {
+static sb_status load_all(const char *path, sb_npz *npz, char **names, sb_tensor **tensors, sb_error *error) {
     int count = npz == NULL ? 1 : sb_npz_count(npz);
     for (int i = 0; i < count; i++) {
         const char *name = npz == NULL ? "" : sb_npz_name(npz, i);
         names[i] = sb_duplicate_string(name);
         if (names[i] == NULL)
             return sb_fail_memory(error, strlen(name) + 1);
-        SB_TRY(npz == NULL ? sb_npy_read_file(path, &tensors[i], error)
-                           : sb_npz_read(npz, i, &tensors[i], error));
+        SB_TRY(npz == NULL ? sb_npy_read_file(path, &tensors[i], error) : sb_npz_read(npz, i, &tensors[i], error));
     }
     return SB_OK;
 }
 
-sb_status sb_tensors_load(const char *path, int *count, char ***names, sb_tensor ***tensors,
-                          sb_error *error) {
+sb_status sb_tensors_load(const char *path, int *count, char ***names, sb_tensor ***tensors, sb_error *error) {
     format found;
     sb_npz *npz = NULL;
     SB_TRY(find_format(path, &found, error));
@@ -119,7 +110,7 @@ sb_status sb_tensor_save(const char *path, sb_tensor *tensor, sb_error *error) {
     return sb_npy_write_file(path, tensor, error);
 }
 
-sb_status sb_tensors_save(const char *path, int count, const char *const *names,
-                          sb_tensor *const *tensors, sb_error *error) {
+sb_status sb_tensors_save(const char *path, int count, const char *const *names, sb_tensor *const *tensors,
+                          sb_error *error) {
     return sb_npz_write(path, count, names, tensors, error);
 }

@@ -13,14 +13,12 @@
 /* ---- reading ---- */
 
 static sb_status fail_truncated(uint64_t size, sb_error *error) {
-    return sb_fail(error, SB_ERROR_INVALID_FILE,
-                   "byte %llu: the file ends inside the header of the array",
+    return sb_fail(error, SB_ERROR_INVALID_FILE, "byte %llu: the file ends inside the header of the array",
                    (unsigned long long)size);
 }
 
 /* Reads and parses everything before the elements, which start at `*offset`. */
-static sb_status read_header(const sb_npy_source *source, sb_npy_header *header, uint64_t *offset,
-                             sb_error *error) {
+static sb_status read_header(const sb_npy_source *source, sb_npy_header *header, uint64_t *offset, sb_error *error) {
     unsigned char prefix[SB_NPY_PREFIX_BYTES] = {0};
     size_t prefix_bytes;
     if (source->size < 10)
@@ -37,9 +35,8 @@ static sb_status read_header(const sb_npy_source *source, sb_npy_header *header,
     if (length > source->size - prefix_bytes)
         return fail_truncated(source->size, error);
     if (length > SB_NPY_MOST_HEADER)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "byte 8: a header of %zu bytes is more than any array needs (%d)", length,
-                       SB_NPY_MOST_HEADER);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "byte 8: a header of %zu bytes is more than any array needs (%d)",
+                       length, SB_NPY_MOST_HEADER);
     char *text = sb_allocate(length);
     if (text == NULL)
         return sb_fail_memory(error, length);
@@ -53,26 +50,23 @@ static sb_status read_header(const sb_npy_source *source, sb_npy_header *header,
 
 /* The number of elements, checked against what the file holds before anything is allocated for
  * them. */
-static sb_status count_elements(const sb_npy_header *header, uint64_t offset, uint64_t size,
-                                int64_t *elements, sb_error *error) {
+static sb_status count_elements(const sb_npy_header *header, uint64_t offset, uint64_t size, int64_t *elements,
+                                sb_error *error) {
     sb_error why;
     if (sb_count_elements(header->dtype, header->rank, header->dims, elements, &why) != SB_OK)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "the array's shape: %s", why.message);
     uint64_t bytes;
     char dims[SB_DIMS_TEXT_BYTES];
-    if (__builtin_mul_overflow((uint64_t)*elements, sb_npy_element_bytes(header), &bytes) ||
-        bytes != size - offset)
-        return sb_fail(
-            error, SB_ERROR_INVALID_FILE,
-            "byte %llu: the array %s%s needs %lld elements of %llu bytes, but %llu bytes follow",
-            (unsigned long long)offset, sb_dtype_name(header->dtype),
-            sb_dims_text(header->rank, header->dims, dims), (long long)*elements,
-            (unsigned long long)sb_npy_element_bytes(header), (unsigned long long)(size - offset));
+    if (__builtin_mul_overflow((uint64_t)*elements, sb_npy_element_bytes(header), &bytes) || bytes != size - offset)
+        return sb_fail(error, SB_ERROR_INVALID_FILE,
+                       "byte %llu: the array %s%s needs %lld elements of %llu bytes, but %llu bytes follow",
+                       (unsigned long long)offset, sb_dtype_name(header->dtype),
+                       sb_dims_text(header->rank, header->dims, dims), (long long)*elements,
+                       (unsigned long long)sb_npy_element_bytes(header), (unsigned long long)(size - offset));
     /* Text of no characters takes no room in the file, so nothing else would bound the number of
      * elements. */
     if (bytes == 0 && *elements != 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "byte %llu: %lld text elements have room for no character at all",
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "byte %llu: %lld text elements have room for no character at all",
                        (unsigned long long)offset, (long long)*elements);
     return SB_OK;
 }
@@ -87,27 +81,23 @@ static void swap_bytes(char *data, int64_t elements, size_t size) {
     }
 }
 
-static sb_status check_bools(const unsigned char *data, int64_t elements, uint64_t offset,
-                             sb_error *error) {
+static sb_status check_bools(const unsigned char *data, int64_t elements, uint64_t offset, sb_error *error) {
     for (int64_t i = 0; i < elements; i++) {
         if (data[i] > 1)
-            return sb_fail(error, SB_ERROR_INVALID_FILE,
-                           "byte %llu: the bool is %d, neither 0 nor 1",
+            return sb_fail(error, SB_ERROR_INVALID_FILE, "byte %llu: the bool is %d, neither 0 nor 1",
                            (unsigned long long)offset + (unsigned long long)i, data[i]);
     }
     return SB_OK;
 }
 
 /* Reads elements that memory holds as the file does, but for the byte order. */
-static sb_status read_numbers(const sb_npy_source *source, const sb_npy_header *header,
-                              const int64_t *dims, int64_t elements, uint64_t offset,
-                              sb_tensor **tensor, sb_error *error) {
+static sb_status read_numbers(const sb_npy_source *source, const sb_npy_header *header, const int64_t *dims,
+                              int64_t elements, uint64_t offset, sb_tensor **tensor, sb_error *error) {
     sb_tensor *fresh;
     SB_TRY(sb_tensor_create_uninitialised(header->dtype, header->rank, dims, &fresh, error));
     size_t size = sb_dtype_size(header->dtype);
     sb_status status =
-        elements == 0 ? SB_OK
-                      : source->read(source->context, fresh->data, (size_t)elements * size, error);
+        elements == 0 ? SB_OK : source->read(source->context, fresh->data, (size_t)elements * size, error);
     if (status == SB_OK && header->dtype == SB_BOOL)
         status = check_bools((const unsigned char *)fresh->data, elements, offset, error);
     if (status != SB_OK) {
@@ -121,18 +111,15 @@ static sb_status read_numbers(const sb_npy_source *source, const sb_npy_header *
 }
 
 /* Makes the tensor of UTF-32 elements, which are in this machine's byte order. */
-static sb_status make_strings(const sb_npy_header *header, const int64_t *dims, int64_t elements,
-                              uint64_t offset, const uint32_t *points, sb_tensor **tensor,
-                              sb_error *error) {
+static sb_status make_strings(const sb_npy_header *header, const int64_t *dims, int64_t elements, uint64_t offset,
+                              const uint32_t *points, sb_tensor **tensor, sb_error *error) {
     size_t characters = (size_t)header->characters, bytes = 0, bad;
     for (int64_t i = 0; i < elements; i++) {
         size_t piece;
         const uint32_t *element = points + (size_t)i * characters;
         if (!sb_utf32_measure(element, sb_utf32_length(element, characters), &piece, &bad))
-            return sb_fail(error, SB_ERROR_INVALID_FILE,
-                           "byte %llu: 0x%x is not a Unicode character",
-                           (unsigned long long)(offset + 4 * ((uint64_t)i * characters + bad)),
-                           (unsigned)element[bad]);
+            return sb_fail(error, SB_ERROR_INVALID_FILE, "byte %llu: 0x%x is not a Unicode character",
+                           (unsigned long long)(offset + 4 * ((uint64_t)i * characters + bad)), (unsigned)element[bad]);
         bytes += piece; /* at most 4 bytes per character: as much as the file has */
     }
     sb_string *strings = sb_allocate_array((size_t)elements, sizeof *strings);
@@ -155,9 +142,8 @@ static sb_status make_strings(const sb_npy_header *header, const int64_t *dims, 
     return status;
 }
 
-static sb_status read_strings(const sb_npy_source *source, const sb_npy_header *header,
-                              const int64_t *dims, int64_t elements, uint64_t offset,
-                              sb_tensor **tensor, sb_error *error) {
+static sb_status read_strings(const sb_npy_source *source, const sb_npy_header *header, const int64_t *dims,
+                              int64_t elements, uint64_t offset, sb_tensor **tensor, sb_error *error) {
     size_t count = (size_t)elements * (size_t)header->characters;
     uint32_t *points = sb_allocate(4 * count);
     if (points == NULL)
@@ -180,8 +166,8 @@ sb_status sb_npy_read_from(const sb_npy_source *source, sb_tensor **tensor, sb_e
     for (int i = 0; i < header.rank; i++)
         dims[i] = header.dims[header.fortran_order ? header.rank - 1 - i : i];
     sb_tensor *stored;
-    SB_TRY((header.dtype == SB_STRING ? read_strings : read_numbers)(
-        source, &header, dims, elements, offset, &stored, error));
+    SB_TRY((header.dtype == SB_STRING ? read_strings : read_numbers)(source, &header, dims, elements, offset, &stored,
+                                                                     error));
     if (!header.fortran_order || header.rank < 2) {
         *tensor = stored;
         return SB_OK;
@@ -240,8 +226,7 @@ sb_status sb_npy_read_file(const char *path, sb_tensor **tensor, sb_error *error
     else if (!S_ISREG(info.st_mode))
         status = sb_fail(error, SB_ERROR_IO, "not a regular file");
     else
-        status = sb_npy_read_from(
-            &(sb_npy_source){read_descriptor, &reader, (uint64_t)info.st_size}, tensor, error);
+        status = sb_npy_read_from(&(sb_npy_source){read_descriptor, &reader, (uint64_t)info.st_size}, tensor, error);
     close(reader.descriptor);
     return status == SB_OK ? SB_OK : sb_fail_within(error, status, "%s: ", path);
 }
@@ -249,19 +234,15 @@ sb_status sb_npy_read_file(const char *path, sb_tensor **tensor, sb_error *error
 /* ---- writing ---- */
 
 /* The most characters of an element; INVALID_ARGUMENT when numpy could not give the text back. */
-static sb_status measure_strings(const sb_string *strings, int64_t elements, size_t *characters,
-                                 sb_error *error) {
+static sb_status measure_strings(const sb_string *strings, int64_t elements, size_t *characters, sb_error *error) {
     *characters = 1; /* as numpy, which has no text of width 0 */
     for (int64_t i = 0; i < elements; i++) {
         size_t length;
         if (!sb_utf8_measure(strings[i].data, strings[i].bytes, &length))
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "text element %lld is not UTF-8",
-                           (long long)i);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "text element %lld is not UTF-8", (long long)i);
         if (strings[i].bytes > 0 && strings[i].data[strings[i].bytes - 1] == '\0')
-            return sb_fail(
-                error, SB_ERROR_INVALID_ARGUMENT,
-                "text element %lld ends in a NUL character, which .npy files cannot hold",
-                (long long)i);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "text element %lld ends in a NUL character, which .npy files cannot hold", (long long)i);
         *characters = length > *characters ? length : *characters;
     }
     return SB_OK;
@@ -292,10 +273,8 @@ static sb_status fill_image(sb_tensor *tensor, sb_npy_image *image, sb_error *er
         SB_TRY(image_strings(image, &characters, error));
     else
         image->parts[1] =
-            (sb_file_part){image->contiguous->data,
-                           (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype)};
-    sb_npy_header header = {
-        .dtype = tensor->dtype, .characters = (int64_t)characters, .rank = tensor->rank};
+            (sb_file_part){image->contiguous->data, (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype)};
+    sb_npy_header header = {.dtype = tensor->dtype, .characters = (int64_t)characters, .rank = tensor->rank};
     memcpy(header.dims, tensor->dims, sizeof header.dims);
     SB_TRY(sb_npy_format_header(&header, &image->header, &image->parts[0].size, error));
     image->parts[0].bytes = image->header;

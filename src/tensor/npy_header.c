@@ -27,19 +27,16 @@ static char native_order(void) {
 }
 
 uint64_t sb_npy_element_bytes(const sb_npy_header *header) {
-    return header->dtype == SB_STRING ? 4 * (uint64_t)header->characters
-                                      : sb_dtype_size(header->dtype);
+    return header->dtype == SB_STRING ? 4 * (uint64_t)header->characters : sb_dtype_size(header->dtype);
 }
 
 sb_status sb_npy_check_magic(const unsigned char *bytes, size_t *prefix, sb_error *error) {
     if (memcmp(bytes, magic, sizeof magic) != 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "byte 0: not a .npy file: it does not begin with \\x93NUMPY");
     int major = bytes[6], minor = bytes[7];
     if (major < 1 || major > 3 || minor != 0)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "byte 6: .npy format version %d.%d is not one of 1.0, 2.0 and 3.0", major,
-                       minor);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "byte 6: .npy format version %d.%d is not one of 1.0, 2.0 and 3.0",
+                       major, minor);
     *prefix = major == 1 ? 10 : 12;
     return SB_OK;
 }
@@ -88,8 +85,8 @@ static sb_status parse_string(parser *in, char *into, size_t room) {
         return fail_at(in, start, "the header of the array wants a string in quotes here");
     const char *first = in->text + in->at;
     size_t length = 0, left = in->bytes - in->at;
-    while (length < left && length < room && first[length] != quote && first[length] != '\\' &&
-           first[length] >= ' ' && first[length] <= '~')
+    while (length < left && length < room && first[length] != quote && first[length] != '\\' && first[length] >= ' ' &&
+           first[length] <= '~')
         length++;
     if (length == left || length == room || first[length] != quote)
         return fail_at(in, start, "a string in the header of the array is damaged or too long");
@@ -109,9 +106,7 @@ static sb_status parse_number(parser *in, int64_t *number) {
             return fail_at(in, start, "a number in the header of the array overflows 64 bits");
         in->at++;
     }
-    return in->at > start
-               ? SB_OK
-               : fail_at(in, start, "the header of the array wants a number of at least 0 here");
+    return in->at > start ? SB_OK : fail_at(in, start, "the header of the array wants a number of at least 0 here");
 }
 
 /* A tuple: "()", "(3,)", "(3, 4)", "(3, 4,)". "(3)" is a number in Python, and numpy never writes
@@ -126,9 +121,8 @@ static sb_status parse_shape(parser *in, sb_npy_header *header) {
         if (!comma)
             return fail_at(in, start, "the shape of the array wants a comma or ) here");
         if (header->rank == SB_MAX_RANK)
-            return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
-                           "byte %zu: the array has more than %d dimensions", in->offset + start,
-                           SB_MAX_RANK);
+            return sb_fail(in->error, SB_ERROR_UNSUPPORTED, "byte %zu: the array has more than %d dimensions",
+                           in->offset + start, SB_MAX_RANK);
         SB_TRY(parse_number(in, &header->dims[header->rank++]));
         comma = accept(in, ',');
         if (header->rank == 1 && !comma)
@@ -152,11 +146,10 @@ static sb_status parse_descriptor(parser *in, sb_npy_header *header) {
         return fail_at(in, start, "the descriptor of the array has no byte order and letter");
     char kind = text[1];
     if (kind == 'O')
-        return sb_fail(
-            in->error, SB_ERROR_UNSUPPORTED,
-            "byte %zu: the array has pickled Python objects as elements, which are not read "
-            "because they can run code: convert it with astype() before saving",
-            in->offset + start);
+        return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
+                       "byte %zu: the array has pickled Python objects as elements, which are not read "
+                       "because they can run code: convert it with astype() before saving",
+                       in->offset + start);
     parser digits = {text, strlen(text), 2, in->offset + start, in->error};
     int64_t number;
     SB_TRY(parse_number(&digits, &number));
@@ -179,11 +172,10 @@ static sb_status parse_descriptor(parser *in, sb_npy_header *header) {
     if (header->dtype != SB_DTYPE_NONE && lacks_order)
         return fail_at(in, start, "the descriptor of the array lacks the byte order");
     if (header->dtype == SB_DTYPE_NONE)
-        return sb_fail(
-            in->error, SB_ERROR_UNSUPPORTED,
-            "byte %zu: arrays of dtype '%s' are not read: convert it with astype() to bool, an "
-            "integer, float16, float32, float64 or str before saving",
-            in->offset + start, text);
+        return sb_fail(in->error, SB_ERROR_UNSUPPORTED,
+                       "byte %zu: arrays of dtype '%s' are not read: convert it with astype() to bool, an "
+                       "integer, float16, float32, float64 or str before saving",
+                       in->offset + start, text);
     return SB_OK;
 }
 
@@ -204,19 +196,14 @@ static sb_status parse_entry(parser *in, bool seen[3], sb_npy_header *header) {
     while (which < 3 && strcmp(key, keys[which]) != 0)
         which++;
     if (which == 3 || seen[which])
-        return fail_at(
-            in, start,
-            "a key of the header is there twice, or is not descr, fortran_order or shape");
+        return fail_at(in, start, "a key of the header is there twice, or is not descr, fortran_order or shape");
     seen[which] = true;
     if (!accept(in, ':'))
         return fail_at(in, in->at, "the header of the array wants a colon here");
-    return which == 0   ? parse_descriptor(in, header)
-           : which == 1 ? parse_order(in, header)
-                        : parse_shape(in, header);
+    return which == 0 ? parse_descriptor(in, header) : which == 1 ? parse_order(in, header) : parse_shape(in, header);
 }
 
-sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_npy_header *header,
-                              sb_error *error) {
+sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_npy_header *header, sb_error *error) {
     parser in = {text, bytes, 0, offset, error};
     bool seen[3] = {false};
     *header = (sb_npy_header){.dtype = SB_DTYPE_NONE};
@@ -231,8 +218,7 @@ sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_
         return fail_at(&in, in.at, "the header of the array lacks descr, fortran_order or shape");
     skip_spaces(&in);
     if (in.bytes - in.at != 1 || in.text[in.at] != '\n')
-        return fail_at(&in, in.at,
-                       "the header of the array does not end in spaces and a line feed");
+        return fail_at(&in, in.at, "the header of the array does not end in spaces and a line feed");
     return SB_OK;
 }
 
@@ -245,24 +231,21 @@ static void format_descriptor(const sb_npy_header *header, char *text, size_t ro
     }
     for (int i = 0; i < KINDS; i++) {
         if (kinds[i].dtype == header->dtype)
-            snprintf(text, room, "%c%c%d", kinds[i].bytes == 1 ? '|' : native_order(),
-                     kinds[i].kind, kinds[i].bytes);
+            snprintf(text, room, "%c%c%d", kinds[i].bytes == 1 ? '|' : native_order(), kinds[i].kind, kinds[i].bytes);
     }
 }
 
-sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size,
-                               sb_error *error) {
+sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size, sb_error *error) {
     /* 12 extents of at most 19 digits: the text has less than 400 bytes, so version 1 is always
      * enough. */
     char descriptor[32], shape[24 * SB_MAX_RANK + 3] = "", text[512];
     format_descriptor(header, descriptor, sizeof descriptor);
     size_t used = 0;
     for (int i = 0; i < header->rank; i++)
-        used += (size_t)snprintf(shape + used, sizeof shape - used, i == 0 ? "%lld" : ", %lld",
-                                 (long long)header->dims[i]);
-    int length =
-        snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }",
-                 descriptor, shape, header->rank == 1 ? "," : "");
+        used +=
+            (size_t)snprintf(shape + used, sizeof shape - used, i == 0 ? "%lld" : ", %lld", (long long)header->dims[i]);
+    int length = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", descriptor,
+                          shape, header->rank == 1 ? "," : "");
     size_t total = (10 + (size_t)length + 1 + 63) / 64 * 64;
     unsigned char *block = sb_allocate(total);
     if (block == NULL)

@@ -26,11 +26,9 @@ uint64_t sb_npy_element_bytes(const sb_npy_header *header);
 sb_status sb_npy_check_magic(const unsigned char *bytes, size_t *prefix, sb_error *error);
 
 /** Parses the text that starts at byte `offset` of the file (for reports). */
-sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_npy_header *header,
-                              sb_error *error);
+sb_status sb_npy_parse_header(const char *text, size_t bytes, size_t offset, sb_npy_header *header, sb_error *error);
 
 /** Writes prefix and text, a multiple of 64 bytes, as numpy does; free `*bytes` by sb_free. */
-sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size,
-                               sb_error *error);
+sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size, sb_error *error);
 
 #endif

@@ -48,11 +48,10 @@ static sb_status fail_zip(sb_error *error, zip_error_t *reason, const char *path
 /* ---- reading ---- */
 
 static sb_status check_method(const zip_stat_t *info, const char *path, sb_error *error) {
-    const zip_uint64_t needed = ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
-                                ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
+    const zip_uint64_t needed =
+        ZIP_STAT_NAME | ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD | ZIP_STAT_ENCRYPTION_METHOD;
     if ((info->valid & needed) != needed)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s: a member lacks name, size or method",
-                       path);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s: a member lacks name, size or method", path);
     if (info->encryption_method != ZIP_EM_NONE)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "%s: member %s is encrypted", path, info->name);
     if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
@@ -61,12 +60,10 @@ static sb_status check_method(const zip_stat_t *info, const char *path, sb_error
                        "savez_compressed",
                        path, info->name, info->comp_method);
     bool stored = info->comp_method == ZIP_CM_STORE;
-    if (stored ? info->size != info->comp_size
-               : info->size / DEFLATE_RATIO > info->comp_size + DEFLATE_REST)
+    if (stored ? info->size != info->comp_size : info->size / DEFLATE_RATIO > info->comp_size + DEFLATE_REST)
         return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "%s: member %s claims %llu bytes, but %llu packed ones cannot hold them",
-                       path, info->name, (unsigned long long)info->size,
-                       (unsigned long long)info->comp_size);
+                       "%s: member %s claims %llu bytes, but %llu packed ones cannot hold them", path, info->name,
+                       (unsigned long long)info->size, (unsigned long long)info->comp_size);
     return SB_OK;
 }
 
@@ -77,13 +74,12 @@ static sb_status list_member(sb_npz *npz, int index, uint64_t archive_size, sb_e
         return fail_zip(error, zip_get_error(npz->archive), npz->path);
     SB_TRY(check_method(&info, npz->path, error));
     if (info.comp_size > archive_size)
-        return sb_fail(error, SB_ERROR_INVALID_FILE,
-                       "%s: member %s claims more bytes than the file has", npz->path, info.name);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s: member %s claims more bytes than the file has", npz->path,
+                       info.name);
     size_t length = strlen(info.name);
     if (length < 4 || strcmp(info.name + length - 4, ".npy") != 0)
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "%s: member %s is not an array: its name does not end in .npy", npz->path,
-                       info.name);
+        return sb_fail(error, SB_ERROR_UNSUPPORTED, "%s: member %s is not an array: its name does not end in .npy",
+                       npz->path, info.name);
     npz->members[index] = (member){sb_duplicate_string(info.name), info.size};
     if (npz->members[index].name == NULL)
         return sb_fail_memory(error, length + 1);
@@ -96,8 +92,7 @@ static int compare_names(const void *left, const void *right) {
 }
 
 /* Two members of one name: which is meant is anybody's guess. */
-static sb_status check_distinct(int count, const char **names, const char *path, sb_status blame,
-                                sb_error *error) {
+static sb_status check_distinct(int count, const char **names, const char *path, sb_status blame, sb_error *error) {
     qsort(names, (size_t)count, sizeof *names, compare_names);
     for (int i = 1; i < count; i++) {
         if (strcmp(names[i - 1], names[i]) == 0)
@@ -109,8 +104,7 @@ static sb_status check_distinct(int count, const char **names, const char *path,
 static sb_status list_members(sb_npz *npz, uint64_t archive_size, sb_error *error) {
     zip_int64_t count = zip_get_num_entries(npz->archive, 0);
     if (count < 0 || count > MOST_MEMBERS)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s: the archive lists %lld members",
-                       npz->path, (long long)count);
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s: the archive lists %lld members", npz->path, (long long)count);
     npz->members = sb_allocate_array((size_t)count, sizeof *npz->members);
     if (npz->members == NULL)
         return sb_fail_memory(error, (size_t)count * sizeof *npz->members);
@@ -128,8 +122,7 @@ static sb_status list_members(sb_npz *npz, uint64_t archive_size, sb_error *erro
 }
 
 /* Opens the archive that `source` gives; the source is consumed in any case. */
-static sb_status open_source(zip_source_t *source, const char *path, sb_npz **npz,
-                             sb_error *error) {
+static sb_status open_source(zip_source_t *source, const char *path, sb_npz **npz, sb_error *error) {
     zip_error_t reason;
     zip_error_init(&reason);
     zip_stat_t info;
@@ -149,8 +142,7 @@ static sb_status open_source(zip_source_t *source, const char *path, sb_npz **np
         /* libzip takes a file of no bytes for an archive without members. */
         status = sb_fail(error, SB_ERROR_INVALID_FILE, "%s: the file is empty", path);
         zip_source_free(source);
-    } else if (!sized ||
-               (fresh->archive = zip_open_from_source(source, ZIP_RDONLY, &reason)) == NULL) {
+    } else if (!sized || (fresh->archive = zip_open_from_source(source, ZIP_RDONLY, &reason)) == NULL) {
         status = fail_zip(error, sized ? &reason : zip_source_error(source), path);
         zip_source_free(source);
     } else {
@@ -168,8 +160,7 @@ sb_status sb_npz_open(const char *path, sb_npz **npz, sb_error *error) {
     zip_error_t reason;
     zip_error_init(&reason);
     zip_source_t *source = zip_source_file_create(path, 0, -1, &reason);
-    sb_status status =
-        source == NULL ? fail_zip(error, &reason, path) : open_source(source, path, npz, error);
+    sb_status status = source == NULL ? fail_zip(error, &reason, path) : open_source(source, path, npz, error);
     zip_error_fini(&reason);
     return status;
 }
@@ -178,8 +169,8 @@ sb_status sb_npz_open_memory(const void *bytes, size_t size, sb_npz **npz, sb_er
     zip_error_t reason;
     zip_error_init(&reason);
     zip_source_t *source = zip_source_buffer_create(bytes, size, 0, &reason);
-    sb_status status = source == NULL ? fail_zip(error, &reason, "archive")
-                                      : open_source(source, "archive", npz, error);
+    sb_status status =
+        source == NULL ? fail_zip(error, &reason, "archive") : open_source(source, "archive", npz, error);
     zip_error_fini(&reason);
     return status;
 }
@@ -217,8 +208,7 @@ static sb_status read_member(void *context, void *into, size_t bytes, sb_error *
     for (size_t got = 0; got < bytes;) {
         zip_int64_t piece = zip_fread(file, (char *)into + got, bytes - got);
         if (piece < 0)
-            return sb_fail(error, SB_ERROR_INVALID_FILE, "%s",
-                           zip_error_strerror(zip_file_get_error(file)));
+            return sb_fail(error, SB_ERROR_INVALID_FILE, "%s", zip_error_strerror(zip_file_get_error(file)));
         if (piece == 0)
             return sb_fail(error, SB_ERROR_INVALID_FILE, "the packed bytes end too early");
         got += (size_t)piece;
@@ -231,17 +221,14 @@ static sb_status check_end(zip_file_t *file, sb_error *error) {
     char extra;
     zip_int64_t piece = zip_fread(file, &extra, 1);
     if (piece < 0)
-        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s",
-                       zip_error_strerror(zip_file_get_error(file)));
-    return piece == 0 ? SB_OK
-                      : sb_fail(error, SB_ERROR_INVALID_FILE,
-                                "more bytes are packed than the archive lists");
+        return sb_fail(error, SB_ERROR_INVALID_FILE, "%s", zip_error_strerror(zip_file_get_error(file)));
+    return piece == 0 ? SB_OK : sb_fail(error, SB_ERROR_INVALID_FILE, "more bytes are packed than the archive lists");
 }
 
 sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *error) {
     if (index < 0 || index >= npz->count)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: there is no array %d of %d",
-                       npz->path, index, npz->count);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: there is no array %d of %d", npz->path, index,
+                       npz->count);
     const member *wanted = &npz->members[index];
     zip_file_t *file = zip_fopen_index(npz->archive, (zip_uint64_t)index, 0);
     if (file == NULL) {
@@ -249,8 +236,7 @@ sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *erro
         return sb_fail_within(error, status, "%s.npy: ", wanted->name);
     }
     sb_tensor *fresh = NULL;
-    sb_status status =
-        sb_npy_read_from(&(sb_npy_source){read_member, file, wanted->size}, &fresh, error);
+    sb_status status = sb_npy_read_from(&(sb_npy_source){read_member, file, wanted->size}, &fresh, error);
     if (status == SB_OK)
         status = check_end(file, error);
     zip_fclose(file);
@@ -264,8 +250,7 @@ sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *erro
 
 /* ---- writing ---- */
 
-static sb_status check_names(const char *path, int count, const char *const *names,
-                             sb_error *error) {
+static sb_status check_names(const char *path, int count, const char *const *names, sb_error *error) {
     for (int i = 0; i < count; i++) {
         if (names[i] == NULL || names[i][0] == '\0')
             return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: array %d has no name", path, i);
@@ -280,8 +265,8 @@ static sb_status check_names(const char *path, int count, const char *const *nam
 }
 
 /* Adds one member, whose bytes stay in the image until the archive is closed. */
-static sb_status add_member(zip_t *archive, const char *path, const char *name,
-                            const sb_npy_image *image, sb_error *error) {
+static sb_status add_member(zip_t *archive, const char *path, const char *name, const sb_npy_image *image,
+                            sb_error *error) {
     size_t room = strlen(name) + 5;
     char *member_name = sb_allocate(room);
     if (member_name == NULL)
@@ -290,16 +275,12 @@ static sb_status add_member(zip_t *archive, const char *path, const char *name,
     memcpy(member_name + room - 5, ".npy", 5);
     zip_buffer_fragment_t fragments[2];
     for (int i = 0; i < 2; i++)
-        fragments[i] = (zip_buffer_fragment_t){(zip_uint8_t *)(uintptr_t)image->parts[i].bytes,
-                                               image->parts[i].size};
-    zip_source_t *source =
-        zip_source_buffer_fragment(archive, fragments, image->parts[1].size == 0 ? 1 : 2, 0);
-    zip_int64_t index =
-        source == NULL ? -1 : zip_file_add(archive, member_name, source, ZIP_FL_ENC_UTF_8);
+        fragments[i] = (zip_buffer_fragment_t){(zip_uint8_t *)(uintptr_t)image->parts[i].bytes, image->parts[i].size};
+    zip_source_t *source = zip_source_buffer_fragment(archive, fragments, image->parts[1].size == 0 ? 1 : 2, 0);
+    zip_int64_t index = source == NULL ? -1 : zip_file_add(archive, member_name, source, ZIP_FL_ENC_UTF_8);
     sb_free(member_name);
     /* 1 January 1980, midnight: the first date that zip knows. */
-    if (index >= 0 &&
-        zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) == 0 &&
+    if (index >= 0 && zip_set_file_compression(archive, (zip_uint64_t)index, ZIP_CM_STORE, 0) == 0 &&
         zip_file_set_dostime(archive, (zip_uint64_t)index, 0, 1 << 5 | 1, 0) == 0)
         return SB_OK;
     sb_status status = fail_zip(error, zip_get_error(archive), path);
@@ -314,9 +295,8 @@ static sb_status write_empty(const char *path, sb_error *error) {
     return sb_file_write_whole(path, 1, &(sb_file_part){end, sizeof end}, error);
 }
 
-static sb_status write_archive(const char *temporary, const char *path, int count,
-                               const char *const *names, const sb_npy_image *images,
-                               sb_error *error) {
+static sb_status write_archive(const char *temporary, const char *path, int count, const char *const *names,
+                               const sb_npy_image *images, sb_error *error) {
     int code;
     zip_t *archive = zip_open(temporary, ZIP_CREATE | ZIP_TRUNCATE, &code);
     if (archive == NULL) {
@@ -337,11 +317,10 @@ static sb_status write_archive(const char *temporary, const char *path, int coun
     return status;
 }
 
-sb_status sb_npz_write(const char *path, int count, const char *const *names,
-                       sb_tensor *const *tensors, sb_error *error) {
+sb_status sb_npz_write(const char *path, int count, const char *const *names, sb_tensor *const *tensors,
+                       sb_error *error) {
     if (count < 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: %d arrays cannot be written", path,
-                       count);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%s: %d arrays cannot be written", path, count);
     if (count == 0)
         return write_empty(path, error);
     SB_TRY(check_names(path, count, names, error));

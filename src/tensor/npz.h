@@ -29,7 +29,7 @@ sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *erro
 
 /** Writes `count` tensors as the archive `path`, whole or not at all. Errors: INVALID_ARGUMENT for
  * names that are empty or occur twice, and as sb_npy_image_create; IO; OUT_OF_MEMORY. */
-sb_status sb_npz_write(const char *path, int count, const char *const *names,
-                       sb_tensor *const *tensors, sb_error *error);
+sb_status sb_npz_write(const char *path, int count, const char *const *names, sb_tensor *const *tensors,
+                       sb_error *error);
 
 #endif

@@ -19,11 +19,7 @@ sb_status sb_storage_create(size_t bytes, sb_storage **storage, sb_error *error)
         sb_free(data);
         return sb_fail_memory(error, bytes);
     }
-    *fresh = (sb_storage){.references = 1,
-                          .data = data,
-                          .bytes = bytes,
-                          .release = free_storage_data,
-                          .context = data};
+    *fresh = (sb_storage){.references = 1, .data = data, .bytes = bytes, .release = free_storage_data, .context = data};
     *storage = fresh;
     return SB_OK;
 }
@@ -47,8 +43,7 @@ void sb_storage_release(sb_storage *storage) {
         sb_free(storage);
 }
 
-sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64_t *elements,
-                            sb_error *error) {
+sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64_t *elements, sb_error *error) {
     size_t size = sb_dtype_size(dtype);
     if (size == 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%d is not a dtype", (int)dtype);
@@ -62,17 +57,15 @@ sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64
     bool empty = false;
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 0)
-            return sb_fail(error, SB_ERROR_SHAPE, "extent %lld of dimension %d is negative",
-                           (long long)dims[i], i);
+            return sb_fail(error, SB_ERROR_SHAPE, "extent %lld of dimension %d is negative", (long long)dims[i], i);
         empty = empty || dims[i] == 0;
         if (dims[i] != 0 && __builtin_mul_overflow(product, dims[i], &product))
-            return sb_fail(error, SB_ERROR_SHAPE,
-                           "the number of elements overflows at dimension %d", i);
+            return sb_fail(error, SB_ERROR_SHAPE, "the number of elements overflows at dimension %d", i);
     }
     int64_t bytes;
     if (__builtin_mul_overflow(product, (int64_t)size, &bytes))
-        return sb_fail(error, SB_ERROR_SHAPE, "the size of %lld %s elements overflows",
-                       (long long)product, sb_dtype_name(dtype));
+        return sb_fail(error, SB_ERROR_SHAPE, "the size of %lld %s elements overflows", (long long)product,
+                       sb_dtype_name(dtype));
     *elements = empty ? 0 : product;
     return SB_OK;
 }
@@ -85,9 +78,8 @@ void sb_row_major_strides(int rank, const int64_t *dims, int64_t *strides) {
     }
 }
 
-sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int rank,
-                         const int64_t *dims, const int64_t *strides, sb_tensor **tensor,
-                         sb_error *error) {
+sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int rank, const int64_t *dims,
+                         const int64_t *strides, sb_tensor **tensor, sb_error *error) {
     sb_tensor_pool *home;
     sb_tensor *fresh = sb_tensor_pool_take(&home);
     if (fresh == NULL)
@@ -108,8 +100,8 @@ sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int ra
     return SB_OK;
 }
 
-sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t *dims,
-                                         sb_tensor **tensor, sb_error *error) {
+sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor,
+                                         sb_error *error) {
     int64_t elements;
     SB_TRY(sb_count_elements(dtype, rank, dims, &elements, error));
     size_t bytes = (size_t)elements * sb_dtype_size(dtype);
@@ -117,29 +109,25 @@ sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t
     SB_TRY(sb_storage_create(bytes, &storage, error));
     if (dtype == SB_STRING)
         memset(storage->data, 0, bytes);
-    sb_status status =
-        sb_tensor_over(storage, storage->data, dtype, rank, dims, NULL, tensor, error);
+    sb_status status = sb_tensor_over(storage, storage->data, dtype, rank, dims, NULL, tensor, error);
     sb_storage_release(storage);
     return status;
 }
 
-sb_status sb_tensor_create(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor,
-                           sb_error *error) {
+sb_status sb_tensor_create(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor, sb_error *error) {
     SB_TRY(sb_tensor_create_uninitialised(dtype, rank, dims, tensor, error));
     memset((*tensor)->data, 0, (*tensor)->storage->bytes);
     return SB_OK;
 }
 
 static sb_status fail_no_data(int64_t elements, sb_error *error) {
-    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no memory given for %lld elements",
-                   (long long)elements);
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no memory given for %lld elements", (long long)elements);
 }
 
-sb_status sb_tensor_from_data(sb_dtype dtype, int rank, const int64_t *dims, const void *data,
-                              sb_tensor **tensor, sb_error *error) {
+sb_status sb_tensor_from_data(sb_dtype dtype, int rank, const int64_t *dims, const void *data, sb_tensor **tensor,
+                              sb_error *error) {
     if (dtype == SB_STRING)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "text has owners of its own: use sb_tensor_from_strings");
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "text has owners of its own: use sb_tensor_from_strings");
     int64_t elements;
     SB_TRY(sb_count_elements(dtype, rank, dims, &elements, error));
     if (data == NULL && elements != 0)
@@ -150,8 +138,8 @@ sb_status sb_tensor_from_data(sb_dtype dtype, int rank, const int64_t *dims, con
     return SB_OK;
 }
 
-sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string *strings,
-                                 sb_tensor **tensor, sb_error *error) {
+sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string *strings, sb_tensor **tensor,
+                                 sb_error *error) {
     int64_t elements;
     SB_TRY(sb_count_elements(SB_STRING, rank, dims, &elements, error));
     if (strings == NULL && elements != 0)
@@ -159,8 +147,7 @@ sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string 
     size_t table = (size_t)elements * sizeof(sb_string), bytes = table;
     for (int64_t i = 0; i < elements; i++) {
         if (strings[i].data == NULL && strings[i].bytes != 0)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                           "no memory given for the %zu bytes of text element %lld",
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no memory given for the %zu bytes of text element %lld",
                            strings[i].bytes, (long long)i);
         if (__builtin_add_overflow(bytes, strings[i].bytes, &bytes))
             return sb_fail(error, SB_ERROR_SHAPE, "the size of the text overflows");
@@ -176,8 +163,7 @@ sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string 
         entries[i] = (sb_string){text, strings[i].bytes};
         text += strings[i].bytes;
     }
-    sb_status status =
-        sb_tensor_over(storage, storage->data, SB_STRING, rank, dims, NULL, tensor, error);
+    sb_status status = sb_tensor_over(storage, storage->data, SB_STRING, rank, dims, NULL, tensor, error);
     sb_storage_release(storage);
     return status;
 }
@@ -185,8 +171,8 @@ sb_status sb_tensor_from_strings(int rank, const int64_t *dims, const sb_string 
 /* Copies strides from outside, in a form with which nothing can overflow: row-major ones where they
  * do not matter (extents of 1, empty tensors); the rest may not reach further than a quarter of the
  * address space, so that a step past the last element fits too. */
-static sb_status adopt_strides(sb_dtype dtype, int rank, const int64_t *dims, int64_t elements,
-                               const int64_t *strides, int64_t *adopted, sb_error *error) {
+static sb_status adopt_strides(sb_dtype dtype, int rank, const int64_t *dims, int64_t elements, const int64_t *strides,
+                               int64_t *adopted, sb_error *error) {
     sb_row_major_strides(rank, dims, adopted);
     int64_t reach = 0;
     for (int i = 0; i < rank && elements != 0 && strides != NULL; i++) {
@@ -195,10 +181,8 @@ static sb_status adopt_strides(sb_dtype dtype, int rank, const int64_t *dims, in
         int64_t span;
         if (strides[i] == INT64_MIN ||
             __builtin_mul_overflow(dims[i] - 1, strides[i] < 0 ? -strides[i] : strides[i], &span) ||
-            __builtin_add_overflow(reach, span, &reach) ||
-            reach > INT64_MAX / 4 / (int64_t)sb_dtype_size(dtype))
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                           "stride %lld of dimension %d reaches beyond any memory",
+            __builtin_add_overflow(reach, span, &reach) || reach > INT64_MAX / 4 / (int64_t)sb_dtype_size(dtype))
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "stride %lld of dimension %d reaches beyond any memory",
                            (long long)strides[i], i);
         adopted[i] = strides[i];
     }
@@ -210,18 +194,16 @@ static size_t element_alignment(sb_dtype dtype) {
     return dtype == SB_STRING ? _Alignof(sb_string) : sb_dtype_size(dtype);
 }
 
-sb_status sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dims, const int64_t *strides,
-                         void *data, void (*release)(void *context), void *context,
-                         sb_tensor **tensor, sb_error *error) {
+sb_status sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dims, const int64_t *strides, void *data,
+                         void (*release)(void *context), void *context, sb_tensor **tensor, sb_error *error) {
     int64_t elements;
     SB_TRY(sb_count_elements(dtype, rank, dims, &elements, error));
     if (data == NULL && elements != 0)
         return fail_no_data(elements, error);
     if (elements != 0 && (uintptr_t)data % element_alignment(dtype) != 0)
-        return sb_fail(
-            error, SB_ERROR_INVALID_ARGUMENT,
-            "the memory is not aligned to the %zu bytes of %s: copy it with sb_tensor_from_data",
-            element_alignment(dtype), sb_dtype_name(dtype));
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "the memory is not aligned to the %zu bytes of %s: copy it with sb_tensor_from_data",
+                       element_alignment(dtype), sb_dtype_name(dtype));
     int64_t adopted[SB_MAX_RANK];
     SB_TRY(adopt_strides(dtype, rank, dims, elements, strides, adopted, error));
     sb_storage *storage = sb_allocate(sizeof *storage);
@@ -247,8 +229,7 @@ sb_tensor *sb_tensor_retain(sb_tensor *tensor) {
 }
 
 void sb_tensor_release(sb_tensor *tensor) {
-    if (tensor == NULL ||
-        atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
+    if (tensor == NULL || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
         return;
     sb_storage_release(tensor->storage);
     sb_tensor_pool_give(tensor);
@@ -312,8 +293,8 @@ static void copy_row(void *context, int64_t count, char *const *data, const int6
         return;
     }
 /* A copy of constant size is one load and one store, of whatever type the elements are. */
-#define COPY(bytes)                                                                                \
-    for (int64_t i = 0; i < count; i++, target += steps[0], source += steps[1])                    \
+#define COPY(bytes)                                                                                                    \
+    for (int64_t i = 0; i < count; i++, target += steps[0], source += steps[1])                                        \
         memcpy(target, source, bytes);
     switch (size) {
     case 1:
@@ -352,8 +333,7 @@ sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous, sb_err
     }
     SB_TRY(sb_tensor_check_on_host(tensor, "made contiguous", error));
     if (tensor->dtype != SB_STRING) {
-        SB_TRY(sb_tensor_create_uninitialised(tensor->dtype, tensor->rank, tensor->dims, contiguous,
-                                              error));
+        SB_TRY(sb_tensor_create_uninitialised(tensor->dtype, tensor->rank, tensor->dims, contiguous, error));
         sb_tensor_copy_elements(*contiguous, tensor);
         return SB_OK;
     }
@@ -363,12 +343,11 @@ sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous, sb_err
     sb_storage *entries;
     SB_TRY(sb_storage_create((size_t)elements * sizeof(sb_string), &entries, error));
     sb_tensor *gathered = NULL;
-    sb_status status = sb_tensor_over(entries, entries->data, SB_STRING, tensor->rank, tensor->dims,
-                                      NULL, &gathered, error);
+    sb_status status =
+        sb_tensor_over(entries, entries->data, SB_STRING, tensor->rank, tensor->dims, NULL, &gathered, error);
     if (status == SB_OK) {
         sb_tensor_copy_elements(gathered, tensor);
-        status =
-            sb_tensor_from_strings(tensor->rank, tensor->dims, entries->data, contiguous, error);
+        status = sb_tensor_from_strings(tensor->rank, tensor->dims, entries->data, contiguous, error);
     }
     sb_tensor_release(gathered);
     sb_storage_release(entries);
@@ -378,8 +357,7 @@ sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous, sb_err
 char *sb_dims_text(int rank, const int64_t *dims, char text[SB_DIMS_TEXT_BYTES]) {
     size_t used = (size_t)snprintf(text, SB_DIMS_TEXT_BYTES, "[");
     for (int i = 0; i < rank; i++)
-        used += (size_t)snprintf(text + used, SB_DIMS_TEXT_BYTES - used, i == 0 ? "%lld" : ",%lld",
-                                 (long long)dims[i]);
+        used += (size_t)snprintf(text + used, SB_DIMS_TEXT_BYTES - used, i == 0 ? "%lld" : ",%lld", (long long)dims[i]);
     snprintf(text + used, SB_DIMS_TEXT_BYTES - used, "]");
     return text;
 }
@@ -396,8 +374,7 @@ static void byte_range(const sb_tensor *tensor, uintptr_t *begin, uintptr_t *end
 }
 
 bool sb_tensors_overlap(const sb_tensor *left, const sb_tensor *right) {
-    if (left->storage != right->storage || sb_tensor_elements(left) == 0 ||
-        sb_tensor_elements(right) == 0)
+    if (left->storage != right->storage || sb_tensor_elements(left) == 0 || sb_tensor_elements(right) == 0)
         return false;
     uintptr_t begin[2], end[2];
     byte_range(left, &begin[0], &end[0]);

@@ -15,10 +15,11 @@ typedef struct sb_storage {
     size_t bytes;
     void (*release)(void *context); /* frees `data`; may be NULL */
     void *context;
-    struct sb_cuda_device *device; /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
+    struct sb_cuda_device
+        *device;      /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
                                       Kept alive by `context` */
-    int device_index;              /* its number, with `device` */
-    bool embedded;                 /* lies in `context`, to which `release` gives both back */
+    int device_index; /* its number, with `device` */
+    bool embedded;    /* lies in `context`, to which `release` gives both back */
 } sb_storage;
 
 struct sb_tensor {
@@ -30,8 +31,9 @@ struct sb_tensor {
     sb_storage *storage;
     char *data; /* the element whose indices are all 0 */
     union {
-        struct sb_tensor_pool *home; /* where this waits for the next use once it has been let go of; NULL: it is freed */
-        sb_tensor *next;             /* of those that wait */
+        struct sb_tensor_pool
+            *home;       /* where this waits for the next use once it has been let go of; NULL: it is freed */
+        sb_tensor *next; /* of those that wait */
     };
 };
 
@@ -41,21 +43,19 @@ sb_storage *sb_storage_retain(sb_storage *storage);
 void sb_storage_release(sb_storage *storage);
 
 /** The product of `dims`, checked: SHAPE when an extent is negative or the product (in bytes of `dtype`) overflows. */
-sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64_t *elements,
-                            sb_error *error);
+sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64_t *elements, sb_error *error);
 
 /** Row-major strides of `dims`, in elements. */
 void sb_row_major_strides(int rank, const int64_t *dims, int64_t *strides);
 
 /** As sb_tensor_create, but the elements are not initialised (text elements are: to empty text). */
-sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t *dims,
-                                         sb_tensor **tensor, sb_error *error);
+sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor,
+                                         sb_error *error);
 
 /** A tensor over part of `storage` (retained). `strides` NULL means row-major. The caller vouches that every
  * element lies inside the storage. */
-sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int rank,
-                         const int64_t *dims, const int64_t *strides, sb_tensor **tensor,
-                         sb_error *error);
+sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int rank, const int64_t *dims,
+                         const int64_t *strides, sb_tensor **tensor, sb_error *error);
 
 /** INVALID_ARGUMENT when the tensor's elements lie on a device, for functions that follow addresses; `what` is what cannot be
  * done with it ("compared"). */

@@ -65,8 +65,8 @@ static void merge(sb_walk *walk) {
     walk->rank = kept + 1;
 }
 
-static void start(sb_walk *walk, int rank, const int64_t *dims, int operands,
-                  const sb_tensor *const *tensors, bool keep_order) {
+static void start(sb_walk *walk, int rank, const int64_t *dims, int operands, const sb_tensor *const *tensors,
+                  bool keep_order) {
     walk->rank = 0;
     walk->operands = operands;
     walk->elements = 1;
@@ -93,8 +93,7 @@ static void start(sb_walk *walk, int rank, const int64_t *dims, int operands,
     merge(walk);
 }
 
-void sb_walk_start(sb_walk *walk, int rank, const int64_t *dims, int operands,
-                   const sb_tensor *const *tensors) {
+void sb_walk_start(sb_walk *walk, int rank, const int64_t *dims, int operands, const sb_tensor *const *tensors) {
     start(walk, rank, dims, operands, tensors, false);
 }
 
@@ -107,8 +106,7 @@ void sb_walk_run(const sb_walk *walk, sb_walk_row *row, void *context) {
     sb_walk_run_range(walk, 0, walk->elements, row, context);
 }
 
-void sb_walk_run_range(const sb_walk *walk, int64_t begin, int64_t end, sb_walk_row *row,
-                       void *context) {
+void sb_walk_run_range(const sb_walk *walk, int64_t begin, int64_t end, sb_walk_row *row, void *context) {
     if (begin >= end)
         return;
     int last = walk->rank - 1;

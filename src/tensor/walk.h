@@ -23,18 +23,15 @@ typedef void sb_walk_row(void *context, int64_t count, char *const *data, const 
 
 /** Sets up a walk over `dims`. Operand i has `tensors[i]`'s data and strides, broadcast by numpy's rule to `dims`
  * (the caller has checked that this works). Visiting order is unspecified, but each element is visited once. */
-void sb_walk_start(sb_walk *walk, int rank, const int64_t *dims, int operands,
-                   const sb_tensor *const *tensors);
+void sb_walk_start(sb_walk *walk, int rank, const int64_t *dims, int operands, const sb_tensor *const *tensors);
 
 /** As sb_walk_start, keeping row-major order of `dims` (only merges, never reorders). */
-void sb_walk_start_ordered(sb_walk *walk, int rank, const int64_t *dims, int operands,
-                           const sb_tensor *const *tensors);
+void sb_walk_start_ordered(sb_walk *walk, int rank, const int64_t *dims, int operands, const sb_tensor *const *tensors);
 
 /** Visits all elements. */
 void sb_walk_run(const sb_walk *walk, sb_walk_row *row, void *context);
 
 /** Visits elements [begin, end) of the walk's own order, so that threads can share one walk. */
-void sb_walk_run_range(const sb_walk *walk, int64_t begin, int64_t end, sb_walk_row *row,
-                       void *context);
+void sb_walk_run_range(const sb_walk *walk, int64_t begin, int64_t end, sb_walk_row *row, void *context);
 
 #endif

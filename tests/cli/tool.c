@@ -74,8 +74,8 @@ static void put_value(message *graph, unsigned field, const char *name) {
     put_part(graph, field, &value);
 }
 
-static void put_node(message *graph, const char *op, const char *name, const char *first,
-                     const char *second, const char *output) {
+static void put_node(message *graph, const char *op, const char *name, const char *first, const char *second,
+                     const char *output) {
     message node = {0};
     put_text(&node, 1, first);
     if (second != NULL)
@@ -95,11 +95,7 @@ static void put_chain(message *graph, int count) {
         snprintf(earlier, sizeof earlier, "v%d", i - 4);
         snprintf(output, sizeof output, i + 1 < count ? "v%d" : "y", i);
         bool adds = i % 5 == 4;
-        put_node(graph,
-                 adds         ? "Add"
-                 : i % 2 == 0 ? "Relu"
-                              : "Neg",
-                 name, before, adds ? earlier : NULL, output);
+        put_node(graph, adds ? "Add" : i % 2 == 0 ? "Relu" : "Neg", name, before, adds ? earlier : NULL, output);
     }
 }
 
@@ -172,8 +168,7 @@ static void put_large(message *graph, int power) {
 
 /* Names that would break a terminal, a page or a JSON string. */
 static void put_names(message *graph) {
-    put_node(graph, "Relu", "\x1b[31m<script>alert(\"&\")</script>", "x", NULL,
-             "</title>\n'\"\\ \t&amp;");
+    put_node(graph, "Relu", "\x1b[31m<script>alert(\"&\")</script>", "x", NULL, "</title>\n'\"\\ \t&amp;");
     put_node(graph, "Relu", "../../etc/passwd", "</title>\n'\"\\ \t&amp;", NULL, "y");
 }
 
@@ -204,10 +199,9 @@ static int write_model(const char *kind, int count, const char *path) {
 
 static int write_array(double first, double step, int rows, const char *path) {
     char header[128];
-    int length = snprintf(
-        header, sizeof header,
-        "\x93NUMPY\x01%c\x76%c{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 4), }", 0, 0,
-        rows);
+    int length =
+        snprintf(header, sizeof header,
+                 "\x93NUMPY\x01%c\x76%c{'descr': '<f4', 'fortran_order': False, 'shape': (%d, 4), }", 0, 0, rows);
     memset(header + length, ' ', sizeof header - (size_t)length);
     header[sizeof header - 1] = '\n'; /* 10 bytes and 118 = 0x76 of header */
     FILE *file = fopen(path, "wb");
@@ -228,8 +222,7 @@ static json_t *find_value(json_t *value, char *path, bool *length) {
     if (*length)
         path[end - 1] = '\0';
     for (char *part = strtok(path, "."); part != NULL && value != NULL; part = strtok(NULL, "."))
-        value = json_is_array(value) ? json_array_get(value, (size_t)atoi(part))
-                                     : json_object_get(value, part);
+        value = json_is_array(value) ? json_array_get(value, (size_t)atoi(part)) : json_object_get(value, part);
     return value;
 }
 
@@ -244,8 +237,7 @@ static bool check_value(json_t *all, const char *text) {
     json_t *value = find_value(all, path, &length);
     char *dump = NULL;
     if (value != NULL && length)
-        snprintf(found, sizeof found, "%zu",
-                 json_is_array(value) ? json_array_size(value) : json_object_size(value));
+        snprintf(found, sizeof found, "%zu", json_is_array(value) ? json_array_size(value) : json_object_size(value));
     else if (json_is_string(value))
         snprintf(found, sizeof found, "%s", json_string_value(value));
     else if (value != NULL && (dump = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT)) != NULL)

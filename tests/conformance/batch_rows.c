@@ -111,8 +111,7 @@ static void scramble(sb_tensor *row, random_source *source) {
 
 /* `rows` rows along `axis`, the recorded row 0 at `position` and made-up ones around it. NULL on
  * failure. */
-static sb_tensor *make_batch(sb_tensor *recorded, int axis, int64_t rows, int64_t position,
-                             random_source *source) {
+static sb_tensor *make_batch(sb_tensor *recorded, int axis, int64_t rows, int64_t position, random_source *source) {
     int64_t dims[SB_MAX_RANK];
     sb_tensor *batch;
     memcpy(dims, recorded->dims, sizeof dims);
@@ -145,15 +144,14 @@ typedef struct subject {
     sb_value recorded[MOST_VALUES];
 } subject;
 
-static bool run_batch(const subject *subject, int64_t rows, int64_t position, uint64_t seed,
-                      sb_value *outputs) {
+static bool run_batch(const subject *subject, int64_t rows, int64_t position, uint64_t seed, sb_value *outputs) {
     random_source source = {seed};
     sb_value inputs[MOST_VALUES];
     for (int i = 0; i < subject->input_count; i++)
-        inputs[i] = (subject->members >> i & 1) != 0
-                        ? sb_value_of_tensor(make_batch(subject->recorded[i].tensor, subject->axis,
-                                                        rows, position, &source))
-                        : sb_value_retain(subject->recorded[i]);
+        inputs[i] =
+            (subject->members >> i & 1) != 0
+                ? sb_value_of_tensor(make_batch(subject->recorded[i].tensor, subject->axis, rows, position, &source))
+                : sb_value_retain(subject->recorded[i]);
     sb_status status = sb_session_run(subject->session, inputs, outputs, NULL);
     for (int i = 0; i < subject->input_count; i++)
         sb_value_release(&inputs[i]);
@@ -182,25 +180,22 @@ static bool is_close(const sb_tensor *left, const sb_tensor *right) {
     sb_comparison comparison;
     if (sb_tensor_compare(left, right, 0, ROUNDING, &comparison, NULL) != SB_OK)
         return false;
-    bool inexact = left->dtype == SB_F32 || left->dtype == SB_F64 || left->dtype == SB_F16 ||
-                   left->dtype == SB_BF16;
+    bool inexact = left->dtype == SB_F32 || left->dtype == SB_F64 || left->dtype == SB_F16 || left->dtype == SB_BF16;
     /* Near zero a difference counts by itself: cancellation leaves rounding only. */
     if (inexact && comparison.outside != 0)
-        return sb_tensor_compare(left, right, 1e-6, ROUNDING, &comparison, NULL) == SB_OK &&
-               comparison.outside == 0;
+        return sb_tensor_compare(left, right, 1e-6, ROUNDING, &comparison, NULL) == SB_OK && comparison.outside == 0;
     return inexact ? true : comparison.different == 0;
 }
 
 /* Compares the row at `position` of two batches with the row alone. */
-static void check_output(const subject *subject, int output, int64_t position, sb_value alone,
-                         sb_value all, sb_value other) {
+static void check_output(const subject *subject, int output, int64_t position, sb_value alone, sb_value all,
+                         sb_value other) {
     if (alone.kind != SB_KIND_TENSOR || all.kind != SB_KIND_TENSOR || other.kind != SB_KIND_TENSOR)
         return;
     int axis = batch_axis(alone.tensor, all.tensor);
     if (axis < 0 || batch_axis(alone.tensor, other.tensor) != axis)
         return;
-    sb_tensor *row = row_of(all.tensor, axis, position),
-              *same = row_of(other.tensor, axis, position);
+    sb_tensor *row = row_of(all.tensor, axis, position), *same = row_of(other.tensor, axis, position);
     if (is_close(row, alone.tensor) && is_close(same, alone.tensor)) {
         outputs_checked++;
         if (!sb_tensor_equal(row, alone.tensor) || !sb_tensor_equal(same, alone.tensor)) {
@@ -216,8 +211,7 @@ static void check_output(const subject *subject, int output, int64_t position, s
 
 static void try_axis(const subject *subject) {
     for (int64_t position = 0; position < ROWS; position += 2) {
-        sb_value alone[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}},
-                 all[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}},
+        sb_value alone[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}}, all[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}},
                  other[MOST_VALUES] = {{SB_KIND_NONE, {NULL}}};
         if (run_batch(subject, 1, 0, 1, alone) && run_batch(subject, ROWS, position, 2, all) &&
             run_batch(subject, ROWS, position, 3, other)) {
@@ -246,28 +240,25 @@ static bool read_recorded(subject *subject) {
         char path[1200];
         snprintf(path, sizeof path, "%.*s/test_data_set_0/input_%d.pb",
                  (int)(strrchr(subject->path, '/') - subject->path), subject->path, i);
-        if (sb_onnx_value_load(path, sb_model_input(subject->model, i), &subject->recorded[i],
-                               NULL) != SB_OK)
+        if (sb_onnx_value_load(path, sb_model_input(subject->model, i), &subject->recorded[i], NULL) != SB_OK)
             return false;
         sb_value value = subject->recorded[i];
         if ((subject->members >> i & 1) != 0 &&
-            (value.kind != SB_KIND_TENSOR || value.tensor->dtype == SB_STRING ||
-             subject->axis >= value.tensor->rank || value.tensor->dims[subject->axis] < 1))
+            (value.kind != SB_KIND_TENSOR || value.tensor->dtype == SB_STRING || subject->axis >= value.tensor->rank ||
+             value.tensor->dims[subject->axis] < 1))
             return false;
     }
     return true;
 }
 
-static void try_members(const char *path, const void *bytes, size_t size, int axis,
-                        uint64_t members) {
+static void try_members(const char *path, const void *bytes, size_t size, int axis, uint64_t members) {
     subject subject = {.path = path, .axis = axis, .members = members};
     subject.model = load_batched(bytes, size, (size_t)axis, members);
     if (subject.model == NULL)
         return;
     subject.input_count = sb_model_input_count(subject.model);
     subject.output_count = sb_model_output_count(subject.model);
-    if (subject.input_count <= MOST_VALUES && subject.output_count <= MOST_VALUES &&
-        read_recorded(&subject)) {
+    if (subject.input_count <= MOST_VALUES && subject.output_count <= MOST_VALUES && read_recorded(&subject)) {
         /* One thread: starting more would be nearly all of the time. test_batch_rows has more. */
         sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
         options.threads = 1;
@@ -305,8 +296,7 @@ static void try_model(const char *path) {
 }
 
 static int visit(const char *path, const struct stat *about, int kind, struct FTW *where) {
-    if (kind == FTW_F && strcmp(path + where->base, "model.onnx") == 0 &&
-        strstr(path, wanted) != NULL)
+    if (kind == FTW_F && strcmp(path + where->base, "model.onnx") == 0 && strstr(path, wanted) != NULL)
         try_model(path);
     return 0;
 }
@@ -316,8 +306,8 @@ int main(int argc, char **argv) {
         return 2;
     wanted = argc > 2 ? argv[2] : "";
     nftw(argv[1], visit, 16, FTW_PHYS);
-    printf("%d models, %d have a batch: %d outputs compared, %d differ from a row alone\n", models,
-           batched, outputs_checked, violations);
+    printf("%d models, %d have a batch: %d outputs compared, %d differ from a row alone\n", models, batched,
+           outputs_checked, violations);
     /* That most models have one shows that the criterion finds them. */
     return violations != 0 || (wanted[0] == '\0' && batched < LEAST_BATCHED);
 }

@@ -158,8 +158,7 @@ static bool read_field(bytes from, field *found) {
         prefix = read_varint(rest, &length);
     else
         length = found->wire == 1 ? 8 : found->wire == 5 ? 4 : 0;
-    if (prefix > rest.size || length > rest.size - prefix ||
-        (found->wire == 2 ? prefix : length) == 0)
+    if (prefix > rest.size || length > rest.size - prefix || (found->wire == 2 ? prefix : length) == 0)
         return false;
     found->content = (bytes){rest.data + prefix, length};
     found->size = used + prefix + length;
@@ -222,8 +221,7 @@ static void write_field(const field *from, const uint8_t *key, bytes content, by
 
 static void write_edited(bytes message, const edit *edit, bytes *out) {
     field next;
-    for (size_t at = 0; at < message.size && read_field(behind(message, at), &next);
-         at += next.size) {
+    for (size_t at = 0; at < message.size && read_field(behind(message, at), &next); at += next.size) {
         const uint8_t *key = message.data + at, *content = next.content.data;
         if (content == edit->target) {
             for (int i = 0; i < edit->copies; i++)
@@ -325,8 +323,8 @@ static bytes make_version(bytes sound, int number) {
 /* ---- inputs ---- */
 
 /* Numbers that all dtypes have and most operators can work on; shapes and indices stay small. */
-static sb_status random_tensor(random_source *source, const sb_value_description *description,
-                               sb_value *value, sb_error *error) {
+static sb_status random_tensor(random_source *source, const sb_value_description *description, sb_value *value,
+                               sb_error *error) {
     int64_t dims[SB_MAX_RANK];
     int rank = description->rank < 0 ? 2 : description->rank;
     for (int d = 0; d < rank; d++)
@@ -351,13 +349,12 @@ static sb_status random_tensor(random_source *source, const sb_value_description
 }
 
 /* The recorded input where it is of the kind that the version takes, else one of small numbers. */
-static sb_status find_input(const char *path, const sb_value_description *description, int index,
-                            random_source *source, sb_value *value, sb_error *error) {
+static sb_status find_input(const char *path, const sb_value_description *description, int index, random_source *source,
+                            sb_value *value, sb_error *error) {
     char file[1200];
     const char *end = strrchr(path, '/');
     snprintf(file, sizeof file, "%.*s/test_data_set_0/input_%d.pb", (int)(end - path), path, index);
-    if (random_between(source, 0, 3) != 0 &&
-        sb_onnx_value_load(file, description, value, error) == SB_OK)
+    if (random_between(source, 0, 3) != 0 && sb_onnx_value_load(file, description, value, error) == SB_OK)
         return SB_OK;
     if (description->kind == SB_KIND_SEQUENCE)
         return sb_value_of_sequence(description->dtype, 0, NULL, value, error);
@@ -510,8 +507,8 @@ int main(int argc, char **argv) {
     }
     printf("%d models, %d versions refused, %d failed in a run, %d ran; slowest %d ms: %s, version "
            "%d; %d faults\n",
-           path_count, shared->refused, shared->failed, shared->ran, shared->slowest_ms,
-           paths[shared->slowest_model], shared->slowest_version, shared->faults);
+           path_count, shared->refused, shared->failed, shared->ran, shared->slowest_ms, paths[shared->slowest_model],
+           shared->slowest_version, shared->faults);
     for (int i = 0; i < path_count; i++)
         free(paths[i]);
     return shared->faults != 0;

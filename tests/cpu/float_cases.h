@@ -59,12 +59,11 @@ static inline float *random_values(random_source *source, distribution kind, int
 }
 
 /* Fails, saying where, unless the `count` floats are the same bits, all NaNs being one. */
-static inline void assert_same_floats(const char *what, const float *expected, const float *got,
-                                      int64_t count) {
+static inline void assert_same_floats(const char *what, const float *expected, const float *got, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (sb_bits_canonical_f32(expected[i]) != sb_bits_canonical_f32(got[i]))
-            fail_msg("%s: element %lld of %lld is %a, not %a", what, (long long)i, (long long)count,
-                     (double)got[i], (double)expected[i]);
+            fail_msg("%s: element %lld of %lld is %a, not %a", what, (long long)i, (long long)count, (double)got[i],
+                     (double)expected[i]);
 }
 
 /* The instruction sets of this machine; returns how many. */
@@ -80,16 +79,15 @@ static inline int machine_kernels(const sb_gemm_kernels *kernels[3]) {
 }
 
 /* Something for SB_EPILOGUE_CALL that shows wrong positions and wrong order of steps. */
-static inline void scale_by_position(void *context, float *row, int64_t m, int64_t n,
-                                     int64_t count) {
+static inline void scale_by_position(void *context, float *row, int64_t m, int64_t n, int64_t count) {
     const float factor = *(const float *)context;
     for (int64_t i = 0; i < count; i++)
         row[i] = row[i] * factor + (float)(m * 3 + (n + i));
 }
 
 /* A random epilogue on an m × n result; its operands go to *operands, which the caller frees. */
-static inline sb_epilogue random_epilogue(random_source *source, distribution kind, int64_t m,
-                                          int64_t n, float **operands) {
+static inline sb_epilogue random_epilogue(random_source *source, distribution kind, int64_t m, int64_t n,
+                                          float **operands) {
     static float factor = 0.75f;
     const int64_t longest = m > n ? m : n, matrix = m * n * 2;
     float *vectors = random_values(source, kind, 2 * longest + matrix + 1);
@@ -97,14 +95,13 @@ static inline sb_epilogue random_epilogue(random_source *source, distribution ki
     sb_epilogue epilogue = {.count = (int)random_between(source, 0, 4)};
     for (int s = 0; s < epilogue.count; s++) {
         sb_epilogue_step *step = &epilogue.steps[s];
-        *step = (sb_epilogue_step){
-            .kind = (sb_epilogue_kind)random_between(source, 0, SB_EPILOGUE_CALL),
-            .vector = vectors,
-            .shift = vectors + longest,
-            .scalar = random_value(source, kind),
-            .high = random_value(source, kind),
-            .call = scale_by_position,
-            .context = &factor};
+        *step = (sb_epilogue_step){.kind = (sb_epilogue_kind)random_between(source, 0, SB_EPILOGUE_CALL),
+                                   .vector = vectors,
+                                   .shift = vectors + longest,
+                                   .scalar = random_value(source, kind),
+                                   .high = random_value(source, kind),
+                                   .call = scale_by_position,
+                                   .context = &factor};
         if (step->kind == SB_EPILOGUE_ADD_MATRIX) {
             step->vector = vectors + 2 * longest;
             step->column_stride = random_between(source, 1, 2);

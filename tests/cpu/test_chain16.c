@@ -66,8 +66,7 @@ static uint16_t element(sb_dtype dtype, distribution kind, int64_t k, bool left)
     case NORMAL:
     case SPECIAL:
         if (kind == SPECIAL && random_bits() % 200 == 0)
-            return (uint16_t)((brain ? 0x7f80 : 0x7c00) + (random_bits() % 2) * 3 +
-                              (random_bits() & 0x8000));
+            return (uint16_t)((brain ? 0x7f80 : 0x7c00) + (random_bits() % 2) * 3 + (random_bits() & 0x8000));
         for (int i = 0; i < 6; i++)
             normal += (float)random_between(-1000, 1000) * 0.001f;
         return from_f32(dtype, normal);
@@ -80,8 +79,7 @@ static uint16_t element(sb_dtype dtype, distribution kind, int64_t k, bool left)
     case SUBNORMAL:
         return with_exponent(dtype, 0, 0) & (random_bits() % 4 ? 0xffff : 0x8000);
     case SPARSE:
-        return random_bits() % 10 ? (uint16_t)(random_bits() & 0x8000)
-                                  : with_exponent(dtype, 0, 254);
+        return random_bits() % 10 ? (uint16_t)(random_bits() & 0x8000) : with_exponent(dtype, 0, 254);
     case ZERO_BLOCKS:
         return k / 16 % 3 != 1 ? 0 : with_exponent(dtype, brain ? 120 : 10, brain ? 134 : 20);
     case MODERATE:
@@ -114,8 +112,7 @@ static float initial_value(void) {
     case 4: /* huge */
         return sb_bits_to_f32(0x7f000000u | (random_bits() & 0x807fffffu));
     default: /* 2^-3 to 2^4 */
-        return sb_bits_to_f32((random_bits() & 0x807fffffu) | (uint32_t)random_between(124, 131)
-                                                                  << 23);
+        return sb_bits_to_f32((random_bits() & 0x807fffffu) | (uint32_t)random_between(124, 131) << 23);
     }
 }
 
@@ -130,8 +127,7 @@ static void *allocate(size_t bytes) {
     return block;
 }
 
-static uint16_t *matrix(sb_dtype dtype, distribution kind, int64_t rows, int64_t columns,
-                        bool k_runs_down) {
+static uint16_t *matrix(sb_dtype dtype, distribution kind, int64_t rows, int64_t columns, bool k_runs_down) {
     uint16_t *elements = allocate((size_t)(rows * columns) * 2 + 2);
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++)
@@ -141,21 +137,18 @@ static uint16_t *matrix(sb_dtype dtype, distribution kind, int64_t rows, int64_t
 }
 
 /* The reference of a whole product of row-major matrices. */
-static float *reference(sb_dtype dtype, int64_t m, int64_t n, int64_t k, const uint16_t *a,
-                        const uint16_t *b, const float *initial) {
+static float *reference(sb_dtype dtype, int64_t m, int64_t n, int64_t k, const uint16_t *a, const uint16_t *b,
+                        const float *initial) {
     float *c = allocate((size_t)(m * n) * sizeof *c);
-    sb_chain16_format format =
-        dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    sb_chain16_format format = dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++)
-            c[i * n + j] =
-                sb_chain16(a + i * k, 1, b + j, n, k, initial ? initial[i * n + j] : 0.0f, format);
+            c[i * n + j] = sb_chain16(a + i * k, 1, b + j, n, k, initial ? initial[i * n + j] : 0.0f, format);
     }
     return c;
 }
 
-static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride,
-                        int64_t column_stride) {
+static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_stride, int64_t column_stride) {
     size_t bytes = sb_chain16_packed_bytes(k, n);
     assert_true(bytes > 0);
     uint16_t *result = allocate(bytes);
@@ -167,8 +160,7 @@ static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_strid
     return result;
 }
 
-static void run(sb_isa isa, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
-                int64_t n1) {
+static void run(sb_isa isa, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
     size_t bytes = sb_chain16_scratch_bytes(args);
     assert_true(bytes > 0);
     void *scratch = allocate(bytes);
@@ -186,19 +178,17 @@ static int available(sb_isa *isas) {
     return count;
 }
 
-static void assert_same(const float *expected, const float *got, int64_t m, int64_t n,
-                        const char *what) {
+static void assert_same(const float *expected, const float *got, int64_t m, int64_t n, const char *what) {
     for (int64_t i = 0; i < m * n; i++) {
         if (canonical(expected[i]) != canonical(got[i]))
-            fail_msg("%s: element (%lld, %lld) is %a (%08x), should be %a (%08x)", what,
-                     (long long)(i / n), (long long)(i % n), (double)got[i],
-                     sb_bits_from_f32(got[i]), (double)expected[i], sb_bits_from_f32(expected[i]));
+            fail_msg("%s: element (%lld, %lld) is %a (%08x), should be %a (%08x)", what, (long long)(i / n),
+                     (long long)(i % n), (double)got[i], sb_bits_from_f32(got[i]), (double)expected[i],
+                     sb_bits_from_f32(expected[i]));
     }
 }
 
 /* One product on every instruction set, with and without initial sums. */
-static void check_product(sb_dtype dtype, distribution left, distribution right, int64_t m,
-                          int64_t n, int64_t k) {
+static void check_product(sb_dtype dtype, distribution left, distribution right, int64_t m, int64_t n, int64_t k) {
     uint16_t *a = matrix(dtype, left, m, k, false), *b = matrix(dtype, right, k, n, true);
     float *initial = allocate((size_t)(m * n) * sizeof *initial);
     float *c = allocate((size_t)(m * n) * sizeof *c);
@@ -257,8 +247,8 @@ static void every_shape(void **state) {
     static const int ns[] = {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 65, 100, 129};
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
         for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
-            check_product((i + j) % 2 ? SB_F16 : SB_BF16, j % 3 ? NORMAL : MODERATE, NORMAL,
-                          random_between(0, 7), ns[j], ks[i]);
+            check_product((i + j) % 2 ? SB_F16 : SB_BF16, j % 3 ? NORMAL : MODERATE, NORMAL, random_between(0, 7),
+                          ns[j], ks[i]);
     }
     /* More rows than one block takes. */
     check_product(SB_BF16, NORMAL, NORMAL, 300, 70, 33);
@@ -351,10 +341,9 @@ static void views_and_cuts(void **state) {
         for (int j = 0; j < N; j++)
             shift[j] = (float)(j % 7) - 3.0f;
         operand context = {a, K, 0.25f};
-        const sb_epilogue epilogue = {
-            2,
-            {{.kind = SB_EPILOGUE_CALL, .call = add_bias, .context = &context},
-             {.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
+        const sb_epilogue epilogue = {2,
+                                      {{.kind = SB_EPILOGUE_CALL, .call = add_bias, .context = &context},
+                                       {.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = shift}}};
         uint32_t *c = allocate(M * (2 * N + 3) * sizeof *c);
         sb_isa isas[4];
         int count = available(isas);
@@ -448,9 +437,8 @@ static void splits_cover(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_distribution),    cmocka_unit_test(every_shape),
-        cmocka_unit_test(largest_sums),          cmocka_unit_test(views_and_cuts),
-        cmocka_unit_test(sizes_that_do_not_fit), cmocka_unit_test(splits_cover),
+        cmocka_unit_test(every_distribution), cmocka_unit_test(every_shape),           cmocka_unit_test(largest_sums),
+        cmocka_unit_test(views_and_cuts),     cmocka_unit_test(sizes_that_do_not_fit), cmocka_unit_test(splits_cover),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ typedef struct problem {
 
 /* Strides of a (batch, channels, spatial…) tensor, channels first or last, with or without gaps;
  * returns the floats it spans. */
-static int64_t random_layout(random_source *source, int64_t batch, int64_t channels, int rank,
-                             const int64_t *extents, int64_t *batch_stride, int64_t *channel_stride,
-                             int64_t *strides) {
+static int64_t random_layout(random_source *source, int64_t batch, int64_t channels, int rank, const int64_t *extents,
+                             int64_t *batch_stride, int64_t *channel_stride, int64_t *strides) {
     bool last = random_between(source, 0, 2) != 0;
     int64_t step = random_between(source, 0, 5) == 0 ? 2 : 1;
     if (last) {
@@ -43,8 +42,7 @@ static void random_window(random_source *source, sb_conv_shape *shape, int d, in
     shape->kernel[d] = random_between(source, 1, 3);
     shape->stride[d] = random_between(source, 1, 3);
     shape->dilation[d] = random_between(source, 0, 3) == 0 ? 2 : 1;
-    shape->pad[d] =
-        random_between(source, 0, 2) == 0 ? random_between(source, -1, 3) : shape->kernel[d] / 2;
+    shape->pad[d] = random_between(source, 0, 2) == 0 ? random_between(source, -1, 3) : shape->kernel[d] / 2;
     shape->input[d] = random_between(source, 1, largest);
     int64_t span = shape->input[d] + shape->pad[d] + random_between(source, 0, 2) -
                    (shape->kernel[d] - 1) * shape->dilation[d] - 1;
@@ -57,10 +55,9 @@ static void random_window(random_source *source, sb_conv_shape *shape, int d, in
 }
 
 static sb_conv_shape random_shape(random_source *source) {
-    sb_conv_shape shape = {
-        .rank = (int)random_between(source, 1, 3),
-        .batch = random_between(source, 0, 3),
-        .groups = random_between(source, 0, 2) != 0 ? 1 : random_between(source, 2, 9)};
+    sb_conv_shape shape = {.rank = (int)random_between(source, 1, 3),
+                           .batch = random_between(source, 0, 3),
+                           .groups = random_between(source, 0, 2) != 0 ? 1 : random_between(source, 2, 9)};
     int64_t per_group = random_between(source, 0, 1) == 0 ? 1 : random_between(source, 0, 20);
     shape.input_channels = shape.groups * per_group;
     shape.output_channels = shape.groups * random_between(source, 1, per_group == 1 ? 3 : 40);
@@ -87,26 +84,22 @@ static problem make_problem(random_source *source, sb_conv_shape shape) {
     for (int d = 0; d < shape.rank; d++)
         p.m *= shape.output[d];
     p.x = random_values(source, kind,
-                        random_layout(source, shape.batch, shape.input_channels, shape.rank,
-                                      shape.input, &p.shape.x_batch_stride,
-                                      &p.shape.x_channel_stride, p.shape.x_stride));
+                        random_layout(source, shape.batch, shape.input_channels, shape.rank, shape.input,
+                                      &p.shape.x_batch_stride, &p.shape.x_channel_stride, p.shape.x_stride));
     p.y_size = random_layout(source, shape.batch, shape.output_channels, shape.rank, shape.output,
                              &p.shape.y_batch_stride, &p.shape.y_channel_stride, p.shape.y_stride);
     p.initial = random_values(source, kind, p.y_size);
     p.w = random_values(source, kind,
-                        random_layout(source, shape.output_channels, channels, shape.rank,
-                                      shape.kernel, &p.w_output_stride, &p.w_input_stride,
-                                      p.w_kernel_strides));
+                        random_layout(source, shape.output_channels, channels, shape.rank, shape.kernel,
+                                      &p.w_output_stride, &p.w_input_stride, p.w_kernel_strides));
     p.epilogue = random_epilogue(source, kind, p.m, shape.output_channels, &p.operands);
-    int used =
-        snprintf(p.name, sizeof p.name, "batch %lld, groups %lld, channels %lld to %lld, kind %d;",
-                 (long long)shape.batch, (long long)shape.groups, (long long)shape.input_channels,
-                 (long long)shape.output_channels, (int)kind);
+    int used = snprintf(p.name, sizeof p.name, "batch %lld, groups %lld, channels %lld to %lld, kind %d;",
+                        (long long)shape.batch, (long long)shape.groups, (long long)shape.input_channels,
+                        (long long)shape.output_channels, (int)kind);
     for (int d = 0; d < shape.rank; d++)
-        used += snprintf(
-            p.name + used, sizeof p.name - (size_t)used, " %lld>%lld k%lld s%lld d%lld p%lld",
-            (long long)shape.input[d], (long long)shape.output[d], (long long)shape.kernel[d],
-            (long long)shape.stride[d], (long long)shape.dilation[d], (long long)shape.pad[d]);
+        used += snprintf(p.name + used, sizeof p.name - (size_t)used, " %lld>%lld k%lld s%lld d%lld p%lld",
+                         (long long)shape.input[d], (long long)shape.output[d], (long long)shape.kernel[d],
+                         (long long)shape.stride[d], (long long)shape.dilation[d], (long long)shape.pad[d]);
     return p;
 }
 
@@ -124,8 +117,8 @@ static float *copy_of(const float *values, int64_t count) {
     return copy;
 }
 
-static void run_in_rectangles(random_source *source, const sb_conv_plan *plan, const problem *p,
-                              const float *packed, float *y, void *scratch) {
+static void run_in_rectangles(random_source *source, const sb_conv_plan *plan, const problem *p, const float *packed,
+                              float *y, void *scratch) {
     for (int64_t m0 = 0, m1; m0 < plan->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, plan->m);
         for (int64_t n0 = 0, n1; n0 < plan->n; n0 = n1) {
@@ -135,8 +128,8 @@ static void run_in_rectangles(random_source *source, const sb_conv_plan *plan, c
     }
 }
 
-static void run_by_split(const sb_conv_plan *plan, const problem *p, const float *packed, float *y,
-                         int threads, void *scratch) {
+static void run_by_split(const sb_conv_plan *plan, const problem *p, const float *packed, float *y, int threads,
+                         void *scratch) {
     sb_gemm_split split = sb_conv_f32_split(plan, threads);
     for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {
         int64_t m0, m1, n0, n1;
@@ -158,8 +151,7 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
     float *packed = sb_allocate(plan.packed_bytes);
     void *scratch = sb_allocate(plan.scratch_bytes);
     assert_true(packed != NULL && scratch != NULL);
-    sb_conv_f32_pack(&plan, p->w, p->w_output_stride, p->w_input_stride, p->w_kernel_strides,
-                     packed);
+    sb_conv_f32_pack(&plan, p->w, p->w_output_stride, p->w_input_stride, p->w_kernel_strides, packed);
     for (int way = 0; way < 3; way++) {
         float *y = copy_of(p->initial, p->y_size);
         if (way == 0)
@@ -169,8 +161,7 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
         else
             run_by_split(&plan, p, packed, y, (int)random_between(source, 1, 8), scratch);
         char what[300];
-        snprintf(what, sizeof what, "%s, method %d, way %d, %s", kernels->name, (int)plan.method,
-                 way, p->name);
+        snprintf(what, sizeof what, "%s, method %d, way %d, %s", kernels->name, (int)plan.method, way, p->name);
         assert_same_floats(what, expected, y, p->y_size);
         sb_free(y);
     }
@@ -181,9 +172,8 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
 static void check(random_source *source, sb_conv_shape shape) {
     problem p = make_problem(source, shape);
     float *expected = copy_of(p.initial, p.y_size);
-    sb_conv_f32_reference(&p.shape, p.x, p.w, p.w_output_stride, p.w_input_stride,
-                          p.w_kernel_strides, expected, &p.epilogue, 0, p.m, 0,
-                          shape.output_channels);
+    sb_conv_f32_reference(&p.shape, p.x, p.w, p.w_output_stride, p.w_input_stride, p.w_kernel_strides, expected,
+                          &p.epilogue, 0, p.m, 0, shape.output_channels);
     const sb_gemm_kernels *kernels[3];
     const int count = machine_kernels(kernels);
     for (int i = 0; i < count; i++)

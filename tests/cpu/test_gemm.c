@@ -11,8 +11,7 @@ typedef struct problem {
 } problem;
 
 /* Where an m × n matrix of floats may lie: row-major or column-major, dense or with gaps. */
-static int64_t random_layout(random_source *source, int64_t m, int64_t n, int64_t *row_stride,
-                             int64_t *column_stride) {
+static int64_t random_layout(random_source *source, int64_t m, int64_t n, int64_t *row_stride, int64_t *column_stride) {
     int64_t inner_step = random_between(source, 0, 4) == 0 ? 3 : 1;
     int64_t gap = random_between(source, 0, 2) == 0 ? random_between(source, 1, 9) : 0;
     bool column_major = random_between(source, 0, 2) == 0;
@@ -26,20 +25,17 @@ static int64_t random_layout(random_source *source, int64_t m, int64_t n, int64_
 static problem random_problem(random_source *source, int64_t m, int64_t n, int64_t k) {
     problem p = {.args = {.m = m, .n = n, .k = k, .continues = random_between(source, 0, 3) == 0}};
     distribution kind = (distribution)random_between(source, 0, DISTRIBUTIONS - 1);
-    p.a = random_values(source, kind,
-                        random_layout(source, m, k, &p.args.a_row_stride, &p.args.a_column_stride));
-    p.b = random_values(source, kind,
-                        random_layout(source, k, n, &p.args.b_row_stride, &p.args.b_column_stride));
+    p.a = random_values(source, kind, random_layout(source, m, k, &p.args.a_row_stride, &p.args.a_column_stride));
+    p.b = random_values(source, kind, random_layout(source, k, n, &p.args.b_row_stride, &p.args.b_column_stride));
     p.c_size = random_layout(source, m, n, &p.args.c_row_stride, &p.args.c_column_stride);
     p.initial = random_values(source, kind, p.c_size);
     p.epilogue = random_epilogue(source, kind, m, n, &p.operands);
     p.args.a = p.a;
     p.args.b = p.b;
     snprintf(p.name, sizeof p.name,
-             "m %lld n %lld k %lld, values of kind %d, strides A %lld,%lld B %lld,%lld C %lld,%lld",
-             (long long)m, (long long)n, (long long)k, (int)kind, (long long)p.args.a_row_stride,
-             (long long)p.args.a_column_stride, (long long)p.args.b_row_stride,
-             (long long)p.args.b_column_stride, (long long)p.args.c_row_stride,
+             "m %lld n %lld k %lld, values of kind %d, strides A %lld,%lld B %lld,%lld C %lld,%lld", (long long)m,
+             (long long)n, (long long)k, (int)kind, (long long)p.args.a_row_stride, (long long)p.args.a_column_stride,
+             (long long)p.args.b_row_stride, (long long)p.args.b_column_stride, (long long)p.args.c_row_stride,
              (long long)p.args.c_column_stride);
     return p;
 }
@@ -59,8 +55,8 @@ static float *copy_of(const float *values, int64_t count) {
 }
 
 /* All of C by random rectangles: cut at random rows, each band at random columns. */
-static void run_in_rectangles(random_source *source, const sb_gemm_kernels *kernels,
-                              const sb_gemm_args *args, void *scratch) {
+static void run_in_rectangles(random_source *source, const sb_gemm_kernels *kernels, const sb_gemm_args *args,
+                              void *scratch) {
     for (int64_t m0 = 0, m1; m0 < args->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, args->m);
         for (int64_t n0 = 0, n1; n0 < args->n; n0 = n1) {
@@ -74,8 +70,7 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
                           const float *expected) {
     float *packed = sb_allocate(sb_gemm_f32_packed_bytes(kernels, p->args.k, p->args.n));
     assert_non_null(packed);
-    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride,
-                       p->args.b_column_stride, packed);
+    sb_gemm_f32_pack_b(kernels, p->args.k, p->args.n, p->b, p->args.b_row_stride, p->args.b_column_stride, packed);
     for (int way = 0; way < 4; way++) {
         sb_gemm_args args = p->args;
         if (way & 1) {
@@ -120,18 +115,16 @@ static void test_small_shapes(void **state) {
     (void)state;
     random_source source = {.state = 11};
     for (int i = 0; i < 1500; i++)
-        check(&source, random_between(&source, 0, 40), random_between(&source, 0, 80),
-              random_between(&source, 0, 40));
+        check(&source, random_between(&source, 0, 40), random_between(&source, 0, 80), random_between(&source, 0, 40));
 }
 
 /* Around the seams of the blocking: parts of k, blocks of rows, panels, postponed steps. */
 static void test_seams(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {
-        {1, 1, 1},      {1, 300, 700}, {2, 257, 321},   {3, 129, 320},
-        {14, 32, 256},  {15, 33, 257}, {223, 40, 20},   {224, 65, 330},
-        {225, 31, 19},  {450, 300, 5}, {7, 520, 640},   {29, 600, 9},
-        {30, 20, 2000}, {6, 16, 1024}, {40, 160, 1024}, {16, 128, 2048},
+        {1, 1, 1},      {1, 300, 700},  {2, 257, 321},   {3, 129, 320},   {14, 32, 256}, {15, 33, 257},
+        {223, 40, 20},  {224, 65, 330}, {225, 31, 19},   {450, 300, 5},   {7, 520, 640}, {29, 600, 9},
+        {30, 20, 2000}, {6, 16, 1024},  {40, 160, 1024}, {16, 128, 2048},
     };
     random_source source = {.state = 12};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -185,9 +178,8 @@ static void test_split_covers(void **state) {
     const int count = machine_kernels(kernels);
     for (int i = 0; i < 300; i++) {
         int64_t m = random_between(&source, 0, 300), n = random_between(&source, 0, 300);
-        sb_gemm_split split =
-            sb_gemm_f32_split(kernels[i % count], m, n, random_between(&source, 0, 100000),
-                              (int)random_between(&source, 1, 9));
+        sb_gemm_split split = sb_gemm_f32_split(kernels[i % count], m, n, random_between(&source, 0, 100000),
+                                                (int)random_between(&source, 1, 9));
         unsigned char *seen = sb_allocate_array((size_t)(m * n + 1), 1);
         assert_non_null(seen);
         for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {
@@ -216,9 +208,8 @@ static void test_sizes_overflow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_shapes),   cmocka_unit_test(test_seams),
-        cmocka_unit_test(test_steps),          cmocka_unit_test(test_split_covers),
-        cmocka_unit_test(test_sizes_overflow),
+        cmocka_unit_test(test_small_shapes), cmocka_unit_test(test_seams),          cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_split_covers), cmocka_unit_test(test_sizes_overflow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@ static inline void release_all(sb_tensor **tensors, size_t count) {
         sb_tensor_release(tensors[i]);
 }
 
-static inline sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, int rank,
-                                    const int64_t *dims, layout layout, sb_tensor **tensors) {
+static inline sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, int rank, const int64_t *dims,
+                                    layout layout, sb_tensor **tensors) {
     sb_value_id value = builder_input(b, dtype, rank, dims);
     tensors[b->graph->input_count - 1] = make_tensor(random, dtype, rank, dims, layout);
     return value;
@@ -36,8 +36,8 @@ static inline void add_int(sb_attributes *attributes, const char *name, int64_t 
 /* Makes the graph one node, runs that on the device with each shape of tiles from `first` to `last`
  * (-1: the one that is chosen), and compares with the nodes one by one. `inputs` are those of the
  * graph. */
-static inline void check_contraction(const setting *setting, builder *b, sb_value_id result,
-                                     sb_tensor **inputs, int first, int last, const char *what) {
+static inline void check_contraction(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs,
+                                     int first, int last, const char *what) {
     sb_tensor *in[SB_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
     sb_graph *graph = b->graph;
     MUST(sb_graph_add_output(graph, result, error));

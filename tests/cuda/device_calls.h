@@ -10,11 +10,11 @@
 #include "cuda/call.h"
 #include "cuda/compute.h"
 #include "cuda/staging.h"
+#include "driver_choice.h"
 #include "host_kernels.h"
 #include "numerics/convert.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
-#include "driver_choice.h"
 
 typedef struct setting {
     const fake_cuda_control *fake;
@@ -61,11 +61,10 @@ static inline sb_tensor *to_device(const setting *setting, const sb_tensor *host
     sb_tensor *tensor = NULL;
     size_t before = (size_t)(host->data - (char *)host->storage->data);
     MUST(sb_cuda_memory_create(setting->device, host->storage->bytes, &memory, error));
-    MUST(sb_cuda_upload(setting->staging, &setting->queue, memory->address, host->storage->data,
-                        host->storage->bytes, error));
+    MUST(sb_cuda_upload(setting->staging, &setting->queue, memory->address, host->storage->data, host->storage->bytes,
+                        error));
     MUST(sb_tensor_wrap(host->dtype, host->rank, host->dims, host->strides,
-                        (void *)(uintptr_t)(memory->address + before), release_device_memory,
-                        memory, &tensor, error));
+                        (void *)(uintptr_t)(memory->address + before), release_device_memory, memory, &tensor, error));
     return tensor;
 }
 
@@ -88,8 +87,8 @@ static inline sb_tensor *to_host(const setting *setting, const sb_tensor *device
 /* Awkward values: few different ones, every magnitude, infinities, NaN, zeros of both signs,
  * subnormals. */
 static inline void fill_awkward(random_source *random, sb_dtype dtype, void *data, size_t count) {
-    static const float special[] = {0.0f,  -0.0f,  1.0f,  -1.0f, 2.0f,   3.0f, 0.5f,    -2.5f,
-                                    1e-30f, 7.0f, 100.0f, -0.75f, 65504.0f, 255.5f, -128.5f, 1e-40f};
+    static const float special[] = {0.0f,   -0.0f, 1.0f,   -1.0f,  2.0f,     3.0f,   0.5f,    -2.5f,
+                                    1e-30f, 7.0f,  100.0f, -0.75f, 65504.0f, 255.5f, -128.5f, 1e-40f};
     size_t size = sb_dtype_size(dtype);
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = random_bits(random);
@@ -124,8 +123,8 @@ static inline void fill_awkward(random_source *random, sb_dtype dtype, void *dat
 typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, LAYOUTS } layout;
 
 /* A tensor with awkward values whose strides are those of `layout`. */
-static inline sb_tensor *make_tensor(random_source *random, sb_dtype dtype, int rank,
-                                     const int64_t *dims, layout layout) {
+static inline sb_tensor *make_tensor(random_source *random, sb_dtype dtype, int rank, const int64_t *dims,
+                                     layout layout) {
     int64_t strides[SB_MAX_RANK], stride = layout == APART ? 3 : 1, count = stride + 1, first = 0;
     sb_tensor *base = NULL, *tensor = NULL;
     for (int i = 0; i < rank; i++) {
@@ -142,8 +141,8 @@ static inline sb_tensor *make_tensor(random_source *random, sb_dtype dtype, int 
     fill_awkward(random, dtype, base->data, (size_t)count);
     if (layout == SHIFTED)
         first = 1;
-    MUST(sb_tensor_over(base->storage, base->data + first * (int64_t)sb_dtype_size(dtype), dtype,
-                        rank, dims, strides, &tensor, error));
+    MUST(sb_tensor_over(base->storage, base->data + first * (int64_t)sb_dtype_size(dtype), dtype, rank, dims, strides,
+                        &tensor, error));
     sb_tensor_release(base);
     return tensor;
 }
@@ -155,9 +154,8 @@ static inline void make_fact(const builder *b, sb_fact *fact, sb_tensor *tensor,
 }
 
 /* Evaluates one node on the host by its op's own definition; inputs NULL where omitted. */
-static inline sb_status evaluate_node(const builder *b, const sb_node *node,
-                                      sb_tensor *const *inputs, sb_tensor **outputs,
-                                      sb_error *error) {
+static inline sb_status evaluate_node(const builder *b, const sb_node *node, sb_tensor *const *inputs,
+                                      sb_tensor **outputs, sb_error *error) {
     sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const sb_fact *pointers[SB_WALK_OPERANDS];
     sb_value in[SB_WALK_OPERANDS] = {{0}}, out[5] = {{0}};
@@ -221,13 +219,12 @@ typedef struct device_frame {
     int scratch_count;
 } device_frame;
 
-static inline sb_status allocate_on_device(device_frame *frame, size_t bytes, sb_tensor **tensor,
-                                           sb_error *error) {
+static inline sb_status allocate_on_device(device_frame *frame, size_t bytes, sb_tensor **tensor, sb_error *error) {
     sb_cuda_memory *memory = NULL;
     int64_t size = (int64_t)bytes;
     SB_TRY(sb_cuda_memory_create(frame->setting->device, bytes, &memory, error));
-    return sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address,
-                          release_device_memory, memory, tensor, error);
+    return sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address, release_device_memory, memory,
+                          tensor, error);
 }
 
 static inline sb_status frame_allocate(sb_frame *frame, const sb_call *call, int index, size_t bytes,
@@ -240,8 +237,7 @@ static inline sb_status frame_allocate(sb_frame *frame, const sb_call *call, int
     return SB_OK;
 }
 
-static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size_t bytes,
-                                      void **memory) {
+static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     device_frame *own = (device_frame *)frame;
     assert_true(own->scratch_count < 32);
     sb_tensor **tensor = &own->scratch[own->scratch_count++];
@@ -250,19 +246,16 @@ static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size
     return SB_OK;
 }
 
-static inline sb_status frame_copy(sb_frame *frame, const sb_call *call, sb_tensor *to,
-                                   const sb_tensor *from) {
+static inline sb_status frame_copy(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
     const sb_cuda_kernel *kernel;
     SB_TRY(sb_cuda_find_copy(call->target->queue->stream->device, to->dtype, &kernel, call->error));
-    return sb_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from,
-                               call->error);
+    return sb_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from, call->error);
 }
 
 /* The device's kernel for a node whose inputs are these; `constants` says which are known
  * beforehand, a bit each. NULL: none, and `why` says why. */
-static inline const sb_kernel *find_device_kernel(const builder *b, const sb_node *node,
-                                                  sb_tensor *const *inputs, uint64_t constants,
-                                                  void **state, char *why) {
+static inline const sb_kernel *find_device_kernel(const builder *b, const sb_node *node, sb_tensor *const *inputs,
+                                                  uint64_t constants, void **state, char *why) {
     sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const sb_fact *pointers[SB_WALK_OPERANDS];
     const sb_kernel *kernel = NULL;
@@ -286,17 +279,14 @@ static inline const sb_kernel *find_device_kernel(const builder *b, const sb_nod
 
 /* Runs one node on the device; outputs are contiguous tensors on the host, NULL where not wanted.
  * *fault is what the kernels noted. */
-static inline void run_node(const setting *setting, const builder *b, const sb_node *node,
-                            sb_tensor *const *inputs, uint64_t constants, sb_tensor **outputs,
-                            uint32_t *fault) {
+static inline void run_node(const setting *setting, const builder *b, const sb_node *node, sb_tensor *const *inputs,
+                            uint64_t constants, sb_tensor **outputs, uint32_t *fault) {
     char why[SB_WHY_BYTES] = "";
     void *state;
     const sb_kernel *kernel = find_device_kernel(b, node, inputs, constants, &state, why);
     if (kernel == NULL)
         fail_msg("%s: %s", node->op->name, why);
-    device_frame frame = {.frame = {.allocate = frame_allocate,
-                                    .scratch = frame_scratch,
-                                    .copy = frame_copy},
+    device_frame frame = {.frame = {.allocate = frame_allocate, .scratch = frame_scratch, .copy = frame_copy},
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
     sb_cuda_target target = {&setting->queue, 0, (CUdeviceptr)(uintptr_t)setting->fault->data};

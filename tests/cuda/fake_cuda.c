@@ -82,8 +82,8 @@ static bool is_about_errors(const char *name) {
 }
 
 static CUresult planned_failure(const char *name) {
-    if (!failure.active || is_about_errors(name) ||
-        (!failure.any && strcmp(failure.symbol, name) != 0) || failure.skip-- > 0)
+    if (!failure.active || is_about_errors(name) || (!failure.any && strcmp(failure.symbol, name) != 0) ||
+        failure.skip-- > 0)
         return CUDA_SUCCESS;
     failure.active = false;
     failure.happened = true;
@@ -115,16 +115,15 @@ CUresult start(const char *name, const char *format, ...) {
     ++*count_of(name);
     CUresult result = planned_failure(name);
     struct CUctx_st *context = current_context();
-    bool of_context = !is_about_errors(name) && !starts_with(name, "cuDevice") &&
-                      !starts_with(name, "cuCtx") && strcmp(name, "cuInit") != 0;
+    bool of_context = !is_about_errors(name) && !starts_with(name, "cuDevice") && !starts_with(name, "cuCtx") &&
+                      strcmp(name, "cuInit") != 0;
     if (context != NULL) {
         if (is_sticky(result))
             set_sticky(context->device, result);
         if (of_context && result == CUDA_SUCCESS)
             result = fake.sticky[context->device];
     }
-    if (!fake.initialised && result == CUDA_SUCCESS && strcmp(name, "cuInit") != 0 &&
-        !is_about_errors(name))
+    if (!fake.initialised && result == CUDA_SUCCESS && strcmp(name, "cuInit") != 0 && !is_about_errors(name))
         result = CUDA_ERROR_NOT_INITIALIZED;
     char line[400];
     if (result == CUDA_SUCCESS)
@@ -177,8 +176,7 @@ static memory *find_block(object_kind kind, uintptr_t address, size_t bytes) {
             continue;
         memory *block = (memory *)object;
         uintptr_t begin = (uintptr_t)block->bytes;
-        if (address >= begin && address - begin <= block->size &&
-            bytes <= block->size - (address - begin))
+        if (address >= begin && address - begin <= block->size && bytes <= block->size - (address - begin))
             return block;
     }
     return NULL;
@@ -235,8 +233,7 @@ static void read_devices(const char *text) {
     while (*text != '\0' && fake.device_count < FAKE_MOST_DEVICES) {
         fake_device *device = &fake.devices[fake.device_count];
         int major, minor, used = 0;
-        if (sscanf(text, "%63[^:]:%d.%d:%zu%n", device->name, &major, &minor, &device->bytes,
-                   &used) < 4)
+        if (sscanf(text, "%63[^:]:%d.%d:%zu%n", device->name, &major, &minor, &device->bytes, &used) < 4)
             break;
         device->compute = 10 * major + minor;
         device->multiprocessors = 4;
@@ -256,8 +253,8 @@ static void set_up(void) {
                *fails = getenv("FAKE_CUDA_FAIL");
     fake.version = version != NULL ? atoi(version) : 13000;
     read_devices(devices != NULL ? devices : "Fake H200:9.0:1073741824");
-    failure.active = fails != NULL && sscanf(fails, "%47[^:]:%d:%d", failure.symbol, &failure.skip,
-                                             &failure.result) == 3;
+    failure.active =
+        fails != NULL && sscanf(fails, "%47[^:]:%d:%d", failure.symbol, &failure.skip, &failure.result) == 3;
 }
 
 static void reset(void) {
@@ -318,8 +315,7 @@ static bool failed(void) {
 static int calls(const char *symbol) {
     int count = 0;
     for (size_t i = 0; i < sizeof call_counts / sizeof call_counts[0]; i++) {
-        if (symbol == NULL ? !is_about_errors(call_counts[i].name)
-                           : strcmp(call_counts[i].name, symbol) == 0)
+        if (symbol == NULL ? !is_about_errors(call_counts[i].name) : strcmp(call_counts[i].name, symbol) == 0)
             count += call_counts[i].count;
     }
     return count;
@@ -381,8 +377,8 @@ CUresult cuDriverGetVersion(int *version) {
     return finish(result);
 }
 
-EXPORTED CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version,
-                                      cuuint64_t flags, CUdriverProcAddressQueryResult *found);
+EXPORTED CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
+                                      CUdriverProcAddressQueryResult *found);
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags,
                              CUdriverProcAddressQueryResult *found) {
     static const struct {
@@ -405,8 +401,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
         if (strcmp(functions[i].name, symbol) != 0 || strcmp(symbol, hidden) == 0)
             continue;
         bool sufficient = version >= functions[i].version && version <= fake.version;
-        *found =
-            sufficient ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
+        *found = sufficient ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
         if (sufficient)
             memcpy(function, &functions[i].code, sizeof *function);
     }
@@ -418,8 +413,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 CUresult cuGetErrorName(CUresult number, const char **name) {
     START("%d", number);
     *name = NULL;
-#define SB_CUDA_CONSTANT(constant, value)                                                          \
-    if (*name == NULL && strncmp(#constant, "CUDA_", 5) == 0 && number == (value))                 \
+#define SB_CUDA_CONSTANT(constant, value)                                                                              \
+    if (*name == NULL && strncmp(#constant, "CUDA_", 5) == 0 && number == (value))                                     \
         *name = #constant;
 #include "cuda/driver_constants.h"
 #undef SB_CUDA_CONSTANT
@@ -530,10 +525,8 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     }
     if (--context->retained == 0) {
         for (int kind = 0; kind < KINDS; kind++) {
-            if (kind != GRAPH && kind != EXECUTABLE &&
-                count_objects((object_kind)kind, context) > 0)
-                complain("the context of device %d ends with objects of kind %d in it", device,
-                         kind);
+            if (kind != GRAPH && kind != EXECUTABLE && count_objects((object_kind)kind, context) > 0)
+                complain("the context of device %d ends with objects of kind %d in it", device, kind);
         }
     }
     return finish(result);
@@ -686,8 +679,7 @@ static bool cubin_has(const char *image, const char *name) {
         const Elf64_Sym *symbols = (const Elf64_Sym *)(const void *)(image + sections[s].sh_offset);
         const char *names = image + sections[sections[s].sh_link].sh_offset;
         for (size_t i = 0; i < sections[s].sh_size / sizeof *symbols; i++) {
-            if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC &&
-                strcmp(names + symbols[i].st_name, name) == 0)
+            if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC && strcmp(names + symbols[i].st_name, name) == 0)
                 return true;
         }
     }
@@ -709,8 +701,8 @@ static bool text_has(const char *image, const char *name) {
     return false;
 }
 
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
-                            CUjit_option *options, void **values) {
+CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
+                            void **values) {
     START("%.24s", memcmp(image, ELFMAG, SELFMAG) == 0 ? "cubin" : (const char *)image);
     if (current_context() == NULL)
         return finish(CUDA_ERROR_INVALID_CONTEXT);
@@ -749,8 +741,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     START("%s", name);
     if (!is_live(MODULE, module))
         return finish(CUDA_ERROR_INVALID_HANDLE);
-    bool has = memcmp(module->image, ELFMAG, SELFMAG) == 0 ? cubin_has(module->image, name)
-                                                           : text_has(module->image, name);
+    bool has =
+        memcmp(module->image, ELFMAG, SELFMAG) == 0 ? cubin_has(module->image, name) : text_has(module->image, name);
     if (!has)
         return finish(CUDA_ERROR_NOT_FOUND);
     struct CUfunc_st *made = calloc(1, sizeof *made);

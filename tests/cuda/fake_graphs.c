@@ -4,8 +4,7 @@
 
 #include "fake_internal.h"
 
-node *add_node(struct CUgraph_st *graph, const operation *operation, int edge_count,
-               node *const *edges) {
+node *add_node(struct CUgraph_st *graph, const operation *operation, int edge_count, node *const *edges) {
     node *made = calloc(1, sizeof *made);
     if (made == NULL || edge_count > MOST_EDGES)
         abort();
@@ -59,8 +58,8 @@ CUresult cuGraphDestroy(CUgraph graph) {
     return finish(result);
 }
 
-static CUresult add_checked(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges,
-                            size_t count, const operation *operation) {
+static CUresult add_checked(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges, size_t count,
+                            const operation *operation) {
     if (!is_live(GRAPH, graph))
         return CUDA_ERROR_INVALID_HANDLE;
     for (size_t i = 0; i < count; i++) {
@@ -71,15 +70,14 @@ static CUresult add_checked(CUgraphNode *made, CUgraph graph, const CUgraphNode 
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges,
-                              size_t count, const CUDA_KERNEL_NODE_PARAMS *parameters) {
+CUresult cuGraphAddKernelNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges, size_t count,
+                              const CUDA_KERNEL_NODE_PARAMS *parameters) {
     START("%s, after %zu", parameters->func->name, count);
-    operation kernel = {
-        .kind = KERNEL_RUN,
-        .function = parameters->func,
-        .grid = {parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
-        .block = {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
-        .parameters = parameters->func->parameter_bytes > 0 ? parameters->kernelParams[0] : NULL};
+    operation kernel = {.kind = KERNEL_RUN,
+                        .function = parameters->func,
+                        .grid = {parameters->gridDimX, parameters->gridDimY, parameters->gridDimZ},
+                        .block = {parameters->blockDimX, parameters->blockDimY, parameters->blockDimZ},
+                        .parameters = parameters->func->parameter_bytes > 0 ? parameters->kernelParams[0] : NULL};
     return finish(add_checked(made, graph, edges, count, &kernel));
 }
 
@@ -96,8 +94,8 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
     return finish(CUDA_SUCCESS);
 }
 
-CUresult cuGraphAddMemcpyNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges,
-                              size_t count, const CUDA_MEMCPY3D *copy, CUcontext context) {
+CUresult cuGraphAddMemcpyNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges, size_t count,
+                              const CUDA_MEMCPY3D *copy, CUcontext context) {
     START("%zu, after %zu", copy->WidthInBytes, count);
     bool to_device = copy->dstMemoryType == CU_MEMORYTYPE_DEVICE,
          from_device = copy->srcMemoryType == CU_MEMORYTYPE_DEVICE;
@@ -105,17 +103,15 @@ CUresult cuGraphAddMemcpyNode(CUgraphNode *made, CUgraph graph, const CUgraphNod
         return finish(CUDA_ERROR_INVALID_VALUE);
     operation operation = {.kind = COPY,
                            .to = to_device ? (uintptr_t)copy->dstDevice : (uintptr_t)copy->dstHost,
-                           .from =
-                               from_device ? (uintptr_t)copy->srcDevice : (uintptr_t)copy->srcHost,
+                           .from = from_device ? (uintptr_t)copy->srcDevice : (uintptr_t)copy->srcHost,
                            .bytes = copy->WidthInBytes,
                            .to_device = to_device,
                            .from_device = from_device};
     return finish(add_checked(made, graph, edges, count, &operation));
 }
 
-CUresult cuGraphAddMemsetNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges,
-                              size_t count, const CUDA_MEMSET_NODE_PARAMS *parameters,
-                              CUcontext context) {
+CUresult cuGraphAddMemsetNode(CUgraphNode *made, CUgraph graph, const CUgraphNode *edges, size_t count,
+                              const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context) {
     START("%zu, after %zu", parameters->width, count);
     if (context == NULL || parameters->height != 1 || parameters->elementSize != 1)
         return finish(CUDA_ERROR_INVALID_VALUE);
@@ -132,8 +128,7 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
         return finish(CUDA_ERROR_INVALID_HANDLE);
     size_t room = *count;
     *count = 0;
-    for (node *node = graph->nodes; node != NULL && (nodes == NULL || *count < room);
-         node = node->next) {
+    for (node *node = graph->nodes; node != NULL && (nodes == NULL || *count < room); node = node->next) {
         if (nodes != NULL)
             nodes[*count] = node;
         ++*count;
@@ -158,8 +153,7 @@ static node *next_ready(const struct CUgraph_st *graph) {
     return NULL;
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph,
-                                     unsigned long long flags) {
+CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags) {
     START("%p, %llu", (void *)graph, flags);
     if (!is_live(GRAPH, graph))
         return finish(CUDA_ERROR_INVALID_HANDLE);

@@ -13,16 +13,7 @@
 #include "cuda/driver_calls.h"
 #undef SB_CUDA_CALL
 
-typedef enum object_kind {
-    MEMORY,
-    HOST_MEMORY,
-    STREAM,
-    EVENT,
-    MODULE,
-    GRAPH,
-    EXECUTABLE,
-    KINDS
-} object_kind;
+typedef enum object_kind { MEMORY, HOST_MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, KINDS } object_kind;
 
 /* Whatever a handle stands for; all that live are in one list. */
 typedef struct object {
@@ -146,9 +137,9 @@ extern fake_state fake;
  * for. It ends with `return finish(result)`. */
 CUresult start(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 CUresult finish(CUresult result);
-#define START(...)                                                                                 \
-    CUresult result = start(__func__, __VA_ARGS__);                                                \
-    if (result != CUDA_SUCCESS)                                                                    \
+#define START(...)                                                                                                     \
+    CUresult result = start(__func__, __VA_ARGS__);                                                                    \
+    if (result != CUDA_SUCCESS)                                                                                        \
     return finish(result)
 /* The same for functions that give something back: those do their work in any case. */
 #define START_GIVING_BACK(...) CUresult result = start(__func__, __VA_ARGS__)
@@ -189,8 +180,7 @@ void forget_captures(void);
 CUresult forbid_while_capturing(void);
 
 /* Graphs. */
-node *add_node(struct CUgraph_st *graph, const operation *operation, int edge_count,
-               node *const *edges);
+node *add_node(struct CUgraph_st *graph, const operation *operation, int edge_count, node *const *edges);
 void free_graph(struct CUgraph_st *graph);
 void free_executable(struct CUgraphExec_st *executable);
 operation copy_operation(const operation *from);

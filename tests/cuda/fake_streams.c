@@ -76,8 +76,7 @@ static CUresult run(struct CUstream_st *stream, const operation *operation) {
         operation->event->milliseconds = fake.clock;
         return CUDA_SUCCESS;
     case EVENT_WAIT:
-        return operation->event->done < operation->ticket ? drain(operation->event->stream)
-                                                          : CUDA_SUCCESS;
+        return operation->event->done < operation->ticket ? drain(operation->event->stream) : CUDA_SUCCESS;
     }
     return CUDA_ERROR_UNKNOWN;
 }
@@ -145,8 +144,7 @@ CUresult forbid_while_capturing(void) {
 /* The legacy stream waits for every blocking stream of its context: not possible while one is
  * captured. */
 static CUresult check_legacy(const struct CUstream_st *stream) {
-    for (capture *capture = fake.captures; capture != NULL && stream->legacy;
-         capture = capture->next) {
+    for (capture *capture = fake.captures; capture != NULL && stream->legacy; capture = capture->next) {
         if (capture->origin->blocking && capture->origin->object.context == stream->object.context)
             return invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     }
@@ -210,8 +208,7 @@ CUresult cuStreamBeginCapture(CUstream handle, CUstreamCaptureMode mode) {
     capture *begun = calloc(1, sizeof *begun);
     if (begun == NULL)
         abort();
-    *begun =
-        (capture){.mode = mode, .thread = pthread_self(), .origin = stream, .next = fake.captures};
+    *begun = (capture){.mode = mode, .thread = pthread_self(), .origin = stream, .next = fake.captures};
     begun->graph = add(GRAPH, sizeof *begun->graph);
     fake.captures = begun;
     stream->capture = begun;
@@ -251,8 +248,7 @@ CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
     capture *capture = stream->capture;
     if (capture->origin != stream)
         return finish(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-        pthread_equal(capture->thread, pthread_self()) == 0)
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && pthread_equal(capture->thread, pthread_self()) == 0)
         return finish(invalidate(capture, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD));
     struct CUgraph_st *captured = capture->graph;
     if (result == CUDA_SUCCESS && capture->invalid)
@@ -309,8 +305,7 @@ static void keep_legacy_order(struct CUstream_st *stream) {
         return;
     for (object *object = fake.objects; object != NULL; object = object->next) {
         struct CUstream_st *other = (struct CUstream_st *)object;
-        if (object->kind == STREAM && object->context == context && other->blocking &&
-            stream->legacy)
+        if (object->kind == STREAM && object->context == context && other->blocking && stream->legacy)
             drain(other);
     }
     if (!stream->legacy && context->legacy != NULL)
@@ -328,17 +323,14 @@ CUresult enqueue(struct CUstream_st *stream, const operation *operation) {
     }
     if (stream->capture->invalid)
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    stream->edges[0] =
-        add_node(stream->capture->graph, operation, stream->edge_count, stream->edges);
+    stream->edges[0] = add_node(stream->capture->graph, operation, stream->edge_count, stream->edges);
     stream->edge_count = 1;
     return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters,
-                          void **extra) {
-    START("%s, %ux%ux%u, %ux%ux%u, %u, %p", function->name, config->gridDimX, config->gridDimY,
-          config->gridDimZ, config->blockDimX, config->blockDimY, config->blockDimZ,
-          config->sharedMemBytes, (void *)config->hStream);
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) {
+    START("%s, %ux%ux%u, %ux%ux%u, %u, %p", function->name, config->gridDimX, config->gridDimY, config->gridDimZ,
+          config->blockDimX, config->blockDimY, config->blockDimZ, config->sharedMemBytes, (void *)config->hStream);
     struct CUstream_st *stream = find_stream(config->hStream);
     if (stream == NULL)
         return finish(CUDA_ERROR_INVALID_HANDLE);
@@ -381,20 +373,16 @@ static CUresult copy(CUstream handle, const operation *copy) {
 
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
     START("%#llx, %p, %zu, %p", to, from, bytes, (void *)stream);
-    return finish(copy(stream, &(operation){.kind = COPY,
-                                            .to = (uintptr_t)to,
-                                            .from = (uintptr_t)from,
-                                            .bytes = bytes,
-                                            .to_device = true}));
+    return finish(copy(
+        stream,
+        &(operation){.kind = COPY, .to = (uintptr_t)to, .from = (uintptr_t)from, .bytes = bytes, .to_device = true}));
 }
 
 CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
     START("%p, %#llx, %zu, %p", to, from, bytes, (void *)stream);
-    return finish(copy(stream, &(operation){.kind = COPY,
-                                            .to = (uintptr_t)to,
-                                            .from = (uintptr_t)from,
-                                            .bytes = bytes,
-                                            .from_device = true}));
+    return finish(copy(
+        stream,
+        &(operation){.kind = COPY, .to = (uintptr_t)to, .from = (uintptr_t)from, .bytes = bytes, .from_device = true}));
 }
 
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
@@ -416,8 +404,7 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUst
         complain("a fill of %zu bytes reaches outside device memory", count);
         return finish(CUDA_ERROR_INVALID_VALUE);
     }
-    return finish(enqueue(
-        stream, &(operation){.kind = FILL, .to = (uintptr_t)to, .bytes = count, .value = value}));
+    return finish(enqueue(stream, &(operation){.kind = FILL, .to = (uintptr_t)to, .bytes = count, .value = value}));
 }
 
 /* ---- streams ---- */
@@ -562,8 +549,8 @@ CUresult cuEventSynchronize(CUevent event) {
 
 CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
     START("%p, %p", (void *)begin, (void *)end);
-    if (!is_live(EVENT, begin) || !is_live(EVENT, end) || !begin->timed || !end->timed ||
-        begin->ticket == 0 || end->ticket == 0)
+    if (!is_live(EVENT, begin) || !is_live(EVENT, end) || !begin->timed || !end->timed || begin->ticket == 0 ||
+        end->ticket == 0)
         return finish(CUDA_ERROR_INVALID_HANDLE);
     if (begin->done < begin->ticket || end->done < end->ticket)
         return finish(CUDA_ERROR_NOT_READY);

@@ -55,7 +55,8 @@ static void put_value(random_source *random, sb_dtype dtype, values values, char
         word = (uint32_t)random_bits(random);
     uint16_t half = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
     if (values == SPECIAL && (bits >> 48) % 64 == 0) {
-        static const uint16_t special[] = {0x8000, 0x7f80, 0xff80, 0x7c00, 0xfc00, 0x7fff, 0x0001, 0x8001, 0x7bff, 0xff7f};
+        static const uint16_t special[] = {0x8000, 0x7f80, 0xff80, 0x7c00, 0xfc00,
+                                           0x7fff, 0x0001, 0x8001, 0x7bff, 0xff7f};
         half = (bits >> 54) % 2 != 0 ? special[(bits >> 55) % 10] : (uint16_t)word;
     }
     if (dtype == SB_F32)
@@ -95,7 +96,8 @@ static pair make_pair(setting *setting, sb_dtype dtype, int64_t rows, int64_t co
     int64_t batch = round_up(outer * (lines > 0 ? lines : 1), layout == ODD_ROWS ? 3 : 8);
     int64_t last = layout == REPEATED ? length : batch * (batches - 1) + outer * (lines - 1) + inner * (length - 1) + 1;
     /* Often there is nothing behind the last element, so that a sanitizer sees what is read there. */
-    int64_t span = first + (last > 0 && rows > 0 && columns > 0 ? last : 1) + random_between(&setting->random, 0, 1) * 9;
+    int64_t span =
+        first + (last > 0 && rows > 0 && columns > 0 ? last : 1) + random_between(&setting->random, 0, 1) * 9;
     sb_matrix matrix = {
         .dtype = dtype,
         .rows = rows,
@@ -105,7 +107,8 @@ static pair make_pair(setting *setting, sb_dtype dtype, int64_t rows, int64_t co
         .batch_stride = layout == REPEATED ? 0 : batch,
     };
     if (layout == REVERSED && rows > 0 && columns > 0 && batches > 0) {
-        first = (rows - 1) * matrix.row_stride + (columns - 1) * matrix.column_stride + (batches - 1) * matrix.batch_stride;
+        first =
+            (rows - 1) * matrix.row_stride + (columns - 1) * matrix.column_stride + (batches - 1) * matrix.batch_stride;
         matrix.row_stride *= -1;
         matrix.column_stride *= -1;
         matrix.batch_stride *= -1;
@@ -162,11 +165,13 @@ static const product plain = {.dtype = SB_BF16, .c_dtype = SB_F32, .batches = 1,
 
 static void describe_product(const product *p, char *text, size_t bytes) {
     snprintf(text, bytes,
-             "%s -> %s, %lldx%lldx%lld, %lld batches, layouts %d %d %d %d %d, values %d, bias %d, residual %d, activation %d, "
+             "%s -> %s, %lldx%lldx%lld, %lld batches, layouts %d %d %d %d %d, values %d, bias %d, residual %d, "
+             "activation %d, "
              "gate %d, accumulate %d, in place %d, %d samples, schedule %s",
              sb_dtype_name(p->dtype), sb_dtype_name(p->c_dtype), (long long)p->m, (long long)p->n, (long long)p->k,
              (long long)p->batches, p->a, p->b, p->c, p->bias, p->residual, p->values, p->bias_dtype, p->residual_dtype,
-             p->activation, p->gate, p->accumulate, p->in_place, p->samples, p->schedule != NULL ? p->schedule : "chosen");
+             p->activation, p->gate, p->accumulate, p->in_place, p->samples,
+             p->schedule != NULL ? p->schedule : "chosen");
 }
 
 typedef struct operands {
@@ -179,9 +184,10 @@ static operands make_operands(setting *setting, const product *p) {
         make_pair(setting, p->dtype, p->m, p->k, p->batches, p->a, p->values),
         make_pair(setting, p->dtype, p->k, columns, p->batches, p->b, p->values),
         make_pair(setting, p->c_dtype, p->m, p->n, p->batches, p->c, p->values),
-        make_pair(setting, p->bias_dtype != SB_DTYPE_NONE ? p->bias_dtype : SB_F32, 1, columns, p->batches, p->bias, TAME),
-        make_pair(setting, p->residual_dtype != SB_DTYPE_NONE ? p->residual_dtype : SB_F32, p->m, p->n, p->batches, p->residual,
-                  p->values),
+        make_pair(setting, p->bias_dtype != SB_DTYPE_NONE ? p->bias_dtype : SB_F32, 1, columns, p->batches, p->bias,
+                  TAME),
+        make_pair(setting, p->residual_dtype != SB_DTYPE_NONE ? p->residual_dtype : SB_F32, p->m, p->n, p->batches,
+                  p->residual, p->values),
     };
 }
 

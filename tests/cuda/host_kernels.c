@@ -73,8 +73,8 @@ static void run_thread(void) {
 static void run_block_with_barriers(unsigned count) {
     for (unsigned thread = 0; thread < count; thread++) {
         block_state.exchanges[thread] = 0;
-        coroutine_prepare(&block_state.threads[thread], run_thread,
-                          block_state.stacks + (size_t)thread * STACK_STEP, STACK_BYTES);
+        coroutine_prepare(&block_state.threads[thread], run_thread, block_state.stacks + (size_t)thread * STACK_STEP,
+                          STACK_BYTES);
     }
     block_state.waiting = 0;
     start_thread(count - 1);
@@ -91,8 +91,8 @@ static void make_stacks(unsigned count) {
     block_state.stack_count = count;
 }
 
-void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers,
-                     const unsigned grid[3], const unsigned block[3]) {
+void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers, const unsigned grid[3],
+                   const unsigned block[3]) {
     if (grid[1] * grid[2] * block[1] * block[2] != 1 || block[0] > MOST_THREADS)
         abort();
     gridDim = (host_dimensions){grid[0], 1, 1};

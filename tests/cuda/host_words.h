@@ -20,22 +20,22 @@ void host_barrier(void);
 /** Replaces `*value` by what the block's thread `source` gave. All threads of the block take part. */
 void host_exchange(void *value, size_t bytes, unsigned source);
 /** Runs all blocks, of one dimension. */
-void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers,
-                   const unsigned grid[3], const unsigned block[3]);
+void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers, const unsigned grid[3],
+                   const unsigned block[3]);
 /** Adds to what define_host_kernels tells a fake. */
 void host_define_kernel(const char *name, size_t parameter_bytes, fake_kernel *run);
 
-#define SB_CUDA_KERNEL(kernel, type, parameters)                                                   \
-    static void kernel##_body(const type *parameters);                                             \
-    static void kernel##_thread(const void *given) {                                               \
-        kernel##_body(given);                                                                      \
-    }                                                                                              \
-    static void kernel##_run(const void *given, const unsigned grid[3], const unsigned block[3]) { \
-        host_run_grid(kernel##_thread, given, WITH_BARRIERS, grid, block);                         \
-    }                                                                                              \
-    __attribute__((constructor(200))) static void kernel##_define(void) {                               \
-        host_define_kernel(#kernel, sizeof(type), kernel##_run);                                   \
-    }                                                                                              \
+#define SB_CUDA_KERNEL(kernel, type, parameters)                                                                       \
+    static void kernel##_body(const type *parameters);                                                                 \
+    static void kernel##_thread(const void *given) {                                                                   \
+        kernel##_body(given);                                                                                          \
+    }                                                                                                                  \
+    static void kernel##_run(const void *given, const unsigned grid[3], const unsigned block[3]) {                     \
+        host_run_grid(kernel##_thread, given, WITH_BARRIERS, grid, block);                                             \
+    }                                                                                                                  \
+    __attribute__((constructor(200))) static void kernel##_define(void) {                                              \
+        host_define_kernel(#kernel, sizeof(type), kernel##_run);                                                       \
+    }                                                                                                                  \
     static void kernel##_body(const type *parameters)
 #define SB_CUDA_FUNCTION static inline
 #define SB_CUDA_SHARED static

@@ -54,15 +54,14 @@ static inline void set_text(op_case *test, const char *name, const char *value) 
     MUST(sb_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
 }
 
-static inline sb_tensor *any_tensor(setting *setting, sb_dtype dtype, int rank,
-                                    const int64_t *dims) {
+static inline sb_tensor *any_tensor(setting *setting, sb_dtype dtype, int rank, const int64_t *dims) {
     return make_tensor(&setting->random, dtype, rank, dims,
                        (enum layout)random_between(&setting->random, 0, LAYOUTS - 1));
 }
 
 /* Indices of `extent` elements, counted from either end; strided. With `astray` one is outside. */
-static inline sb_tensor *any_indices(setting *setting, sb_dtype dtype, int rank,
-                                     const int64_t *dims, int64_t extent, bool astray) {
+static inline sb_tensor *any_indices(setting *setting, sb_dtype dtype, int rank, const int64_t *dims, int64_t extent,
+                                     bool astray) {
     sb_tensor *tensor = any_tensor(setting, dtype, rank, dims);
     size_t count = tensor->storage->bytes / sb_dtype_size(dtype);
     for (size_t i = 0; i < count; i++) {
@@ -86,13 +85,12 @@ static inline void check_op(const setting *setting, op_case *test, const char *w
     uint32_t fault;
     for (int i = 0; i < test->count; i++) {
         const sb_tensor *input = test->inputs[i];
-        ids[i] =
-            input != NULL ? builder_input(&b, input->dtype, input->rank, input->dims) : SB_NO_VALUE;
+        ids[i] = input != NULL ? builder_input(&b, input->dtype, input->rank, input->dims) : SB_NO_VALUE;
     }
     for (int i = 0; i < test->outputs; i++)
         results[i] = builder_value(&b);
-    if (sb_graph_add_node(b.graph, sb_op_find("", test->op), test->version, "node", test->count,
-                          ids, 0, test->outputs, results, &test->attributes, NULL, &error) != SB_OK)
+    if (sb_graph_add_node(b.graph, sb_op_find("", test->op), test->version, "node", test->count, ids, 0, test->outputs,
+                          results, &test->attributes, NULL, &error) != SB_OK)
         fail_msg("%s", error.message);
     const sb_node *node = b.graph->nodes[b.graph->node_count - 1];
     sb_status status = evaluate_node(&b, node, test->inputs, expected, &error);
@@ -102,8 +100,7 @@ static inline void check_op(const setting *setting, op_case *test, const char *w
                  status == SB_OK ? "none" : error.message);
     for (int i = 0; i < test->outputs; i++) {
         if (status == SB_OK && !sb_tensor_equal(expected[i], found[i]))
-            fail_msg("%s of %s, %s: output %d has other bits", test->op,
-                     sb_dtype_name(expected[i]->dtype), what, i);
+            fail_msg("%s of %s, %s: output %d has other bits", test->op, sb_dtype_name(expected[i]->dtype), what, i);
         sb_tensor_release(expected[i]);
         sb_tensor_release(found[i]);
     }

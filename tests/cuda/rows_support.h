@@ -5,8 +5,7 @@
 static const sb_dtype float_types[] = {SB_F16, SB_BF16, SB_F32, SB_F64};
 
 /* Ordinary numbers, so that every addition rounds and none gives NaN; or, `awkward`, anything. */
-static inline sb_tensor *number_tensor(setting *setting, sb_dtype dtype, int rank,
-                                       const int64_t *dims, bool awkward) {
+static inline sb_tensor *number_tensor(setting *setting, sb_dtype dtype, int rank, const int64_t *dims, bool awkward) {
     sb_tensor *tensor = any_tensor(setting, dtype, rank, dims);
     size_t count = tensor->storage->bytes / sb_dtype_size(dtype);
     for (size_t i = 0; i < count && !awkward && sb_dtype_is_float(dtype); i++) {

@@ -14,11 +14,11 @@
 #include "support/random.h"
 #include "with_fake.h"
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                           \
-        if ((call) != SB_OK)                                                                       \
-            fail_msg("line %d: %s", __LINE__, error_.message);                                     \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
+        if ((call) != SB_OK)                                                                                           \
+            fail_msg("line %d: %s", __LINE__, error_.message);                                                         \
     } while (0)
 
 /* ---- models ---- */
@@ -46,9 +46,8 @@ static inline sb_model *model_of(builder *b, bool passes) {
     return model;
 }
 
-static inline sb_value_id attribute_node(builder *b, const char *op, int count,
-                                         const sb_value_id *inputs, const char *name, bool scalar,
-                                         size_t values, const int64_t *integers) {
+static inline sb_value_id attribute_node(builder *b, const char *op, int count, const sb_value_id *inputs,
+                                         const char *name, bool scalar, size_t values, const int64_t *integers) {
     sb_attributes attributes = {0};
     MUST(sb_attributes_add_ints(&attributes, name, scalar, values, integers, error));
     return builder_node(b, op, count, inputs, &attributes);
@@ -58,8 +57,7 @@ static inline sb_value_id concat(builder *b, sb_value_id left, sb_value_id right
     return attribute_node(b, "Concat", 2, (sb_value_id[]){left, right}, "axis", true, 1, &axis);
 }
 
-static inline sb_value_id transpose(builder *b, sb_value_id input, int rank,
-                                    const int64_t *permutation) {
+static inline sb_value_id transpose(builder *b, sb_value_id input, int rank, const int64_t *permutation) {
     return attribute_node(b, "Transpose", 1, &input, "perm", false, (size_t)rank, permutation);
 }
 
@@ -81,8 +79,7 @@ static inline const char *maker(const builder *b, sb_value_id value) {
 /* ---- tensors ---- */
 
 /* Numbers around 0 for floating-point dtypes, small integers for the rest. */
-static inline sb_tensor *random_tensor(sb_dtype dtype, int rank, const int64_t *dims,
-                                       uint64_t seed) {
+static inline sb_tensor *random_tensor(sb_dtype dtype, int rank, const int64_t *dims, uint64_t seed) {
     random_source source = {seed};
     sb_tensor *tensor;
     MUST(sb_tensor_create(dtype, rank, dims, &tensor, error));
@@ -121,9 +118,8 @@ static inline void check_same(sb_device *device, sb_tensor *actual, sb_tensor *e
     sb_tensor *left = to_host(device, actual), *right = to_host(device, expected);
     char first[SB_DIMS_TEXT_BYTES], second[SB_DIMS_TEXT_BYTES];
     if (!sb_tensor_equal(left, right))
-        fail_msg("%s%s differs from %s%s", sb_dtype_name(left->dtype),
-                 sb_dims_text(left->rank, left->dims, first), sb_dtype_name(right->dtype),
-                 sb_dims_text(right->rank, right->dims, second));
+        fail_msg("%s%s differs from %s%s", sb_dtype_name(left->dtype), sb_dims_text(left->rank, left->dims, first),
+                 sb_dtype_name(right->dtype), sb_dims_text(right->rank, right->dims, second));
     sb_tensor_release(left);
     sb_tensor_release(right);
 }
@@ -186,8 +182,8 @@ static inline void release_all(sb_tensor **tensors, int count) {
 
 /* Runs on the device and on the CPU, with inputs that lie on the host for the latter, and compares
  * the bits. */
-static inline void run_both(sb_session *session, sb_session *cpu, sb_device *device,
-                            int input_count, sb_tensor *const *inputs, int output_count) {
+static inline void run_both(sb_session *session, sb_session *cpu, sb_device *device, int input_count,
+                            sb_tensor *const *inputs, int output_count) {
     sb_tensor *outputs[MOST_VALUES], *expected[MOST_VALUES], *on_host[MOST_VALUES];
     for (int i = 0; i < input_count; i++)
         on_host[i] = to_host(device, inputs[i]);
@@ -239,7 +235,8 @@ static inline void finish(setting *s) {
     assert_int_equal(sb_allocation_count().live_blocks, s->blocks);
 }
 
-static inline sb_session *open_session(const setting *s, sb_graph_mode mode, bool device_outputs, const char *force_cpu) {
+static inline sb_session *open_session(const setting *s, sb_graph_mode mode, bool device_outputs,
+                                       const char *force_cpu) {
     sb_session_options options = options_on(s->device);
     options.graphs = mode;
     options.device_outputs = device_outputs;

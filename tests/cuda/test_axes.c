@@ -33,8 +33,8 @@ static const pool_shape pools[] = {
     {4, {0, 2, 4, 4}, {2, 2}, {2, 2}, {1, 1}, {0}, false, NULL},
 };
 
-static op_case pool_case(setting *setting, const char *op, int version, sb_dtype dtype,
-                         const pool_shape *shape, bool awkward) {
+static op_case pool_case(setting *setting, const char *op, int version, sb_dtype dtype, const pool_shape *shape,
+                         bool awkward) {
     op_case test = op_of(op, version);
     int axes = shape->rank - 2;
     add_input(&test, number_tensor(setting, dtype, shape->rank, shape->dims, awkward));
@@ -86,8 +86,7 @@ static void test_global_pools(void **unused) {
         for (int t = 0; t < 4; t++) {
             for (int o = 0; o < 6; o++) {
                 op_case test = op_of(ops[o % 3], o % 3 == 2 ? 2 : 1);
-                add_input(&test, number_tensor(&setting, float_types[t], shapes[s].rank,
-                                               shapes[s].dims, o == 4));
+                add_input(&test, number_tensor(&setting, float_types[t], shapes[s].rank, shapes[s].dims, o == 4));
                 if (o % 3 == 2)
                     set_int(&test, "p", (int64_t)s % 4);
                 check_op(&setting, &test, "global pool");
@@ -108,8 +107,7 @@ static void test_unpool(void **unused) {
         sb_tensor *indices = any_tensor(&setting, SB_S64, 4, dims);
         size_t count = indices->storage->bytes / sizeof(int64_t);
         for (size_t i = 0; i < count; i++)
-            ((int64_t *)indices->storage->data)[i] =
-                variant == 7 ? 288 : random_between(&setting.random, 0, 287);
+            ((int64_t *)indices->storage->data)[i] = variant == 7 ? 288 : random_between(&setting.random, 0, 287);
         add_input(&test, indices);
         if (variant % 2 == 1)
             add_list(&test, 4, larger);
@@ -158,8 +156,7 @@ static void test_cumulative(void **unused) {
             for (int variant = 0; variant < 4; variant++) {
                 bool sum = (variant + t) % 2 == 0;
                 op_case test = op_of(sum ? "CumSum" : "CumProd", sum ? 14 : 26);
-                add_input(&test, number_tensor(&setting, (sb_dtype)t, axes[s].rank, axes[s].dims,
-                                               variant == 3));
+                add_input(&test, number_tensor(&setting, (sb_dtype)t, axes[s].rank, axes[s].dims, variant == 3));
                 add_list(&test, 1, &axes[s].axis);
                 set_int(&test, "exclusive", variant % 2);
                 set_int(&test, "reverse", variant / 2);
@@ -179,9 +176,7 @@ static void test_topk(void **unused) {
             if (extent > 1000 && t % 4 != 0)
                 continue;
             for (int variant = 0; variant < 6; variant++) {
-                int64_t k = variant / 2 == 0   ? extent
-                            : variant / 2 == 1 ? extent < 5 ? extent : 5
-                                               : (extent + 1) / 4;
+                int64_t k = variant / 2 == 0 ? extent : variant / 2 == 1 ? extent < 5 ? extent : 5 : (extent + 1) / 4;
                 /* Counting in a row of 9000 takes even longer. */
                 if (extent == 9000 && variant / 2 != 1)
                     continue;
@@ -205,8 +200,8 @@ static void test_losses(void **unused) {
     static const struct {
         int rank;
         int64_t dims[4];
-    } shapes[] = {{2, {5, 7}},    {4, {2, 3, 4, 5}}, {2, {300, 2}}, {2, {3, 1500}},
-                  {2, {0, 3}},    {2, {33, 100}},    {3, {2, 1, 9}}, {2, {2, 1024}}};
+    } shapes[] = {{2, {5, 7}}, {4, {2, 3, 4, 5}}, {2, {300, 2}},  {2, {3, 1500}},
+                  {2, {0, 3}}, {2, {33, 100}},    {3, {2, 1, 9}}, {2, {2, 1024}}};
     setting setting = set_up();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 24; variant++) {
@@ -215,12 +210,10 @@ static void test_losses(void **unused) {
             int64_t targets[4] = {shapes[s].dims[0]};
             for (int d = 2; d < shapes[s].rank; d++)
                 targets[d - 1] = shapes[s].dims[d];
-            op_case test =
-                op_of(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", 13);
-            add_input(&test,
-                      number_tensor(&setting, dtype, shapes[s].rank, shapes[s].dims, variant == 7));
-            sb_tensor *classes = any_indices(&setting, variant % 2 == 0 ? SB_S32 : SB_S64,
-                                             shapes[s].rank - 1, targets, 1, false);
+            op_case test = op_of(softmax ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", 13);
+            add_input(&test, number_tensor(&setting, dtype, shapes[s].rank, shapes[s].dims, variant == 7));
+            sb_tensor *classes =
+                any_indices(&setting, variant % 2 == 0 ? SB_S32 : SB_S64, shapes[s].rank - 1, targets, 1, false);
             size_t bytes = sb_dtype_size(classes->dtype);
             for (size_t i = 0; i < classes->storage->bytes / bytes; i++) {
                 int64_t class = random_between(&setting.random, 0, shapes[s].dims[1] - 1);
@@ -245,14 +238,13 @@ static void test_determinants(void **unused) {
     static const struct {
         int rank;
         int64_t dims[3];
-    } shapes[] = {{2, {3, 3}}, {3, {4, 7, 7}}, {2, {40, 40}}, {2, {1, 1}},
-                  {2, {0, 0}}, {3, {0, 2, 2}}, {3, {2, 2, 2}}};
+    } shapes[] = {{2, {3, 3}}, {3, {4, 7, 7}}, {2, {40, 40}}, {2, {1, 1}}, {2, {0, 0}}, {3, {0, 2, 2}}, {3, {2, 2, 2}}};
     setting setting = set_up();
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 8; variant++) {
             op_case test = op_of("Det", 11);
-            add_input(&test, number_tensor(&setting, float_types[variant % 4], shapes[s].rank,
-                                           shapes[s].dims, variant >= 4));
+            add_input(&test,
+                      number_tensor(&setting, float_types[variant % 4], shapes[s].rank, shapes[s].dims, variant >= 4));
             check_op(&setting, &test, "determinant");
         }
     }
@@ -263,10 +255,9 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pools),      cmocka_unit_test(test_global_pools),
-        cmocka_unit_test(test_unpool),     cmocka_unit_test(test_best),
-        cmocka_unit_test(test_cumulative), cmocka_unit_test(test_topk),
-        cmocka_unit_test(test_losses),     cmocka_unit_test(test_determinants),
+        cmocka_unit_test(test_pools),  cmocka_unit_test(test_global_pools), cmocka_unit_test(test_unpool),
+        cmocka_unit_test(test_best),   cmocka_unit_test(test_cumulative),   cmocka_unit_test(test_topk),
+        cmocka_unit_test(test_losses), cmocka_unit_test(test_determinants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

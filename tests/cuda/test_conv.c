@@ -18,8 +18,8 @@ typedef struct convolution {
     bool without_bias;
 } convolution;
 
-static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype,
-                            const convolution *conv, layout layout, sb_tensor **tensors) {
+static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype, const convolution *conv, layout layout,
+                            sb_tensor **tensors) {
     random_source *random = (random_source *)&setting->random;
     int64_t x[2 + AXES] = {conv->batch, conv->channels};
     int64_t w[2 + AXES] = {conv->outputs, conv->channels / conv->group};
@@ -35,8 +35,7 @@ static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype,
     sb_value_id inputs[3];
     sb_attributes attributes = {0};
     inputs[0] = add_input(b, random, dtype, 2 + conv->axes, x, layout, tensors);
-    inputs[1] = add_input(b, random, dtype, 2 + conv->axes, w,
-                          (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
+    inputs[1] = add_input(b, random, dtype, 2 + conv->axes, w, (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
     if (!conv->without_bias)
         inputs[2] = add_input(b, random, dtype, 1, &conv->outputs, layout, tensors);
     add_int(&attributes, "group", conv->group);
@@ -50,8 +49,8 @@ static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype,
     return builder_node(b, "Conv", conv->without_bias ? 2 : 3, inputs, &attributes);
 }
 
-static void check_conv(setting *setting, sb_dtype dtype, const convolution *conv, layout layout,
-                       int first, int last, const char *what) {
+static void check_conv(setting *setting, sb_dtype dtype, const convolution *conv, layout layout, int first, int last,
+                       const char *what) {
     builder b = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
     sb_value_id result = add_conv(setting, &b, dtype, conv, layout, tensors);
@@ -83,19 +82,7 @@ static const convolution shapes[] = {
     /* one, three and four axes */
     {1, 3, 6, 7, 1, {31}, {5}, {2}, {3}, {4}, {5}, NULL, false},
     {3, 2, 4, 10, 2, {5, 4, 6}, {2, 3, 2}, {1, 2, 1}, {2, 1, 1}, {1, 0, 1}, {0, 1, 0}, NULL, false},
-    {4,
-     1,
-     3,
-     4,
-     1,
-     {3, 4, 3, 2},
-     {2, 2, 1, 2},
-     {1, 2, 1, 1},
-     {1, 1, 1, 1},
-     {1, 0, 0, 1},
-     {0, 1, 0, 0},
-     NULL,
-     false},
+    {4, 1, 3, 4, 1, {3, 4, 3, 2}, {2, 2, 1, 2}, {1, 2, 1, 1}, {1, 1, 1, 1}, {1, 0, 0, 1}, {0, 1, 0, 0}, NULL, false},
     {1, 2, 4, 4, 4, {11}, {4}, {1}, {1}, {3}, {0}, NULL, true},
     /* paddings by name, and one that only sees padding */
     {2, 2, 4, 5, 1, {7, 8}, {3, 4}, {2, 3}, {1, 1}, {0}, {0}, "SAME_UPPER", false},
@@ -125,9 +112,8 @@ static void test_tiles(void **unused) {
     setting setting = set_up();
     for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
         const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
-        convolution conv = {2,      1,      16,     shape->m + 5, 1,      {8, shape->n / 8 + 3},
-                            {2, 2}, {1, 1}, {1, 1}, {1, 0},       {0, 1}, NULL,
-                            false};
+        convolution conv = {2,      1,      16,     shape->m + 5, 1,    {8, shape->n / 8 + 3}, {2, 2}, {1, 1},
+                            {1, 1}, {1, 0}, {0, 1}, NULL,         false};
         check_conv(&setting, SB_F32, &conv, PACKED, tile, tile, shape->name);
         conv.batch = 3;
         conv.channels = 9;
@@ -152,8 +138,7 @@ static sb_value_id add_statistics(setting *setting, builder *b, int64_t channels
         inputs[i] = add_input(b, &setting->random, SB_F32, 1, &channels, PACKED, tensors);
         void *data = tensors[b->graph->input_count - 1]->data;
         for (int64_t j = 0; j < channels; j++)
-            sb_real_store_f32(SB_F32, data, j,
-                              (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64);
+            sb_real_store_f32(SB_F32, data, j, (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64);
     }
     return builder_node(b, "BatchNormalization", 5, inputs, NULL);
 }
@@ -172,18 +157,16 @@ static void test_tails(void **unused) {
         const sb_fact *fact = &b.graph->values[value].fact;
         int64_t dims[SB_MAX_RANK];
         assert_true(sb_fact_is_concrete(fact, dims));
-        value = builder_binary(&b, "Add", value,
-                               add_input(&b, &setting.random, SB_F32, fact->rank, dims,
-                                         (enum layout)(round % LAYOUTS), tensors));
-        value = round % 3 != 0 ? builder_unary(&b, "Relu", value)
-                               : builder_node(&b, "Clip", 3,
-                                              (sb_value_id[]){value, add_scalar(&b, SB_F32, 0),
-                                                              add_scalar(&b, SB_F32, 6)},
-                                              NULL);
+        value = builder_binary(
+            &b, "Add", value,
+            add_input(&b, &setting.random, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
+        value = round % 3 != 0
+                    ? builder_unary(&b, "Relu", value)
+                    : builder_node(&b, "Clip", 3,
+                                   (sb_value_id[]){value, add_scalar(&b, SB_F32, 0), add_scalar(&b, SB_F32, 6)}, NULL);
         char what[32];
         snprintf(what, sizeof what, "tail %d", round);
-        check_contraction(&setting, &b, value, tensors, -1,
-                          round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1, what);
+        check_contraction(&setting, &b, value, tensors, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1, what);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }

@@ -33,11 +33,9 @@ static void test_opening(void **unused) {
     sb_cuda_device_release(NULL);
     check_nothing_lives(fake);
     sb_error error;
-    assert_int_equal(sb_cuda_device_open(open_fake(), 1, NULL, &device, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_cuda_device_open(open_fake(), 1, NULL, &device, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "no CUDA device 1");
-    assert_int_equal(sb_cuda_device_open(open_fake(), -1, NULL, &device, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_cuda_device_open(open_fake(), -1, NULL, &device, &error), SB_ERROR_INVALID_ARGUMENT);
 }
 
 /* Whatever was current before is so again, and the primary context is shared, never made or
@@ -90,17 +88,13 @@ static void test_kernels(void **unused) {
     assert_true(logged(fake, "cuModuleLoadDataEx(FAKE sm_90a"));
     assert_true(logged(fake, "cuFuncSetAttribute(first, 8, 232448)"));
 
-    assert_int_equal(sb_cuda_kernel_find(device, "test", "first", 9, &again, &error),
-                     SB_ERROR_INTERNAL);
+    assert_int_equal(sb_cuda_kernel_find(device, "test", "first", 9, &again, &error), SB_ERROR_INTERNAL);
     assert_says(error, "8 and with 9 bytes");
-    assert_int_equal(sb_cuda_kernel_find(device, "test", "third", 8, &again, &error),
-                     SB_ERROR_INTERNAL);
+    assert_int_equal(sb_cuda_kernel_find(device, "test", "third", 8, &again, &error), SB_ERROR_INTERNAL);
     assert_says(error, "module test for sm_90a has no kernel third");
-    assert_int_equal(sb_cuda_kernel_find(device, "none", "first", 8, &again, &error),
-                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_cuda_kernel_find(device, "none", "first", 8, &again, &error), SB_ERROR_UNSUPPORTED);
     assert_says(error, "module none");
-    assert_int_equal(sb_cuda_kernel_find(device, "test", "first", 5000, &again, &error),
-                     SB_ERROR_INTERNAL);
+    assert_int_equal(sb_cuda_kernel_find(device, "test", "first", 5000, &again, &error), SB_ERROR_INTERNAL);
     sb_cuda_device_release(device);
     check_nothing_lives(fake);
 }
@@ -112,8 +106,7 @@ static void test_damaged_module(void **unused) {
     sb_cuda_device *device = open_device(&test_images);
     const sb_cuda_kernel *kernel;
     sb_error error;
-    assert_int_equal(sb_cuda_kernel_find(device, "bad", "first", 8, &kernel, &error),
-                     SB_ERROR_DEVICE);
+    assert_int_equal(sb_cuda_kernel_find(device, "bad", "first", 8, &kernel, &error), SB_ERROR_DEVICE);
     assert_says(error, "loading kernels bad for sm_80: device 0 (Fake A100)");
     assert_says(error, "CUDA_ERROR_INVALID_IMAGE");
     sb_cuda_device_release(device);
@@ -160,8 +153,7 @@ static void test_callers_stream(void **unused) {
     assert_int_equal(sb_cuda_device_open(&driver, 1, &test_images, &other, &error), SB_OK);
     assert_string_equal(other->name, "Fake 1");
     assert_int_equal(sb_cuda_stream_create(other, &foreign, &error), SB_OK);
-    assert_int_equal(sb_cuda_stream_wrap(device, foreign->handle, &stream, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_cuda_stream_wrap(device, foreign->handle, &stream, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "not of the primary context of device 0 (Fake 0)");
     assert_int_equal(sb_cuda_stream_wrap(other, foreign->handle, &stream, &error), SB_OK);
     sb_cuda_stream_destroy(stream);
@@ -197,13 +189,12 @@ static void *work_beside_others(void *given) {
     static const char *const names[] = {"first", "second"};
     for (int i = 0; i < 50; i++) {
         sb_cuda_memory *memory = NULL;
-        bool right =
-            sb_cuda_driver_open(FAKE_CUDA, &work->drivers[index], NULL, NULL, NULL) == SB_OK &&
-            sb_cuda_memory_create(work->device, 64, &memory, NULL) == SB_OK;
+        bool right = sb_cuda_driver_open(FAKE_CUDA, &work->drivers[index], NULL, NULL, NULL) == SB_OK &&
+                     sb_cuda_memory_create(work->device, 64, &memory, NULL) == SB_OK;
         for (int k = 0; k < 2; k++) {
             int which = (index + k) % 2;
-            right = right && sb_cuda_kernel_find(work->device, "test", names[which], 8,
-                                                 &work->kernels[index][which], NULL) == SB_OK;
+            right = right && sb_cuda_kernel_find(work->device, "test", names[which], 8, &work->kernels[index][which],
+                                                 NULL) == SB_OK;
         }
         sb_cuda_memory_release(memory);
         atomic_fetch_add(&work->failures, !right);
@@ -301,8 +292,7 @@ static void test_embedded(void **unused) {
         sb_error error = {SB_OK, ""};
         if (sb_cuda_kernel_find(device, "copy", "sb_cuda_copy_32", 8, &kernel, &error) != SB_OK)
             fail_msg("%s", error.message);
-        assert_int_equal(sb_cuda_kernel_find(device, "copy", "sb_cuda_copy_33", 8, &kernel, &error),
-                         SB_ERROR_INTERNAL);
+        assert_int_equal(sb_cuda_kernel_find(device, "copy", "sb_cuda_copy_33", 8, &kernel, &error), SB_ERROR_INTERNAL);
         assert_says(error, places[i].name);
         sb_cuda_device_release(device);
     }

@@ -45,8 +45,7 @@ static void test_no_driver(void **unused) {
     sb_driver_state state;
     sb_error error;
     int version = -1;
-    assert_int_equal(open_as("/no/such/libcuda.so.1", &state, &version, &error),
-                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(open_as("/no/such/libcuda.so.1", &state, &version, &error), SB_ERROR_UNSUPPORTED);
     assert_int_equal(state, SB_DRIVER_MISSING);
     assert_int_equal(version, 0);
     assert_says(error, "no CUDA driver");
@@ -111,8 +110,7 @@ static void test_broken(void **unused) {
         {"cuInit", CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, "restart the machine"},
         {"cuInit", CUDA_ERROR_UNKNOWN, "dmesg"},
         {"cuInit", 12345, "an error without a name (12345"},
-        {"cuDeviceGetCount", CUDA_ERROR_DEINITIALIZED,
-         "cuDeviceGetCount failed with CUDA_ERROR_DEINITIALIZED"},
+        {"cuDeviceGetCount", CUDA_ERROR_DEINITIALIZED, "cuDeviceGetCount failed with CUDA_ERROR_DEINITIALIZED"},
         {"cuDriverGetVersion", CUDA_ERROR_STUB_LIBRARY, "stub"},
         {"cuGetProcAddress", CUDA_ERROR_UNKNOWN, "has no function"},
     };
@@ -142,12 +140,10 @@ static void test_sticky(void **unused) {
     assert_false(sb_cuda_is_sticky(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED));
     fresh_fake();
     sb_error error;
-    assert_int_equal(sb_cuda_fail(open_fake(), CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc", &error),
-                     SB_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(sb_cuda_fail(open_fake(), CUDA_ERROR_OUT_OF_MEMORY, "cuMemAlloc", &error), SB_ERROR_OUT_OF_MEMORY);
     assert_says(error, "cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY (2: fake error 2)");
-    assert_int_equal(
-        sb_cuda_fail(open_fake(), CUDA_ERROR_ILLEGAL_ADDRESS, "cuStreamSynchronize", NULL),
-        SB_ERROR_DEVICE);
+    assert_int_equal(sb_cuda_fail(open_fake(), CUDA_ERROR_ILLEGAL_ADDRESS, "cuStreamSynchronize", NULL),
+                     SB_ERROR_DEVICE);
 }
 
 /* ---- the list of devices ---- */
@@ -290,8 +286,7 @@ static void test_choice(void **unused) {
     assert_string_equal(chosen(90, 12080), "none");
     static const sb_cuda_images older = {12080, 3, test_image_table};
     char why[SB_CUDA_WHY_BYTES];
-    assert_string_equal(sb_cuda_choose_image(&older, "test", 90, 12030, why)->architecture,
-                        "sm_90a");
+    assert_string_equal(sb_cuda_choose_image(&older, "test", 90, 12030, why)->architecture, "sm_90a");
     assert_null(sb_cuda_choose_image(&older, "test", 100, 12030, why));
     assert_non_null(strstr(why, "compiled by CUDA 12.8"));
     assert_non_null(strstr(why, "for CUDA 12.3"));

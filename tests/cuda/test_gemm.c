@@ -14,16 +14,13 @@ typedef struct operand {
     layout layout;
 } operand;
 
-static void check_matmul(setting *setting, sb_dtype dtype, const operand *a, const operand *b,
-                         int first, int last, const char *what) {
+static void check_matmul(setting *setting, sb_dtype dtype, const operand *a, const operand *b, int first, int last,
+                         const char *what) {
     builder built = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-    sb_value_id left =
-        add_input(&built, &setting->random, dtype, a->rank, a->dims, a->layout, tensors);
-    sb_value_id right =
-        add_input(&built, &setting->random, dtype, b->rank, b->dims, b->layout, tensors);
-    check_contraction(setting, &built, builder_binary(&built, "MatMul", left, right), tensors,
-                      first, last, what);
+    sb_value_id left = add_input(&built, &setting->random, dtype, a->rank, a->dims, a->layout, tensors);
+    sb_value_id right = add_input(&built, &setting->random, dtype, b->rank, b->dims, b->layout, tensors);
+    check_contraction(setting, &built, builder_binary(&built, "MatMul", left, right), tensors, first, last, what);
     release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&built);
 }
@@ -88,17 +85,15 @@ static void test_batches(void **unused) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char what[32];
         snprintf(what, sizeof what, "batches %d", (int)i);
-        check_matmul(&setting, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1,
-                     what);
+        check_matmul(&setting, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1, what);
     }
     tear_down(&setting);
 }
 
 static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, int last) {
     static const operand addends[] = {
-        {0, {0}, PACKED},          {1, {37}, PACKED},     {1, {1}, PACKED},
-        {2, {21, 1}, PACKED},      {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED},
-        {2, {21, 37}, TRANSPOSED},
+        {0, {0}, PACKED},      {1, {37}, PACKED},      {1, {1}, PACKED},          {2, {21, 1}, PACKED},
+        {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED}, {2, {21, 37}, TRANSPOSED},
     };
     builder b = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
@@ -107,8 +102,7 @@ static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, i
     int64_t b_dims[] = {turned_b ? 37 : 19, turned_b ? 19 : 37};
     const operand *c = &addends[round % 7];
     sb_value_id inputs[3];
-    inputs[0] =
-        add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
+    inputs[0] = add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
     inputs[1] = add_input(&b, &setting->random, dtype, 2, b_dims, PACKED, tensors);
     if (round % 5 != 0)
         inputs[2] = add_input(&b, &setting->random, dtype, c->rank, c->dims, c->layout, tensors);
@@ -131,8 +125,7 @@ static void test_dtypes(void **unused) {
     setting setting = set_up();
     for (int dtype = 0; dtype < OTHERS; dtype++) {
         for (int i = 0; i < CASES; i++)
-            check_matmul(&setting, others[dtype], &cases[i].a, &cases[i].b, -1, -1,
-                         sb_dtype_name(others[dtype]));
+            check_matmul(&setting, others[dtype], &cases[i].a, &cases[i].b, -1, -1, sb_dtype_name(others[dtype]));
         for (int round = 0; round < 21; round++)
             check_gemm(&setting, others[dtype], round, -1, -1);
     }
@@ -169,28 +162,23 @@ static void test_gemm(void **unused) {
 }
 
 /* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
-static sb_value_id add_tail(builder *b, random_source *random, sb_value_id value, int rank,
-                            const int64_t *dims, int round, sb_tensor **tensors) {
+static sb_value_id add_tail(builder *b, random_source *random, sb_value_id value, int rank, const int64_t *dims,
+                            int round, sb_tensor **tensors) {
     int64_t narrow[5];
     int64_t last = dims[rank - 1];
     for (int d = 0; d < rank; d++)
         narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
-    value =
-        builder_binary(b, "Add", value, add_input(b, random, SB_F32, 1, &last, PACKED, tensors));
+    value = builder_binary(b, "Add", value, add_input(b, random, SB_F32, 1, &last, PACKED, tensors));
     if (round % 2 == 0)
         value = builder_binary(
-            b, "Add",
-            add_input(b, random, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
-            value);
+            b, "Add", add_input(b, random, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors), value);
     if (round % 3 == 0)
         value = builder_unary(b, "Relu", value);
-    value = builder_binary(
-        b, "Mul", value,
-        add_input(b, random, SB_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
+    value = builder_binary(b, "Mul", value,
+                           add_input(b, random, SB_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
     if (round % 4 == 1)
-        value = builder_node(
-            b, "Clip", 3,
-            (sb_value_id[]){value, add_scalar(b, SB_F32, -1.5f), add_scalar(b, SB_F32, 6)}, NULL);
+        value = builder_node(b, "Clip", 3,
+                             (sb_value_id[]){value, add_scalar(b, SB_F32, -1.5f), add_scalar(b, SB_F32, 6)}, NULL);
     return value;
 }
 
@@ -212,15 +200,14 @@ static void test_tails(void **unused) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int which = round % 6;
-        sb_value_id left = add_input(&b, &setting.random, SB_F32, products[which].a.rank,
-                                     products[which].a.dims, PACKED, tensors);
-        sb_value_id right = add_input(&b, &setting.random, SB_F32, products[which].b.rank,
-                                      products[which].b.dims, PACKED, tensors);
+        sb_value_id left =
+            add_input(&b, &setting.random, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
+        sb_value_id right =
+            add_input(&b, &setting.random, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
         sb_value_id value = builder_binary(&b, "MatMul", left, right);
-        value = add_tail(&b, &setting.random, value, products[which].rank, products[which].dims,
-                         round + round / 6, tensors);
-        check_contraction(&setting, &b, value, tensors, -1,
-                          round < 6 ? sb_cuda_tile_count() - 1 : -1, "tail");
+        value = add_tail(&b, &setting.random, value, products[which].rank, products[which].dims, round + round / 6,
+                         tensors);
+        check_contraction(&setting, &b, value, tensors, -1, round < 6 ? sb_cuda_tile_count() - 1 : -1, "tail");
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
@@ -243,10 +230,9 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tiles),   cmocka_unit_test(test_vectors),
-        cmocka_unit_test(test_batches), cmocka_unit_test(test_negative_zeros),
-        cmocka_unit_test(test_gemm),    cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_choice),  cmocka_unit_test(test_dtypes),
+        cmocka_unit_test(test_tiles),          cmocka_unit_test(test_vectors), cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_negative_zeros), cmocka_unit_test(test_gemm),    cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_choice),         cmocka_unit_test(test_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static void test_extents(void **unused) {
 
 /* Many whole tiles, and parts of them, so that all ways of fetching take turns in one product. */
 static void test_many_tiles(void **unused) {
-    static const int64_t extents[][3] = {{136, 264, 48}, {1100, 8, 48}, {12, 76, 64},  {76, 12, 64},
+    static const int64_t extents[][3] = {{136, 264, 48}, {1100, 8, 48}, {12, 76, 64},   {76, 12, 64},
                                          {140, 68, 32},  {72, 40, 230}, {16, 136, 200}, {133, 24, 320}};
     setting setting = set_up();
     for (int round = 0; round < 32; round++) {
@@ -161,7 +161,8 @@ static void test_accumulate(void **unused) {
 
 /* Nothing to compute, and chains without a step. */
 static void test_empty(void **unused) {
-    static const int64_t extents[][4] = {{0, 3, 4, 1}, {3, 0, 4, 1}, {3, 4, 5, 0}, {3, 4, 0, 1}, {3, 4, 0, 3}, {0, 0, 0, 0}};
+    static const int64_t extents[][4] = {{0, 3, 4, 1}, {3, 0, 4, 1}, {3, 4, 5, 0},
+                                         {3, 4, 0, 1}, {3, 4, 0, 3}, {0, 0, 0, 0}};
     setting setting = set_up();
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
@@ -203,9 +204,8 @@ static void test_definition(void **unused) {
             const uint16_t *a = (const uint16_t *)all.a.host.data + row * all.a.host.row_stride;
             const uint16_t *b = (const uint16_t *)all.b.host.data + column * all.b.host.column_stride;
             float *c = (float *)all.c.host.data + row * all.c.host.row_stride + column * all.c.host.column_stride;
-            *c = p.dtype == SB_F16
-                     ? sb_chain16_f16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f)
-                     : sb_chain16_bf16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f);
+            *c = p.dtype == SB_F16 ? sb_chain16_f16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f)
+                                   : sb_chain16_bf16(a, all.a.host.column_stride, b, all.b.host.row_stride, p.k, 0.0f);
         }
         size_t where;
         assert_true(same_bytes(&setting, &all.c, &where));
@@ -287,11 +287,11 @@ static void test_streams(void **unused) {
     tear_down(&setting);
 }
 
-#define DRIVER(setting, call, ...)                                                                 \
-    do {                                                                                           \
-        sb_error error_ = {SB_OK, ""};                                                             \
-        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)               \
-            fail_msg("%s", error_.message);                                                        \
+#define DRIVER(setting, call, ...)                                                                                     \
+    do {                                                                                                               \
+        sb_error error_ = {SB_OK, ""};                                                                                 \
+        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)                                   \
+            fail_msg("%s", error_.message);                                                                            \
     } while (0)
 
 /* Somebody else captures a stream into which products go, the very first use of the stream among them. */
@@ -461,10 +461,12 @@ static void test_out_of_memory(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition), cmocka_unit_test(test_extents),       cmocka_unit_test(test_many_tiles),
-        cmocka_unit_test(test_batches),    cmocka_unit_test(test_epilogues),     cmocka_unit_test(test_row_maps),
-        cmocka_unit_test(test_accumulate), cmocka_unit_test(test_empty),         cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_streams),    cmocka_unit_test(test_capture),       cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_definition),    cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_many_tiles),    cmocka_unit_test(test_batches),
+        cmocka_unit_test(test_epilogues),     cmocka_unit_test(test_row_maps),
+        cmocka_unit_test(test_accumulate),    cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_schedules),     cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_capture),       cmocka_unit_test(test_failures),
         cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_without_machine_code),
     };
     if (argc > 1)

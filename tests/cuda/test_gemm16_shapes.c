@@ -39,7 +39,7 @@ static void test_few_rows(void **unused) {
 /* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those are fetched
  * that there are, and wgmma reads 64. */
 static void test_whole_rings(void **unused) {
-    static const char *const schedules[] = {"tile-64x128",  "tile-64x112",  "tile-64x64",   "tile-64x32",  "tile-64x16",
+    static const char *const schedules[] = {"tile-64x128",  "tile-64x112",  "tile-64x64",   "tile-64x32", "tile-64x16",
                                             "turned-64x64", "turned-64x32", "turned-64x16", "turned-64x8"};
     static const int64_t few[] = {1, 8, 21, 40, 64};
     setting setting = set_up();
@@ -216,8 +216,8 @@ static void test_amperes_chain(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_whole_rings),   cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_samples),     cmocka_unit_test(test_quick_tiles),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_few_rows),      cmocka_unit_test(test_whole_rings), cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_samples),       cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_amperes_chain),
     };
     if (argc > 1)

@@ -59,8 +59,7 @@ static sb_status set_up(const sb_cuda_driver *driver, setting *setting, sb_error
     for (int i = 0; i < BUFFERS; i++)
         SB_TRY(sb_cuda_memory_create(setting->device, BYTES, &setting->buffers[i], error));
     SB_TRY(sb_cuda_pinned_create(setting->device, BUFFERS * BYTES, &setting->host, error));
-    return sb_cuda_kernel_find(setting->device, "test", "first", sizeof(mix_parameters),
-                               &setting->mix, error);
+    return sb_cuda_kernel_find(setting->device, "test", "first", sizeof(mix_parameters), &setting->mix, error);
 }
 
 static const fake_cuda_control *fake_with_kernel(void) {
@@ -71,8 +70,7 @@ static const fake_cuda_control *fake_with_kernel(void) {
 
 static sb_status mix(const setting *setting, int out, int in, sb_error *error) {
     CUdeviceptr to = setting->buffers[out]->address, from = setting->buffers[in]->address;
-    mix_parameters parameters = {(uint32_t *)(uintptr_t)to, (const uint32_t *)(uintptr_t)from,
-                                 COUNT};
+    mix_parameters parameters = {(uint32_t *)(uintptr_t)to, (const uint32_t *)(uintptr_t)from, COUNT};
     sb_cuda_range ranges[] = {{to, BYTES, true}, {from, BYTES, false}};
     sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
                          .kernel = {.kernel = setting->mix,
@@ -88,8 +86,8 @@ static CUdeviceptr host_part(const setting *setting, int part) {
     return (CUdeviceptr)(uintptr_t)setting->host->data + (CUdeviceptr)part * BYTES;
 }
 
-static sb_status copy(const setting *setting, sb_cuda_task_kind kind, CUdeviceptr to,
-                      CUdeviceptr from, sb_error *error) {
+static sb_status copy(const setting *setting, sb_cuda_task_kind kind, CUdeviceptr to, CUdeviceptr from,
+                      sb_error *error) {
     sb_cuda_task task = {.kind = kind, .step = -1, .copy = {to, from, BYTES}};
     return sb_cuda_launch(&setting->queue, &task, error);
 }
@@ -99,22 +97,19 @@ static sb_status copy(const setting *setting, sb_cuda_task_kind kind, CUdevicept
 static sb_status launch_random(const setting *setting, uint64_t seed, int count, sb_error *error) {
     random_source source = {seed};
     for (int i = 0; i < BUFFERS; i++)
-        SB_TRY(copy(setting, SB_CUDA_COPY_TO_DEVICE, setting->buffers[i]->address,
-                    host_part(setting, i), error));
+        SB_TRY(copy(setting, SB_CUDA_COPY_TO_DEVICE, setting->buffers[i]->address, host_part(setting, i), error));
     for (int i = 0; i < count; i++) {
         int one = (int)random_between(&source, 0, BUFFERS - 1);
         int other = (one + (int)random_between(&source, 1, BUFFERS - 1)) % BUFFERS;
-        CUdeviceptr first = setting->buffers[one]->address,
-                    second = setting->buffers[other]->address;
+        CUdeviceptr first = setting->buffers[one]->address, second = setting->buffers[other]->address;
         switch (random_between(&source, 0, 9)) {
         case 0:
             SB_TRY(copy(setting, SB_CUDA_COPY_ON_DEVICE, first, second, error));
             break;
         case 1: {
             /* Half a buffer: the halves are independent. */
-            sb_cuda_task task = {
-                .kind = SB_CUDA_FILL,
-                .fill = {first + (i % 2) * BYTES / 2, BYTES / 2, (unsigned char)i}};
+            sb_cuda_task task = {.kind = SB_CUDA_FILL,
+                                 .fill = {first + (i % 2) * BYTES / 2, BYTES / 2, (unsigned char)i}};
             SB_TRY(sb_cuda_launch(&setting->queue, &task, error));
             break;
         }
@@ -126,8 +121,7 @@ static sb_status launch_random(const setting *setting, uint64_t seed, int count,
         }
     }
     for (int i = 0; i < BUFFERS; i++)
-        SB_TRY(copy(setting, SB_CUDA_COPY_TO_HOST, host_part(setting, i),
-                    setting->buffers[i]->address, error));
+        SB_TRY(copy(setting, SB_CUDA_COPY_TO_HOST, host_part(setting, i), setting->buffers[i]->address, error));
     return SB_OK;
 }
 
@@ -138,8 +132,7 @@ static void start_values(const setting *setting, uint32_t salt) {
 }
 
 /* Launches the graph and compares with `expected`. */
-static void check_replay(const setting *setting, const sb_cuda_graph *graph, uint32_t salt,
-                         const uint32_t *expected) {
+static void check_replay(const setting *setting, const sb_cuda_graph *graph, uint32_t salt, const uint32_t *expected) {
     start_values(setting, salt);
     MUST(sb_cuda_enter(setting->device, error));
     MUST(sb_cuda_graph_launch(graph, setting->queue.stream, error));
@@ -291,16 +284,14 @@ static sb_status fail_with_shape(setting *setting, sb_error *error) {
 
 static sb_status bypass(setting *setting, sb_error *error) {
     const sb_cuda_driver *driver = setting->device->driver;
-    assert_int_equal(
-        driver->cuMemsetD8Async(setting->buffers[0]->address, 0, 4, setting->queue.stream->handle),
-        CUDA_SUCCESS);
+    assert_int_equal(driver->cuMemsetD8Async(setting->buffers[0]->address, 0, 4, setting->queue.stream->handle),
+                     CUDA_SUCCESS);
     return SB_OK;
 }
 
 static sb_status copy_pageable(setting *setting, sb_error *error) {
     static char ordinary[BYTES];
-    return copy(setting, SB_CUDA_COPY_TO_DEVICE, setting->buffers[0]->address,
-                (CUdeviceptr)(uintptr_t)ordinary, error);
+    return copy(setting, SB_CUDA_COPY_TO_DEVICE, setting->buffers[0]->address, (CUdeviceptr)(uintptr_t)ordinary, error);
 }
 
 static void test_failed_captures(void **unused) {
@@ -309,8 +300,7 @@ static void test_failed_captures(void **unused) {
         sb_status status;
         const char *says;
     } cases[] = {
-        {allocate_memory, SB_ERROR_DEVICE,
-         "cuMemAlloc failed with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
+        {allocate_memory, SB_ERROR_DEVICE, "cuMemAlloc failed with CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"},
         {allocate_carelessly, SB_ERROR_DEVICE, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED"},
         {wait_for_stream, SB_ERROR_DEVICE, "cuStreamSynchronize"},
         {fail_with_shape, SB_ERROR_SHAPE, "the node has another shape"},
@@ -354,8 +344,7 @@ static void test_not_capturable(void **unused) {
         assert_int_equal(sb_cuda_capture_begin(&queues[i], &error), statuses[i]);
     assert_int_equal(sb_cuda_capture_begin(&setting.queue, &error), SB_OK);
     assert_int_equal(sb_cuda_capture_begin(&setting.queue, &error), SB_ERROR_INTERNAL);
-    assert_int_equal(sb_cuda_capture_end(&setting.queue, SB_ERROR_SHAPE, NULL, &error),
-                     SB_ERROR_SHAPE);
+    assert_int_equal(sb_cuda_capture_end(&setting.queue, SB_ERROR_SHAPE, NULL, &error), SB_ERROR_SHAPE);
     MUST(sb_cuda_leave(setting.device, SB_OK, error));
     sb_cuda_trace_destroy(trace);
     sb_cuda_stream_destroy(legacy);
@@ -374,8 +363,7 @@ static sb_status use_graphs(void *context) {
     if (status == SB_OK) {
         status = sb_cuda_capture_begin(&setting.queue, NULL);
         if (status == SB_OK)
-            status = sb_cuda_capture_end(&setting.queue, launch_random(&setting, 5, 12, NULL),
-                                         &captured, NULL);
+            status = sb_cuda_capture_end(&setting.queue, launch_random(&setting, 5, 12, NULL), &captured, NULL);
         if (status == SB_OK)
             status = sb_cuda_graph_build(setting.device, setting.queue.record, false, &built, NULL);
         if (status == SB_OK)

@@ -61,8 +61,7 @@ static void release_memory(void *memory) {
 }
 
 /* Strides such that dimension order[0] is the slowest, with a gap of one element in each row. */
-static void fill_strides(int rank, const int64_t *dims, const int *order, int64_t *strides,
-                         size_t *elements) {
+static void fill_strides(int rank, const int64_t *dims, const int *order, int64_t *strides, size_t *elements) {
     int64_t stride = 1;
     for (int i = rank - 1; i >= 0; i--) {
         int d = order != NULL ? order[i] : i;
@@ -73,8 +72,7 @@ static void fill_strides(int rank, const int64_t *dims, const int *order, int64_
     *elements = (size_t)stride;
 }
 
-static pair make_pair(setting *setting, sb_dtype dtype, int rank, const int64_t *dims,
-                      const int *order) {
+static pair make_pair(setting *setting, sb_dtype dtype, int rank, const int64_t *dims, const int *order) {
     pair pair = {0};
     int64_t strides[SB_MAX_RANK];
     size_t elements;
@@ -85,8 +83,8 @@ static pair make_pair(setting *setting, sb_dtype dtype, int rank, const int64_t 
     assert_non_null(data);
     MUST(sb_tensor_wrap(dtype, rank, dims, strides, data, free, data, &pair.host, error));
     MUST(sb_cuda_memory_create(setting->device, pair.bytes, &memory, error));
-    MUST(sb_tensor_wrap(dtype, rank, dims, strides, (void *)(uintptr_t)memory->address,
-                        release_memory, memory, &pair.device, error));
+    MUST(sb_tensor_wrap(dtype, rank, dims, strides, (void *)(uintptr_t)memory->address, release_memory, memory,
+                        &pair.device, error));
     return pair;
 }
 
@@ -96,9 +94,8 @@ static void release_pair(pair *pair) {
 }
 
 static void upload(const setting *setting, const pair *pair) {
-    MUST(sb_cuda_upload(setting->staging, &setting->queue,
-                        (CUdeviceptr)(uintptr_t)pair->device->data, pair->host->data, pair->bytes,
-                        error));
+    MUST(sb_cuda_upload(setting->staging, &setting->queue, (CUdeviceptr)(uintptr_t)pair->device->data, pair->host->data,
+                        pair->bytes, error));
 }
 
 /* The device's storage as a tensor on the host. */
@@ -106,10 +103,10 @@ static sb_tensor *download(const setting *setting, const pair *pair) {
     sb_tensor *tensor = NULL;
     void *data = malloc(pair->bytes);
     assert_non_null(data);
-    MUST(sb_cuda_download(setting->staging, &setting->queue, data,
-                          (CUdeviceptr)(uintptr_t)pair->device->data, pair->bytes, error));
-    MUST(sb_tensor_wrap(pair->host->dtype, pair->host->rank, pair->host->dims, pair->host->strides,
-                        data, free, data, &tensor, error));
+    MUST(sb_cuda_download(setting->staging, &setting->queue, data, (CUdeviceptr)(uintptr_t)pair->device->data,
+                          pair->bytes, error));
+    MUST(sb_tensor_wrap(pair->host->dtype, pair->host->rank, pair->host->dims, pair->host->strides, data, free, data,
+                        &tensor, error));
     return tensor;
 }
 
@@ -124,8 +121,7 @@ static void check_equal(const setting *setting, const pair *pair, const char *wh
  * signs, subnormals. */
 static void fill(setting *setting, const pair *pair) {
     size_t size = sb_dtype_size(pair->host->dtype), count = pair->bytes / size;
-    static const double special[] = {0.0, -0.0, 1.0,   -1.0, 2.0,   3.0,
-                                     0.5, -2.5, 1e-30, 7.0,  100.0, -0.75};
+    static const double special[] = {0.0, -0.0, 1.0, -1.0, 2.0, 3.0, 0.5, -2.5, 1e-30, 7.0, 100.0, -0.75};
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = random_bits(&setting->random);
         double value = special[bits >> 32 & 7];
@@ -201,19 +197,17 @@ static void run_loop(sb_walk_row *loop, void *context, int operands, const pair 
 }
 
 static sb_status launch(const setting *setting, const sb_cuda_kernel *kernel,
-                        const sb_cuda_elementwise_options *options, int inputs, const pair *pairs,
-                        sb_error *error) {
+                        const sb_cuda_elementwise_options *options, int inputs, const pair *pairs, sb_error *error) {
     const sb_tensor *tensors[2] = {pairs[1].device, inputs > 1 ? pairs[2].device : NULL};
     SB_TRY(sb_cuda_enter(setting->device, error));
-    sb_status status = sb_cuda_launch_elementwise(&setting->queue, 0, kernel, options,
-                                                  pairs[0].device, inputs, tensors, error);
+    sb_status status =
+        sb_cuda_launch_elementwise(&setting->queue, 0, kernel, options, pairs[0].device, inputs, tensors, error);
     return sb_cuda_leave(setting->device, status, error);
 }
 
 static bool gives_truth(const char *op) {
     static const char *const questions[] = {
-        "IsNaN", "IsInf",          "Not",        "And", "Or", "Xor", "Equal", "Greater",
-        "Less",  "GreaterOrEqual", "LessOrEqual"};
+        "IsNaN", "IsInf", "Not", "And", "Or", "Xor", "Equal", "Greater", "Less", "GreaterOrEqual", "LessOrEqual"};
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         if (strcmp(op, questions[i]) == 0)
             return true;
@@ -224,11 +218,10 @@ static bool gives_truth(const char *op) {
 /* ---- operators of one input ---- */
 
 #define NAME(op) #op,
-static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME)
-                                              SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
+static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME) SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
 
-static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel,
-                        const shape *shape, const sb_unary_params *params) {
+static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel, const shape *shape,
+                        const sb_unary_params *params) {
     const char *op = unary_names[row];
     pair pairs[2] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
                      make_operand(setting, shape, 1, dtype)};
@@ -244,16 +237,15 @@ static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda
 }
 
 static void test_unary(void **unused) {
-    static const sb_unary_params params[] = {
-        {0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
+    static const sb_unary_params params[] = {{0.25f, 1.5f, false}, {0, 1, false}, {1.6732632f, 1.050701f, false}};
     setting setting = set_up(&host_images);
     int found = 0;
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
             const sb_cuda_kernel *kernel = NULL;
             sb_error error;
-            sb_status status = sb_cuda_find_elementwise(setting.device, unary_names[row], 1,
-                                                        (sb_dtype)dtype, &kernel, &error);
+            sb_status status =
+                sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &kernel, &error);
             if (sb_unary_loops_scalar[row][dtype] == NULL) {
                 assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 assert_says(error, "no GPU kernel for");
@@ -280,8 +272,7 @@ static void test_unary_halves(void **unused) {
             const sb_cuda_kernel *kernel = NULL;
             if (sb_unary_loops_scalar[row][dtype] == NULL)
                 continue;
-            MUST(sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype,
-                                          &kernel, error));
+            MUST(sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &kernel, error));
             bool truth = gives_truth(unary_names[row]);
             pair pairs[2] = {make_operand(&setting, &all, 0, truth ? SB_BOOL : (sb_dtype)dtype),
                              make_operand(&setting, &all, 1, (sb_dtype)dtype)};
@@ -302,25 +293,22 @@ static void test_unary_halves(void **unused) {
 
 /* ---- operators of two inputs ---- */
 
-static const char *const binary_names[] = {SB_BINARY_OPS(NAME) "Fmod", "ShiftRight", "Max", "Min",
-                                           "Pow"};
+static const char *const binary_names[] = {SB_BINARY_OPS(NAME) "Fmod", "ShiftRight", "Max", "Min", "Pow"};
 
 /* The kernels' name of a row: BitShift is two operators. */
 static const char *binary_name(int row) {
     return row == SB_BINARY_ROW_BitShift ? "ShiftLeft" : binary_names[row];
 }
 
-static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel,
-                         const shape *shape, const pair *flag) {
+static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel, const shape *shape,
+                         const pair *flag) {
     const char *op = binary_name(row);
     pair pairs[3] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
-                     make_operand(setting, shape, 1, dtype),
-                     make_operand(setting, shape, 2, dtype)};
+                     make_operand(setting, shape, 1, dtype), make_operand(setting, shape, 2, dtype)};
     sb_binary_context context = {false};
     run_loop(sb_binary_loops_scalar[row][dtype], &context, 3, pairs);
     upload(setting, flag);
-    sb_cuda_elementwise_options options = {.fault =
-                                               (CUdeviceptr)(uintptr_t)flag->device->data};
+    sb_cuda_elementwise_options options = {.fault = (CUdeviceptr)(uintptr_t)flag->device->data};
     MUST(launch(setting, kernel, &options, 2, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);
@@ -340,8 +328,8 @@ static void test_binary(void **unused) {
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
             const sb_cuda_kernel *kernel = NULL;
             sb_error error;
-            sb_status status = sb_cuda_find_elementwise(setting.device, binary_name(row), 2,
-                                                        (sb_dtype)dtype, &kernel, &error);
+            sb_status status =
+                sb_cuda_find_elementwise(setting.device, binary_name(row), 2, (sb_dtype)dtype, &kernel, &error);
             if (sb_binary_loops_scalar[row][dtype] == NULL) {
                 assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 continue;
@@ -368,10 +356,8 @@ static void test_remainders(void **unused) {
     for (int i = 0; i < 4; i++) {
         sb_dtype dtype = i < 2 ? SB_F32 : SB_F64;
         const sb_cuda_kernel *kernel = NULL;
-        MUST(sb_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel,
-                                      error));
-        pair pairs[3] = {make_operand(&setting, &many, 0, dtype),
-                         make_operand(&setting, &many, 1, dtype),
+        MUST(sb_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel, error));
+        pair pairs[3] = {make_operand(&setting, &many, 0, dtype), make_operand(&setting, &many, 1, dtype),
                          make_operand(&setting, &many, 2, dtype)};
         for (int64_t at = 0; at < many.dims[0]; at++) {
             for (int operand = 1; operand < 3; operand++) {
@@ -379,10 +365,9 @@ static void test_remainders(void **unused) {
                 char *data = pairs[operand].host->data;
                 /* Half of them with few different exponents, the least ones. */
                 bits = (at & 1) != 0 ? bits & 0x803fffffffffffff : bits;
-                uint32_t narrow =
-                    (uint32_t)(bits >> 32) & ((at & 1) != 0 ? 0x83ffffffu : UINT32_MAX);
-                memcpy(data + at * (dtype == SB_F32 ? 4 : 8),
-                       dtype == SB_F32 ? (void *)&narrow : (void *)&bits, dtype == SB_F32 ? 4 : 8);
+                uint32_t narrow = (uint32_t)(bits >> 32) & ((at & 1) != 0 ? 0x83ffffffu : UINT32_MAX);
+                memcpy(data + at * (dtype == SB_F32 ? 4 : 8), dtype == SB_F32 ? (void *)&narrow : (void *)&bits,
+                       dtype == SB_F32 ? 4 : 8);
             }
         }
         upload(&setting, &pairs[1]);
@@ -403,8 +388,7 @@ static void test_copy(void **unused) {
     setting setting = set_up(&host_images);
     const sb_cuda_kernel *kernel = NULL;
     sb_error error;
-    assert_int_equal(sb_cuda_find_copy(setting.device, SB_STRING, &kernel, &error),
-                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_cuda_find_copy(setting.device, SB_STRING, &kernel, &error), SB_ERROR_UNSUPPORTED);
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
         MUST(sb_cuda_find_copy(setting.device, (sb_dtype)dtype, &kernel, error));
         for (size_t s = 0; s < SHAPES; s++) {
@@ -466,13 +450,11 @@ static void test_embedded(void **unused) {
             MUST(sb_cuda_find_copy(device, (sb_dtype)dtype, &kernel, error));
             for (int row = 0; row < SB_UNARY_ROWS; row++) {
                 if (sb_unary_loops_scalar[row][dtype] != NULL)
-                    MUST(sb_cuda_find_elementwise(device, unary_names[row], 1, (sb_dtype)dtype,
-                                                  &kernel, error));
+                    MUST(sb_cuda_find_elementwise(device, unary_names[row], 1, (sb_dtype)dtype, &kernel, error));
             }
             for (int row = 0; row < SB_BINARY_ROWS; row++) {
                 if (sb_binary_loops_scalar[row][dtype] != NULL)
-                    MUST(sb_cuda_find_elementwise(device, binary_name(row), 2, (sb_dtype)dtype,
-                                                  &kernel, error));
+                    MUST(sb_cuda_find_elementwise(device, binary_name(row), 2, (sb_dtype)dtype, &kernel, error));
             }
         }
         sb_cuda_device_release(device);
@@ -483,9 +465,8 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copy),       cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_unary),      cmocka_unit_test(test_unary_halves),
-        cmocka_unit_test(test_binary),     cmocka_unit_test(test_remainders),
+        cmocka_unit_test(test_copy),         cmocka_unit_test(test_ranges), cmocka_unit_test(test_unary),
+        cmocka_unit_test(test_unary_halves), cmocka_unit_test(test_binary), cmocka_unit_test(test_remainders),
         cmocka_unit_test(test_embedded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

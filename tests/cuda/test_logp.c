@@ -71,8 +71,7 @@ static mirror make_mirror(setting *setting, logp_case here) {
     mirror made = {.here = here, .there = here};
     void *there[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(sb_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i],
-                                   error));
+        MUST(sb_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i], error));
         there[i] = (void *)(uintptr_t)made.blocks[i]->address;
     }
     made.there.hidden = there[HIDDEN];
@@ -100,13 +99,12 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp,
-                    const sb_linear_logp_gradient *gradient, cut cut, CUstream stream) {
+static void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp, const sb_linear_logp_gradient *gradient,
+                    cut cut, CUstream stream) {
     sb_logp_plan plan;
     MUST(sb_logp_measure(setting->gpu, logp, gradient, &plan, error));
     if (cut.columns > 0)
-        MUST(
-            sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+        MUST(sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     if (mirror->workspace == NULL || mirror->workspace->bytes < plan.bytes) {
         sb_cuda_memory_release(mirror->workspace);
         MUST(sb_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
@@ -124,8 +122,7 @@ static void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp,
 }
 
 /* Both passes; the map is the caller's. */
-static void run_passes(setting *setting, mirror *mirror, const sb_row_map *map, cut cut,
-                       CUstream stream) {
+static void run_passes(setting *setting, mirror *mirror, const sb_row_map *map, cut cut, CUstream stream) {
     sb_linear_logp logp = logp_describe(&mirror->there);
     sb_linear_logp_gradient gradient = logp_describe_gradient(&mirror->there, map);
     run_cut(setting, mirror, &logp, NULL, cut, stream);
@@ -187,8 +184,7 @@ static void test_amperes_chain(void **unused) {
 
 /* Extents at the edges of blocks, teams and groups. */
 static void test_extents(void **unused) {
-    static const int64_t rows[] = {0, 1, 7, 8, 9, 33},
-                         columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
+    static const int64_t rows[] = {0, 1, 7, 8, 9, 33}, columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
     setting setting = set_up();
     for (int i = 0; i < 6; i++) {
         for (int j = 0; j < 10; j++) {
@@ -233,11 +229,11 @@ static void test_targets_out_of_range(void **unused) {
     tear_down(&setting);
 }
 
-#define DRIVER(setting, call, ...)                                                                 \
-    do {                                                                                           \
-        sb_error error_ = {SB_OK, ""};                                                             \
-        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)               \
-            fail_msg("%s", error_.message);                                                        \
+#define DRIVER(setting, call, ...)                                                                                     \
+    do {                                                                                                               \
+        sb_error error_ = {SB_OK, ""};                                                                                 \
+        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)                                   \
+            fail_msg("%s", error_.message);                                                                            \
     } while (0)
 
 /* Somebody else captures both passes, in chunks, and replays them on other values. */
@@ -333,11 +329,9 @@ static void test_schedules(void **unused) {
         logp.workspace = (void *)(uintptr_t)mirror.workspace->address;
         logp.workspace_bytes = mirror.workspace->bytes;
         logp.schedule = sb_gemm_schedule_name(setting.gpu, i);
-        sb_status status =
-            sb_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
+        sb_status status = sb_linear_logp_forward(setting.gpu, setting.queue.stream->handle, &logp, &error);
         if (status == SB_OK)
-            status = sb_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp,
-                                             &gradient, &error);
+            status = sb_linear_logp_backward(setting.gpu, setting.queue.stream->handle, &logp, &gradient, &error);
         if (status == SB_ERROR_UNSUPPORTED)
             continue;
         assert_int_equal(status, SB_OK);
@@ -366,13 +360,11 @@ static void test_host_memory(void **unused) {
     logp.workspace_bytes = mirror.workspace->bytes;
     sb_error error = {SB_OK, ""};
     logp.targets = c.targets;
-    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "targets");
     logp.targets = mirror.there.targets;
     logp.logp = c.logp;
-    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(setting.gpu, NULL, &logp, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "logp");
     MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
     release_mirror(&mirror);
@@ -441,14 +433,11 @@ static void test_failures(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition),
-        cmocka_unit_test(test_amperes_chain),
-        cmocka_unit_test(test_extents),
-        cmocka_unit_test(test_targets_out_of_range),
-        cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_host_memory),          cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_definition), cmocka_unit_test(test_amperes_chain),
+        cmocka_unit_test(test_extents),    cmocka_unit_test(test_targets_out_of_range),
+        cmocka_unit_test(test_capture),    cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_schedules),  cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_failures),
     };
     if (argc > 1)
         library = argv[1];

@@ -74,8 +74,7 @@ static void test_out_of_memory(void **unused) {
     sb_cuda_memory *memory = NULL, *more = NULL;
     sb_error error;
     assert_int_equal(sb_cuda_memory_create(device, (size_t)1 << 29, &memory, &error), SB_OK);
-    assert_int_equal(sb_cuda_memory_create(device, (size_t)1 << 30, &more, &error),
-                     SB_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(sb_cuda_memory_create(device, (size_t)1 << 30, &more, &error), SB_ERROR_OUT_OF_MEMORY);
     assert_says(error, "no room for 1073741824 bytes (536870912 of 1073741824 are free)");
     assert_says(error, "CUDA_ERROR_OUT_OF_MEMORY");
     assert_int_equal(sb_cuda_device_counters(device).device_allocations, 1);
@@ -107,8 +106,7 @@ static void tear_down(setting *setting) {
     sb_cuda_device_release(setting->device);
 }
 
-static sb_status set_up(const sb_cuda_driver *driver, size_t staging_bytes, size_t bytes,
-                        setting *setting) {
+static sb_status set_up(const sb_cuda_driver *driver, size_t staging_bytes, size_t bytes, setting *setting) {
     sb_error *error = NULL;
     sb_status status = sb_cuda_device_open(driver, 0, &test_images, &setting->device, error);
     if (status == SB_OK)
@@ -133,10 +131,8 @@ static void check_round_trip(size_t bytes) {
         sent[i] = (unsigned char)(7 * i + i / 64);
     memset(received, 0, bytes);
     sb_error error = {SB_OK, ""};
-    if (sb_cuda_upload(setting.staging, &queue, setting.memory->address, sent, bytes, &error) !=
-            SB_OK ||
-        sb_cuda_download(setting.staging, &queue, received, setting.memory->address, bytes,
-                         &error) != SB_OK)
+    if (sb_cuda_upload(setting.staging, &queue, setting.memory->address, sent, bytes, &error) != SB_OK ||
+        sb_cuda_download(setting.staging, &queue, received, setting.memory->address, bytes, &error) != SB_OK)
         fail_msg("%s", error.message);
     assert_memory_equal(sent, received, bytes);
     sb_cuda_counters counters = sb_cuda_device_counters(setting.device);
@@ -153,8 +149,7 @@ static void check_round_trip(size_t bytes) {
 
 /* The fake copies as late as it may, so a block that is used again too early gives wrong bytes. */
 static void test_round_trips(void **unused) {
-    static const size_t sizes[] = {0,         1,         PIECE - 1,     PIECE,
-                                   PIECE + 1, 2 * PIECE, 3 * PIECE - 1, 10 * PIECE + 5};
+    static const size_t sizes[] = {0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE - 1, 10 * PIECE + 5};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         check_round_trip(sizes[i]);
 }
@@ -167,18 +162,15 @@ static void test_failure_before_copy(void **unused) {
     sb_cuda_queue queue = {.stream = setting.stream};
     const sb_cuda_kernel *kernel;
     sb_error error;
-    assert_int_equal(sb_cuda_kernel_find(setting.device, "test", "first", 0, &kernel, &error),
-                     SB_OK);
-    sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
-                         .kernel = {.kernel = kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}}};
+    assert_int_equal(sb_cuda_kernel_find(setting.device, "test", "first", 0, &kernel, &error), SB_OK);
+    sb_cuda_task task = {.kind = SB_CUDA_KERNEL, .kernel = {.kernel = kernel, .grid = {1, 1, 1}, .block = {1, 1, 1}}};
     assert_int_equal(sb_cuda_enter(setting.device, &error), SB_OK);
     fake->break_kernel(CUDA_ERROR_MISALIGNED_ADDRESS);
     sb_status status = sb_cuda_launch(&queue, &task, &error);
     assert_int_equal(sb_cuda_leave(setting.device, status, &error), SB_OK);
     char bytes[PIECE];
-    assert_int_equal(
-        sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address, PIECE, &error),
-        SB_ERROR_DEVICE);
+    assert_int_equal(sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address, PIECE, &error),
+                     SB_ERROR_DEVICE);
     assert_says(error, "CUDA_ERROR_MISALIGNED_ADDRESS");
     tear_down(&setting);
     check_nothing_lives(fake);
@@ -191,9 +183,8 @@ static void test_outside(void **unused) {
     sb_cuda_queue queue = {.stream = setting.stream};
     char bytes[101] = {0};
     sb_error error;
-    assert_int_equal(
-        sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes, 101, &error),
-        SB_ERROR_DEVICE);
+    assert_int_equal(sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes, 101, &error),
+                     SB_ERROR_DEVICE);
     assert_says(error, "CUDA_ERROR_INVALID_VALUE");
     assert_string_not_equal(fake->complaint(), "");
     tear_down(&setting);
@@ -205,11 +196,9 @@ static sb_status copy_there_and_back(void *context) {
     sb_status status = set_up(context, PIECE, sizeof bytes, &setting);
     sb_cuda_queue queue = {.stream = setting.stream};
     if (status == SB_OK)
-        status = sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes,
-                                sizeof bytes, NULL);
+        status = sb_cuda_upload(setting.staging, &queue, setting.memory->address, bytes, sizeof bytes, NULL);
     if (status == SB_OK)
-        status = sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address,
-                                  sizeof bytes, NULL);
+        status = sb_cuda_download(setting.staging, &queue, bytes, setting.memory->address, sizeof bytes, NULL);
     tear_down(&setting);
     return status;
 }

@@ -192,8 +192,7 @@ static void test_gathers(void **unused) {
             test = op_of("GatherND", 13);
             add_input(&test, any_tensor(&setting, sizes[i], 3, dims));
             add_input(&test, any_indices(&setting, index, 3, DIMS(5, 3, 1 + (round & 1)),
-                                         (round & 1) != 0 && widths[round] < 7 ? widths[round] : 7,
-                                         astray));
+                                         (round & 1) != 0 && widths[round] < 7 ? widths[round] : 7, astray));
             set_int(&test, "batch_dims", 1);
             check_op(&setting, &test, astray ? "an index astray" : "tuples");
         }
@@ -255,9 +254,8 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_joins),    cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_pads),     cmocka_unit_test(test_making),
-        cmocka_unit_test(test_random),   cmocka_unit_test(test_gathers),
+        cmocka_unit_test(test_joins),    cmocka_unit_test(test_blocks), cmocka_unit_test(test_pads),
+        cmocka_unit_test(test_making),   cmocka_unit_test(test_random), cmocka_unit_test(test_gathers),
         cmocka_unit_test(test_scatters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

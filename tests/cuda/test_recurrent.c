@@ -18,9 +18,8 @@ static const extents sizes[] = {
     {4, 3, 5, 7}, {1, 1, 1, 1}, {3, 2, 33, 40}, {0, 2, 3, 4}, {3, 0, 2, 2}, {2, 2, 0, 3},
 };
 
-static const char *const activations[] = {"Affine",   "Elu",      "HardSigmoid",    "LeakyRelu",
-                                          "Relu",     "Tanh",     "ScaledTanh",     "Sigmoid",
-                                          "Softplus", "Softsign", "ThresholdedRelu"};
+static const char *const activations[] = {"Affine",     "Elu",     "HardSigmoid", "LeakyRelu", "Relu",           "Tanh",
+                                          "ScaledTanh", "Sigmoid", "Softplus",    "Softsign",  "ThresholdedRelu"};
 
 static void set_activations(setting *setting, op_case *test, int count) {
     sb_string names[6];
@@ -41,14 +40,11 @@ static sb_tensor *make_lengths(setting *setting, const extents *e, bool astray) 
 }
 
 /* Every option by a bit of `options`. */
-static void check_layer(setting *setting, const char *op, sb_dtype dtype, const extents *e,
-                        unsigned options, bool astray) {
+static void check_layer(setting *setting, const char *op, sb_dtype dtype, const extents *e, unsigned options,
+                        bool astray) {
     static const char *const names[] = {"forward", "reverse", "bidirectional"};
     bool is_lstm = strcmp(op, "LSTM") == 0;
-    int gates = is_lstm                  ? 4
-                : strcmp(op, "GRU") == 0 ? 3
-                                         : 1,
-        functions = gates == 1 ? 1 : gates - 1;
+    int gates = is_lstm ? 4 : strcmp(op, "GRU") == 0 ? 3 : 1, functions = gates == 1 ? 1 : gates - 1;
     int direction = (int)(options % 3), directions = direction == 2 ? 2 : 1;
     bool first = (options >> 2 & 1) != 0, awkward = (options >> 9 & 3) == 3;
     int64_t rows = gates * e->hidden;
@@ -64,8 +60,7 @@ static void check_layer(setting *setting, const char *op, sb_dtype dtype, const 
     add_input(&test, number_tensor(setting, dtype, 3, r, false));
     add_input(&test, (options >> 3 & 1) != 0 ? number_tensor(setting, dtype, 2, b, false) : NULL);
     add_input(&test, (options >> 4 & 1) != 0 || astray ? make_lengths(setting, e, astray) : NULL);
-    add_input(&test,
-              (options >> 5 & 1) != 0 ? number_tensor(setting, dtype, 3, state, false) : NULL);
+    add_input(&test, (options >> 5 & 1) != 0 ? number_tensor(setting, dtype, 3, state, false) : NULL);
     if (is_lstm) {
         bool given = (options >> 6 & 1) != 0;
         add_input(&test, given ? number_tensor(setting, dtype, 3, state, false) : NULL);

@@ -56,14 +56,12 @@ static void set_up(setting *setting) {
         MUST(sb_cuda_memory_create(setting->device, BYTES, &setting->memory[i], error));
         void *data = (void *)(uintptr_t)setting->memory[i]->address;
         MUST(sb_tensor_wrap(SB_U32, 2, dims, NULL, data, NULL, NULL, &setting->tensors[i], error));
-        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, transposed_strides, data, NULL, NULL,
-                            &setting->transposed[i], error));
-        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, NULL, data, NULL, NULL,
-                            &setting->reshaped[i], error));
+        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, transposed_strides, data, NULL, NULL, &setting->transposed[i],
+                            error));
+        MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, NULL, data, NULL, NULL, &setting->reshaped[i], error));
     }
     for (int i = 0; i < KERNELS; i++)
-        MUST(sb_cuda_find_elementwise(setting->device, ops[i], 2, SB_U32, &setting->kernels[i],
-                                      error));
+        MUST(sb_cuda_find_elementwise(setting->device, ops[i], 2, SB_U32, &setting->kernels[i], error));
     MUST(sb_cuda_find_copy(setting->device, SB_U32, &setting->copy, error));
 }
 
@@ -82,21 +80,18 @@ static void tear_down(setting *setting) {
         check_nothing_lives(setting->fake);
 }
 
-static sb_status copy_whole(const setting *setting, sb_cuda_task_kind kind, int buffer,
-                            sb_error *error) {
+static sb_status copy_whole(const setting *setting, sb_cuda_task_kind kind, int buffer, sb_error *error) {
     CUdeviceptr on_device = setting->memory[buffer]->address;
     CUdeviceptr on_host = (CUdeviceptr)(uintptr_t)setting->host->data + (CUdeviceptr)buffer * BYTES;
     bool there = kind == SB_CUDA_COPY_TO_DEVICE;
-    sb_cuda_task task = {.kind = kind,
-                         .step = -1,
-                         .copy = {there ? on_device : on_host, there ? on_host : on_device, BYTES}};
+    sb_cuda_task task = {
+        .kind = kind, .step = -1, .copy = {there ? on_device : on_host, there ? on_host : on_device, BYTES}};
     return sb_cuda_launch(&setting->queue, &task, error);
 }
 
 /* One task: mostly arithmetic on two or three buffers, sometimes a copy between strides, a packed
  * copy or a fill. Outputs are never read by the same task under other strides. */
-static sb_status launch_one(const setting *setting, random_source *source, int step,
-                            sb_error *error) {
+static sb_status launch_one(const setting *setting, random_source *source, int step, sb_error *error) {
     static const sb_cuda_elementwise_options options = {0};
     int out = (int)random_between(source, 0, BUFFERS - 1);
     int left = (out + (int)random_between(source, 1, BUFFERS - 1)) % BUFFERS;
@@ -106,20 +101,19 @@ static sb_status launch_one(const setting *setting, random_source *source, int s
         return sb_cuda_launch_copy(&setting->queue, step, setting->copy, setting->transposed[out],
                                    setting->reshaped[left], error);
     case 1:
-        return sb_cuda_launch_copy(&setting->queue, step, setting->copy, setting->tensors[out],
-                                   setting->tensors[left], error);
+        return sb_cuda_launch_copy(&setting->queue, step, setting->copy, setting->tensors[out], setting->tensors[left],
+                                   error);
     case 2: {
         sb_cuda_task task = {.kind = SB_CUDA_FILL,
                              .step = step,
-                             .fill = {setting->memory[out]->address + 4 * (CUdeviceptr)step, 100,
-                                      (unsigned char)step}};
+                             .fill = {setting->memory[out]->address + 4 * (CUdeviceptr)step, 100, (unsigned char)step}};
         return sb_cuda_launch(&setting->queue, &task, error);
     }
     default:
         return sb_cuda_launch_elementwise(
-            &setting->queue, step, setting->kernels[random_between(source, 0, KERNELS - 1)],
-            &options, setting->tensors[out], 2,
-            (const sb_tensor *const[]){setting->tensors[left], setting->tensors[right]}, error);
+            &setting->queue, step, setting->kernels[random_between(source, 0, KERNELS - 1)], &options,
+            setting->tensors[out], 2, (const sb_tensor *const[]){setting->tensors[left], setting->tensors[right]},
+            error);
     }
 }
 
@@ -142,8 +136,7 @@ static void fill_host(const setting *setting, uint64_t seed) {
 }
 
 /* Runs tasks or a graph on fresh inputs and gives the sum of all that comes back. */
-static uint64_t run(const setting *setting, const sb_cuda_graph *graph, uint64_t tasks, int count,
-                    uint64_t inputs) {
+static uint64_t run(const setting *setting, const sb_cuda_graph *graph, uint64_t tasks, int count, uint64_t inputs) {
     fill_host(setting, inputs);
     MUST(sb_cuda_enter(setting->device, error));
     if (graph != NULL)

@@ -42,8 +42,8 @@ static const row_shape shapes[] = {
 };
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
-static void check_reduction(setting *setting, const char *op, sb_dtype dtype,
-                            const row_shape *shape, bool awkward, bool keep) {
+static void check_reduction(setting *setting, const char *op, sb_dtype dtype, const row_shape *shape, bool awkward,
+                            bool keep) {
     char what[64];
     op_case test = op_of(op, 18);
     snprintf(what, sizeof what, "shape %d%s", (int)(shape - shapes), awkward ? ", awkward" : "");
@@ -62,9 +62,8 @@ static bool is_empty_mean(const char *op, sb_dtype dtype, const row_shape *shape
 }
 
 static void test_reductions(void **unused) {
-    static const char *const ops[] = {
-        "ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceProd",
-        "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
+    static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceProd",
+                                      "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
     setting setting = set_up();
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         bool extreme = strcmp(ops[o], "ReduceMax") == 0 || strcmp(ops[o], "ReduceMin") == 0;
@@ -87,8 +86,8 @@ static void test_reductions(void **unused) {
     tear_down(&setting);
 }
 
-static void check_plain(setting *setting, const char *op, int version, sb_dtype dtype,
-                        const row_shape *shape, bool awkward, const char *attribute) {
+static void check_plain(setting *setting, const char *op, int version, sb_dtype dtype, const row_shape *shape,
+                        bool awkward, const char *attribute) {
     char what[64];
     op_case test = op_of(op, version);
     snprintf(what, sizeof what, "shape %d%s", (int)(shape - shapes), awkward ? ", awkward" : "");
@@ -142,11 +141,10 @@ static void test_layers(void **unused) {
         int factor_rank;
         int64_t factor_dims[4];
     } layers[] = {
-        {2, {5, 768}, -1, 1, {768}},    {3, {2, 3, 128}, 2, 1, {128}},
-        {3, {2, 3, 40}, 1, 2, {3, 40}}, {3, {2, 3, 40}, 1, 1, {40}},
-        {3, {2, 3, 40}, 2, 2, {3, 1}},  {2, {3, 5000}, 1, 1, {1}},
-        {2, {3, 1025}, -1, 1, {1025}},  {3, {2, 3, 4}, 0, 3, {2, 3, 4}},
-        {2, {0, 4}, 1, 1, {4}},         {2, {4, 1}, 1, 1, {1}},
+        {2, {5, 768}, -1, 1, {768}},   {3, {2, 3, 128}, 2, 1, {128}},   {3, {2, 3, 40}, 1, 2, {3, 40}},
+        {3, {2, 3, 40}, 1, 1, {40}},   {3, {2, 3, 40}, 2, 2, {3, 1}},   {2, {3, 5000}, 1, 1, {1}},
+        {2, {3, 1025}, -1, 1, {1025}}, {3, {2, 3, 4}, 0, 3, {2, 3, 4}}, {2, {0, 4}, 1, 1, {4}},
+        {2, {4, 1}, 1, 1, {1}},
     };
     setting setting = set_up();
     for (size_t l = 0; l < sizeof layers / sizeof layers[0]; l++) {
@@ -156,11 +154,10 @@ static void test_layers(void **unused) {
                 sb_dtype factor = other == 2 ? float_types[3 - t] : float_types[t];
                 snprintf(what, sizeof what, "layer %d, variant %d", (int)l, other);
                 op_case test = op_of("LayerNormalization", 17);
-                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank,
-                                               layers[l].dims, other == 1));
+                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank, layers[l].dims, other == 1));
                 for (int i = 0; i < 2 - other % 2; i++)
-                    add_input(&test, number_tensor(&setting, factor, layers[l].factor_rank,
-                                                   layers[l].factor_dims, false));
+                    add_input(&test,
+                              number_tensor(&setting, factor, layers[l].factor_rank, layers[l].factor_dims, false));
                 set_int(&test, "axis", layers[l].axis);
                 set_float(&test, "epsilon", 0.01f);
                 test.outputs = 3;
@@ -168,10 +165,8 @@ static void test_layers(void **unused) {
                 if (other == 2)
                     continue;
                 test = op_of("RMSNormalization", 23);
-                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank,
-                                               layers[l].dims, other == 1));
-                add_input(&test, number_tensor(&setting, factor, layers[l].factor_rank,
-                                               layers[l].factor_dims, false));
+                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank, layers[l].dims, other == 1));
+                add_input(&test, number_tensor(&setting, factor, layers[l].factor_rank, layers[l].factor_dims, false));
                 set_int(&test, "axis", layers[l].axis);
                 check_op(&setting, &test, what);
             }
@@ -197,11 +192,9 @@ static void test_channels(void **unused) {
         for (int t = 0; t < 4; t++) {
             for (int s = 0; s < 8; s++) {
                 op_case test = op_of(ops[o].op, ops[o].version);
-                add_input(&test,
-                          number_tensor(&setting, float_types[t], 4, dims[s / 2], s % 2 == 1));
+                add_input(&test, number_tensor(&setting, float_types[t], 4, dims[s / 2], s % 2 == 1));
                 for (int i = 0; i < 2 && ops[o].factors != 0; i++)
-                    add_input(&test,
-                              number_tensor(&setting, float_types[t], 1, &ops[o].factors, false));
+                    add_input(&test, number_tensor(&setting, float_types[t], 1, &ops[o].factors, false));
                 if (ops[o].groups != 0)
                     set_int(&test, "num_groups", ops[o].groups);
                 if (ops[o].factors == 0)

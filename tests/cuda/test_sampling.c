@@ -16,8 +16,7 @@
 static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
 
 /* Values near 0 to 1, times `scale`, in place of awkward ones: coordinates that hit something. */
-static sb_tensor *mild_tensor(setting *setting, sb_dtype dtype, int rank, const int64_t *dims,
-                              float scale) {
+static sb_tensor *mild_tensor(setting *setting, sb_dtype dtype, int rank, const int64_t *dims, float scale) {
     sb_tensor *tensor = any_tensor(setting, dtype, rank, dims);
     size_t size = sb_dtype_size(dtype), count = tensor->storage->bytes / size;
     for (size_t i = 0; i < count; i++) {
@@ -37,11 +36,10 @@ static sb_tensor *mild_tensor(setting *setting, sb_dtype dtype, int rank, const 
 
 static void test_resize(void **unused) {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
-    static const char *const transforms[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
-    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
-                                          "ceil"};
+    static const char *const transforms[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                             "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                             "tf_crop_and_resize"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
     static const float scales[][3] = {{1.0f, 2.0f, 0.6f}, {1.7f, 1.0f, 3.3f}, {0.4f, 0.5f, 1.0f}};
     static const float region[6] = {0.1f, -0.2f, 0.3f, 0.8f, 1.4f, 0.9f};
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_U8, SB_S32, SB_BF16};
@@ -83,11 +81,10 @@ static void test_sampling(void **unused) {
         op_case test = op_of("GridSample", 20);
         add_input(&test, deep ? any_tensor(&setting, dtype, 5, DIMS(2, 2, 3, 4, 3))
                               : any_tensor(&setting, dtype, 4, DIMS(2, 3, 5, 6)));
-        add_input(&test, round % 7 == 6
-                             ? any_tensor(&setting, grid, deep ? 5 : 4,
-                                          deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
-                             : mild_tensor(&setting, grid, deep ? 5 : 4,
-                                           deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
+        add_input(&test,
+                  round % 7 == 6
+                      ? any_tensor(&setting, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
+                      : mild_tensor(&setting, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
         set_text(&test, "mode", modes[round % 3]);
         set_text(&test, "padding_mode", paddings[round / 3 % 3]);
         set_int(&test, "align_corners", round / 9 % 2);
@@ -115,8 +112,7 @@ static void test_regions(void **unused) {
         for (int i = 0; i < 5; i++)
             ((int64_t *)(void *)test.inputs[2]->data)[i] = astray && i == 3 ? 2 : i % 2;
         set_text(&test, "mode", round / 4 % 2 == 0 ? "avg" : "max");
-        set_text(&test, "coordinate_transformation_mode",
-                 round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
+        set_text(&test, "coordinate_transformation_mode", round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
         set_int(&test, "output_height", 3);
         set_int(&test, "output_width", 2);
         set_int(&test, "sampling_ratio", round % 3);
@@ -299,8 +295,7 @@ static void test_einsum(void **unused) {
         for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
             op_case test = op_of("Einsum", 12);
             for (int i = 0; i < cases[c].count; i++)
-                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, cases[c].ranks[i],
-                                            cases[c].dims[i]));
+                add_input(&test, any_tensor(&setting, (sb_dtype)dtype, cases[c].ranks[i], cases[c].dims[i]));
             set_text(&test, "equation", cases[c].equation);
             check_op(&setting, &test, cases[c].equation);
         }
@@ -314,8 +309,7 @@ static void test_spectra(void **unused) {
     for (int round = 0; round < 32; round++) {
         sb_dtype dtype = floats[round % 4];
         int64_t parts = 1 + round / 4 % 2, length = 9 + round % 3, axis = round / 2 % 2;
-        bool inverse = round / 8 % 2 != 0,
-             onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
+        bool inverse = round / 8 % 2 != 0, onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
         op_case test = op_of("DFT", 20);
         add_input(&test, any_tensor(&setting, dtype, 3, DIMS(5, 7, parts)));
         if (round % 3 == 0 && !(inverse && onesided))

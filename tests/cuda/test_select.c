@@ -14,14 +14,14 @@ typedef struct list {
     int64_t dims[4];
 } list;
 
-static const list shapes[] = {{0, {0}},       {1, {1}},       {1, {1031}},     {2, {0, 5}},
+static const list shapes[] = {{0, {0}},       {1, {1}},       {1, {1031}},       {2, {0, 5}},
                               {3, {3, 5, 8}}, {3, {4, 7, 9}}, {4, {2, 3, 1, 12}}};
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
 /* Runs a node on the device and by its definition. Outputs must agree, and both must find the data
  * at fault or not. */
-static void check_node(const setting *setting, const builder *b, const char *what,
-                       sb_tensor *const *inputs, uint64_t constants) {
+static void check_node(const setting *setting, const builder *b, const char *what, sb_tensor *const *inputs,
+                       uint64_t constants) {
     const sb_node *node = b->graph->nodes[b->graph->node_count - 1];
     sb_tensor *expected[5] = {NULL}, *found[5] = {NULL};
     sb_error error;
@@ -39,21 +39,19 @@ static void check_node(const setting *setting, const builder *b, const char *wha
 }
 
 /* A graph of one node on those tensors; NULL where omitted. */
-static void check_op(setting *setting, const char *op, int version, int outputs, int count,
-                     sb_tensor **inputs, sb_attributes *attributes, uint64_t constants,
-                     const char *what) {
+static void check_op(setting *setting, const char *op, int version, int outputs, int count, sb_tensor **inputs,
+                     sb_attributes *attributes, uint64_t constants, const char *what) {
     builder b = builder_create();
     sb_value_id ids[SB_WALK_OPERANDS], results[5];
     sb_attributes none = {0};
     sb_error error = {SB_OK, ""};
     for (int i = 0; i < count; i++)
-        ids[i] = inputs[i] != NULL
-                     ? builder_input(&b, inputs[i]->dtype, inputs[i]->rank, inputs[i]->dims)
-                     : SB_NO_VALUE;
+        ids[i] =
+            inputs[i] != NULL ? builder_input(&b, inputs[i]->dtype, inputs[i]->rank, inputs[i]->dims) : SB_NO_VALUE;
     for (int i = 0; i < outputs; i++)
         results[i] = builder_value(&b);
-    if (sb_graph_add_node(b.graph, sb_op_find("", op), version, "node", count, ids, 0, outputs,
-                          results, attributes != NULL ? attributes : &none, NULL, &error) != SB_OK)
+    if (sb_graph_add_node(b.graph, sb_op_find("", op), version, "node", count, ids, 0, outputs, results,
+                          attributes != NULL ? attributes : &none, NULL, &error) != SB_OK)
         fail_msg("%s", error.message);
     check_node(setting, &b, what, inputs, constants);
     for (int i = 0; i < count; i++)
@@ -79,7 +77,7 @@ static sb_tensor *broadcast_tensor(setting *setting, sb_dtype dtype, const list 
 
 static int onnx_type(sb_dtype dtype) {
     static const int codes[SB_DTYPE_COUNT] = {
-        [SB_F32] = 1, [SB_U8] = 2,    [SB_S8] = 3,   [SB_U16] = 4,  [SB_S16] = 5, [SB_S32] = 6,  [SB_S64] = 7,
+        [SB_F32] = 1,  [SB_U8] = 2,   [SB_S8] = 3,   [SB_U16] = 4,  [SB_S16] = 5,  [SB_S32] = 6,  [SB_S64] = 7,
         [SB_BOOL] = 9, [SB_F16] = 10, [SB_F64] = 11, [SB_U32] = 12, [SB_U64] = 13, [SB_BF16] = 16};
     return codes[dtype];
 }
@@ -158,8 +156,7 @@ static void test_powers(void **unused) {
                 sb_tensor *inputs[2] = {any_tensor(&setting, bases[base], &shapes[s]),
                                         broadcast_tensor(&setting, (sb_dtype)exponent, &shapes[s])};
                 char what[64];
-                snprintf(what, sizeof what, "%s to %s", sb_dtype_name(bases[base]),
-                         sb_dtype_name((sb_dtype)exponent));
+                snprintf(what, sizeof what, "%s to %s", sb_dtype_name(bases[base]), sb_dtype_name((sb_dtype)exponent));
                 check_op(&setting, "Pow", 15, 1, 2, inputs, NULL, 0, what);
             }
         }
@@ -302,8 +299,8 @@ static void test_dropout(void **unused) {
         sb_attributes attributes = {0};
         int64_t seed = 12345678901234;
         MUST(sb_attributes_add_ints(&attributes, "seed", true, 1, &seed, error));
-        sb_tensor *inputs[3] = {any_tensor(&setting, dtypes[round % 4], &shapes[round / 8]),
-                                scalar(SB_F32, 0.4f), scalar(SB_BOOL, (float)(round / 4 % 2))};
+        sb_tensor *inputs[3] = {any_tensor(&setting, dtypes[round % 4], &shapes[round / 8]), scalar(SB_F32, 0.4f),
+                                scalar(SB_BOOL, (float)(round / 4 % 2))};
         check_op(&setting, "Dropout", 13, 1 + round % 2, 3, inputs, &attributes, 0, "training or not");
         sb_tensor *old[1] = {any_tensor(&setting, dtypes[round % 4], &shapes[round / 8])};
         check_op(&setting, "Dropout", 7, 2, 1, old, NULL, 0, "before operator set 10");
@@ -315,10 +312,9 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_casts), cmocka_unit_test(test_choices), cmocka_unit_test(test_clips),
-        cmocka_unit_test(test_powers), cmocka_unit_test(test_joins), cmocka_unit_test(test_normalizations),
-        cmocka_unit_test(test_training),
-        cmocka_unit_test(test_quantization), cmocka_unit_test(test_dropout),
+        cmocka_unit_test(test_casts),    cmocka_unit_test(test_choices),      cmocka_unit_test(test_clips),
+        cmocka_unit_test(test_powers),   cmocka_unit_test(test_joins),        cmocka_unit_test(test_normalizations),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_quantization), cmocka_unit_test(test_dropout),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

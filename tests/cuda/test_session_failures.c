@@ -299,8 +299,8 @@ static sb_tensor *six_of(int64_t value, int64_t last) {
     return tensor;
 }
 
-static void check_fault(sb_session *session, const sb_error *reference, int64_t last_x, int64_t last_y,
-                        const char *op, const char *says) {
+static void check_fault(sb_session *session, const sb_error *reference, int64_t last_x, int64_t last_y, const char *op,
+                        const char *says) {
     sb_tensor *inputs[2] = {six_of(20, last_x), six_of(2, last_y)}, *output = NULL;
     sb_error error = {SB_OK, ""};
     assert_int_equal(sb_session_run_tensors(session, inputs, &output, &error), reference->status);
@@ -349,8 +349,8 @@ static void test_faults(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failing_calls),        cmocka_unit_test(test_failing_allocations),
-        cmocka_unit_test(test_lost_device),          cmocka_unit_test(test_lost_while_recording),
+        cmocka_unit_test(test_failing_calls), cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_lost_device),   cmocka_unit_test(test_lost_while_recording),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

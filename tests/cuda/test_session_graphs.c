@@ -134,8 +134,8 @@ static void test_recurrence(void **unused) {
                 sb_device_counters now = counters_of(s.device);
                 run_session(session, (sb_tensor *[]){state, x}, outputs);
                 sb_device_counters after = counters_of(s.device);
-                assert_int_equal(after.copies_to_device - now.copies_to_device, run == 0 && late == 0 &&
-                                                                                        mode == SB_GRAPHS_OFF);
+                assert_int_equal(after.copies_to_device - now.copies_to_device,
+                                 run == 0 && late == 0 && mode == SB_GRAPHS_OFF);
                 assert_int_equal(after.copies_to_host, now.copies_to_host);
                 run_session(s.cpu, (sb_tensor *[]){expected, host}, right);
                 check_same(s.device, outputs[0], right[0]);
@@ -369,10 +369,10 @@ static void test_callers_stream(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_runs),   cmocka_unit_test(test_inputs_elsewhere),
-        cmocka_unit_test(test_kept_outputs), cmocka_unit_test(test_recurrence),
-        cmocka_unit_test(test_decoder),     cmocka_unit_test(test_growing_extents),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_observer),
+        cmocka_unit_test(test_many_runs),      cmocka_unit_test(test_inputs_elsewhere),
+        cmocka_unit_test(test_kept_outputs),   cmocka_unit_test(test_recurrence),
+        cmocka_unit_test(test_decoder),        cmocka_unit_test(test_growing_extents),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_observer),
         cmocka_unit_test(test_callers_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

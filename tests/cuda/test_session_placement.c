@@ -42,9 +42,8 @@ typedef struct placement {
 static void note_node(void *context, const sb_placed_node *node) {
     placement *all = context;
     size_t used = strlen(all->text);
-    snprintf(all->text + used, sizeof all->text - used, "%s %s %s %s [%s]\n",
-             node->on_device ? "device" : "host", node->op, node->name, node->kernel,
-             node->why != NULL ? node->why : "");
+    snprintf(all->text + used, sizeof all->text - used, "%s %s %s %s [%s]\n", node->on_device ? "device" : "host",
+             node->op, node->name, node->kernel, node->why != NULL ? node->why : "");
     if (strcmp(node->op, SB_TRANSFER) == 0) {
         all->to_device += node->on_device;
         all->to_host += !node->on_device;
@@ -95,8 +94,7 @@ static void test_bits(void **unused) {
                 sb_tensor *inputs[2];
                 for (int i = 0; i < 2; i++) {
                     sb_tensor *host = constant_square((uint64_t)(100 * run + i));
-                    inputs[i] = (run / 3 >> i & 1) != 0 ? to_device(s.device, host)
-                                                        : sb_tensor_retain(host);
+                    inputs[i] = (run / 3 >> i & 1) != 0 ? to_device(s.device, host) : sb_tensor_retain(host);
                     sb_tensor_release(host);
                 }
                 run_both(session, s.cpu, s.device, 2, inputs, 2);
@@ -140,8 +138,8 @@ static void test_no_copies_when_placed(void **unused) {
 }
 
 /* What a run copies, after the first, which uploads constants. */
-static void check_copies(const setting *s, sb_session *session, sb_tensor *const *inputs,
-                         int outputs, int to_device, int to_host) {
+static void check_copies(const setting *s, sb_session *session, sb_tensor *const *inputs, int outputs, int to_device,
+                         int to_host) {
     sb_tensor *results[MOST_VALUES];
     run_session(session, inputs, results);
     release_all(results, outputs);
@@ -223,16 +221,14 @@ static sb_dtype view_dtype;
 static sb_model *views_only(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
-    sb_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0}); /* 6 1 4 */
-    sb_value_id flat =
-        builder_binary(&b, "Squeeze", turned, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
-    sb_value_id part = builder_node(
-        &b, "Slice", 5,
-        (sb_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),
-                        integers(&b, 1, (int64_t[]){0}), integers(&b, 1, (int64_t[]){-2})},
-        NULL); /* 3 4, backwards */
-    sb_value_id deeper =
-        builder_binary(&b, "Unsqueeze", part, integers(&b, 1, (int64_t[]){0})); /* 1 3 4 */
+    sb_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0});                            /* 6 1 4 */
+    sb_value_id flat = builder_binary(&b, "Squeeze", turned, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
+    sb_value_id part =
+        builder_node(&b, "Slice", 5,
+                     (sb_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),
+                                     integers(&b, 1, (int64_t[]){0}), integers(&b, 1, (int64_t[]){-2})},
+                     NULL);                                                                      /* 3 4, backwards */
+    sb_value_id deeper = builder_binary(&b, "Unsqueeze", part, integers(&b, 1, (int64_t[]){0})); /* 1 3 4 */
     sb_value_id wide = builder_binary(&b, "Expand", deeper, integers(&b, 3, (int64_t[]){2, 3, 4}));
     sb_value_id same = builder_unary(&b, "Identity", wide);
     mark_output(&b, same);
@@ -285,8 +281,7 @@ static void test_require_device(void **unused) {
     sb_tensor *inputs[2] = {constant_square(1), constant_square(2)}, *outputs[2];
     for (int attempt = 0; attempt < 2; attempt++) {
         sb_error error = {SB_OK, ""};
-        assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error),
-                         SB_ERROR_UNSUPPORTED);
+        assert_int_equal(sb_session_run_tensors(session, inputs, outputs, &error), SB_ERROR_UNSUPPORTED);
         assert_null(outputs[0]);
         assert_says(error, "3 nodes would run on the CPU"); /* the view of what Mul makes is one */
         assert_says(error, "(Mul): forced to the CPU by \"Mul\"");
@@ -314,8 +309,7 @@ static void test_reasons(void **unused) {
     setting s = start(reasons, false);
     sb_session_options options = options_on(s.device);
     sb_session *session = session_with(s.model, &options);
-    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}),
-                     0); /* no run yet */
+    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}), 0); /* no run yet */
     sb_tensor *inputs[1] = {constant_square(1)};
     for (int run = 0; run < 3; run++)
         run_both(session, s.cpu, s.device, 1, inputs, 2);
@@ -329,8 +323,7 @@ static void test_reasons(void **unused) {
     options.device = NULL;
     session = session_with(s.model, &options);
     run_both(session, s.cpu, s.device, 1, inputs, 2);
-    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}),
-                     0); /* no device */
+    assert_int_equal(sb_session_visit_placement(session, note_node, &(placement){0}), 0); /* no device */
     sb_session_destroy(session);
     release_all(inputs, 1);
     finish(&s);
@@ -344,18 +337,15 @@ static void test_refusals(void **unused) {
     sb_error error = {SB_OK, ""};
     sb_session_options options = options_on(NULL);
     options.device_outputs = true;
-    assert_int_equal(sb_session_create(s.model, &options, &session, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_session_create(s.model, &options, &session, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "sb_device_open");
     options = options_on(s.device);
     options.graphs = (sb_graph_mode)9;
-    assert_int_equal(sb_session_create(s.model, &options, &session, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_session_create(s.model, &options, &session, &error), SB_ERROR_INVALID_ARGUMENT);
     sb_tensor *host = constant_square(1), *inputs[2], *outputs[2];
     inputs[0] = to_device(s.device, host);
     inputs[1] = host;
-    assert_int_equal(sb_session_run_tensors(s.cpu, inputs, outputs, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_session_run_tensors(s.cpu, inputs, outputs, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_says(error, "lies on device 0, and the session runs on the CPU");
     release_all(inputs, 2);
     finish(&s);

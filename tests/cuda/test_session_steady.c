@@ -73,7 +73,8 @@ static void test_nothing_grows(void **unused) {
 /* A steady run calls no allocator, eagerly or replayed, whether inputs cross or not, and with nodes on the CPU between those on
  * the device, if their kernels need no memory of their own; but each output on the host gets its storage and, with it, the
  * memory of its elements. */
-static void count_allocations(const setting *s, sb_session *session, sb_tensor *const *inputs, int output_count, bool outputs_stay) {
+static void count_allocations(const setting *s, sb_session *session, sb_tensor *const *inputs, int output_count,
+                              bool outputs_stay) {
     for (int run = 0; run < 9; run++) {
         sb_tensor *outputs[MOST_VALUES];
         int64_t device = counters_of(s->device).device_allocations, host = sb_allocation_count().allocations;
@@ -226,8 +227,8 @@ static void test_memory_limit(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_grows), cmocka_unit_test(test_nothing_is_allocated),
-        cmocka_unit_test(test_plans_in_turn), cmocka_unit_test(test_more_shapes_than_plans),
+        cmocka_unit_test(test_nothing_grows),        cmocka_unit_test(test_nothing_is_allocated),
+        cmocka_unit_test(test_plans_in_turn),        cmocka_unit_test(test_more_shapes_than_plans),
         cmocka_unit_test(test_sessions_come_and_go), cmocka_unit_test(test_memory_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

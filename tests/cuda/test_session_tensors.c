@@ -286,9 +286,12 @@ static void test_other_places(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_import),        cmocka_unit_test(test_import_of_views),
-        cmocka_unit_test(test_import_errors), cmocka_unit_test(test_export),
-        cmocka_unit_test(test_host_functions_refuse), cmocka_unit_test(test_other_places),
+        cmocka_unit_test(test_import),
+        cmocka_unit_test(test_import_of_views),
+        cmocka_unit_test(test_import_errors),
+        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_host_functions_refuse),
+        cmocka_unit_test(test_other_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,8 +58,7 @@ static sb_status set_up(const sb_cuda_driver *driver, setting *setting, sb_error
     SB_TRY(sb_cuda_memory_create(setting->device, BYTES, &setting->in, error));
     SB_TRY(sb_cuda_memory_create(setting->device, BYTES, &setting->out, error));
     SB_TRY(sb_cuda_pinned_create(setting->device, BYTES, &setting->host, error));
-    SB_TRY(sb_cuda_kernel_find(setting->device, "test", "first", sizeof(add_parameters),
-                               &setting->add, error));
+    SB_TRY(sb_cuda_kernel_find(setting->device, "test", "first", sizeof(add_parameters), &setting->add, error));
     setting->queue = (sb_cuda_queue){.stream = setting->stream, .record = setting->list, .trace = setting->trace};
     return SB_OK;
 }
@@ -68,20 +67,13 @@ static sb_status set_up(const sb_cuda_driver *driver, setting *setting, sb_error
 static sb_status launch_all(const setting *setting, float amount, sb_error *error) {
     add_parameters parameters = {(float *)(uintptr_t)setting->out->address,
                                  (const float *)(uintptr_t)setting->in->address, amount, COUNT};
-    sb_cuda_range ranges[] = {{setting->out->address, BYTES, true},
-                              {setting->in->address, BYTES, false}};
+    sb_cuda_range ranges[] = {{setting->out->address, BYTES, true}, {setting->in->address, BYTES, false}};
     CUdeviceptr host = (CUdeviceptr)(uintptr_t)setting->host->data;
     const sb_cuda_task tasks[] = {
         {.kind = SB_CUDA_FILL, .step = 0, .fill = {.to = setting->in->address, .bytes = BYTES}},
-        {.kind = SB_CUDA_COPY_TO_DEVICE,
-         .step = 1,
-         .copy = {setting->in->address, host, BYTES / 2}},
-        {.kind = SB_CUDA_COPY_ON_DEVICE,
-         .step = 2,
-         .copy = {setting->out->address, setting->in->address, BYTES}},
-        {.kind = SB_CUDA_COPY_ON_DEVICE,
-         .step = 2,
-         .copy = {setting->out->address, setting->in->address, 0}},
+        {.kind = SB_CUDA_COPY_TO_DEVICE, .step = 1, .copy = {setting->in->address, host, BYTES / 2}},
+        {.kind = SB_CUDA_COPY_ON_DEVICE, .step = 2, .copy = {setting->out->address, setting->in->address, BYTES}},
+        {.kind = SB_CUDA_COPY_ON_DEVICE, .step = 2, .copy = {setting->out->address, setting->in->address, 0}},
         {.kind = SB_CUDA_KERNEL,
          .step = 3,
          .kernel = {.kernel = setting->add,
@@ -119,8 +111,7 @@ static void test_launch(void **unused) {
     const fake_cuda_control *fake = fake_with_kernel();
     setting setting = {0};
     sb_error error = {SB_OK, ""};
-    if (set_up(open_fake(), &setting, &error) != SB_OK ||
-        launch_and_wait(&setting, &error) != SB_OK)
+    if (set_up(open_fake(), &setting, &error) != SB_OK || launch_and_wait(&setting, &error) != SB_OK)
         fail_msg("%s", error.message);
     const float *host = setting.host->data;
     for (int i = 0; i < COUNT; i++)
@@ -137,11 +128,9 @@ static void test_launch(void **unused) {
 
     /* A copy of nothing is no task. */
     assert_int_equal(sb_cuda_task_list_count(setting.list), 5);
-    static const sb_cuda_task_kind kinds[] = {SB_CUDA_FILL, SB_CUDA_COPY_TO_DEVICE,
-                                              SB_CUDA_COPY_ON_DEVICE, SB_CUDA_KERNEL,
-                                              SB_CUDA_COPY_TO_HOST};
-    static const char *const names[] = {"fill", "copy to device", "copy on device", "first",
-                                        "copy to host"};
+    static const sb_cuda_task_kind kinds[] = {SB_CUDA_FILL, SB_CUDA_COPY_TO_DEVICE, SB_CUDA_COPY_ON_DEVICE,
+                                              SB_CUDA_KERNEL, SB_CUDA_COPY_TO_HOST};
+    static const char *const names[] = {"fill", "copy to device", "copy on device", "first", "copy to host"};
     assert_int_equal(sb_cuda_trace_count(setting.trace), 5);
     double before = 0;
     for (int i = 0; i < 5; i++) {
@@ -222,10 +211,9 @@ static void test_refused(void **unused) {
     };
     add_parameters parameters = {0};
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
-        sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
-                             .kernel = {.kernel = setting.add,
-                                        .shared_bytes = shapes[i].shared,
-                                        .parameters = &parameters}};
+        sb_cuda_task task = {
+            .kind = SB_CUDA_KERNEL,
+            .kernel = {.kernel = setting.add, .shared_bytes = shapes[i].shared, .parameters = &parameters}};
         memcpy(task.kernel.grid, shapes[i].grid, sizeof task.kernel.grid);
         memcpy(task.kernel.block, shapes[i].block, sizeof task.kernel.block);
         assert_int_equal(sb_cuda_launch(&setting.queue, &task, &error), SB_ERROR_INTERNAL);
@@ -239,12 +227,9 @@ static void test_refused(void **unused) {
 
 static bool conflict(sb_cuda_range one, sb_cuda_range other) {
     static const sb_cuda_kernel kernel = {.name = (char *)"kernel"};
-    sb_cuda_task first = {.kind = SB_CUDA_KERNEL,
-                          .kernel = {.kernel = &kernel, .range_count = 1, .ranges = &one}};
-    sb_cuda_task second = {.kind = SB_CUDA_KERNEL,
-                           .kernel = {.kernel = &kernel, .range_count = 1, .ranges = &other}};
-    assert_int_equal(sb_cuda_tasks_conflict(&first, &second),
-                     sb_cuda_tasks_conflict(&second, &first));
+    sb_cuda_task first = {.kind = SB_CUDA_KERNEL, .kernel = {.kernel = &kernel, .range_count = 1, .ranges = &one}};
+    sb_cuda_task second = {.kind = SB_CUDA_KERNEL, .kernel = {.kernel = &kernel, .range_count = 1, .ranges = &other}};
+    assert_int_equal(sb_cuda_tasks_conflict(&first, &second), sb_cuda_tasks_conflict(&second, &first));
     return sb_cuda_tasks_conflict(&first, &second);
 }
 
@@ -260,13 +245,10 @@ static void test_conflicts(void **unused) {
     assert_true(conflict(written, inner_read));
     assert_false(conflict(read, inner_read));
     assert_false(conflict(written, empty));
-    sb_cuda_task copy = {.kind = SB_CUDA_COPY_ON_DEVICE,
-                         .copy = {.to = 5000, .from = 1000, .bytes = 10}};
-    sb_cuda_task same_source = {.kind = SB_CUDA_COPY_TO_HOST,
-                                .copy = {.to = 9000, .from = 1000, .bytes = 10}};
+    sb_cuda_task copy = {.kind = SB_CUDA_COPY_ON_DEVICE, .copy = {.to = 5000, .from = 1000, .bytes = 10}};
+    sb_cuda_task same_source = {.kind = SB_CUDA_COPY_TO_HOST, .copy = {.to = 9000, .from = 1000, .bytes = 10}};
     sb_cuda_task fill_source = {.kind = SB_CUDA_FILL, .fill = {.to = 1009, .bytes = 10}};
-    sb_cuda_task upload = {.kind = SB_CUDA_COPY_TO_DEVICE,
-                           .copy = {.to = 7000, .from = 9005, .bytes = 10}};
+    sb_cuda_task upload = {.kind = SB_CUDA_COPY_TO_DEVICE, .copy = {.to = 7000, .from = 9005, .bytes = 10}};
     assert_false(sb_cuda_tasks_conflict(&copy, &same_source));
     assert_true(sb_cuda_tasks_conflict(&copy, &fill_source));
     assert_true(sb_cuda_tasks_conflict(&same_source, &upload));
@@ -288,8 +270,8 @@ static sb_status do_all(void *context) {
     if (setting.device != NULL && setting.list != NULL) {
         sb_cuda_counters counters = sb_cuda_device_counters(setting.device);
         assert_int_equal(sb_cuda_task_list_count(setting.list),
-                         counters.kernels + counters.fills + counters.copies_on_device +
-                             counters.copies_to_device + counters.copies_to_host);
+                         counters.kernels + counters.fills + counters.copies_on_device + counters.copies_to_device +
+                             counters.copies_to_host);
     }
     tear_down(&setting);
     return status;

@@ -24,8 +24,7 @@ static sb_value_id add_constant(builder *b, sb_dtype dtype, float value) {
     if (dtype == SB_F32)
         *(float *)(void *)tensor->data = value;
     else
-        *(uint16_t *)(void *)tensor->data =
-            dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
+        *(uint16_t *)(void *)tensor->data = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
     return builder_constant(b, tensor);
 }
 
@@ -51,38 +50,36 @@ typedef struct web_shape {
 } web_shape;
 
 static const web_shape shapes[] = {
-    {1, {1}},           {1, {4099}},       {2, {3, 64}},      {2, {17, 33}},       {3, {2, 5, 28}},
-    {4, {2, 3, 7, 9}},  {4, {2, 6, 4, 8}}, {2, {0, 4}},       {0, {0}},            {3, {1, 1, 1030}},
+    {1, {1}},          {1, {4099}},       {2, {3, 64}}, {2, {17, 33}}, {3, {2, 5, 28}},
+    {4, {2, 3, 7, 9}}, {4, {2, 6, 4, 8}}, {2, {0, 4}},  {0, {0}},      {3, {1, 1, 1030}},
 };
 
-static sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, int rank,
-                             const int64_t *dims, layout layout, sb_tensor **tensors) {
+static sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, int rank, const int64_t *dims,
+                             layout layout, sb_tensor **tensors) {
     sb_value_id value = builder_input(b, dtype, rank, dims);
     tensors[b->graph->input_count - 1] = make_tensor(random, dtype, rank, dims, layout);
     return value;
 }
 
 /* The shape with some extents set to 1 and some leading ones left out. */
-static sb_value_id add_broadcast_input(builder *b, random_source *random, sb_dtype dtype,
-                                       const web_shape *shape, sb_tensor **tensors) {
+static sb_value_id add_broadcast_input(builder *b, random_source *random, sb_dtype dtype, const web_shape *shape,
+                                       sb_tensor **tensors) {
     int64_t dims[SB_MAX_RANK];
     int skipped = (int)random_between(random, 0, shape->rank);
     uint64_t ones = random_bits(random);
     for (int d = skipped; d < shape->rank; d++)
         dims[d - skipped] = (ones >> d & 1) != 0 ? 1 : shape->dims[d];
-    return add_input(b, random, dtype, shape->rank - skipped, dims,
-                     (enum layout)random_between(random, 0, LAYOUTS - 1), tensors);
+    return add_input(b, random, dtype, shape->rank - skipped, dims, (enum layout)random_between(random, 0, LAYOUTS - 1),
+                     tensors);
 }
 
 /* A random step of a chain on `value` of dtype `*dtype`. */
 static sb_value_id add_step(builder *b, random_source *random, sb_value_id value, sb_dtype *dtype,
                             const sb_value_id *operands, bool heavy) {
-    static const char *const light[] = {"Relu", "Neg",  "Abs",        "Sign",     "Floor",
-                                        "Ceil", "Sqrt", "Reciprocal", "Softsign", "HardSwish",
-                                        "HardSigmoid", "Round"};
-    static const char *const long_ones[] = {"Exp",  "Log",     "Sin",      "Tanh", "Erf",
-                                            "Elu",  "Sigmoid", "Softplus", "Mish", "Atan",
-                                            "Selu", "Cosh"};
+    static const char *const light[] = {"Relu", "Neg",        "Abs",      "Sign",      "Floor",       "Ceil",
+                                        "Sqrt", "Reciprocal", "Softsign", "HardSwish", "HardSigmoid", "Round"};
+    static const char *const long_ones[] = {"Exp",     "Log",      "Sin",  "Tanh", "Erf",  "Elu",
+                                            "Sigmoid", "Softplus", "Mish", "Atan", "Selu", "Cosh"};
     static const char *const pairs[] = {"Add", "Sub", "Mul", "Div", "PRelu", "Max", "Min"};
     sb_value_id other = operands[random_between(random, 0, 2)];
     switch (random_between(random, 0, heavy ? 13 : 9)) {
@@ -138,8 +135,7 @@ static void release_all(sb_tensor **tensors, size_t count) {
 }
 
 /* Fuses the graph to one node, runs that on the device, and compares with the nodes one by one. */
-static void check_web(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs,
-                      const char *what) {
+static void check_web(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs, const char *what) {
     sb_tensor *in[SB_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
     sb_graph *graph = b->graph;
     MUST(sb_graph_add_output(graph, result, error));
@@ -177,9 +173,8 @@ static void test_random_webs(void **unused) {
         sb_dtype dtype = dtypes[random_between(&setting.random, 0, 3)];
         layout layout = round % 3 == 0 ? PACKED : (enum layout)random_between(&setting.random, 0, LAYOUTS - 1);
         sb_value_id x = add_input(&b, &setting.random, dtype, shape->rank, shape->dims, layout, tensors);
-        sb_value_id operands[3] = {
-            x, add_broadcast_input(&b, &setting.random, dtype, shape, tensors),
-            add_broadcast_input(&b, &setting.random, dtype, shape, tensors)};
+        sb_value_id operands[3] = {x, add_broadcast_input(&b, &setting.random, dtype, shape, tensors),
+                                   add_broadcast_input(&b, &setting.random, dtype, shape, tensors)};
         sb_value_id value = builder_unary(&b, "Relu", x);
         int steps = (int)random_between(&setting.random, 1, 6);
         for (int i = 0; i < steps; i++) {
@@ -197,8 +192,8 @@ static void test_random_webs(void **unused) {
     tear_down(&setting);
 }
 
-static sb_value_id add_statistic(builder *b, random_source *random, sb_dtype dtype, int64_t channels,
-                                 bool positive, sb_tensor **tensors) {
+static sb_value_id add_statistic(builder *b, random_source *random, sb_dtype dtype, int64_t channels, bool positive,
+                                 sb_tensor **tensors) {
     sb_value_id value = add_input(b, random, dtype, 1, &channels, PACKED, tensors);
     for (int64_t i = 0; i < channels; i++) {
         float number = (float)random_between(random, positive ? 0 : -500, 500) / 64;
@@ -220,8 +215,7 @@ static void test_normalizations(void **unused) {
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         builder b = builder_create();
         int64_t channels = shape->rank > 1 ? shape->dims[1] : 1;
-        sb_value_id in[5] = {
-            add_input(&b, &setting.random, dtype, shape->rank, shape->dims, PACKED, tensors)};
+        sb_value_id in[5] = {add_input(&b, &setting.random, dtype, shape->rank, shape->dims, PACKED, tensors)};
         for (int s = 1; s < 5; s++)
             in[s] = add_statistic(&b, &setting.random, dtype, channels, s == 4, tensors);
         sb_value_id value = builder_unary(&b, "Relu", builder_node(&b, "BatchNormalization", 5, in, NULL));
@@ -299,14 +293,12 @@ static void store_value(const sb_tensor *y, int64_t at, float value) {
     if (y->dtype == SB_F32)
         ((float *)(void *)y->data)[at] = value;
     else
-        ((uint16_t *)(void *)y->data)[at] =
-            y->dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
+        ((uint16_t *)(void *)y->data)[at] = y->dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
 }
 
 /* The product's elements as the kernel of a contraction would have them, four columns at once where
  * there are four. `product` and `y` are contiguous. */
-static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tensor *y,
-                     const sb_cuda_tail_role *roles) {
+static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tensor *y, const sb_cuda_tail_role *roles) {
     int64_t extents[3] = {1, 1, 1};
     for (int d = 0; d < y->rank; d++)
         extents[roles[d]] *= y->dims[d];
@@ -322,10 +314,10 @@ static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tens
                 place.column = column;
                 place.column_distance = 1;
                 for (int j = 0; j < count; j++)
-                    values[j] =
-                        product->dtype == SB_F32   ? ((float *)(void *)product->data)[at + j]
-                        : product->dtype == SB_F16 ? sb_f16_to_f32(((uint16_t *)(void *)product->data)[at + j])
-                                                   : sb_bf16_to_f32(((uint16_t *)(void *)product->data)[at + j]);
+                    values[j] = product->dtype == SB_F32 ? ((float *)(void *)product->data)[at + j]
+                                : product->dtype == SB_F16
+                                    ? sb_f16_to_f32(((uint16_t *)(void *)product->data)[at + j])
+                                    : sb_bf16_to_f32(((uint16_t *)(void *)product->data)[at + j]);
                 if (count == 4)
                     sb_cuda_tail_f32x4(tail, &place, values);
                 else
@@ -385,10 +377,8 @@ static void test_tails(void **unused) {
         if (!sb_cuda_tail_plan_is_light(plan, why))
             fail_msg("%s", why);
         host_frame frame = {.frame = {.scratch = host_scratch}};
-        sb_call call = {.node = b.graph->nodes[0],
-                        .input_count = (int)b.graph->input_count,
-                        .inputs = in,
-                        .frame = &frame.frame};
+        sb_call call = {
+            .node = b.graph->nodes[0], .input_count = (int)b.graph->input_count, .inputs = in, .frame = &frame.frame};
         sb_error error;
         sb_cuda_tail_role roles[4];
         for (int d = 0; d < shape->rank; d++)
@@ -441,12 +431,8 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_webs),
-        cmocka_unit_test(test_normalizations),
-        cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_random_webs), cmocka_unit_test(test_normalizations), cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_tails),          cmocka_unit_test(test_divisions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,7 @@ static inline const fake_cuda_control *fresh_fake(void) {
 }
 
 /* A test's own images: text that the fake takes for a module. */
-#define IMAGE(name, architecture, kind, compute, text)                                             \
+#define IMAGE(name, architecture, kind, compute, text)                                                                 \
     { name, architecture, kind, compute, text, text + sizeof text - 1 }
 
 static const char image_80[] = "FAKE sm_80 first second", image_90[] = "FAKE sm_90a first second",
@@ -75,19 +75,18 @@ static inline bool logged(const fake_cuda_control *fake, const char *text) {
     return strstr(fake->log(), text) != NULL;
 }
 
-#define assert_says(error, text)                                                                   \
-    do {                                                                                           \
-        if (strstr((error).message, (text)) == NULL)                                               \
-            fail_msg("\"%s\" does not say \"%s\"", (error).message, (text));                       \
+#define assert_says(error, text)                                                                                       \
+    do {                                                                                                               \
+        if (strstr((error).message, (text)) == NULL)                                                                   \
+            fail_msg("\"%s\" does not say \"%s\"", (error).message, (text));                                           \
     } while (0)
 
 /* Runs `attempt`, which does its work, gives everything back and returns its status, with every
  * call of the driver failing in turn, once and (with a sticky result) for good. A failure has to be
  * reported unless it happened while giving back, and nothing may be left. `fresh` sets the fake up
  * anew each time. */
-static inline void check_failing_calls(const fake_cuda_control *fake,
-                                       sb_status (*attempt)(void *context), void *context,
-                                       int result) {
+static inline void check_failing_calls(const fake_cuda_control *fake, sb_status (*attempt)(void *context),
+                                       void *context, int result) {
     int reported = 0;
     for (int skip = 0;; skip++) {
         int64_t blocks = sb_allocation_count().live_blocks;
@@ -97,8 +96,8 @@ static inline void check_failing_calls(const fake_cuda_control *fake,
         fake->plan_failure(NULL, -1, 0);
         assert_int_equal(sb_allocation_count().live_blocks, blocks);
         fake_live live = fake->live();
-        if (live.contexts + live.memory + live.host_memory + live.streams + live.events +
-                live.modules + live.graphs + live.executables !=
+        if (live.contexts + live.memory + live.host_memory + live.streams + live.events + live.modules + live.graphs +
+                live.executables !=
             0)
             fail_msg("call %d failing leaves something: %s", skip, fake->log());
         assert_string_equal(fake->complaint(), "");

@@ -102,17 +102,15 @@ static bool sample_failures(const subject *subject) {
     int64_t before = sb_allocation_count().allocations;
     if (load_and_run((void *)(uintptr_t)subject) != SB_OK)
         return false;
-    int64_t count = sb_allocation_count().allocations - before,
-            live = sb_allocation_count().live_blocks;
+    int64_t count = sb_allocation_count().allocations - before, live = sb_allocation_count().live_blocks;
     for (int i = 0; i < PLACES; i++) {
         int64_t successes = random_between(&source, 0, count - 1);
         sb_allocation_fail_after(successes, i % 2 == 0);
         sb_status status = load_and_run((void *)(uintptr_t)subject);
         sb_allocation_fail_after(-1, false);
         if (status != SB_ERROR_OUT_OF_MEMORY || sb_allocation_count().live_blocks != live)
-            fail_msg("%s: allocation %lld of %lld: %s, %lld blocks left", subject->name,
-                     (long long)successes, (long long)count, sb_status_name(status),
-                     (long long)(sb_allocation_count().live_blocks - live));
+            fail_msg("%s: allocation %lld of %lld: %s, %lld blocks left", subject->name, (long long)successes,
+                     (long long)count, sb_status_name(status), (long long)(sb_allocation_count().live_blocks - live));
     }
     return true;
 }
@@ -145,13 +143,11 @@ static void test_all_models(void **state) {
 static sb_status replace_outputs(void *context, sb_node_event *event, sb_error *error) {
     for (int i = 0; i < event->output_count; i++) {
         sb_tensor *copy;
-        if (event->outputs[i].kind != SB_KIND_TENSOR ||
-            !sb_tensor_is_contiguous(event->outputs[i].tensor))
+        if (event->outputs[i].kind != SB_KIND_TENSOR || !sb_tensor_is_contiguous(event->outputs[i].tensor))
             continue;
         const sb_tensor *output = event->outputs[i].tensor;
-        sb_status status =
-            sb_tensor_from_data(sb_tensor_dtype(output), sb_tensor_rank(output),
-                                sb_tensor_dims(output), sb_tensor_data(output), &copy, error);
+        sb_status status = sb_tensor_from_data(sb_tensor_dtype(output), sb_tensor_rank(output), sb_tensor_dims(output),
+                                               sb_tensor_data(output), &copy, error);
         if (status != SB_OK)
             return status;
         sb_value_release(&event->outputs[i]);

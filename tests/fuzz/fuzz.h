@@ -11,12 +11,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /** Ends the process, which both drivers report as a find with its input. */
-#define FUZZ_CHECK(condition)                                                                      \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);          \
-            abort();                                                                               \
-        }                                                                                          \
+#define FUZZ_CHECK(condition)                                                                                          \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);                              \
+            abort();                                                                                                   \
+        }                                                                                                              \
     } while (0)
 
 #endif

@@ -24,8 +24,7 @@ static size_t mutate(random_source *source, size_t size) {
     static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, '\'', '(', ')', ',', '9', ' '};
     for (int64_t left = random_between(source, 1, 4); left > 0 && size > 0; left--) {
         size_t at = (size_t)random_between(source, 0, (int64_t)size - 1);
-        size_t length =
-            (size_t)random_between(source, 1, (int64_t)(size - at < 16 ? size - at : 16));
+        size_t length = (size_t)random_between(source, 1, (int64_t)(size - at < 16 ? size - at : 16));
         switch (random_between(source, 0, 5)) {
         case 0:
             mutated[at] ^= (uint8_t)(1u << random_between(source, 0, 7));

@@ -119,22 +119,20 @@ static inline float logp_uniform(random_source *random) {
  * `special` strews in what is not an ordinary number. */
 static inline void logp_fill(logp_case *c, random_source *random, float spread, bool special) {
     float each = c->k > 0 ? spread / sqrtf((float)c->k) : 0.0f;
-    static const float odd[] = {INFINITY, -INFINITY, NAN,    0.0f,     -0.0f,
-                                1e30f,    -1e30f,    1e-40f, 60000.0f, -60000.0f};
+    static const float odd[] = {INFINITY, -INFINITY, NAN, 0.0f, -0.0f, 1e30f, -1e30f, 1e-40f, 60000.0f, -60000.0f};
     for (int64_t i = 0; i < logp_hidden_elements(c); i++)
         c->hidden[i] = logp_from_f32(c->dtype, 2 * logp_uniform(random));
     for (int64_t i = 0; i < logp_weight_elements(c); i++) {
         bool is_odd = special && random_between(random, 0, 40 * c->v) == 0;
-        c->weight[i] = logp_from_f32(c->dtype, is_odd ? odd[random_between(random, 0, 9)]
-                                                      : each * logp_uniform(random));
+        c->weight[i] =
+            logp_from_f32(c->dtype, is_odd ? odd[random_between(random, 0, 9)] : each * logp_uniform(random));
     }
     for (int64_t row = 0; row < c->m; row++) {
         bool is_ignored = c->v == 0 || random_between(random, 0, 5) == 0;
         c->targets[row] = is_ignored ? c->ignore_index : random_between(random, 0, c->v - 1);
         c->d_logp[row] = logp_uniform(random);
         if (special && c->k > 0 && random_between(random, 0, 3) == 0)
-            c->hidden[row * (c->k + c->gap)] =
-                logp_from_f32(c->dtype, odd[random_between(random, 0, 9)]);
+            c->hidden[row * (c->k + c->gap)] = logp_from_f32(c->dtype, odd[random_between(random, 0, 9)]);
     }
     for (int64_t i = 0; i < logp_weight_elements(c); i++)
         c->d_weight[i] = logp_uniform(random);
@@ -150,9 +148,7 @@ static inline logp_case logp_random(random_source *random, int64_t most_v) {
     c.d_hidden_dtype = random_between(random, 0, 1) ? SB_F32 : c.dtype;
     c.m = random_between(random, 0, random_between(random, 0, 40));
     c.k = random_between(random, 0, random_between(random, 0, 50));
-    c.v = random_between(random, 0, 20)
-              ? random_between(random, 1, random_between(random, 1, most_v))
-              : 0;
+    c.v = random_between(random, 0, 20) ? random_between(random, 1, random_between(random, 1, most_v)) : 0;
     c.inverse_temperature = temperatures[random_between(random, 0, 5)];
     c.ignore_index = ignored[random_between(random, 0, 4)];
     c.by_words = random_between(random, 0, 1);
@@ -175,8 +171,7 @@ static inline logp_case logp_random(random_source *random, int64_t most_v) {
 
 /* ---- descriptions ---- */
 
-static inline sb_matrix logp_matrix(sb_dtype dtype, const void *data, int64_t rows, int64_t columns,
-                                    int64_t gap) {
+static inline sb_matrix logp_matrix(sb_dtype dtype, const void *data, int64_t rows, int64_t columns, int64_t gap) {
     return (sb_matrix){.dtype = dtype,
                        .data = (void *)data,
                        .rows = rows,
@@ -209,8 +204,7 @@ static inline sb_linear_logp logp_describe(const logp_case *c) {
     return logp;
 }
 
-static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c,
-                                                             const sb_row_map *map) {
+static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c, const sb_row_map *map) {
     sb_linear_logp_gradient gradient = SB_LINEAR_LOGP_GRADIENT_DEFAULT;
     gradient.d_logp = c->d_logp;
     if (c->wants_d_hidden)
@@ -224,8 +218,8 @@ static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c,
 
 /* ---- the definition ---- */
 
-static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride,
-                               const uint16_t *b, int64_t b_stride, int64_t count, float start) {
+static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride, const uint16_t *b,
+                               int64_t b_stride, int64_t count, float start) {
     sb_chain16_format format = c->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     if (c->chain == SB_CHAIN_AMPERE)
         format = sb_chain16_ampere(format);
@@ -236,8 +230,8 @@ static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_
 static inline void logp_define_logits(const logp_case *c, int64_t row, float *logits) {
     int64_t step = logp_weight_at(c, 1, 0) - logp_weight_at(c, 0, 0);
     for (int64_t v = 0; v < c->v; v++)
-        logits[v] = logp_chain(c, c->hidden + row * (c->k + c->gap), 1,
-                               c->weight + logp_weight_at(c, 0, v), step, c->k, 0.0f);
+        logits[v] =
+            logp_chain(c, c->hidden + row * (c->k + c->gap), 1, c->weight + logp_weight_at(c, 0, v), step, c->k, 0.0f);
 }
 
 /* 2^exponent * mantissa for a logit. */
@@ -263,8 +257,7 @@ static inline float logp_relative(float x, int64_t exponent) {
 }
 
 /* A row's largest exponent and its sum in units of 2^-38; false when it has none. */
-static inline bool logp_define_sum(const logp_case *c, const float *logits, int64_t *maximum,
-                                   int64_t *units) {
+static inline bool logp_define_sum(const logp_case *c, const float *logits, int64_t *maximum, int64_t *units) {
     bool is_known = c->v > 0;
     *maximum = INT64_MIN;
     *units = 0;
@@ -312,11 +305,9 @@ static inline void logp_define_forward(logp_case *c) {
             c->logp[row] = sb_nan_f32();
         } else {
             logp_parts parts = logp_take_apart(c, logits[c->targets[row]]);
-            sb_wide_split split =
-                sb_wide_split_log((double)parts.mantissa / ((double)units * 0x1p-38));
+            sb_wide_split split = sb_wide_split_log((double)parts.mantissa / ((double)units * 0x1p-38));
             double whole = split.exponent + (double)(parts.exponent - maximum);
-            c->logp[row] =
-                (float)fma(whole, 0x1.62e42fefa39efp-1, sb_wide_log_reduced(split.fraction));
+            c->logp[row] = (float)fma(whole, 0x1.62e42fefa39efp-1, sb_wide_log_reduced(split.fraction));
             if (parts.exponent <= -2097152)
                 c->logp[row] = -INFINITY;
         }
@@ -324,20 +315,16 @@ static inline void logp_define_forward(logp_case *c) {
     free(logits);
 }
 
-static inline void logp_define_gradients(const logp_case *c, int64_t row, const float *logits,
-                                         uint16_t *gradients) {
+static inline void logp_define_gradients(const logp_case *c, int64_t row, const float *logits, uint16_t *gradients) {
     float own = c->d_logp[row] * c->inverse_temperature;
     float share = own / c->sum[row];
     for (int64_t v = 0; v < c->v; v++) {
         logp_parts parts = logp_take_apart(c, logits[v]);
-        float term = c->sum[row] != c->sum[row]
-                         ? NAN
-                         : parts.mantissa * logp_relative(1.0f, parts.exponent - c->maximum[row]);
+        float term =
+            c->sum[row] != c->sum[row] ? NAN : parts.mantissa * logp_relative(1.0f, parts.exponent - c->maximum[row]);
         float gradient = fmaf(-term, share, v == c->targets[row] ? own : 0.0f);
         bool is_ignored = c->targets[row] == c->ignore_index;
-        gradients[v] = logp_from_f32(c->dtype, is_ignored               ? 0.0f
-                                               : !logp_is_valid(c, row) ? NAN
-                                                                        : gradient);
+        gradients[v] = logp_from_f32(c->dtype, is_ignored ? 0.0f : !logp_is_valid(c, row) ? NAN : gradient);
     }
 }
 
@@ -350,8 +337,8 @@ static inline void logp_define_d_weight(logp_case *c, const uint16_t *gradients)
             float *at = &c->d_weight[logp_weight_at(c, k, v)], chain = c->accumulate ? *at : 0.0f;
             int64_t row = 0;
             for (int i = 0; i < samples; row += lengths[i++])
-                chain = logp_chain(c, c->hidden + row * (c->k + c->gap) + k, c->k + c->gap,
-                                   gradients + row * c->v + v, c->v, lengths[i], chain);
+                chain = logp_chain(c, c->hidden + row * (c->k + c->gap) + k, c->k + c->gap, gradients + row * c->v + v,
+                                   c->v, lengths[i], chain);
             *at = chain;
         }
     }
@@ -366,8 +353,8 @@ static inline void logp_define_backward(logp_case *c) {
         logp_define_logits(c, row, logits);
         logp_define_gradients(c, row, logits, gradients + row * c->v);
         for (int64_t k = 0; k < c->k && c->wants_d_hidden; k++) {
-            float chain = logp_chain(c, gradients + row * c->v, 1,
-                                     c->weight + logp_weight_at(c, k, 0), step, c->v, 0.0f);
+            float chain =
+                logp_chain(c, gradients + row * c->v, 1, c->weight + logp_weight_at(c, k, 0), step, c->v, 0.0f);
             uint16_t rounded = logp_from_f32(c->dtype, chain);
             int64_t at = row * (c->k + c->gap) + k;
             if (c->d_hidden_dtype == SB_F32)
@@ -403,15 +390,14 @@ static inline const char *logp_difference(const logp_case *one, const logp_case 
     return NULL;
 }
 
-#define LOGP_CHECK_SAME(one, other, how)                                                           \
-    do {                                                                                           \
-        const char *different_ = logp_difference((one), (other));                                  \
-        if (different_ != NULL)                                                                    \
-            fail_msg("%s: %s differs: %s, m %lld, k %lld, v %lld, temperature 1/%g, gap %lld, "    \
-                     "%d samples",                                                                 \
-                     (how), different_, sb_dtype_name((one)->dtype), (long long)(one)->m,          \
-                     (long long)(one)->k, (long long)(one)->v, (double)(one)->inverse_temperature, \
-                     (long long)(one)->gap, (one)->samples);                                       \
+#define LOGP_CHECK_SAME(one, other, how)                                                                               \
+    do {                                                                                                               \
+        const char *different_ = logp_difference((one), (other));                                                      \
+        if (different_ != NULL)                                                                                        \
+            fail_msg("%s: %s differs: %s, m %lld, k %lld, v %lld, temperature 1/%g, gap %lld, "                        \
+                     "%d samples",                                                                                     \
+                     (how), different_, sb_dtype_name((one)->dtype), (long long)(one)->m, (long long)(one)->k,         \
+                     (long long)(one)->v, (double)(one)->inverse_temperature, (long long)(one)->gap, (one)->samples);  \
     } while (0)
 
 #endif

@@ -15,12 +15,12 @@
 #include "numerics/elementary.h"
 #include "support/random.h"
 
-#define CHECK_OK(expression)                                                                       \
-    do {                                                                                           \
-        sb_error error_ = {SB_OK, ""};                                                             \
-        sb_error *error = &error_;                                                                 \
-        if ((expression) != SB_OK)                                                                 \
-            fail_msg("%s", error->message);                                                        \
+#define CHECK_OK(expression)                                                                                           \
+    do {                                                                                                               \
+        sb_error error_ = {SB_OK, ""};                                                                                 \
+        sb_error *error = &error_;                                                                                     \
+        if ((expression) != SB_OK)                                                                                     \
+            fail_msg("%s", error->message);                                                                            \
     } while (0)
 
 /* A matrix whose block of memory ends where its elements do. */
@@ -71,8 +71,7 @@ static inline void random_element(random_source *source, sb_dtype dtype, bool sp
 }
 
 /* Gives `matrix`, whose dtype, extents and strides are set, a block filled with random elements. */
-static inline block make_block(random_source *source, sb_matrix matrix, int64_t batches,
-                               bool special) {
+static inline block make_block(random_source *source, sb_matrix matrix, int64_t batches, bool special) {
     const int64_t strides[] = {matrix.row_stride, matrix.column_stride, matrix.batch_stride};
     const int64_t counts[] = {matrix.rows, matrix.columns, batches};
     int64_t below = 0, above = 0;
@@ -94,8 +93,7 @@ static inline block make_block(random_source *source, sb_matrix matrix, int64_t 
 }
 
 /* Strides of one of many kinds; those of what is written keep elements apart. */
-static inline void random_strides(random_source *source, sb_matrix *matrix, int64_t batches,
-                                  bool written) {
+static inline void random_strides(random_source *source, sb_matrix *matrix, int64_t batches, bool written) {
     int64_t pad = random_between(source, 0, 2) ? 0 : random_between(source, 1, 9);
     int64_t step = random_between(source, 0, 3) ? 1 : random_between(source, 2, 3);
     int64_t order = random_between(source, 0, 3);
@@ -122,16 +120,16 @@ static inline void random_strides(random_source *source, sb_matrix *matrix, int6
     }
 }
 
-static inline sb_matrix random_matrix(random_source *source, sb_dtype dtype, int64_t rows,
-                                      int64_t columns, int64_t batches, bool written) {
+static inline sb_matrix random_matrix(random_source *source, sb_dtype dtype, int64_t rows, int64_t columns,
+                                      int64_t batches, bool written) {
     sb_matrix matrix = {.dtype = dtype, .rows = rows, .columns = columns};
     random_strides(source, &matrix, batches, written);
     return matrix;
 }
 
 /* A packed matrix of random elements, the rows of all batches behind each other. */
-static inline block packed_block(random_source *source, sb_dtype dtype, int64_t rows,
-                                 int64_t columns, int64_t batches, bool special) {
+static inline block packed_block(random_source *source, sb_dtype dtype, int64_t rows, int64_t columns, int64_t batches,
+                                 bool special) {
     sb_matrix matrix = {.dtype = dtype,
                         .rows = rows,
                         .columns = columns,
@@ -152,29 +150,24 @@ static inline sb_matrix transposed(sb_matrix matrix) {
 
 /* Rows [begin, begin + count). */
 static inline sb_matrix rows_of(sb_matrix matrix, int64_t begin, int64_t count) {
-    matrix.data =
-        (char *)matrix.data + begin * matrix.row_stride * (int64_t)sb_dtype_size(matrix.dtype);
+    matrix.data = (char *)matrix.data + begin * matrix.row_stride * (int64_t)sb_dtype_size(matrix.dtype);
     matrix.rows = count;
     return matrix;
 }
 
 /* ---- the definition, once more ---- */
 
-static inline float element_of(const sb_matrix *matrix, int64_t batch, int64_t row,
-                               int64_t column) {
-    int64_t index =
-        batch * matrix->batch_stride + row * matrix->row_stride + column * matrix->column_stride;
+static inline float element_of(const sb_matrix *matrix, int64_t batch, int64_t row, int64_t column) {
+    int64_t index = batch * matrix->batch_stride + row * matrix->row_stride + column * matrix->column_stride;
     if (matrix->dtype == SB_F32)
         return ((const float *)matrix->data)[index];
     uint16_t bits = ((const uint16_t *)matrix->data)[index];
     return matrix->dtype == SB_BF16 ? sb_bf16_to_f32(bits) : sb_f16_to_f32(bits);
 }
 
-static inline uint16_t bits_of(const sb_matrix *matrix, int64_t batch, int64_t row,
-                               int64_t column) {
-    return (
-        (const uint16_t *)matrix->data)[batch * matrix->batch_stride + row * matrix->row_stride +
-                                        column * matrix->column_stride];
+static inline uint16_t bits_of(const sb_matrix *matrix, int64_t batch, int64_t row, int64_t column) {
+    return ((const uint16_t *)
+                matrix->data)[batch * matrix->batch_stride + row * matrix->row_stride + column * matrix->column_stride];
 }
 
 /* How the engine under test adds up. */
@@ -187,8 +180,8 @@ static inline float expected_step(sb_dtype dtype, const uint16_t *a, const uint1
 }
 
 /* A chain whose k is cut into samples of `lengths`, each into groups of 16. */
-static inline float expected_chain(const sb_gemm *gemm, int samples, const int64_t *lengths,
-                                   int64_t batch, int64_t row, int64_t b_column, float acc) {
+static inline float expected_chain(const sb_gemm *gemm, int samples, const int64_t *lengths, int64_t batch, int64_t row,
+                                   int64_t b_column, float acc) {
     int64_t k = 0;
     for (int s = 0; s < samples; s++) {
         for (int64_t end = k + lengths[s]; k < end;) {
@@ -212,21 +205,19 @@ static inline float expected_activation(sb_activation activation, float y) {
     case SB_ACTIVATION_GELU:
         return 0.5f * y * (1.0f + sb_erf_f32(y * 0.70710678118654752440f));
     case SB_ACTIVATION_GELU_TANH:
-        return 0.5f * y *
-               (1.0f + sb_tanh_f32(0.79788456080286535588f * (y + 0.044715f * (y * y * y))));
+        return 0.5f * y * (1.0f + sb_tanh_f32(0.79788456080286535588f * (y + 0.044715f * (y * y * y))));
     default:
         return y;
     }
 }
 
 /* Element (row, column) of C before its rounding; C still has what it had before. */
-static inline float expected_element(const sb_gemm *gemm, int samples, const int64_t *lengths,
-                                     int64_t batch, int64_t row, int64_t column) {
+static inline float expected_element(const sb_gemm *gemm, int samples, const int64_t *lengths, int64_t batch,
+                                     int64_t row, int64_t column) {
     float sides[2] = {0, 0};
     int64_t n = gemm->c.columns;
     for (int side = 0; side < (gemm->gate == SB_GATE_NONE ? 1 : 2); side++) {
-        int64_t b_column =
-            gemm->gate == SB_GATE_INTERLEAVED ? 2 * column + side : column + side * n;
+        int64_t b_column = gemm->gate == SB_GATE_INTERLEAVED ? 2 * column + side : column + side * n;
         float start = gemm->accumulate ? element_of(&gemm->c, batch, row, column) : 0.0f;
         float y = expected_chain(gemm, samples, lengths, batch, row, b_column, start);
         if (gemm->scale != 1.0f)
@@ -244,8 +235,7 @@ static inline float expected_element(const sb_gemm *gemm, int samples, const int
 }
 
 /* The bytes of C's block after the product. The caller frees them. */
-static inline char *expected_block(const sb_gemm *gemm, int samples, const int64_t *lengths,
-                                   const block *c) {
+static inline char *expected_block(const sb_gemm *gemm, int samples, const int64_t *lengths, const block *c) {
     char *bytes = malloc(c->size + 1);
     assert_non_null(bytes);
     memcpy(bytes, c->bytes, c->size);
@@ -253,10 +243,9 @@ static inline char *expected_block(const sb_gemm *gemm, int samples, const int64
         for (int64_t row = 0; row < gemm->c.rows; row++) {
             for (int64_t column = 0; column < gemm->c.columns; column++) {
                 float y = expected_element(gemm, samples, lengths, batch, row, column);
-                int64_t index = batch * gemm->c.batch_stride + row * gemm->c.row_stride +
-                                column * gemm->c.column_stride;
-                char *at = bytes + ((char *)gemm->c.data - c->bytes) +
-                           index * (int64_t)sb_dtype_size(gemm->c.dtype);
+                int64_t index =
+                    batch * gemm->c.batch_stride + row * gemm->c.row_stride + column * gemm->c.column_stride;
+                char *at = bytes + ((char *)gemm->c.data - c->bytes) + index * (int64_t)sb_dtype_size(gemm->c.dtype);
                 uint32_t wide = y == y ? sb_bits_from_f32(y) : 0x7fc00000u;
                 uint16_t narrow = gemm->c.dtype == SB_F32 ? 0 : from_f32(gemm->c.dtype, y);
                 if (gemm->c.dtype == SB_F32)

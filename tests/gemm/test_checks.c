@@ -92,53 +92,42 @@ static void accepted(const sb_gemm *gemm) {
 }
 
 /* A test that spoils `gemm`, which begins as `start`, by the statements. */
-#define REFUSED(name, start, status, first, second, ...)                                           \
-    static void name(void **state) {                                                               \
-        sb_gemm gemm = start();                                                                    \
-        accepted(&gemm);                                                                           \
-        __VA_ARGS__;                                                                               \
-        refused(&gemm, SB_ERROR_##status, first, second);                                          \
+#define REFUSED(name, start, status, first, second, ...)                                                               \
+    static void name(void **state) {                                                                                   \
+        sb_gemm gemm = start();                                                                                        \
+        accepted(&gemm);                                                                                               \
+        __VA_ARGS__;                                                                                                   \
+        refused(&gemm, SB_ERROR_##status, first, second);                                                              \
     }
 
-REFUSED(wrong_struct_bytes, good, INVALID_ARGUMENT, "sb_gemm has 8 bytes", "SB_GEMM_DEFAULT",
-        gemm.struct_bytes = 8)
-REFUSED(unknown_activation, good, INVALID_ARGUMENT, "activation 9", "sb_activation",
-        gemm.activation = (sb_activation)9)
+REFUSED(wrong_struct_bytes, good, INVALID_ARGUMENT, "sb_gemm has 8 bytes", "SB_GEMM_DEFAULT", gemm.struct_bytes = 8)
+REFUSED(unknown_activation, good, INVALID_ARGUMENT, "activation 9", "sb_activation", gemm.activation = (sb_activation)9)
 REFUSED(negative_activation, good, INVALID_ARGUMENT, "activation -1", "sb_activation",
         gemm.activation = (sb_activation)-1)
 REFUSED(unknown_gate, good, INVALID_ARGUMENT, "gate 3", "sb_gate", gemm.gate = (sb_gate)3)
-REFUSED(negative_batches, good, INVALID_ARGUMENT, "-1 batches", "SB_GEMM_DEFAULT",
-        gemm.batches = -1)
-REFUSED(too_many_batches, good, INVALID_ARGUMENT, "batches: give a number from 0 to 2^48", "",
-        gemm.batches = INT64_MAX)
+REFUSED(negative_batches, good, INVALID_ARGUMENT, "-1 batches", "SB_GEMM_DEFAULT", gemm.batches = -1)
+REFUSED(too_many_batches, good, INVALID_ARGUMENT, "batches: give a number from 0 to 2^48", "", gemm.batches = INT64_MAX)
 REFUSED(negative_extent, good, SHAPE, "a (bf16, -6 x 20", "and -6 does not", gemm.a.rows = -M)
 REFUSED(negative_columns, good, SHAPE, "c (f32, 6 x -1", "and -1 does not", gemm.c.columns = -1)
-REFUSED(extent_too_large, good, SHAPE, "b (bf16, 9223372036854775807 x 16", "0 to 2^48",
-        gemm.b.rows = INT64_MAX)
-REFUSED(negative_extent_of_bias, with_bias, SHAPE, "bias (f32, 1 x -16", "and -16 does not",
-        gemm.bias.columns = -16)
+REFUSED(extent_too_large, good, SHAPE, "b (bf16, 9223372036854775807 x 16", "0 to 2^48", gemm.b.rows = INT64_MAX)
+REFUSED(negative_extent_of_bias, with_bias, SHAPE, "bias (f32, 1 x -16", "and -16 does not", gemm.bias.columns = -16)
 
-REFUSED(dtype_of_a, good, SHAPE, "a (f32, 6 x 20, strides 20 and 1, batch stride 120)",
-        "take bf16 and f16, not f32", gemm.a.dtype = SB_F32)
+REFUSED(dtype_of_a, good, SHAPE, "a (f32, 6 x 20, strides 20 and 1, batch stride 120)", "take bf16 and f16, not f32",
+        gemm.a.dtype = SB_F32)
 REFUSED(dtypes_of_a_and_b, good, SHAPE, "b (f16", "a is bf16 and b is f16", gemm.b.dtype = SB_F16)
-REFUSED(dtype_of_c, good, SHAPE, "c (f16", "c must be f32 or a's bf16, not f16",
-        gemm.c.dtype = SB_F16)
-REFUSED(dtype_of_bias, with_bias, SHAPE, "bias (f64", "bias must be f32 or a's bf16, not f64",
-        gemm.bias.dtype = SB_F64)
-REFUSED(dtype_of_residual, with_residual, SHAPE, "residual (f16",
-        "residual must be f32 or a's bf16, not f16", gemm.residual.dtype = SB_F16)
-REFUSED(number_that_is_no_dtype, good, SHAPE, "take bf16 and f16", "a (",
-        gemm.a.dtype = (sb_dtype)77)
+REFUSED(dtype_of_c, good, SHAPE, "c (f16", "c must be f32 or a's bf16, not f16", gemm.c.dtype = SB_F16)
+REFUSED(dtype_of_bias, with_bias, SHAPE, "bias (f64", "bias must be f32 or a's bf16, not f64", gemm.bias.dtype = SB_F64)
+REFUSED(dtype_of_residual, with_residual, SHAPE, "residual (f16", "residual must be f32 or a's bf16, not f16",
+        gemm.residual.dtype = SB_F16)
+REFUSED(number_that_is_no_dtype, good, SHAPE, "take bf16 and f16", "a (", gemm.a.dtype = (sb_dtype)77)
 
 REFUSED(different_k, good, SHAPE, "a (bf16, 6 x 19", "b (bf16, 20 x 16", gemm.a.columns = K - 1)
 REFUSED(different_m, good, SHAPE, "c (f32, 5 x 16", "both are M", gemm.c.rows = M - 1)
 REFUSED(different_n, good, SHAPE, "c (f32, 6 x 15", "both are N", gemm.c.columns = 2 * N - 1)
 REFUSED(gate_without_twice_the_columns, with_gate, SHAPE, "b (bf16, 20 x 8",
         "a gate and a value for each of the 8 columns of c, 16 in all", gemm.b.columns = N)
-REFUSED(bias_of_another_length, with_bias, SHAPE, "bias (f32, 1 x 15", "must be 1 x 16",
-        gemm.bias.columns--)
-REFUSED(bias_of_two_rows, with_bias, SHAPE, "bias (f32, 2 x 16", "must be 1 x 16",
-        gemm.bias.rows = 2)
+REFUSED(bias_of_another_length, with_bias, SHAPE, "bias (f32, 1 x 15", "must be 1 x 16", gemm.bias.columns--)
+REFUSED(bias_of_two_rows, with_bias, SHAPE, "bias (f32, 2 x 16", "must be 1 x 16", gemm.bias.rows = 2)
 REFUSED(residual_of_another_shape, with_residual, SHAPE, "residual (f32, 1 x 16",
         "must be 6 x 16 as c is; give a stride of 0", gemm.residual.rows = 1)
 
@@ -150,14 +139,11 @@ static sb_gemm accumulating(void) {
 
 REFUSED(accumulate_in_16_bits, accumulating, SHAPE, "c (bf16",
         "accumulate continues chains, which are f32, and c is bf16", gemm.c.dtype = SB_BF16)
-REFUSED(accumulate_with_scale, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "",
-        gemm.scale = 2)
-REFUSED(accumulate_with_nan, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "",
-        gemm.scale = NAN)
-REFUSED(accumulate_with_bias, accumulating, INVALID_ARGUMENT, "accumulate with a bias", "",
-        gemm.bias = bias.matrix)
-REFUSED(accumulate_with_activation, accumulating, INVALID_ARGUMENT, "accumulate with an activation",
-        "", gemm.activation = SB_ACTIVATION_RELU)
+REFUSED(accumulate_with_scale, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "", gemm.scale = 2)
+REFUSED(accumulate_with_nan, accumulating, INVALID_ARGUMENT, "accumulate with a scale", "", gemm.scale = NAN)
+REFUSED(accumulate_with_bias, accumulating, INVALID_ARGUMENT, "accumulate with a bias", "", gemm.bias = bias.matrix)
+REFUSED(accumulate_with_activation, accumulating, INVALID_ARGUMENT, "accumulate with an activation", "",
+        gemm.activation = SB_ACTIVATION_RELU)
 REFUSED(accumulate_with_gate, accumulating, INVALID_ARGUMENT, "accumulate with a gate", "",
         gemm.gate = SB_GATE_INTERLEAVED, gemm.c.columns = N)
 REFUSED(accumulate_with_residual, accumulating, INVALID_ARGUMENT, "accumulate with a residual", "",
@@ -169,8 +155,8 @@ static sb_gemm with_map(void) {
     return gemm;
 }
 
-REFUSED(map_of_other_rows, with_map, SHAPE, "its K is 17",
-        "samples of the row map have 20 rows together", gemm.a.columns = gemm.b.rows = 17)
+REFUSED(map_of_other_rows, with_map, SHAPE, "its K is 17", "samples of the row map have 20 rows together",
+        gemm.a.columns = gemm.b.rows = 17)
 
 /* Also where the new engine has the old one's place in memory. */
 static void map_of_another_engine(void **state) {
@@ -200,28 +186,25 @@ REFUSED(misaligned_bias, with_bias, INVALID_ARGUMENT, "bias (f32", "not aligned 
         gemm.bias.data = (char *)gemm.bias.data + 1)
 REFUSED(misaligned_residual, with_residual, INVALID_ARGUMENT, "residual (f32", "not aligned",
         gemm.residual.data = (char *)gemm.residual.data + 3)
-REFUSED(stride_that_overflows, good, INVALID_ARGUMENT,
-        "a (bf16, 6 x 20, strides 4611686018427387904", "further apart than addresses reach",
-        gemm.a.row_stride = INT64_MAX / 2 + 1)
+REFUSED(stride_that_overflows, good, INVALID_ARGUMENT, "a (bf16, 6 x 20, strides 4611686018427387904",
+        "further apart than addresses reach", gemm.a.row_stride = INT64_MAX / 2 + 1)
 REFUSED(stride_that_overflows_in_bytes, good, INVALID_ARGUMENT, "b (bf16", "addresses reach",
         gemm.b.column_stride = INT64_MAX / 16)
-REFUSED(most_negative_stride, good, INVALID_ARGUMENT, "c (f32", "addresses reach",
-        gemm.c.batch_stride = INT64_MIN)
+REFUSED(most_negative_stride, good, INVALID_ARGUMENT, "c (f32", "addresses reach", gemm.c.batch_stride = INT64_MIN)
 REFUSED(sum_of_strides_that_overflows, good, INVALID_ARGUMENT, "a (bf16", "addresses reach",
         gemm.a.row_stride = INT64_MAX / 20, gemm.a.column_stride = INT64_MAX / 70)
 REFUSED(addresses_that_wrap, good, INVALID_ARGUMENT, "a (bf16", "addresses reach",
         gemm.a.row_stride = -(INT64_MAX / 16))
 
-REFUSED(elements_of_c_coincide, good, INVALID_ARGUMENT, "c (f32, 6 x 16, strides 0 and 1",
-        "elements of c coincide", gemm.c.row_stride = 0)
-REFUSED(rows_of_c_overlap, good, INVALID_ARGUMENT, "c (f32, 6 x 16, strides 15 and 1",
-        "elements of c coincide", gemm.c.row_stride = 2 * N - 1)
-REFUSED(batches_of_c_coincide, good, INVALID_ARGUMENT, "with 2 batches elements of c coincide",
-        "batch stride 0", gemm.c.batch_stride = 0)
+REFUSED(elements_of_c_coincide, good, INVALID_ARGUMENT, "c (f32, 6 x 16, strides 0 and 1", "elements of c coincide",
+        gemm.c.row_stride = 0)
+REFUSED(rows_of_c_overlap, good, INVALID_ARGUMENT, "c (f32, 6 x 16, strides 15 and 1", "elements of c coincide",
+        gemm.c.row_stride = 2 * N - 1)
+REFUSED(batches_of_c_coincide, good, INVALID_ARGUMENT, "with 2 batches elements of c coincide", "batch stride 0",
+        gemm.c.batch_stride = 0)
 
 /* Outputs in the memory of inputs. */
-REFUSED(c_is_a, good, INVALID_ARGUMENT, "overlaps a (bf16", "give c its own memory",
-        gemm.a.data = gemm.c.data)
+REFUSED(c_is_a, good, INVALID_ARGUMENT, "overlaps a (bf16", "give c its own memory", gemm.a.data = gemm.c.data)
 REFUSED(c_is_in_b, good, INVALID_ARGUMENT, "overlaps b (bf16", "is read while c is written",
         gemm.b.data = (char *)gemm.c.data + 100)
 REFUSED(c_ends_in_a, good, INVALID_ARGUMENT, "overlaps a (bf16", "give c its own memory",
@@ -314,8 +297,7 @@ static sb_gemm_layout random_layout(random_source *source) {
                         .column_stride = random_between(source, -12, 12),
                         .batch_stride = random_between(source, -24, 24)};
     sb_gemm_layout layout;
-    assert_true(
-        sb_gemm_layout_of(&matrix, matrix.row_stride, random_between(source, 1, 2), &layout));
+    assert_true(sb_gemm_layout_of(&matrix, matrix.row_stride, random_between(source, 1, 2), &layout));
     return layout;
 }
 
@@ -398,16 +380,13 @@ static void samples_of_row_maps(void **state) {
     const int64_t negative[] = {3, -1}, many[] = {(int64_t)1 << 47, (int64_t)1 << 47, 1};
     sb_row_map *other = NULL;
     sb_error error = {SB_OK, ""};
-    assert_int_equal(sb_row_map_create(NULL, 2, lengths, &other, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(NULL, 2, lengths, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "no engine"));
-    assert_int_equal(sb_row_map_create(engine, -2, lengths, &other, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, -2, lengths, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "-2 samples"));
     assert_int_equal(sb_row_map_create(engine, 2, NULL, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "lengths of 2 samples are NULL"));
-    assert_int_equal(sb_row_map_create(engine, 2, negative, &other, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_row_map_create(engine, 2, negative, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "sample 1 of 2 has -1 rows"));
     assert_int_equal(sb_row_map_create(engine, 3, many, &other, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "samples 0 to 2 are more than 2^48"));

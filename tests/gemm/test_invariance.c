@@ -45,18 +45,16 @@ static void apply(const layer *layer, sb_engine *engine, sb_matrix rows, sb_matr
 /* Neighbours that spoil whatever they touch: NaN, infinities, the largest and the smallest numbers.
  */
 static void fill_rows(random_source *source, sb_matrix rows, const uint16_t *row, int64_t where) {
-    static const uint16_t nasty[] = {0x7fff, 0xff80, 0x7c00, 0x7f7f,
-                                     0x0001, 0x8000, 0x7bff, 0xffff};
+    static const uint16_t nasty[] = {0x7fff, 0xff80, 0x7c00, 0x7f7f, 0x0001, 0x8000, 0x7bff, 0xffff};
     uint16_t *data = rows.data;
     for (int64_t i = 0; i < rows.rows; i++) {
         for (int64_t k = 0; k < K; k++)
-            data[i * rows.row_stride + k * rows.column_stride] =
-                i == where ? row[k] : nasty[random_bits(source) % 8];
+            data[i * rows.row_stride + k * rows.column_stride] = i == where ? row[k] : nasty[random_bits(source) % 8];
     }
 }
 
-static void check_company(random_source *source, const layer *layer, const uint16_t *row,
-                          const uint16_t *alone, int64_t count, int64_t where, sb_engine *engine) {
+static void check_company(random_source *source, const layer *layer, const uint16_t *row, const uint16_t *alone,
+                          int64_t count, int64_t where, sb_engine *engine) {
     bool odd = random_between(source, 0, 1);
     sb_matrix rows = {.dtype = layer->dtype,
                       .rows = count,
@@ -68,12 +66,8 @@ static void check_company(random_source *source, const layer *layer, const uint1
     assert_true(memory != NULL && out != NULL);
     rows.data = memory;
     fill_rows(source, rows, row, where);
-    sb_matrix c = {.dtype = layer->dtype,
-                   .data = out,
-                   .rows = count,
-                   .columns = N,
-                   .row_stride = N,
-                   .column_stride = 1};
+    sb_matrix c = {
+        .dtype = layer->dtype, .data = out, .rows = count, .columns = N, .row_stride = N, .column_stride = 1};
     /* In one call or in chunks. */
     for (int64_t begin = 0; begin < count;) {
         int64_t chunk = odd ? random_between(source, 1, count - begin) : count;
@@ -99,8 +93,7 @@ static void rows_in_any_company(void **state) {
             sb_engine *engine = engines[count % engine_count];
             check_company(&source, &layer, bits, expected, count, 0, engine);
             check_company(&source, &layer, bits, expected, count, count - 1, engine);
-            check_company(&source, &layer, bits, expected, count,
-                          random_between(&source, 0, count - 1), engine);
+            check_company(&source, &layer, bits, expected, count, random_between(&source, 0, count - 1), engine);
         }
         block_free(&alone);
         block_free(&row);
@@ -116,15 +109,12 @@ static void padded_samples(void **state) {
     random_source source = {4};
     block x = packed_block(&source, SB_BF16, ROWS, INPUTS, 1, false);
     block dy = packed_block(&source, SB_BF16, ROWS, OUTPUTS, 1, false);
-    uint16_t *padded_x = calloc(SAMPLES * 112 * INPUTS, 2),
-             *padded_dy = calloc(SAMPLES * 112 * OUTPUTS, 2);
+    uint16_t *padded_x = calloc(SAMPLES * 112 * INPUTS, 2), *padded_dy = calloc(SAMPLES * 112 * OUTPUTS, 2);
     float sums[2][INPUTS * OUTPUTS];
     int64_t row = 0, padded = 0;
     for (int s = 0; s < SAMPLES; s++) {
-        memcpy(padded_x + padded * INPUTS, x.bytes + row * INPUTS * 2,
-               (size_t)lengths[s] * INPUTS * 2);
-        memcpy(padded_dy + padded * OUTPUTS, dy.bytes + row * OUTPUTS * 2,
-               (size_t)lengths[s] * OUTPUTS * 2);
+        memcpy(padded_x + padded * INPUTS, x.bytes + row * INPUTS * 2, (size_t)lengths[s] * INPUTS * 2);
+        memcpy(padded_dy + padded * OUTPUTS, dy.bytes + row * OUTPUTS * 2, (size_t)lengths[s] * OUTPUTS * 2);
         row += lengths[s];
         padded += (lengths[s] + 15) / 16 * 16;
     }

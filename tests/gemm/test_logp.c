@@ -22,13 +22,11 @@ typedef struct cut {
     int64_t rows, columns;
 } cut;
 
-static void run_cut(sb_engine *engine, sb_linear_logp *logp,
-                    const sb_linear_logp_gradient *gradient, cut cut) {
+static void run_cut(sb_engine *engine, sb_linear_logp *logp, const sb_linear_logp_gradient *gradient, cut cut) {
     sb_logp_plan plan;
     MUST(sb_logp_measure(engine, logp, gradient, &plan, error));
     if (cut.columns > 0)
-        MUST(
-            sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
+        MUST(sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     /* Full of NaN, so that nothing is read that was not written. */
     logp->workspace_bytes = plan.bytes;
     logp->workspace = aligned_alloc(256, plan.bytes + 256);
@@ -144,8 +142,7 @@ static logp_case direct_case(sb_dtype dtype, int64_t v) {
 }
 
 /* log softmax of the chains' logits in long double. */
-static long double exact_logp(const float *logits, int64_t v, int64_t target,
-                              double inverse_temperature) {
+static long double exact_logp(const float *logits, int64_t v, int64_t target, double inverse_temperature) {
     long double largest = -INFINITY, sum = 0;
     for (int64_t i = 0; i < v; i++)
         largest = fmaxl(largest, (long double)logits[i] * inverse_temperature);
@@ -178,12 +175,12 @@ static void check_accuracy(int64_t v, float spread, float inverse_temperature, d
         logp_define_logits(&c, row, logits);
         long double exact = exact_logp(logits, v, c.targets[row], inverse_temperature);
         double error = (double)fabsl(c.logp[row] - exact);
-        double bound = 0x1p-24 * (double)fabsl(exact) + 36 * 0x1p-24 +
-                       0x1p-23 * ((double)fabsl(exact) + log((double)v));
+        double bound =
+            0x1p-24 * (double)fabsl(exact) + 36 * 0x1p-24 + 0x1p-23 * ((double)fabsl(exact) + log((double)v));
         double beyond = error - 0x1p-24 * (double)fabsl(exact);
         if (error > bound || c.logp[row] > 0)
-            fail_msg("v %lld, spread %g: logp is %.9g, exactly %.12Lg", (long long)v,
-                     (double)spread, (double)c.logp[row], exact);
+            fail_msg("v %lld, spread %g: logp is %.9g, exactly %.12Lg", (long long)v, (double)spread,
+                     (double)c.logp[row], exact);
         *worst = beyond > *worst ? beyond : *worst;
     }
     free(logits);
@@ -294,8 +291,8 @@ static double objective(const logp_case *c, const double *hidden, const double *
 }
 
 /* Central differences of the objective, one operand's element after the other. */
-static void check_differences(const logp_case *c, double *hidden, double *weight, double *moved,
-                              int64_t count, const float *found, const char *what) {
+static void check_differences(const logp_case *c, double *hidden, double *weight, double *moved, int64_t count,
+                              const float *found, const char *what) {
     const double step = 1e-4;
     for (int64_t i = 0; i < count; i++) {
         double before = moved[i];
@@ -307,8 +304,7 @@ static void check_differences(const logp_case *c, double *hidden, double *weight
         double expected = (above - below) / (2 * step);
         /* Gradients of logits have 8 bits, and several are added. */
         if (fabs(expected - (double)found[i]) > 0.01 * fabs(expected) + 0.01)
-            fail_msg("%s[%lld] is %g, by differences %g", what, (long long)i, (double)found[i],
-                     expected);
+            fail_msg("%s[%lld] is %g, by differences %g", what, (long long)i, (double)found[i], expected);
     }
 }
 
@@ -363,8 +359,7 @@ static void test_gradient_of_large_vocabulary(void **state) {
         for (int64_t k = 0; k < c.k; k++) {
             double expected = 0, magnitude = 0;
             for (int64_t v = 0; v < c.v; v++) {
-                double y =
-                    exp((double)logits[v] - (double)logits[c.targets[row]] + (double)c.logp[row]);
+                double y = exp((double)logits[v] - (double)logits[c.targets[row]] + (double)c.logp[row]);
                 double d = ((v == c.targets[row]) - y) * (double)c.d_logp[row];
                 double w = (double)logp_to_f32(c.dtype, c.weight[v * c.k + k]);
                 expected += d * w;
@@ -372,8 +367,7 @@ static void test_gradient_of_large_vocabulary(void **state) {
             }
             double found = (double)((float *)(void *)c.d_hidden)[row * c.k + k];
             if (fabs(found - expected) > magnitude * 0x1p-9)
-                fail_msg("row %lld, k %lld: %g where %g is right", (long long)row, (long long)k,
-                         found, expected);
+                fail_msg("row %lld, k %lld: %g where %g is right", (long long)row, (long long)k, found, expected);
         }
     }
     free(logits);
@@ -383,36 +377,36 @@ static void test_gradient_of_large_vocabulary(void **state) {
 /* ---- errors ---- */
 
 /* Each entry spoils one thing of a valid pair of passes. */
-#define SPOILED(X)                                                                                 \
-    X("struct_bytes", l.struct_bytes--, "start from SB_LINEAR_LOGP_DEFAULT")                       \
-    X("gradient bytes", g.struct_bytes = 0, "start from SB_LINEAR_LOGP_GRADIENT_DEFAULT")          \
-    X("temperature", l.inverse_temperature = 0.0f, "from 2^-20 to 2^20")                           \
-    X("temperature NaN", l.inverse_temperature = NAN, "from 2^-20 to 2^20")                        \
-    X("hidden's dtype", l.hidden.dtype = SB_F32, "bf16 and f16")                                   \
-    X("weight's dtype", l.weight.dtype = SB_F16, "one dtype")                                      \
-    X("K", l.weight.rows++, "are both K")                                                          \
-    X("negative", l.hidden.rows = -1, "from 0 to 2^48")                                            \
-    X("vocabulary", l.weight.columns = (1 << 24) + 1, "at most 2^24 words")                        \
-    X("hidden NULL", l.hidden.data = NULL, "hidden is NULL")                                       \
-    X("targets NULL", l.targets = NULL, "targets is NULL")                                         \
-    X("sum NULL", l.sum = NULL, "sum is NULL")                                                     \
-    X("weight odd", l.weight.data = (char *)l.weight.data + 1, "not aligned")                      \
-    X("targets odd", l.targets = (const int64_t *)((const char *)l.targets + 4), "not aligned")    \
-    X("stride", l.weight.column_stride = INT64_MAX / 2, "further apart than addresses reach")      \
-    X("small workspace", l.workspace_bytes--, "ask sb_linear_logp_workspace")                      \
-    X("odd workspace", l.workspace = (char *)l.workspace + 128, "not aligned to 256")              \
-    X("workspace in use", l.weight.data = l.workspace, "workspace overlaps weight")                \
-    X("target", c.targets[1] = 70, "row 1 is 70")                                                  \
-    X("negative target", c.targets[2] = -1, "row 2 is -1")                                         \
-    X("schedule", l.schedule = "fast", "no schedule is called")                                    \
-    X("d_hidden's extents", g.d_hidden.rows--, "d_hidden is 2 x 8")                                \
-    X("d_hidden's dtype", g.d_hidden.dtype = SB_F16, "f32 or hidden's bf16")                       \
-    X("d_hidden's strides", g.d_hidden.row_stride = 4, "elements coincide")                        \
-    X("d_weight's extents", g.d_weight.columns--, "d_weight is 8 x 69")                            \
-    X("d_weight's dtype", g.d_weight.dtype = SB_BF16, "must be f32")                               \
-    X("d_logp", g.d_logp = NULL, "d_logp is NULL")                                                 \
-    X("d_hidden on sum", g.d_hidden.data = l.sum, "d_hidden overlaps")                             \
-    X("the map's rows", g.rows = map, "the row map have 2 rows")                                   \
+#define SPOILED(X)                                                                                                     \
+    X("struct_bytes", l.struct_bytes--, "start from SB_LINEAR_LOGP_DEFAULT")                                           \
+    X("gradient bytes", g.struct_bytes = 0, "start from SB_LINEAR_LOGP_GRADIENT_DEFAULT")                              \
+    X("temperature", l.inverse_temperature = 0.0f, "from 2^-20 to 2^20")                                               \
+    X("temperature NaN", l.inverse_temperature = NAN, "from 2^-20 to 2^20")                                            \
+    X("hidden's dtype", l.hidden.dtype = SB_F32, "bf16 and f16")                                                       \
+    X("weight's dtype", l.weight.dtype = SB_F16, "one dtype")                                                          \
+    X("K", l.weight.rows++, "are both K")                                                                              \
+    X("negative", l.hidden.rows = -1, "from 0 to 2^48")                                                                \
+    X("vocabulary", l.weight.columns = (1 << 24) + 1, "at most 2^24 words")                                            \
+    X("hidden NULL", l.hidden.data = NULL, "hidden is NULL")                                                           \
+    X("targets NULL", l.targets = NULL, "targets is NULL")                                                             \
+    X("sum NULL", l.sum = NULL, "sum is NULL")                                                                         \
+    X("weight odd", l.weight.data = (char *)l.weight.data + 1, "not aligned")                                          \
+    X("targets odd", l.targets = (const int64_t *)((const char *)l.targets + 4), "not aligned")                        \
+    X("stride", l.weight.column_stride = INT64_MAX / 2, "further apart than addresses reach")                          \
+    X("small workspace", l.workspace_bytes--, "ask sb_linear_logp_workspace")                                          \
+    X("odd workspace", l.workspace = (char *)l.workspace + 128, "not aligned to 256")                                  \
+    X("workspace in use", l.weight.data = l.workspace, "workspace overlaps weight")                                    \
+    X("target", c.targets[1] = 70, "row 1 is 70")                                                                      \
+    X("negative target", c.targets[2] = -1, "row 2 is -1")                                                             \
+    X("schedule", l.schedule = "fast", "no schedule is called")                                                        \
+    X("d_hidden's extents", g.d_hidden.rows--, "d_hidden is 2 x 8")                                                    \
+    X("d_hidden's dtype", g.d_hidden.dtype = SB_F16, "f32 or hidden's bf16")                                           \
+    X("d_hidden's strides", g.d_hidden.row_stride = 4, "elements coincide")                                            \
+    X("d_weight's extents", g.d_weight.columns--, "d_weight is 8 x 69")                                                \
+    X("d_weight's dtype", g.d_weight.dtype = SB_BF16, "must be f32")                                                   \
+    X("d_logp", g.d_logp = NULL, "d_logp is NULL")                                                                     \
+    X("d_hidden on sum", g.d_hidden.data = l.sum, "d_hidden overlaps")                                                 \
+    X("the map's rows", g.rows = map, "the row map have 2 rows")                                                       \
     X("the map's engine", g.rows = foreign, "another engine")
 
 static void test_errors(void **state) {
@@ -437,32 +431,29 @@ static void test_errors(void **state) {
     size_t bytes = 0;
     void *workspace = aligned_alloc(256, 1 << 16);
     assert_non_null(workspace);
-#define TRY_SPOILED(title, spoil, says)                                                            \
-    {                                                                                              \
-        sb_linear_logp l = logp_describe(&c);                                                      \
-        sb_linear_logp_gradient g = logp_describe_gradient(&c, NULL);                              \
-        sb_error error = {SB_OK, ""};                                                              \
-        memcpy(c.targets, targets, sizeof targets);                                                \
-        MUST(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, error));                         \
-        assert_true(bytes <= 1 << 16);                                                             \
-        l.workspace = workspace;                                                                   \
-        l.workspace_bytes = bytes;                                                                 \
-        MUST(sb_linear_logp_backward(engines[0], NULL, &l, &g, error));                            \
-        spoil;                                                                                     \
-        sb_status status = sb_linear_logp_backward(engines[0], NULL, &l, &g, &error);              \
-        if (status == SB_OK || strstr(error.message, says) == NULL)                                \
-            fail_msg("%s: status %d, \"%s\" does not say \"%s\"", title, (int)status,              \
-                     error.message, says);                                                         \
+#define TRY_SPOILED(title, spoil, says)                                                                                \
+    {                                                                                                                  \
+        sb_linear_logp l = logp_describe(&c);                                                                          \
+        sb_linear_logp_gradient g = logp_describe_gradient(&c, NULL);                                                  \
+        sb_error error = {SB_OK, ""};                                                                                  \
+        memcpy(c.targets, targets, sizeof targets);                                                                    \
+        MUST(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, error));                                             \
+        assert_true(bytes <= 1 << 16);                                                                                 \
+        l.workspace = workspace;                                                                                       \
+        l.workspace_bytes = bytes;                                                                                     \
+        MUST(sb_linear_logp_backward(engines[0], NULL, &l, &g, error));                                                \
+        spoil;                                                                                                         \
+        sb_status status = sb_linear_logp_backward(engines[0], NULL, &l, &g, &error);                                  \
+        if (status == SB_OK || strstr(error.message, says) == NULL)                                                    \
+            fail_msg("%s: status %d, \"%s\" does not say \"%s\"", title, (int)status, error.message, says);            \
     }
     SPOILED(TRY_SPOILED)
     sb_error error = {SB_OK, ""};
     sb_linear_logp l = logp_describe(&c);
     memcpy(c.targets, targets, sizeof targets);
     assert_int_equal(sb_linear_logp_forward(NULL, NULL, &l, &error), SB_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(sb_linear_logp_forward(engines[0], NULL, NULL, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(sb_linear_logp_backward(engines[0], NULL, &l, NULL, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_forward(engines[0], NULL, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_backward(engines[0], NULL, &l, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_int_equal(sb_linear_logp_forward(engines[0], &c, &l, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "stream"));
     sb_row_map_release(map);
@@ -495,8 +486,7 @@ static void test_workspace(void **state) {
     l.weight.columns = g.d_weight.columns = 1 << 24;
     assert_int_equal(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, &error), SB_OK);
     l.hidden.columns = l.weight.rows = g.d_hidden.columns = g.d_weight.rows = (int64_t)1 << 48;
-    assert_int_equal(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_linear_logp_workspace(engines[0], &l, &g, &bytes, &error), SB_ERROR_INVALID_ARGUMENT);
 }
 
 int main(void) {

@@ -61,20 +61,17 @@ static void random_epilogue(random_source *source, product *p, bool special) {
     gemm->scale = scales[random_between(source, 0, 5)];
     gemm->activation = (sb_activation)random_between(source, 0, 4);
     if (random_between(source, 0, 1)) {
-        p->bias = make_block(
-            source,
-            random_matrix(source, wide_or(source, dtype), 1, gemm->b.columns, batches, false),
-            batches, special);
+        p->bias = make_block(source, random_matrix(source, wide_or(source, dtype), 1, gemm->b.columns, batches, false),
+                             batches, special);
         gemm->bias = p->bias.matrix;
     }
     int64_t residual = random_between(source, 0, 3);
     if (residual == 0) {
         gemm->residual = gemm->c;
     } else if (residual < 3) {
-        p->residual = make_block(source,
-                                 random_matrix(source, wide_or(source, dtype), gemm->c.rows,
-                                               gemm->c.columns, batches, false),
-                                 batches, special);
+        p->residual = make_block(
+            source, random_matrix(source, wide_or(source, dtype), gemm->c.rows, gemm->c.columns, batches, false),
+            batches, special);
         gemm->residual = p->residual.matrix;
     }
 }
@@ -91,12 +88,9 @@ static product random_product(random_source *source) {
     gemm->gate = gemm->accumulate ? SB_GATE_NONE : (sb_gate)random_between(source, 0, 2);
     int64_t columns = gemm->gate == SB_GATE_NONE ? n : 2 * n;
     sb_dtype c_dtype = gemm->accumulate ? SB_F32 : wide_or(source, dtype);
-    p.a = make_block(source, random_matrix(source, dtype, m, k, gemm->batches, false),
-                     gemm->batches, special);
-    p.b = make_block(source, random_matrix(source, dtype, k, columns, gemm->batches, false),
-                     gemm->batches, special);
-    p.c = make_block(source, random_matrix(source, c_dtype, m, n, gemm->batches, true),
-                     gemm->batches, special);
+    p.a = make_block(source, random_matrix(source, dtype, m, k, gemm->batches, false), gemm->batches, special);
+    p.b = make_block(source, random_matrix(source, dtype, k, columns, gemm->batches, false), gemm->batches, special);
+    p.c = make_block(source, random_matrix(source, c_dtype, m, n, gemm->batches, true), gemm->batches, special);
     gemm->a = p.a.matrix;
     gemm->b = p.b.matrix;
     gemm->c = p.c.matrix;
@@ -108,22 +102,20 @@ static product random_product(random_source *source) {
 
 static void describe(const product *p, char *text, size_t size) {
     const sb_gemm *g = &p->gemm;
-    snprintf(
-        text, size,
-        "%s to %s, %lld x %lld x %lld, %lld batches, scale %g, activation %d, gate %d, %s%s%s%d "
-        "samples",
-        sb_dtype_name(g->a.dtype), sb_dtype_name(g->c.dtype), (long long)g->c.rows,
-        (long long)g->c.columns, (long long)g->a.columns, (long long)g->batches, (double)g->scale,
-        g->activation, g->gate, g->bias.data ? "bias, " : "",
-        g->residual.data == NULL        ? ""
-        : g->residual.data == g->c.data ? "c as residual, "
-                                        : "residual, ",
-        g->accumulate ? "accumulate, " : "", p->samples);
+    snprintf(text, size,
+             "%s to %s, %lld x %lld x %lld, %lld batches, scale %g, activation %d, gate %d, %s%s%s%d "
+             "samples",
+             sb_dtype_name(g->a.dtype), sb_dtype_name(g->c.dtype), (long long)g->c.rows, (long long)g->c.columns,
+             (long long)g->a.columns, (long long)g->batches, (double)g->scale, g->activation, g->gate,
+             g->bias.data ? "bias, " : "",
+             g->residual.data == NULL        ? ""
+             : g->residual.data == g->c.data ? "c as residual, "
+                                             : "residual, ",
+             g->accumulate ? "accumulate, " : "", p->samples);
 }
 
 /* Runs the product on an engine by one schedule; C's block must get the expected bytes. */
-static void check_run(product *p, sb_engine *engine, const char *schedule, const char *before,
-                      const char *expected) {
+static void check_run(product *p, sb_engine *engine, const char *schedule, const char *before, const char *expected) {
     sb_row_map *map = NULL;
     if (p->has_map)
         CHECK_OK(sb_row_map_create(engine, p->samples, p->lengths, &map, error));
@@ -166,8 +158,7 @@ static void random_products(void **state) {
 
 /* More rows, columns and k than a tile has, so that all of its seams are met. */
 static void products_of_several_tiles(void **state) {
-    static const int64_t extents[][3] = {
-        {131, 270, 40}, {3, 300, 1100}, {300, 5, 20}, {1, 1, 2500}, {128, 3, 3000}};
+    static const int64_t extents[][3] = {{131, 270, 40}, {3, 300, 1100}, {300, 5, 20}, {1, 1, 2500}, {128, 3, 3000}};
     random_source source = {5};
     for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++) {
         int64_t m = extents[i][0], n = extents[i][1], k = extents[i][2];
@@ -295,8 +286,7 @@ static void accumulated_samples(void **state) {
 /* The groups of a map: none across samples, all rows once, in order. */
 static void groups_of_maps(void **state) {
     static const int64_t lengths[] = {0, 1, 16, 17, 0, 48, 15};
-    static const int64_t expected[][2] = {{0, 1},   {1, 16},  {17, 16}, {33, 1},
-                                          {34, 16}, {50, 16}, {66, 16}, {82, 15}};
+    static const int64_t expected[][2] = {{0, 1}, {1, 16}, {17, 16}, {33, 1}, {34, 16}, {50, 16}, {66, 16}, {82, 15}};
     sb_row_map *map = NULL;
     CHECK_OK(sb_row_map_create(engines[0], 7, lengths, &map, error));
     assert_int_equal(sb_row_map_rows(map), 97);
@@ -389,7 +379,8 @@ static void schedules_of_the_cpu(void **state) {
 /* The emulation of Ampere's chain, which has no schedule but its definition. */
 static void random_products_by_amperes_chain(void **state) {
     random_source source = {13};
-    sb_engine *ampere[] = {make_engine(SB_ISA_BEST, 1, SB_CHAIN_AMPERE), make_engine(SB_ISA_SCALAR, 3, SB_CHAIN_AMPERE)};
+    sb_engine *ampere[] = {make_engine(SB_ISA_BEST, 1, SB_CHAIN_AMPERE),
+                           make_engine(SB_ISA_SCALAR, 3, SB_CHAIN_AMPERE)};
     assert_int_equal(sb_gemm_schedule_count(ampere[0]), 1);
     assert_string_equal(sb_gemm_schedule_name(ampere[0], 0), "definition");
     assert_null(sb_gemm_schedule_name(ampere[0], 1));
@@ -418,11 +409,16 @@ static void random_products_by_amperes_chain(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_products),           cmocka_unit_test(products_of_several_tiles),
-        cmocka_unit_test(products_without_elements), cmocka_unit_test(accumulated_pieces),
-        cmocka_unit_test(accumulated_samples),       cmocka_unit_test(groups_of_maps),
-        cmocka_unit_test(callers_rounding_mode),     cmocka_unit_test(runs_allocate_nothing),
-        cmocka_unit_test(failing_allocations),       cmocka_unit_test(schedules_of_the_cpu),
+        cmocka_unit_test(random_products),
+        cmocka_unit_test(products_of_several_tiles),
+        cmocka_unit_test(products_without_elements),
+        cmocka_unit_test(accumulated_pieces),
+        cmocka_unit_test(accumulated_samples),
+        cmocka_unit_test(groups_of_maps),
+        cmocka_unit_test(callers_rounding_mode),
+        cmocka_unit_test(runs_allocate_nothing),
+        cmocka_unit_test(failing_allocations),
+        cmocka_unit_test(schedules_of_the_cpu),
         cmocka_unit_test(random_products_by_amperes_chain),
     };
     return cmocka_run_group_tests(tests, open_engines, close_engines);

@@ -111,11 +111,9 @@ static void test_divisions(void **state) {
     expect(ceiling_divide(n, m), "floor((n-1)/m)+1");
     /* A convolution of kernel 3, padding 1, stride 2, and what the same network says with kernel 1.
      */
-    assert_ptr_equal(
-        add(floor_divide(subtract(add(n, number(2)), number(3)), number(2)), number(1)),
-        add(floor_divide(subtract(n, number(1)), number(2)), number(1)));
-    assert_ptr_equal(ceiling_divide(n, number(2)),
+    assert_ptr_equal(add(floor_divide(subtract(add(n, number(2)), number(3)), number(2)), number(1)),
                      add(floor_divide(subtract(n, number(1)), number(2)), number(1)));
+    assert_ptr_equal(ceiling_divide(n, number(2)), add(floor_divide(subtract(n, number(1)), number(2)), number(1)));
     /* Two of them behind each other. */
     sb_dim half = ceiling_divide(n, number(2));
     expect(ceiling_divide(half, number(2)), "floor((n+3)/4)");
@@ -126,8 +124,7 @@ static void test_divisions(void **state) {
     /* Polynomials. */
     expect(floor_divide(add(multiply(n, n), multiply(number(3), n)), add(n, number(3))), "n");
     expect(floor_divide(subtract(multiply(n, n), multiply(m, m)), subtract(n, m)), "m+n");
-    expect(floor_divide(add(multiply(n, m), add(n, number(5))), add(m, number(1))),
-           "n+floor(5/(m+1))");
+    expect(floor_divide(add(multiply(n, m), add(n, number(5))), add(m, number(1))), "n+floor(5/(m+1))");
     expect(floor_divide(n, add(n, number(1))), "0");
     expect(floor_divide(add(n, number(1)), add(n, number(2))), "0");
     expect(floor_divide(multiply(n, m), multiply(n, k)), "floor(m/k)");
@@ -218,16 +215,13 @@ static void test_other_scope(void **state) {
     assert_int_equal(sb_scope_create(&other, NULL), SB_OK);
     /* Made in another order, with other things in between: addresses differ, formulas and texts do
      * not. */
-    sb_dim z = sb_dim_symbol(other, "z"), m = sb_dim_symbol(other, "m"),
-           n = sb_dim_symbol(other, "n");
-    sb_dim theirs = sb_dim_maximum(
-        other, sb_dim_multiply(other, sb_dim_add(other, m, z), n),
-        sb_dim_floor_divide(other, sb_dim_add(other, z, n), sb_dim_constant(other, 3)));
+    sb_dim z = sb_dim_symbol(other, "z"), m = sb_dim_symbol(other, "m"), n = sb_dim_symbol(other, "n");
+    sb_dim theirs = sb_dim_maximum(other, sb_dim_multiply(other, sb_dim_add(other, m, z), n),
+                                   sb_dim_floor_divide(other, sb_dim_add(other, z, n), sb_dim_constant(other, 3)));
     n = symbol("n"), m = symbol("m"), z = symbol("z");
     sb_dim ours = maximum(floor_divide(add(n, z), number(3)), multiply(n, add(z, m)));
     char left[256], right[256];
-    assert_string_equal(sb_dim_text(ours, left, sizeof left),
-                        sb_dim_text(theirs, right, sizeof right));
+    assert_string_equal(sb_dim_text(ours, left, sizeof left), sb_dim_text(theirs, right, sizeof right));
     assert_true(sb_dim_equal(ours, theirs));
     assert_false(sb_dim_equal(ours, n));
     assert_false(sb_dim_equal(theirs, n));
@@ -288,8 +282,7 @@ static void test_failures(void **state) {
     /* A simplification that would overflow is left out. */
     expect(floor_divide(floor_divide(n, number(INT64_MAX)), number(INT64_MAX)),
            "floor(floor(n/9223372036854775807)/9223372036854775807)");
-    expect(maximum(huge, multiply(number(INT64_MIN), n)),
-           "max(-9223372036854775808*n,9223372036854775807*n)");
+    expect(maximum(huge, multiply(number(INT64_MIN), n)), "max(-9223372036854775808*n,9223372036854775807*n)");
 }
 
 static void test_limits(void **state) {
@@ -320,25 +313,15 @@ static void test_limits(void **state) {
 enum { SYMBOLS = 4, STEPS = 24, BINDINGS = 12 };
 static const char *const symbol_names[SYMBOLS] = {"a", "b", "c", "d"};
 
-typedef enum operation {
-    NUMBER,
-    SYMBOL,
-    ADD,
-    SUBTRACT,
-    MULTIPLY,
-    FLOOR,
-    CEILING,
-    MIN,
-    MAX
-} operation;
+typedef enum operation { NUMBER, SYMBOL, ADD, SUBTRACT, MULTIPLY, FLOOR, CEILING, MIN, MAX } operation;
 
 typedef struct step {
     operation operation;
     int left, right; /* earlier steps; or the number; or the symbol */
 } step;
 
-static bool compute(const step *program, int at, const int64_t *values, const bool *defined,
-                    const int64_t *symbols, int64_t *value) {
+static bool compute(const step *program, int at, const int64_t *values, const bool *defined, const int64_t *symbols,
+                    int64_t *value) {
     const step *now = &program[at];
     if (now->operation == NUMBER || now->operation == SYMBOL) {
         *value = now->operation == NUMBER ? now->left : symbols[now->left];
@@ -412,8 +395,7 @@ static step random_step(random_source *source, int at) {
     return result;
 }
 
-static void check_formula(sb_dim dim, const sb_binding *binding, const sb_binding *half,
-                          int64_t expected) {
+static void check_formula(sb_dim dim, const sb_binding *binding, const sb_binding *half, int64_t expected) {
     char text[1024];
     sb_dim_text(dim, text, sizeof text);
     int64_t value;
@@ -428,8 +410,7 @@ static void check_formula(sb_dim dim, const sb_binding *binding, const sb_bindin
         fail_msg("%s becomes %lld instead of %lld", text, (long long)value, (long long)expected);
     sb_dim part = sb_dim_substitute(scope, dim, half);
     if (!sb_dim_evaluate(part, binding, &value) || value != expected)
-        fail_msg("%s, half bound, is %lld instead of %lld", text, (long long)value,
-                 (long long)expected);
+        fail_msg("%s, half bound, is %lld instead of %lld", text, (long long)value, (long long)expected);
 }
 
 /* Evaluation of intermediate terms may overflow where the direct computation does not: values are
@@ -452,8 +433,8 @@ static int64_t compare_program(random_source *source) {
             symbols[i] = random_between(source, 0, round < 4 ? 2 : 40);
         sb_binding binding = {SYMBOLS, symbol_names, symbols}, half = {2, symbol_names, symbols};
         for (int i = 0; i < STEPS; i++) {
-            defined[i] = compute(program, i, values, defined, symbols, &values[i]) &&
-                         values[i] > -SMALL && values[i] < SMALL;
+            defined[i] =
+                compute(program, i, values, defined, symbols, &values[i]) && values[i] > -SMALL && values[i] < SMALL;
             if (!defined[i] || dims[i] == NULL)
                 continue;
             check_formula(dims[i], &binding, &half, values[i]);
@@ -492,8 +473,7 @@ static void test_random_copies(void **state) {
             char left[512], right[512];
             sb_dim copy = sb_dim_copy(other, dims[j]);
             assert_true(sb_dim_equal(copy, dims[j]));
-            assert_string_equal(sb_dim_text(copy, left, sizeof left),
-                                sb_dim_text(dims[j], right, sizeof right));
+            assert_string_equal(sb_dim_text(copy, left, sizeof left), sb_dim_text(dims[j], right, sizeof right));
             assert_ptr_equal(sb_dim_copy(scope, copy), dims[j]);
         }
     }

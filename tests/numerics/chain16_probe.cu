@@ -42,9 +42,8 @@ enum Data {
 };
 
 static const char *const CASE_NAMES[CASES] = {
-    "normal",     "wide",       "any",           "zeros",  "subnormal", "large",
-    "infinities", "nans",       "cancelling",    "nearly", "maximum",   "zero times huge",
-    "floor",      "only zeros", "small products"};
+    "normal",     "wide",   "any",     "zeros",           "subnormal", "large",      "infinities",    "nans",
+    "cancelling", "nearly", "maximum", "zero times huge", "floor",     "only zeros", "small products"};
 
 struct Step { // must match `recorded` of test_chain.c
     uint32_t type;
@@ -114,10 +113,8 @@ static __device__ uint16_t element(int type, int data, int operand, int k, uint6
     case SUBNORMAL:
         return compose(type, uniform_between(0, 2, random) * operand, random);
     case LARGE:
-        return compose(type,
-                       uniform_between(type == BF16 ? bias + 55 : top - 3,
-                                       type == BF16 ? bias + 67 : top, random),
-                       random);
+        return compose(
+            type, uniform_between(type == BF16 ? bias + 55 : top - 3, type == BF16 ? bias + 67 : top, random), random);
     case INFINITIES:
         return (random >> 50 & 63) == 0 ? (uint16_t)(infinity | sign) : compose(type, any, random);
     case NANS:
@@ -126,25 +123,19 @@ static __device__ uint16_t element(int type, int data, int operand, int k, uint6
                : (random >> 50 & 63) == 2 ? sign
                                           : compose(type, near_one, random);
     case MAXIMUM:
-        return (uint16_t)(((random >> 50 & 15) == 0 ? 0x8000 : 0) | bias << bits |
-                          ((1 << bits) - 1));
+        return (uint16_t)(((random >> 50 & 15) == 0 ? 0x8000 : 0) | bias << bits | ((1 << bits) - 1));
     case ZERO_TIMES_HUGE:
         if (k & 1) {
             return compose(type, bias - 4, random);
         }
         return (k >> 1 & 1) == operand ? sign : (uint16_t)(sign | (infinity - 1));
     case FLOOR:
-        return type == BF16
-                   ? compose(type, uniform_between(47, (random >> 50 & 3) != 0 ? 58 : 70, random),
-                             random)
-                   : compose(type, uniform_between(0, 3, random), random);
+        return type == BF16 ? compose(type, uniform_between(47, (random >> 50 & 3) != 0 ? 58 : 70, random), random)
+                            : compose(type, uniform_between(0, 3, random), random);
     case ONLY_ZEROS:
-        return (random >> 50 & 7) == 0 && type == BF16
-                   ? compose(type, uniform_between(0, 40, random), random)
-                   : sign;
+        return (random >> 50 & 7) == 0 && type == BF16 ? compose(type, uniform_between(0, 40, random), random) : sign;
     case SMALL_PRODUCTS:
-        return compose(type, uniform_between(bias - (type == BF16 ? 30 : 14), bias, random),
-                       random);
+        return compose(type, uniform_between(bias - (type == BF16 ? 30 : 14), bias, random), random);
     default: // NORMAL, CANCELLING, NEARLY_CANCELLING
         return compose(type, near_one, random);
     }
@@ -179,8 +170,7 @@ static __device__ float start_value(int data, uint64_t random) {
     case INFINITIES:
     case NANS:
         if (choice == 2) {
-            return sb_bits_to_f32(0x7f800000u | sign |
-                                  (data == NANS && (random >> 47 & 1) ? 1u : 0u));
+            return sb_bits_to_f32(0x7f800000u | sign | (data == NANS && (random >> 47 & 1) ? 1u : 0u));
         }
         break;
     case SMALL_PRODUCTS:
@@ -194,22 +184,19 @@ static __device__ float start_value(int data, uint64_t random) {
     return sb_bits_to_f32(sign | (uint32_t)uniform_between(low, high, random) << 23 | fraction);
 }
 
-static __device__ void tensor_core(int type, float d[4], const uint32_t a[4], const uint32_t b[2],
-                                   const float c[4]) {
+static __device__ void tensor_core(int type, float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4]) {
     if (type == BF16) {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-            "{%8,%9}, {%10,%11,%12,%13};"
-            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]),
-              "f"(c[1]), "f"(c[2]), "f"(c[3]));
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                     "{%8,%9}, {%10,%11,%12,%13};"
+                     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+                       "f"(c[2]), "f"(c[3]));
     } else {
-        asm volatile(
-            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-            "{%8,%9}, {%10,%11,%12,%13};"
-            : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]),
-              "f"(c[1]), "f"(c[2]), "f"(c[3]));
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                     "{%8,%9}, {%10,%11,%12,%13};"
+                     : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
+                       "f"(c[2]), "f"(c[3]));
     }
 }
 
@@ -230,8 +217,7 @@ static __device__ void fill(Tile &tile, int type, int data, uint64_t seed, int l
         if ((data == CANCELLING || data == NEARLY_CANCELLING) && k >= 8) {
             source = k - 8;
         }
-        uint16_t value =
-            element(type, data, operand, source, mix(seed ^ mix((uint64_t)line * 16 + source)));
+        uint16_t value = element(type, data, operand, source, mix(seed ^ mix((uint64_t)line * 16 + source)));
         if (source != k && operand == 0) {
             value ^= 0x8000;
             value ^= data == NEARLY_CANCELLING && (mix(seed + k) & 3) == 0 ? 1 : 0;
@@ -241,8 +227,8 @@ static __device__ void fill(Tile &tile, int type, int data, uint64_t seed, int l
     }
 }
 
-static __device__ void describe(Step &step, const Tile &tile, int type, int row, int column,
-                                float accumulator, float result) {
+static __device__ void describe(Step &step, const Tile &tile, int type, int row, int column, float accumulator,
+                                float result) {
     step.type = (uint32_t)type;
     step.accumulator = sb_bits_from_f32(accumulator);
     step.result = sb_bits_from_f32(result);
@@ -260,25 +246,21 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
     int group = lane / 4, pair_index = lane % 4;
     sb_chain16_format format = type == BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     unsigned long long outputs = 0, mismatches = 0, zero_sign = 0, not_finite = 0;
-    for (unsigned number = blockIdx.x * WARPS + threadIdx.x / 32; number < tiles;
-         number += gridDim.x * WARPS) {
+    for (unsigned number = blockIdx.x * WARPS + threadIdx.x / 32; number < tiles; number += gridDim.x * WARPS) {
         int steps = 1 << 2 * (number % 4); // K = 16, 64, 256, 1024
         float c[4];
         for (int slot = 0; slot < 4; slot++) {
             c[slot] = start_value(data, mix(mix(number) ^ ((uint64_t)lane * 4 + slot)));
         }
         for (int position = 0; position < steps; position++) {
-            uint64_t seed = mix(((uint64_t)number << 16 | (uint64_t)position) ^
-                                ((uint64_t)(type * CASES + data) << 56));
+            uint64_t seed =
+                mix(((uint64_t)number << 16 | (uint64_t)position) ^ ((uint64_t)(type * CASES + data) << 56));
             __syncwarp();
             fill(tile, type, data, seed, lane);
             __syncwarp();
-            uint32_t a[4] = {pair(&tile.a[group][2 * pair_index]),
-                             pair(&tile.a[group + 8][2 * pair_index]),
-                             pair(&tile.a[group][2 * pair_index + 8]),
-                             pair(&tile.a[group + 8][2 * pair_index + 8])};
-            uint32_t b[2] = {pair(&tile.b[group][2 * pair_index]),
-                             pair(&tile.b[group][2 * pair_index + 8])};
+            uint32_t a[4] = {pair(&tile.a[group][2 * pair_index]), pair(&tile.a[group + 8][2 * pair_index]),
+                             pair(&tile.a[group][2 * pair_index + 8]), pair(&tile.a[group + 8][2 * pair_index + 8])};
+            uint32_t b[2] = {pair(&tile.b[group][2 * pair_index]), pair(&tile.b[group][2 * pair_index + 8])};
             float d[4];
             tensor_core(type, d, a, b, c);
             for (int slot = 0; slot < 4; slot++) {
@@ -290,18 +272,17 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
                 if (hardware_bits != model_bits) {
                     mismatches++;
                     zero_sign += ((hardware_bits | model_bits) & 0x7fffffffu) == 0;
-                    not_finite += (hardware_bits & 0x7fffffffu) >= 0x7f800000u ||
-                                  (model_bits & 0x7fffffffu) >= 0x7f800000u;
+                    not_finite +=
+                        (hardware_bits & 0x7fffffffu) >= 0x7f800000u || (model_bits & 0x7fffffffu) >= 0x7f800000u;
                     unsigned place = atomicAdd(&report->kept, 1u);
                     if (place < MISMATCHES_KEPT) {
-                        describe(report->mismatch[place], tile, type, row, column, c[slot],
-                                 d[slot]);
+                        describe(report->mismatch[place], tile, type, row, column, c[slot], d[slot]);
                         report->model[place] = model_bits;
                     }
                 }
                 int recorded_lane = (int)(number * 7 % 32);
-                if (number < RECORDED_PER_CASE && lane == recorded_lane &&
-                    slot == (int)(number % 4) && position == (int)(number % (unsigned)steps)) {
+                if (number < RECORDED_PER_CASE && lane == recorded_lane && slot == (int)(number % 4) &&
+                    position == (int)(number % (unsigned)steps)) {
                     describe(report->recorded[number], tile, type, row, column, c[slot], d[slot]);
                 }
                 // An accumulator of any size hides the floor.
@@ -311,8 +292,7 @@ static __global__ void probe(Report *report, int type, int data, unsigned tiles)
                 }
                 // An infinite or NaN accumulator would end the chain's usefulness.
                 bool finite = (hardware_bits & 0x7fffffffu) < 0x7f800000u;
-                c[slot] =
-                    finite ? d[slot] : start_value(data, mix(seed + (uint64_t)lane * 4 + slot));
+                c[slot] = finite ? d[slot] : start_value(data, mix(seed + (uint64_t)lane * 4 + slot));
             }
         }
     }
@@ -400,8 +380,7 @@ static void print_step(const Step &step, uint32_t model) {
 }
 
 static float host_model(const Step &step) {
-    sb_chain16_format format =
-        step.type == BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
+    sb_chain16_format format = step.type == BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
     return sb_chain16_step(step.a, step.b, sb_bits_to_f32(step.accumulator), format);
 }
 
@@ -428,10 +407,9 @@ static int run_corners(FILE *file) {
             return 1;
         }
         float model = host_model(*step);
-        bool same =
-            sb_bits_canonical_f32(model) == sb_bits_canonical_f32(sb_bits_to_f32(step->result));
-        printf("  %-40s hardware %08x model %08x%s\n", corner.text, step->result,
-               sb_bits_from_f32(model), same ? "" : "  DIFFERS");
+        bool same = sb_bits_canonical_f32(model) == sb_bits_canonical_f32(sb_bits_to_f32(step->result));
+        printf("  %-40s hardware %08x model %08x%s\n", corner.text, step->result, sb_bits_from_f32(model),
+               same ? "" : "  DIFFERS");
         fwrite(step, sizeof *step, 1, file);
         wrong += !same;
     }
@@ -463,8 +441,8 @@ int main(int count, char **arguments) {
             }
             printf("%s %-16s %12llu outputs, %llu differ (%llu in the sign of zero, %llu not "
                    "finite)\n",
-                   type == BF16 ? "bf16" : "f16 ", CASE_NAMES[data], report->outputs,
-                   report->mismatches, report->zero_sign, report->not_finite);
+                   type == BF16 ? "bf16" : "f16 ", CASE_NAMES[data], report->outputs, report->mismatches,
+                   report->zero_sign, report->not_finite);
             for (unsigned index = 0; index < report->kept && index < MISMATCHES_KEPT; index++) {
                 print_step(report->mismatch[index], report->model[index]);
             }
@@ -475,8 +453,8 @@ int main(int count, char **arguments) {
                 host_differs += model != sb_bits_canonical_f32(sb_bits_to_f32(step.result));
             }
             if (host_differs > 0) {
-                printf("    %d of the %d recorded steps differ from the model on the host\n",
-                       host_differs, RECORDED_PER_CASE);
+                printf("    %d of the %d recorded steps differ from the model on the host\n", host_differs,
+                       RECORDED_PER_CASE);
             }
             wrong += report->mismatches;
             outputs += report->outputs;

@@ -25,18 +25,17 @@ SB_DEFINE_SUM_OF_SQUARES_F32(sum_of_squares_shifted, shifted, load_shifted)
 
 __global__ void elementary(const float *x, float *y, const double *u, double *v) {
     int index = 0;
-#define CALL(name, exact, lowest, highest)                                                         \
-    y[index] = sb_##name##_f32(x[index]);                                                          \
-    v[index] = sb_##name##_f64(u[index]);                                                          \
+#define CALL(name, exact, lowest, highest)                                                                             \
+    y[index] = sb_##name##_f32(x[index]);                                                                              \
+    v[index] = sb_##name##_f64(u[index]);                                                                              \
     index++;
     SB_TEST_FUNCTIONS(CALL)
     y[index] = sb_pow_f32(x[0], x[1]);
     v[index] = sb_pow_f64(u[0], u[1]);
 }
 
-__global__ void conversions(const uint16_t *halves, const float *x, const double *u,
-                            const int64_t *whole, float *y, double *v, uint16_t *stored,
-                            int64_t *integers) {
+__global__ void conversions(const uint16_t *halves, const float *x, const double *u, const int64_t *whole, float *y,
+                            double *v, uint16_t *stored, int64_t *integers) {
     y[0] = sb_f16_to_f32(halves[0]);
     y[1] = sb_bf16_to_f32(halves[0]);
     y[2] = sb_f32_from_i64(whole[0]);
@@ -58,15 +57,15 @@ __global__ void conversions(const uint16_t *halves, const float *x, const double
     stored[8] = sb_bits_canonical_f16(halves[0]);
     stored[9] = sb_bits_canonical_bf16(halves[0]);
     int place = 0;
-#define TO_INTEGERS(type, value)                                                                   \
-    integers[place++] = (int64_t)sb_i64_from_##type(value);                                        \
-    integers[place++] = (int64_t)sb_u64_from_##type(value);                                        \
-    integers[place++] = sb_i32_from_##type(value);                                                 \
-    integers[place++] = sb_u32_from_##type(value);                                                 \
-    integers[place++] = sb_i16_from_##type(value);                                                 \
-    integers[place++] = sb_u16_from_##type(value);                                                 \
-    integers[place++] = sb_i8_from_##type(value);                                                  \
-    integers[place++] = sb_u8_from_##type(value);                                                  \
+#define TO_INTEGERS(type, value)                                                                                       \
+    integers[place++] = (int64_t)sb_i64_from_##type(value);                                                            \
+    integers[place++] = (int64_t)sb_u64_from_##type(value);                                                            \
+    integers[place++] = sb_i32_from_##type(value);                                                                     \
+    integers[place++] = sb_u32_from_##type(value);                                                                     \
+    integers[place++] = sb_i16_from_##type(value);                                                                     \
+    integers[place++] = sb_u16_from_##type(value);                                                                     \
+    integers[place++] = sb_i8_from_##type(value);                                                                      \
+    integers[place++] = sb_u8_from_##type(value);                                                                      \
     integers[place++] = sb_bool_from_##type(value);
     TO_INTEGERS(f32, x[0])
     TO_INTEGERS(f64, u[0])
@@ -85,8 +84,8 @@ __global__ void orders(const float *x, const double *u, float *y, double *v, int
     integers[5] = (int64_t)sb_bits_canonical_f64(u[0]);
 }
 
-__global__ void reductions_and_chains(const float *x, const double *u, const uint16_t *a,
-                                      const uint16_t *b, int64_t count, float *y, double *v) {
+__global__ void reductions_and_chains(const float *x, const double *u, const uint16_t *a, const uint16_t *b,
+                                      int64_t count, float *y, double *v) {
     shifted values = {x, 1.0f};
     y[0] = sb_sum_f32(x, 1, count);
     y[1] = sb_sum_of_squares_f32(x, 1, count);

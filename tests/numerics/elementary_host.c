@@ -3,16 +3,16 @@
 #include "elementary.h"
 #include "functions.h"
 
-#define EVALUATE(name, exact, lowest, highest)                                                     \
-    static void evaluate_##name##_f32(const float *restrict x, float *restrict y, int count) {     \
-        for (int index = 0; index < count; index++) {                                              \
-            y[index] = sb_##name##_f32(x[index]);                                                  \
-        }                                                                                          \
-    }                                                                                              \
-    static void evaluate_##name##_f64(const double *restrict x, double *restrict y, int count) {   \
-        for (int index = 0; index < count; index++) {                                              \
-            y[index] = sb_##name##_f64(x[index]);                                                  \
-        }                                                                                          \
+#define EVALUATE(name, exact, lowest, highest)                                                                         \
+    static void evaluate_##name##_f32(const float *restrict x, float *restrict y, int count) {                         \
+        for (int index = 0; index < count; index++) {                                                                  \
+            y[index] = sb_##name##_f32(x[index]);                                                                      \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void evaluate_##name##_f64(const double *restrict x, double *restrict y, int count) {                       \
+        for (int index = 0; index < count; index++) {                                                                  \
+            y[index] = sb_##name##_f64(x[index]);                                                                      \
+        }                                                                                                              \
     }
 SB_TEST_FUNCTIONS(EVALUATE)
 
@@ -25,8 +25,7 @@ void sb_host_evaluate_f32(int function, const float *x, float *y, int count) {
 }
 
 void sb_host_evaluate_f64(int function, const double *x, double *y, int count) {
-    static void (*const functions[])(const double *, double *,
-                                     int) = {SB_TEST_FUNCTIONS(ENTRY_F64)};
+    static void (*const functions[])(const double *, double *, int) = {SB_TEST_FUNCTIONS(ENTRY_F64)};
     functions[function](x, y, count);
 }
 

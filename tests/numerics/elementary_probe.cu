@@ -40,9 +40,9 @@ static __host__ __device__ uint64_t mix(uint64_t z) {
 
 static __device__ float evaluate_f32(int function, float x) {
     int index = 0;
-#define CALL_F32(name, exact, lowest, highest)                                                     \
-    if (function == index++) {                                                                     \
-        return sb_##name##_f32(x);                                                                 \
+#define CALL_F32(name, exact, lowest, highest)                                                                         \
+    if (function == index++) {                                                                                         \
+        return sb_##name##_f32(x);                                                                                     \
     }
     SB_TEST_FUNCTIONS(CALL_F32)
     return 0.0f;
@@ -50,21 +50,19 @@ static __device__ float evaluate_f32(int function, float x) {
 
 static __device__ double evaluate_f64(int function, double x) {
     int index = 0;
-#define CALL_F64(name, exact, lowest, highest)                                                     \
-    if (function == index++) {                                                                     \
-        return sb_##name##_f64(x);                                                                 \
+#define CALL_F64(name, exact, lowest, highest)                                                                         \
+    if (function == index++) {                                                                                         \
+        return sb_##name##_f64(x);                                                                                     \
     }
     SB_TEST_FUNCTIONS(CALL_F64)
     return 0.0;
 }
 
 // Results for inputs start, start + 1, ... and their order-free checksum.
-static __global__ void chunk_f32(int function, uint32_t start, float *results,
-                                 unsigned long long *checksum) {
+static __global__ void chunk_f32(int function, uint32_t start, float *results, unsigned long long *checksum) {
     uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
     unsigned long long sum = 0;
-    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < CHUNK;
-         index += stride) {
+    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < CHUNK; index += stride) {
         uint32_t input = start + (uint32_t)index;
         float result = evaluate_f32(function, sb_bits_to_f32(input));
         results[index] = result;
@@ -85,22 +83,19 @@ static __host__ __device__ double sample_f64(uint64_t index) {
 
 static __host__ __device__ float sample_f32(uint64_t index) {
     uint32_t bits = (uint32_t)mix(index);
-    return sb_bits_to_f32(index % 2 != 0 ? bits
-                                         : (bits & 0x807fffffu) | (127u - 6u + bits % 13u) << 23);
+    return sb_bits_to_f32(index % 2 != 0 ? bits : (bits & 0x807fffffu) | (127u - 6u + bits % 13u) << 23);
 }
 
 static __global__ void samples_f64(int function, double *results) {
     uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < SAMPLES;
-         index += stride) {
+    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < SAMPLES; index += stride) {
         results[index] = evaluate_f64(function, sample_f64(index));
     }
 }
 
 static __global__ void samples_pow(float *narrow, double *wide) {
     uint64_t stride = (uint64_t)gridDim.x * blockDim.x;
-    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < SAMPLES;
-         index += stride) {
+    for (uint64_t index = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x; index < SAMPLES; index += stride) {
         narrow[index] = sb_pow_f32(sample_f32(index), sample_f32(index + SAMPLES));
         wide[index] = sb_pow_f64(sample_f64(index), sample_f64(index + SAMPLES));
     }
@@ -170,10 +165,8 @@ struct Buffers {
 static bool allocate(Buffers &buffers) {
     bool right = check(cudaMalloc(&buffers.checksum, sizeof *buffers.checksum), "allocation");
     for (int side = 0; side < 2; side++) {
-        right = right &&
-                check(cudaMalloc(&buffers.device[side], CHUNK * sizeof(float)), "allocation") &&
-                check(cudaMallocHost(&buffers.host[side], CHUNK * sizeof(float)),
-                      "pinned allocation") &&
+        right = right && check(cudaMalloc(&buffers.device[side], CHUNK * sizeof(float)), "allocation") &&
+                check(cudaMallocHost(&buffers.host[side], CHUNK * sizeof(float)), "pinned allocation") &&
                 check(cudaStreamCreate(&buffers.stream[side]), "stream");
     }
     return right;
@@ -181,8 +174,8 @@ static bool allocate(Buffers &buffers) {
 
 static bool launch(const Buffers &buffers, int function, uint64_t start) {
     int side = (int)(start / CHUNK % 2);
-    chunk_f32<<<132 * 16, 256, 0, buffers.stream[side]>>>(function, (uint32_t)start,
-                                                          buffers.device[side], buffers.checksum);
+    chunk_f32<<<132 * 16, 256, 0, buffers.stream[side]>>>(function, (uint32_t)start, buffers.device[side],
+                                                          buffers.checksum);
     return check(cudaMemcpyAsync(buffers.host[side], buffers.device[side], CHUNK * sizeof(float),
                                  cudaMemcpyDeviceToHost, buffers.stream[side]),
                  NAMES[function]);
@@ -192,8 +185,7 @@ static bool launch(const Buffers &buffers, int function, uint64_t start) {
 static bool run_function(const Buffers &buffers, int function) {
     Totals totals;
     unsigned long long device_checksum = 0;
-    if (!check(cudaMemset(buffers.checksum, 0, sizeof *buffers.checksum), "memset") ||
-        !launch(buffers, function, 0)) {
+    if (!check(cudaMemset(buffers.checksum, 0, sizeof *buffers.checksum), "memset") || !launch(buffers, function, 0)) {
         return false;
     }
     for (uint64_t start = 0; start < INPUTS; start += CHUNK) {
@@ -206,30 +198,26 @@ static bool run_function(const Buffers &buffers, int function) {
         }
         compare_chunk(function, (uint32_t)start, buffers.host[side], totals);
     }
-    if (!check(cudaMemcpy(&device_checksum, buffers.checksum, sizeof device_checksum,
-                          cudaMemcpyDeviceToHost),
+    if (!check(cudaMemcpy(&device_checksum, buffers.checksum, sizeof device_checksum, cudaMemcpyDeviceToHost),
                "checksum")) {
         return false;
     }
-    printf("%-10s f32 GPU %016llx CPU %016llx, %llu of 2^32 differ\n", NAMES[function],
-           device_checksum, (unsigned long long)totals.checksum,
-           (unsigned long long)totals.mismatches);
+    printf("%-10s f32 GPU %016llx CPU %016llx, %llu of 2^32 differ\n", NAMES[function], device_checksum,
+           (unsigned long long)totals.checksum, (unsigned long long)totals.mismatches);
     fflush(stdout);
     return totals.mismatches == 0 && totals.checksum == device_checksum;
 }
 
 // Compares SAMPLES doubles from the GPU with host(base, count, y), which fills y with the CPU's
 // results.
-template <typename Host>
-static bool compare_f64(const char *name, const double *device, Host host) {
+template <typename Host> static bool compare_f64(const char *name, const double *device, Host host) {
     std::atomic<uint64_t> next{0}, mismatches{0};
     on_all_threads([&] {
         std::vector<double> y(BLOCK);
         for (uint64_t base; (base = next.fetch_add(BLOCK)) < SAMPLES;) {
             host(base, y.data());
             for (int index = 0; index < BLOCK; index++) {
-                mismatches +=
-                    sb_bits_canonical_f64(y[index]) != sb_bits_canonical_f64(device[base + index]);
+                mismatches += sb_bits_canonical_f64(y[index]) != sb_bits_canonical_f64(device[base + index]);
             }
         }
     });
@@ -274,8 +262,7 @@ static bool run_pow(double *results, float *narrow) {
         }
         sb_host_pow_f32(x.data(), y.data(), z.data(), BLOCK);
         for (int index = 0; index < BLOCK; index++) {
-            mismatches +=
-                sb_bits_canonical_f32(z[index]) != sb_bits_canonical_f32(narrow[base + index]);
+            mismatches += sb_bits_canonical_f32(z[index]) != sb_bits_canonical_f32(narrow[base + index]);
         }
     }
     printf("%-10s f32 %llu of %llu samples differ\n", "pow", (unsigned long long)mismatches,
@@ -287,8 +274,7 @@ int main(int count, char **arguments) {
     Buffers buffers;
     double *results = nullptr;
     float *narrow = nullptr;
-    if (!allocate(buffers) ||
-        !check(cudaMallocManaged(&results, SAMPLES * sizeof *results), "allocation") ||
+    if (!allocate(buffers) || !check(cudaMallocManaged(&results, SAMPLES * sizeof *results), "allocation") ||
         !check(cudaMallocManaged(&narrow, SAMPLES * sizeof *narrow), "allocation")) {
         return 2;
     }

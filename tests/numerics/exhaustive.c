@@ -40,11 +40,11 @@ typedef struct function {
 } function;
 
 /* The loops that the kernels would run, so that the vectorised code is what is checked. */
-#define EVALUATE(name, exact, lowest, highest)                                                     \
-    static void evaluate_##name(const float *restrict x, float *restrict y) {                      \
-        for (int index = 0; index < CHUNK; index++) {                                              \
-            y[index] = sb_##name##_f32(x[index]);                                                  \
-        }                                                                                          \
+#define EVALUATE(name, exact, lowest, highest)                                                                         \
+    static void evaluate_##name(const float *restrict x, float *restrict y) {                                          \
+        for (int index = 0; index < CHUNK; index++) {                                                                  \
+            y[index] = sb_##name##_f32(x[index]);                                                                      \
+        }                                                                                                              \
     }
 SB_TEST_FUNCTIONS(EVALUATE)
 
@@ -71,8 +71,7 @@ static double quick_error(float result, double reference) {
     int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (exponent == 1024 || !(fabs(y) < INFINITY)) {
         int both_nan = y != y && reference != reference;
-        int both_infinite = fabs(y) == INFINITY && fabs(reference) >= 0x1.ffffffp127 &&
-                            (y > 0.0) == (reference > 0.0);
+        int both_infinite = fabs(y) == INFINITY && fabs(reference) >= 0x1.ffffffp127 && (y > 0.0) == (reference > 0.0);
         return both_nan || both_infinite ? 0.0 : -1.0;
     }
     if ((sb_bits_from_f64(y) ^ bits) >> 63 != 0) {
@@ -133,8 +132,7 @@ static void *run_thread(void *pointer) {
     pthread_mutex_lock(&work->lock);
     work->worst_at = worst > work->worst ? worst_at : work->worst_at;
     work->worst = worst > work->worst ? worst : work->worst;
-    work->worst_reference =
-        worst_reference > work->worst_reference ? worst_reference : work->worst_reference;
+    work->worst_reference = worst_reference > work->worst_reference ? worst_reference : work->worst_reference;
     work->wrong += wrong;
     work->settled += settled;
     pthread_mutex_unlock(&work->lock);

@@ -40,14 +40,13 @@ static float truncate_to_f32(double d) {
     if (fabs(d) >= 0x1p128) {
         return d > 0.0 ? INFINITY : -INFINITY;
     }
-    float nearest =
-        fmin(fabs(d), 0x1.fffffep127) == fabs(d) ? (float)d : copysignf(0x1.fffffep127f, (float)d);
+    float nearest = fmin(fabs(d), 0x1.fffffep127) == fabs(d) ? (float)d : copysignf(0x1.fffffep127f, (float)d);
     return fabs((double)nearest) > fabs(d) ? nextafterf(nearest, 0.0f) : nearest;
 }
 
 /* `count` products and the accumulator, aligned to `bits`. */
-static float add_by_big_integers(const uint16_t *a, const uint16_t *b, float accumulator, kind type,
-                                 int count, int bits) {
+static float add_by_big_integers(const uint16_t *a, const uint16_t *b, float accumulator, kind type, int count,
+                                 int bits) {
     int lowest = type == BF16 ? -126 : -14;
     int largest = -133;
     if (accumulator != 0.0f) {
@@ -77,8 +76,7 @@ static float by_big_integers(const uint16_t *a, const uint16_t *b, float accumul
 }
 
 static float step(const uint16_t *a, const uint16_t *b, float accumulator, kind type) {
-    return type == BF16 ? sb_chain16_step_bf16(a, b, accumulator)
-                        : sb_chain16_step_f16(a, b, accumulator);
+    return type == BF16 ? sb_chain16_step_bf16(a, b, accumulator) : sb_chain16_step_f16(a, b, accumulator);
 }
 
 static uint16_t store(float value, kind type) {
@@ -104,8 +102,7 @@ static uint16_t random_number(uint64_t *state, kind type, int spread) {
         uint16_t pattern = (uint16_t)bits;
         return isfinite(value_of(pattern, type)) ? pattern : 0;
     }
-    double magnitude =
-        ldexp(1.0 + (double)(bits >> 40) * 0x1p-24, (int)(bits % (uint64_t)spread) - spread / 2);
+    double magnitude = ldexp(1.0 + (double)(bits >> 40) * 0x1p-24, (int)(bits % (uint64_t)spread) - spread / 2);
     uint16_t result = store((float)((bits >> 33 & 1) ? -magnitude : magnitude), type);
     if (!isfinite(value_of(result, type))) {
         result--; /* the largest finite number stands before the infinity */
@@ -125,8 +122,7 @@ static float random_accumulator(uint64_t *state, int spread) {
         float any = sb_bits_to_f32((uint32_t)bits);
         return isfinite(any) ? any : 0.0f;
     }
-    double magnitude =
-        ldexp(1.0 + (double)(bits >> 40) * 0x1p-24, (int)(bits % (uint64_t)spread) - spread / 2);
+    double magnitude = ldexp(1.0 + (double)(bits >> 40) * 0x1p-24, (int)(bits % (uint64_t)spread) - spread / 2);
     return (float)((bits >> 33 & 1) ? -magnitude : magnitude);
 }
 
@@ -269,8 +265,7 @@ static void test_corners(void **unused) {
         uint16_t a[16] = {item->a0, item->a1}, b[16] = {item->b0, item->b1};
         float result = sb_chain16_step_bf16(a, b, sb_bits_to_f32(item->accumulator));
         if (sb_bits_canonical_f32(result) != item->expected) {
-            print_message("corner %zu: %08x instead of %08x\n", index, sb_bits_from_f32(result),
-                          item->expected);
+            print_message("corner %zu: %08x instead of %08x\n", index, sb_bits_from_f32(result), item->expected);
         }
         assert_int_equal(sb_bits_canonical_f32(result), item->expected);
     }
@@ -285,13 +280,11 @@ static void test_all_products_at_maximum(void **unused) {
         b[k] = 0xbfff;
     }
     float accumulator = -0x1.fffffep1f;
-    assert_true(sb_chain16_step_bf16(a, b, accumulator) ==
-                by_big_integers(a, b, accumulator, BF16));
+    assert_true(sb_chain16_step_bf16(a, b, accumulator) == by_big_integers(a, b, accumulator, BF16));
     for (int k = 0; k < 16; k++) {
         a[k] = b[k] = 0x7bff; /* 65504 */
     }
-    assert_true(sb_chain16_step_f16(a, b, 0x1.fffffep31f) ==
-                by_big_integers(a, b, 0x1.fffffep31f, F16));
+    assert_true(sb_chain16_step_f16(a, b, 0x1.fffffep31f) == by_big_integers(a, b, 0x1.fffffep31f, F16));
 }
 
 /* The chain is its steps, the last group padded with zeros, from any strides. */
@@ -370,10 +363,8 @@ static void test_recorded_hardware(void **unused) {
     recorded item;
     long count = 0;
     while (fread(&item, sizeof item, 1, file) == 1) {
-        float result =
-            step(item.a, item.b, sb_bits_to_f32(item.accumulator), item.type == 0 ? BF16 : F16);
-        assert_int_equal(sb_bits_canonical_f32(result),
-                         sb_bits_canonical_f32(sb_bits_to_f32(item.result)));
+        float result = step(item.a, item.b, sb_bits_to_f32(item.accumulator), item.type == 0 ? BF16 : F16);
+        assert_int_equal(sb_bits_canonical_f32(result), sb_bits_canonical_f32(sb_bits_to_f32(item.result)));
         count++;
     }
     fclose(file);

@@ -70,8 +70,7 @@ static void test_every_16_bit_pattern_loads_exactly(void **unused) {
         assert_same_f32(sb_f16_to_f32(pattern), value_of(pattern, F16));
         assert_same_f32(sb_bf16_to_f32(pattern), value_of(pattern, BF16));
         assert_int_equal(sb_f16_from_f32(sb_f16_to_f32(pattern)), sb_bits_canonical_f16(pattern));
-        assert_int_equal(sb_bf16_from_f32(sb_bf16_to_f32(pattern)),
-                         sb_bits_canonical_bf16(pattern));
+        assert_int_equal(sb_bf16_from_f32(sb_bf16_to_f32(pattern)), sb_bits_canonical_bf16(pattern));
     }
 }
 
@@ -90,8 +89,7 @@ static void check_store(float x) {
 static void check_boundaries(format form) {
     for (uint32_t bits = 0; bits < form.infinity; bits++) {
         double low = value_of((uint16_t)bits, form);
-        double high = bits + 1u == form.infinity ? ldexp(1.0, form.bias + 1)
-                                                 : value_of((uint16_t)(bits + 1), form);
+        double high = bits + 1u == form.infinity ? ldexp(1.0, form.bias + 1) : value_of((uint16_t)(bits + 1), form);
         double middle = 0.5 * low + 0.5 * high;
         float narrow = (float)middle;
         check_store(narrow);
@@ -185,8 +183,7 @@ static void test_random_floats_to_integers(void **unused) {
     (void)unused;
     uint64_t state = 3;
     for (int trial = 0; trial < 500000; trial++) {
-        double x =
-            ldexp((double)(int64_t)sb_test_random(&state), -(int)(sb_test_random(&state) % 80));
+        double x = ldexp((double)(int64_t)sb_test_random(&state), -(int)(sb_test_random(&state) % 80));
         double whole = trunc(x);
         assert_true(sb_i64_from_f64(x) == (whole >= 0x1p63 ? INT64_MAX : (int64_t)whole));
         assert_true((double)sb_i32_from_f64(x) == fmin(fmax(whole, -2147483648.0), 2147483647.0));
@@ -197,8 +194,7 @@ static void test_random_floats_to_integers(void **unused) {
 
 static void test_maximum_and_minimum(void **unused) {
     (void)unused;
-    const float ascending[] = {-INFINITY, -1.0f,     -0x1p-149f, -0.0f,
-                               0.0f,      0x1p-149f, 1.0f,       INFINITY};
+    const float ascending[] = {-INFINITY, -1.0f, -0x1p-149f, -0.0f, 0.0f, 0x1p-149f, 1.0f, INFINITY};
     int count = (int)(sizeof ascending / sizeof ascending[0]);
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < count; j++) {

@@ -37,10 +37,8 @@ typedef struct case_f64 {
     double highest;
 } case_f64;
 
-#define CASE_F32(name, reference, lowest, highest)                                                 \
-    {#name, sb_##name##_f32, reference, lowest, highest},
-#define CASE_F64(name, reference, lowest, highest)                                                 \
-    {#name, sb_##name##_f64, reference, lowest, highest},
+#define CASE_F32(name, reference, lowest, highest) {#name, sb_##name##_f32, reference, lowest, highest},
+#define CASE_F64(name, reference, lowest, highest) {#name, sb_##name##_f64, reference, lowest, highest},
 
 static const case_f32 CASES_F32[] = {SB_TEST_FUNCTIONS(CASE_F32)};
 static const case_f64 CASES_F64[] = {SB_TEST_FUNCTIONS(CASE_F64)};
@@ -182,8 +180,7 @@ static void test_trigonometric_near_multiples_of_half_pi(void **unused) {
         if (trial >= 3) {
             mpfr_const_pi(angle, MPFR_RNDN);
             mpfr_div_2ui(angle, angle, 1, MPFR_RNDN);
-            double multiple =
-                floor(ldexp(1.0 + uniform(&state), (int)(sb_test_random(&state) % 80)));
+            double multiple = floor(ldexp(1.0 + uniform(&state), (int)(sb_test_random(&state) % 80)));
             mpfr_mul_d(angle, angle, multiple, MPFR_RNDN);
             x = mpfr_get_d(angle, MPFR_RNDN);
         }
@@ -309,13 +306,11 @@ static void test_round_half_even(void **unused) {
         float y = ldexpf((float)(int)(sb_test_random(&state) % 2001) - 1000.0f, -1);
         double z = sb_bits_to_f64(sb_test_random(&state));
         if (x == x) {
-            assert_int_equal(sb_bits_from_f32(sb_round_half_even_f32(x)),
-                             sb_bits_from_f32(rintf(x)));
+            assert_int_equal(sb_bits_from_f32(sb_round_half_even_f32(x)), sb_bits_from_f32(rintf(x)));
         }
         assert_int_equal(sb_bits_from_f32(sb_round_half_even_f32(y)), sb_bits_from_f32(rintf(y)));
         if (z == z) {
-            assert_int_equal(sb_bits_from_f64(sb_round_half_even_f64(z)),
-                             sb_bits_from_f64(rint(z)));
+            assert_int_equal(sb_bits_from_f64(sb_round_half_even_f64(z)), sb_bits_from_f64(rint(z)));
         }
     }
 }

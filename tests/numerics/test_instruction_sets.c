@@ -45,10 +45,9 @@ static void compare_f32(evaluate_f32 other) {
             sb_host_evaluate_f32(function, x, expected, BLOCK);
             other(function, x, actual, BLOCK);
             for (int index = 0; index < BLOCK; index++) {
-                if (sb_bits_canonical_f32(expected[index]) !=
-                    sb_bits_canonical_f32(actual[index])) {
-                    fail_msg("%s(%a): %a instead of %a", NAMES[function], (double)x[index],
-                             (double)actual[index], (double)expected[index]);
+                if (sb_bits_canonical_f32(expected[index]) != sb_bits_canonical_f32(actual[index])) {
+                    fail_msg("%s(%a): %a instead of %a", NAMES[function], (double)x[index], (double)actual[index],
+                             (double)expected[index]);
                 }
             }
         }
@@ -68,10 +67,8 @@ static void compare_f64(evaluate_f64 other) {
             sb_host_evaluate_f64(function, x, expected, BLOCK);
             other(function, x, actual, BLOCK);
             for (int index = 0; index < BLOCK; index++) {
-                if (sb_bits_canonical_f64(expected[index]) !=
-                    sb_bits_canonical_f64(actual[index])) {
-                    fail_msg("%s(%a): %a instead of %a", NAMES[function], x[index], actual[index],
-                             expected[index]);
+                if (sb_bits_canonical_f64(expected[index]) != sb_bits_canonical_f64(actual[index])) {
+                    fail_msg("%s(%a): %a instead of %a", NAMES[function], x[index], actual[index], expected[index]);
                 }
             }
         }

@@ -76,9 +76,8 @@ static double transcribed_f64(const double *x, int64_t count, bool squares) {
     return total;
 }
 
-static const int64_t SIZES[] = {0,    1,    2,    3,    5,    127,   128,   129,    255,  256,
-                                257,  300,  511,  512,  513,  1000,  4095,  4096,   4097, 4100,
-                                4352, 8191, 8192, 8193, 9000, 12288, 12289, LARGEST};
+static const int64_t SIZES[] = {0,   1,    2,    3,    5,    127,  128,  129,  255,  256,  257,  300,   511,   512,
+                                513, 1000, 4095, 4096, 4097, 4100, 4352, 8191, 8192, 8193, 9000, 12288, 12289, LARGEST};
 enum { SIZE_COUNT = sizeof SIZES / sizeof SIZES[0] };
 
 static void assert_same(float actual, float expected) {

@@ -135,8 +135,7 @@ static void test_misaligned(void **state) {
 }
 
 static void test_outside(void **state) {
-    expect_failure(AT("../secret.bin"), SB_ERROR_INVALID_MODEL,
-                   "may lie outside the model's folder");
+    expect_failure(AT("../secret.bin"), SB_ERROR_INVALID_MODEL, "may lie outside the model's folder");
     expect_failure(AT("sub/../../secret.bin"), SB_ERROR_INVALID_MODEL, "may lie outside");
     expect_failure(AT("sub/.."), SB_ERROR_INVALID_MODEL, "may lie outside");
     expect_failure(AT("/etc/passwd"), SB_ERROR_INVALID_MODEL, "may lie outside");
@@ -152,8 +151,7 @@ static void test_bad_files(void **state) {
     expect_failure(AT("empty.bin"), SB_ERROR_INVALID_FILE, "which has only 0");
     expect_failure(AT("weights.bin") WITH("offset", "28"), SB_ERROR_INVALID_FILE,
                    "bytes 28 to 36 of weights.bin, which has only 32");
-    expect_failure(AT("weights.bin") WITH("offset", "9223372036854775807"), SB_ERROR_INVALID_FILE,
-                   "which has only 32");
+    expect_failure(AT("weights.bin") WITH("offset", "9223372036854775807"), SB_ERROR_INVALID_FILE, "which has only 32");
     expect_failure(AT("weights.bin") WITH("offset", "99999999999999999999"), SB_ERROR_INVALID_MODEL,
                    "no number of bytes");
     expect_failure(AT("weights.bin") WITH("offset", "-4"), SB_ERROR_INVALID_MODEL,
@@ -192,20 +190,17 @@ static void test_copies(void **state) {
 
 static void test_from_memory(void **state) {
     static uint8_t bytes[TEXT_PROTO_ROOM];
-    size_t size =
-        text_proto(&onnx__model_proto__descriptor,
-                   "ir_version: 8 opset_import { version: 17 } graph { initializer { name: "
-                   "\"w\" dims: 2 data_type: 1 data_location: EXTERNAL " AT("weights.bin") "} }",
-                   bytes);
+    size_t size = text_proto(&onnx__model_proto__descriptor,
+                             "ir_version: 8 opset_import { version: 17 } graph { initializer { name: "
+                             "\"w\" dims: 2 data_type: 1 data_location: EXTERNAL " AT("weights.bin") "} }",
+                             bytes);
     sb_scope *scope;
     sb_graph *graph;
     sb_error error = {0};
     assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
-    assert_int_equal(sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, &error),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_onnx_load(bytes, size, NULL, scope, &graph, NULL, &error), SB_ERROR_INVALID_ARGUMENT);
     assert_non_null(strstr(error.message, "load it from its file"));
-    assert_int_equal(sb_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, &error),
-                     SB_OK);
+    assert_int_equal(sb_onnx_load(bytes, size, in_folder("model"), scope, &graph, NULL, &error), SB_OK);
     sb_graph_destroy(graph);
     sb_scope_destroy(scope);
     assert_int_equal(sb_allocation_count().live_blocks, 0);
@@ -247,12 +242,10 @@ static void test_large_file(void **state) {
     sb_scope *scope;
     sb_graph *graph;
     assert_int_equal(sb_scope_create(&scope, NULL), SB_OK);
-    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL),
-                     SB_OK);
+    assert_int_equal(sb_onnx_load_file(in_folder("model/model.onnx"), scope, &graph, NULL, NULL), SB_OK);
     assert_int_equal(graph->value_count, TENSORS);
     for (int i = 0; i < TENSORS; i++)
-        assert_memory_equal(sb_tensor_data(graph->values[i].fact.constant), data,
-                            ELEMENTS * sizeof *data);
+        assert_memory_equal(sb_tensor_data(graph->values[i].fact.constant), data, ELEMENTS * sizeof *data);
     sb_graph_destroy(graph);
     sb_scope_destroy(scope);
     free(data);
@@ -272,9 +265,8 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_found),      cmocka_unit_test(test_misaligned),
-        cmocka_unit_test(test_outside),    cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_copies),     cmocka_unit_test(test_from_memory),
+        cmocka_unit_test(test_found),      cmocka_unit_test(test_misaligned), cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_copies),     cmocka_unit_test(test_from_memory),
         cmocka_unit_test(test_large_file), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

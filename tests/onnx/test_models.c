@@ -23,8 +23,7 @@ static size_t path_count;
 
 static int note_path(const char *path, const struct stat *about, int kind, struct FTW *where) {
     size_t length = strlen(path);
-    if (kind == FTW_F && length > 5 && strcmp(path + length - 5, ".onnx") == 0 &&
-        path_count < MOST_MODELS)
+    if (kind == FTW_F && length > 5 && strcmp(path + length - 5, ".onnx") == 0 && path_count < MOST_MODELS)
         paths[path_count++] = strdup(path);
     return 0;
 }
@@ -68,8 +67,7 @@ static void test_all(void **state) {
         if (status == SB_OK) {
             loaded++;
             sb_graph_destroy(graph);
-        } else if (status != SB_ERROR_UNSUPPORTED ||
-                   strstr(error.message, "that Samebit lacks") == NULL) {
+        } else if (status != SB_ERROR_UNSUPPORTED || strstr(error.message, "that Samebit lacks") == NULL) {
             fail_msg("%s", error.message);
         }
         sb_scope_destroy(scope);

@@ -20,8 +20,7 @@ static sb_status read_text(const char *text, sb_tensor **tensor, sb_error *error
 }
 
 /* Reads the tensor and compares it with `rank` extents and the bytes of `data`. */
-static void expect(const char *text, sb_dtype dtype, int rank, const int64_t *dims,
-                   const void *data) {
+static void expect(const char *text, sb_dtype dtype, int rank, const int64_t *dims, const void *data) {
     sb_tensor *tensor, *wanted;
     sb_error error = {0};
     if (read_text(text, &tensor, &error) != SB_OK)
@@ -47,42 +46,34 @@ static const int64_t two[] = {2};
 
 static void test_typed(void **state) {
     expect("dims: 2 data_type: 1 float_data: [1.5, -2]", SB_F32, 1, two, PAIR(float, 1.5, -2));
-    expect("dims: 2 data_type: 1 float_data: 1.5 float_data: -2", SB_F32, 1, two,
-           PAIR(float, 1.5, -2));
+    expect("dims: 2 data_type: 1 float_data: 1.5 float_data: -2", SB_F32, 1, two, PAIR(float, 1.5, -2));
     expect("dims: 2 data_type: 11 double_data: [1.5, -2]", SB_F64, 1, two, PAIR(double, 1.5, -2));
-    expect("dims: 2 data_type: 7 int64_data: [-1, 5000000000]", SB_S64, 1, two,
-           PAIR(int64_t, -1, 5000000000));
+    expect("dims: 2 data_type: 7 int64_data: [-1, 5000000000]", SB_S64, 1, two, PAIR(int64_t, -1, 5000000000));
     expect("dims: 2 data_type: 13 uint64_data: [1, 18446744073709551615]", SB_U64, 1, two,
            PAIR(uint64_t, 1, UINT64_MAX));
-    expect("dims: 2 data_type: 12 uint64_data: [1, 4294967295]", SB_U32, 1, two,
-           PAIR(uint32_t, 1, UINT32_MAX));
+    expect("dims: 2 data_type: 12 uint64_data: [1, 4294967295]", SB_U32, 1, two, PAIR(uint32_t, 1, UINT32_MAX));
     expect("dims: 2 data_type: 6 int32_data: [1, -7]", SB_S32, 1, two, PAIR(int32_t, 1, -7));
-    expect("dims: 2 data_type: 5 int32_data: [-32768, 32767]", SB_S16, 1, two,
-           PAIR(int16_t, -32768, 32767));
+    expect("dims: 2 data_type: 5 int32_data: [-32768, 32767]", SB_S16, 1, two, PAIR(int16_t, -32768, 32767));
     expect("dims: 2 data_type: 4 int32_data: [0, 65535]", SB_U16, 1, two, PAIR(uint16_t, 0, 65535));
     expect("dims: 2 data_type: 3 int32_data: [-128, 127]", SB_S8, 1, two, PAIR(int8_t, -128, 127));
     expect("dims: 2 data_type: 2 int32_data: [0, 255]", SB_U8, 1, two, PAIR(uint8_t, 0, 255));
     expect("dims: 2 data_type: 9 int32_data: [1, 0]", SB_BOOL, 1, two, PAIR(uint8_t, 1, 0));
-    expect("dims: 2 data_type: 10 int32_data: [15360, 49152]", SB_F16, 1, two,
-           PAIR(uint16_t, 0x3c00, 0xc000));
-    expect("dims: 2 data_type: 16 int32_data: [16256, -16384]", SB_BF16, 1, two,
-           PAIR(uint16_t, 0x3f80, 0xc000));
+    expect("dims: 2 data_type: 10 int32_data: [15360, 49152]", SB_F16, 1, two, PAIR(uint16_t, 0x3c00, 0xc000));
+    expect("dims: 2 data_type: 16 int32_data: [16256, -16384]", SB_BF16, 1, two, PAIR(uint16_t, 0x3f80, 0xc000));
     expect("data_type: 1 float_data: 3", SB_F32, 0, NULL, &(float){3});
     expect("dims: [0, 3] data_type: 1", SB_F32, 2, (const int64_t[]){0, 3}, NULL);
 }
 
 static void test_raw(void **state) {
-    expect("dims: 2 data_type: 1 raw_data: \"\\x00\\x00\\xc0\\x3f\\x00\\x00\\x00\\xc0\"", SB_F32, 1,
-           two, PAIR(float, 1.5, -2));
-    expect("dims: 2 data_type: 10 raw_data: \"\\x00\\x3c\\x00\\xc0\"", SB_F16, 1, two,
-           PAIR(uint16_t, 0x3c00, 0xc000));
+    expect("dims: 2 data_type: 1 raw_data: \"\\x00\\x00\\xc0\\x3f\\x00\\x00\\x00\\xc0\"", SB_F32, 1, two,
+           PAIR(float, 1.5, -2));
+    expect("dims: 2 data_type: 10 raw_data: \"\\x00\\x3c\\x00\\xc0\"", SB_F16, 1, two, PAIR(uint16_t, 0x3c00, 0xc000));
     expect("dims: 2 data_type: 9 raw_data: \"\\x01\\x00\"", SB_BOOL, 1, two, PAIR(uint8_t, 1, 0));
     expect_failure("dims: 2 data_type: 9 raw_data: \"\\x01\\x02\"", SB_ERROR_INVALID_MODEL,
                    "element 1 is the byte 2 where a bool is 0 or 1");
-    expect_failure("name: \"w\" dims: 2 data_type: 1 raw_data: \"\\x00\\x00\"",
-                   SB_ERROR_INVALID_MODEL, "tensor 'w': it has 2 bytes where f32[2] needs 8");
-    expect_failure("dims: 1 data_type: 8 raw_data: \"a\"", SB_ERROR_INVALID_MODEL,
-                   "text cannot be stored as raw data");
+    expect_failure("name: \"w\" dims: 2 data_type: 1 raw_data: \"\\x00\\x00\"", SB_ERROR_INVALID_MODEL,
+                   "tensor 'w': it has 2 bytes where f32[2] needs 8");
+    expect_failure("dims: 1 data_type: 8 raw_data: \"a\"", SB_ERROR_INVALID_MODEL, "text cannot be stored as raw data");
 }
 
 /* Data large enough to move out of the message instead of being copied. */
@@ -96,8 +87,7 @@ static void test_moved(void **state) {
         Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
         proto.n_dims = 2, proto.dims = dims, proto.has_data_type = 1, proto.data_type = 1;
         if (raw)
-            proto.has_raw_data = 1,
-            proto.raw_data = (ProtobufCBinaryData){sizeof values, (uint8_t *)values};
+            proto.has_raw_data = 1, proto.raw_data = (ProtobufCBinaryData){sizeof values, (uint8_t *)values};
         else
             proto.n_float_data = COUNT, proto.float_data = values;
         size_t size = onnx__tensor_proto__pack(&proto, bytes);
@@ -118,20 +108,17 @@ static void test_bad_tensors(void **state) {
     expect_failure("dims: 1 data_type: 99", SB_ERROR_UNSUPPORTED, "99 is no element type");
     expect_failure("dims: 1", SB_ERROR_INVALID_MODEL, "0 is no element type");
     expect_failure("dims: -1 data_type: 1", SB_ERROR_INVALID_MODEL, "its shape is bad");
-    expect_failure("dims: [4294967296, 4294967296] data_type: 1", SB_ERROR_INVALID_MODEL,
-                   "its shape is bad");
+    expect_failure("dims: [4294967296, 4294967296] data_type: 1", SB_ERROR_INVALID_MODEL, "its shape is bad");
     expect_failure("dims: 1000000000000 data_type: 1 float_data: 1", SB_ERROR_INVALID_MODEL,
                    "it has 1 numbers where f32[1000000000000] needs 1000000000000");
-    expect_failure("dims: [1,1,1,1,1,1,1,1,1,1,1,1,1] data_type: 1 float_data: 1",
-                   SB_ERROR_UNSUPPORTED, "it has 13 dimensions");
-    expect_failure("dims: 1 data_type: 1 float_data: 1 segment { begin: 0 end: 1 }",
-                   SB_ERROR_UNSUPPORTED, "one segment");
+    expect_failure("dims: [1,1,1,1,1,1,1,1,1,1,1,1,1] data_type: 1 float_data: 1", SB_ERROR_UNSUPPORTED,
+                   "it has 13 dimensions");
+    expect_failure("dims: 1 data_type: 1 float_data: 1 segment { begin: 0 end: 1 }", SB_ERROR_UNSUPPORTED,
+                   "one segment");
     expect_failure("dims: 2 data_type: 2 int32_data: [0, 256]", SB_ERROR_INVALID_MODEL,
                    "element 1 is 256, which is no u8");
-    expect_failure("dims: 1 data_type: 12 uint64_data: 4294967296", SB_ERROR_INVALID_MODEL,
-                   "which is no u32");
-    expect_failure("dims: 2 data_type: 1 int32_data: [0, 1]", SB_ERROR_INVALID_MODEL,
-                   "it has 0 numbers");
+    expect_failure("dims: 1 data_type: 12 uint64_data: 4294967296", SB_ERROR_INVALID_MODEL, "which is no u32");
+    expect_failure("dims: 2 data_type: 1 int32_data: [0, 1]", SB_ERROR_INVALID_MODEL, "it has 0 numbers");
     expect_failure("dims: 1 data_type: 1 data_location: EXTERNAL external_data { key: \"location\" "
                    "value: \"x\" }",
                    SB_ERROR_UNSUPPORTED, "only models may have external data");
@@ -140,9 +127,7 @@ static void test_bad_tensors(void **state) {
 static void test_strings(void **state) {
     sb_tensor *tensor;
     assert_int_equal(
-        read_text(
-            "dims: 3 data_type: 8 string_data: \"ab\" string_data: \"\" string_data: \"c\\x00d\"",
-            &tensor, NULL),
+        read_text("dims: 3 data_type: 8 string_data: \"ab\" string_data: \"\" string_data: \"c\\x00d\"", &tensor, NULL),
         SB_OK);
     const sb_string *strings = sb_tensor_data(tensor);
     assert_int_equal(strings[0].bytes, 2);
@@ -193,11 +178,9 @@ static sb_status read_sparse(const char *text, size_t budget, sb_tensor **tensor
     sb_arena arena;
     sb_arena_begin(&arena, sb_wire_budget(size));
     ProtobufCMessage *message;
-    sb_status status = sb_wire_unpack(bytes, size, &onnx__sparse_tensor_proto__descriptor, &arena,
-                                      &message, error);
+    sb_status status = sb_wire_unpack(bytes, size, &onnx__sparse_tensor_proto__descriptor, &arena, &message, error);
     if (status == SB_OK)
-        status = sb_onnx_tensor_of_sparse((Onnx__SparseTensorProto *)message, NULL, &budget, tensor,
-                                          error);
+        status = sb_onnx_tensor_of_sparse((Onnx__SparseTensorProto *)message, NULL, &budget, tensor, error);
     sb_arena_end(&arena);
     return status;
 }
@@ -265,38 +248,31 @@ static void test_sequences(void **state) {
     size += append_item(file + size, 3, "dims: 2 data_type: 1 float_data: [5, 6]");
     sb_value value;
     sb_error error = {0};
-    assert_int_equal(
-        sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F64, &value, &error), SB_OK);
+    assert_int_equal(sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F64, &value, &error), SB_OK);
     assert_int_equal(value.kind, SB_KIND_SEQUENCE);
     assert_int_equal(sb_sequence_count(value.sequence), 2);
     assert_int_equal(sb_sequence_dtype(value.sequence), SB_F32);
     assert_int_equal(sb_tensor_elements(sb_sequence_item(value.sequence, 1).tensor), 2);
     sb_value_release(&value);
 
-    assert_int_equal(sb_onnx_value_read(file, 2, SB_KIND_SEQUENCE, false, SB_F64, &value, &error),
-                     SB_OK);
+    assert_int_equal(sb_onnx_value_read(file, 2, SB_KIND_SEQUENCE, false, SB_F64, &value, &error), SB_OK);
     assert_int_equal(sb_sequence_count(value.sequence), 0);
     assert_int_equal(sb_sequence_dtype(value.sequence), SB_F64);
     sb_value_release(&value);
 
     size += append_item(file + size, 3, "dims: 1 data_type: 7 int64_data: 1");
-    assert_int_equal(
-        sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
-        SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_onnx_value_read(file, size, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+                     SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "item 2 of the sequence is s64"));
-    assert_int_equal(
-        sb_onnx_value_read(file, size - 1, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
-        SB_ERROR_INVALID_FILE);
-    assert_int_equal(
-        sb_onnx_value_read("\x1a\x01\xff", 3, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
-        SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_onnx_value_read(file, size - 1, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+                     SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_onnx_value_read("\x1a\x01\xff", 3, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+                     SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "the tensor at byte 2"));
-    assert_int_equal(
-        sb_onnx_value_read("\x32\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
-        SB_ERROR_UNSUPPORTED);
-    assert_int_equal(
-        sb_onnx_value_read("\x2a\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
-        SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_onnx_value_read("\x32\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+                     SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_onnx_value_read("\x2a\x00", 2, SB_KIND_SEQUENCE, false, SB_F32, &value, &error),
+                     SB_ERROR_UNSUPPORTED);
     assert_int_equal(sb_allocation_count().live_blocks, 0);
 }
 
@@ -306,15 +282,13 @@ static void test_optionals(void **state) {
     assert_int_equal(sb_onnx_value_read("", 0, SB_KIND_TENSOR, true, SB_F32, &value, NULL), SB_OK);
     assert_int_equal(value.kind, SB_KIND_NONE);
     size_t size = append_item(file, 3, "dims: 1 data_type: 1 float_data: 4");
-    assert_int_equal(sb_onnx_value_read(file, size, SB_KIND_TENSOR, true, SB_F32, &value, NULL),
-                     SB_OK);
+    assert_int_equal(sb_onnx_value_read(file, size, SB_KIND_TENSOR, true, SB_F32, &value, NULL), SB_OK);
     assert_int_equal(value.kind, SB_KIND_TENSOR);
     sb_value_release(&value);
     /* An optional sequence of that one tensor: the sequence's only field is the same. */
     uint8_t outer[300] = {5 << 3 | 2, (uint8_t)size};
     memcpy(outer + 2, file, size);
-    assert_int_equal(
-        sb_onnx_value_read(outer, size + 2, SB_KIND_SEQUENCE, true, SB_F32, &value, NULL), SB_OK);
+    assert_int_equal(sb_onnx_value_read(outer, size + 2, SB_KIND_SEQUENCE, true, SB_F32, &value, NULL), SB_OK);
     assert_int_equal(value.kind, SB_KIND_SEQUENCE);
     assert_int_equal(sb_sequence_count(value.sequence), 1);
     sb_value_release(&value);
@@ -359,22 +333,19 @@ static sb_status read_one_sparse(void *context) {
 }
 
 static void test_no_memory(void **state) {
-    check_failing_allocations(read_and_write,
-                              "dims: 2 data_type: 8 string_data: \"ab\" string_data: \"c\"");
+    check_failing_allocations(read_and_write, "dims: 2 data_type: 8 string_data: \"ab\" string_data: \"c\"");
     check_failing_allocations(read_and_write, "dims: 2 data_type: 2 int32_data: [3, 4]");
-    check_failing_allocations(read_and_write,
-                              "name: \"x\" dims: 2 data_type: 1 float_data: [3, 4]");
+    check_failing_allocations(read_and_write, "name: \"x\" dims: 2 data_type: 1 float_data: [3, 4]");
     check_failing_allocations(read_one_sequence, NULL);
     check_failing_allocations(read_one_sparse, NULL);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_typed),     cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_moved),     cmocka_unit_test(test_bad_tensors),
-        cmocka_unit_test(test_strings),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_sparse),    cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_optionals), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_typed),       cmocka_unit_test(test_raw),       cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_bad_tensors), cmocka_unit_test(test_strings),   cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_sparse),      cmocka_unit_test(test_sequences), cmocka_unit_test(test_optionals),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

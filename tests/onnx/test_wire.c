@@ -41,12 +41,10 @@ static void test_damage(void **state) {
     EXPECT("\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE, "a bad field tag at byte 0");
     EXPECT("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE,
            "a number that does not end at byte 0");
-    EXPECT("\x12\x05onn", SB_ERROR_INVALID_FILE,
-           "longer than what is left of its message at byte 0");
+    EXPECT("\x12\x05onn", SB_ERROR_INVALID_FILE, "longer than what is left of its message at byte 0");
     EXPECT("\x12\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE, "a bad length at byte 0");
     EXPECT("\x08\x07\x0b\x0c", SB_ERROR_INVALID_FILE, "unknown wire type at byte 2");
-    EXPECT("\x0a\x01\x07", SB_ERROR_INVALID_FILE,
-           "ir_version of ModelProto has the wrong wire type");
+    EXPECT("\x0a\x01\x07", SB_ERROR_INVALID_FILE, "ir_version of ModelProto has the wrong wire type");
     EXPECT("\x12\x03o\0n", SB_ERROR_INVALID_FILE, "producer_name of ModelProto holds a NUL");
     EXPECT("\x3a\x00\x3a\x00", SB_ERROR_INVALID_FILE, "a second graph in one ModelProto at byte 2");
     /* The inner message ends where the outer one says, not where the file does. */
@@ -55,13 +53,12 @@ static void test_damage(void **state) {
 
 static void test_packed(void **state) {
     /* model { graph { initializer { … } } } around a packed list */
-    EXPECT("\x3a\x06\x2a\x04\x0a\x02\x01\x80", SB_ERROR_INVALID_FILE,
-           "ends within a number at byte 4");
+    EXPECT("\x3a\x06\x2a\x04\x0a\x02\x01\x80", SB_ERROR_INVALID_FILE, "ends within a number at byte 4");
     EXPECT("\x3a\x07\x2a\x05\x22\x03"
            "abc",
            SB_ERROR_INVALID_FILE, "ends within a number at byte 4");
-    EXPECT("\x3a\x11\x2a\x0f\x0a\x0d\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-           SB_ERROR_INVALID_FILE, "a number that does not end at byte 4");
+    EXPECT("\x3a\x11\x2a\x0f\x0a\x0d\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", SB_ERROR_INVALID_FILE,
+           "a number that does not end at byte 4");
     sb_error error;
     assert_int_equal(check("\x3a\x07\x2a\x05\x0a\x03\x01\x80\x01", 9, &error), SB_OK);
 }
@@ -85,17 +82,13 @@ static void test_depth(void **state) {
             at[2] = (uint8_t)(size >> 7);
         size += length;
     }
-    assert_int_equal(
-        sb_wire_check(chain + sizeof chain - size, size, &onnx__type_proto__descriptor, &error),
-        SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_wire_check(chain + sizeof chain - size, size, &onnx__type_proto__descriptor, &error),
+                     SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, deep));
     /* The innermost 98 links are 230 bytes, the innermost 100 are 236. */
-    assert_int_equal(
-        sb_wire_check(chain + sizeof chain - 230, 230, &onnx__type_proto__descriptor, &error),
-        SB_OK);
-    assert_int_equal(
-        sb_wire_check(chain + sizeof chain - 236, 236, &onnx__type_proto__descriptor, &error),
-        SB_ERROR_UNSUPPORTED);
+    assert_int_equal(sb_wire_check(chain + sizeof chain - 230, 230, &onnx__type_proto__descriptor, &error), SB_OK);
+    assert_int_equal(sb_wire_check(chain + sizeof chain - 236, 236, &onnx__type_proto__descriptor, &error),
+                     SB_ERROR_UNSUPPORTED);
 }
 
 static void test_budget(void **state) {
@@ -107,14 +100,12 @@ static void test_budget(void **state) {
     for (size_t i = 0; i < sizeof nodes; i += 2)
         nodes[i] = 0x0a, nodes[i + 1] = 0;
     sb_arena_begin(&arena, (size_t)1 << 20);
-    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
-                                    &message, &error),
+    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena, &message, &error),
                      SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "unfolds to far more memory"));
     sb_arena_end(&arena);
     sb_arena_begin(&arena, sb_wire_budget(sizeof nodes));
-    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena,
-                                    &message, &error),
+    assert_int_equal(sb_wire_unpack(nodes, sizeof nodes, &onnx__graph_proto__descriptor, &arena, &message, &error),
                      SB_OK);
     sb_arena_end(&arena);
     assert_int_equal(sb_allocation_count().live_blocks, 0);
@@ -144,15 +135,14 @@ static void test_taking_blocks(void **state) {
 /* Every prefix of a sound message, and every single flipped bit, is either sound or refused; what
  * is sound unpacks. */
 static void test_mutations(void **state) {
-    size_t size =
-        text_proto(&onnx__model_proto__descriptor,
-                   "ir_version: 8 producer_name: \"p\" opset_import { version: 17 } "
-                   "graph { name: \"g\" node { input: \"x\" output: \"y\" op_type: \"Relu\" "
-                   "attribute { name: \"a\" type: INTS ints: [1, -2, 300] } } "
-                   "initializer { dims: 2 data_type: 1 float_data: [1.5, 2] name: \"w\" } "
-                   "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { "
-                   "dim_param: \"n\" } } } } } output { name: \"y\" } }",
-                   bytes);
+    size_t size = text_proto(&onnx__model_proto__descriptor,
+                             "ir_version: 8 producer_name: \"p\" opset_import { version: 17 } "
+                             "graph { name: \"g\" node { input: \"x\" output: \"y\" op_type: \"Relu\" "
+                             "attribute { name: \"a\" type: INTS ints: [1, -2, 300] } } "
+                             "initializer { dims: 2 data_type: 1 float_data: [1.5, 2] name: \"w\" } "
+                             "input { name: \"x\" type { tensor_type { elem_type: 1 shape { dim { "
+                             "dim_param: \"n\" } } } } } output { name: \"y\" } }",
+                             bytes);
     size_t sound = 0;
     for (size_t i = 0; i < size + 8 * size; i++) {
         static uint8_t changed[TEXT_PROTO_ROOM];
@@ -164,11 +154,9 @@ static void test_mutations(void **state) {
         ProtobufCMessage *message;
         sb_error error = {0};
         sb_arena_begin(&arena, sb_wire_budget(length));
-        sb_status status = sb_wire_unpack(changed, length, &onnx__model_proto__descriptor, &arena,
-                                          &message, &error);
+        sb_status status = sb_wire_unpack(changed, length, &onnx__model_proto__descriptor, &arena, &message, &error);
         sound += status == SB_OK;
-        assert_int_not_equal(status,
-                             SB_ERROR_OUT_OF_MEMORY); /* the check saw what protobuf-c saw */
+        assert_int_not_equal(status, SB_ERROR_OUT_OF_MEMORY); /* the check saw what protobuf-c saw */
         sb_arena_end(&arena);
     }
     assert_true(sound > size); /* flips in numbers and names are no damage */
@@ -177,9 +165,8 @@ static void test_mutations(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_damage),        cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_depth),         cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_taking_blocks), cmocka_unit_test(test_mutations),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_packed),        cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_budget), cmocka_unit_test(test_taking_blocks), cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@
 #include "onnx/text_proto.h"
 
 #define FLOATS(name, shape) VALUE(name, "1", shape)
-#define VALUE(name, type, shape)                                                                   \
+#define VALUE(name, type, shape)                                                                                       \
     "{ name: \"" name "\" type { tensor_type { elem_type: " type " shape { " shape " } } } } "
 #define DIM(number) "dim { dim_value: " #number " } "
 #define SYMBOL(name) "dim { dim_param: \"" name "\" } "
@@ -27,8 +27,7 @@ static inline sb_status load_text(const char *text, loaded_model *model, sb_erro
     static uint8_t bytes[TEXT_PROTO_ROOM];
     size_t size = text_proto(&onnx__model_proto__descriptor, text, bytes);
     SB_TRY(sb_scope_create(&model->scope, error));
-    sb_status status =
-        sb_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, error);
+    sb_status status = sb_onnx_load(bytes, size, NULL, model->scope, &model->graph, &model->info, error);
     if (status != SB_OK)
         sb_scope_destroy(model->scope);
     return status;
@@ -61,8 +60,8 @@ static inline void expect_refused(const char *text, sb_status status, const char
  * constants as 'name!'. */
 static inline char *describe(const sb_graph *graph, char *text, size_t bytes);
 
-static inline void describe_ids(const sb_graph *graph, int count, const sb_value_id *ids,
-                                int captures, char *text, size_t bytes) {
+static inline void describe_ids(const sb_graph *graph, int count, const sb_value_id *ids, int captures, char *text,
+                                size_t bytes) {
     for (int i = 0; i < count; i++) {
         size_t used = strlen(text);
         const sb_value_info *info = ids[i] != SB_NO_VALUE ? &graph->values[ids[i]] : NULL;
@@ -75,8 +74,7 @@ static inline void describe_ids(const sb_graph *graph, int count, const sb_value
     }
 }
 
-static inline void describe_node(const sb_graph *graph, const sb_node *node, char *text,
-                                 size_t bytes) {
+static inline void describe_node(const sb_graph *graph, const sb_node *node, char *text, size_t bytes) {
     size_t used = strlen(text);
     snprintf(text + used, bytes - used, "%s=%s(", node->name, node->op->name);
     describe_ids(graph, node->input_count, node->inputs, node->capture_count, text, bytes);

@@ -74,15 +74,12 @@ static named_field find_field(reader *in, const ProtobufCMessageDescriptor *type
     } newer[] = {
         {"NodeProto", "overload", {8, PROTOBUF_C_TYPE_STRING, NULL}},
         {"FunctionProto", "overload", {13, PROTOBUF_C_TYPE_STRING, NULL}},
-        {"FunctionProto",
-         "attribute_proto",
-         {11, PROTOBUF_C_TYPE_MESSAGE, &onnx__attribute_proto__descriptor}},
+        {"FunctionProto", "attribute_proto", {11, PROTOBUF_C_TYPE_MESSAGE, &onnx__attribute_proto__descriptor}},
     };
     char name[64];
     if (read_word(in, name, sizeof name) == 0)
         wrong(in, "no field name");
-    const ProtobufCFieldDescriptor *known =
-        protobuf_c_message_descriptor_get_field_by_name(type, name);
+    const ProtobufCFieldDescriptor *known = protobuf_c_message_descriptor_get_field_by_name(type, name);
     if (known != NULL)
         return (named_field){known->id, known->type, known->descriptor};
     for (size_t i = 0; i < sizeof newer / sizeof *newer; i++) {
@@ -143,8 +140,7 @@ static void write_number(reader *in, named_field field, writer *out) {
         double value = strtod(in->at, &end);
         put(out, &value, sizeof value);
     } else {
-        put_varint(out, *in->at == '-' ? (uint64_t)strtoll(in->at, &end, 10)
-                                       : strtoull(in->at, &end, 10));
+        put_varint(out, *in->at == '-' ? (uint64_t)strtoll(in->at, &end, 10) : strtoull(in->at, &end, 10));
     }
     if (end == in->at)
         wrong(in, "no number");
@@ -155,8 +151,7 @@ static int wire_type(ProtobufCType type) {
     return type == PROTOBUF_C_TYPE_FLOAT ? 5 : type == PROTOBUF_C_TYPE_DOUBLE ? 1 : 0;
 }
 
-static void write_message(reader *in, const ProtobufCMessageDescriptor *type, char end,
-                          writer *out);
+static void write_message(reader *in, const ProtobufCMessageDescriptor *type, char end, writer *out);
 
 static void write_field(reader *in, named_field field, writer *out) {
     bool message = field.type == PROTOBUF_C_TYPE_MESSAGE;
@@ -164,8 +159,7 @@ static void write_field(reader *in, named_field field, writer *out) {
     if (message ? !accept(in, '{') : !accept(in, ':'))
         wrong(in, message ? "no {" : "no :");
     bool packed = !message && !text && accept(in, '[');
-    put_varint(out, (uint64_t)field.number << 3 |
-                        (message || text || packed ? 2u : (unsigned)wire_type(field.type)));
+    put_varint(out, (uint64_t)field.number << 3 | (message || text || packed ? 2u : (unsigned)wire_type(field.type)));
     if (text) {
         write_text(in, out);
     } else if (!message && !packed) {
@@ -183,8 +177,7 @@ static void write_field(reader *in, named_field field, writer *out) {
     }
 }
 
-static void write_message(reader *in, const ProtobufCMessageDescriptor *type, char end,
-                          writer *out) {
+static void write_message(reader *in, const ProtobufCMessageDescriptor *type, char end, writer *out) {
     for (skip_space(in); *in->at != end; skip_space(in)) {
         if (*in->at == '\0')
             wrong(in, "a message without an end");

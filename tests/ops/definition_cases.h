@@ -11,23 +11,20 @@
 #define EXTENTS(...) ((int64_t[]){__VA_ARGS__})
 #define COUNT_OF(type, ...) (sizeof((type[]){__VA_ARGS__}) / sizeof(type))
 #define LIST_OF(type, ...) ((type[]){__VA_ARGS__})
-#define TENSOR(dtype, dims, values)                                                                \
-    list_tensor(dtype, (int)(sizeof EXTENTS dims / sizeof(int64_t)), EXTENTS dims, LIST_OF values, \
-                COUNT_OF values)
-#define LIST(dtype, values)                                                                        \
-    list_tensor(dtype, 1, EXTENTS((int64_t)COUNT_OF values), LIST_OF values, COUNT_OF values)
+#define TENSOR(dtype, dims, values)                                                                                    \
+    list_tensor(dtype, (int)(sizeof EXTENTS dims / sizeof(int64_t)), EXTENTS dims, LIST_OF values, COUNT_OF values)
+#define LIST(dtype, values) list_tensor(dtype, 1, EXTENTS((int64_t)COUNT_OF values), LIST_OF values, COUNT_OF values)
 #define SCALAR(dtype, value) list_tensor(dtype, 0, NULL, LIST_OF value, 1)
 
-static inline sb_tensor *list_tensor(sb_dtype dtype, int rank, const int64_t *dims,
-                                     const void *values, size_t count) {
+static inline sb_tensor *list_tensor(sb_dtype dtype, int rank, const int64_t *dims, const void *values, size_t count) {
     sb_tensor *tensor = NULL;
     assert_int_equal(sb_tensor_from_data(dtype, rank, dims, values, &tensor, NULL), SB_OK);
     assert_int_equal(sb_tensor_elements(tensor), count);
     return tensor;
 }
 
-static inline node_runner make_node(const char *op, int version, sb_tensor *first,
-                                    sb_tensor *second, sb_tensor *third) {
+static inline node_runner make_node(const char *op, int version, sb_tensor *first, sb_tensor *second,
+                                    sb_tensor *third) {
     node_runner runner = {.op = op, .version = version, .output_count = 1};
     runner.inputs[0] = first;
     runner.inputs[1] = second;
@@ -85,8 +82,7 @@ static inline void check_loops(node_runner runner) {
             continue;
         node_must_run(&runner, isa, 1, got);
         if (!sb_tensor_equal(expected[0].tensor, got[0].tensor))
-            fail_msg("%s of %s differs on %s", runner.op, sb_dtype_name(runner.inputs[0]->dtype),
-                     sb_isa_name(isa));
+            fail_msg("%s of %s differs on %s", runner.op, sb_dtype_name(runner.inputs[0]->dtype), sb_isa_name(isa));
         release_outputs(got);
     }
     release_outputs(expected);

@@ -12,20 +12,19 @@ static inline void fill_random(random_source *source, distribution kind, sb_tens
     for (int64_t i = 0; i < count; i++) {
         float value = random_value(source, kind);
         if (tensor->dtype == SB_F64)
-            ((double *)(void *)tensor->data)[i] =
-                (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
+            ((double *)(void *)tensor->data)[i] = (double)value * (1.0 + (double)(random_bits(source) >> 40) * 0x1p-40);
         else if (sb_dtype_is_float(tensor->dtype))
             sb_real_store_f32(tensor->dtype, tensor->data, i, value);
         else
-            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype),
-                   &(uint64_t){random_bits(source)}, sb_dtype_size(tensor->dtype));
+            memcpy(tensor->data + (size_t)i * sb_dtype_size(tensor->dtype), &(uint64_t){random_bits(source)},
+                   sb_dtype_size(tensor->dtype));
     }
 }
 
 /* A tensor of these extents with random elements, whose dimensions lie in memory in a random order
  * and direction, with gaps. */
-static inline sb_tensor *random_tensor(random_source *source, distribution kind, sb_dtype dtype,
-                                       int rank, const int64_t *dims) {
+static inline sb_tensor *random_tensor(random_source *source, distribution kind, sb_dtype dtype, int rank,
+                                       const int64_t *dims) {
     int order[SB_MAX_RANK], back[SB_MAX_RANK];
     int64_t memory[SB_MAX_RANK], step[SB_MAX_RANK];
     bool plain = random_between(source, 0, 2) == 0;
@@ -46,9 +45,7 @@ static inline sb_tensor *random_tensor(random_source *source, distribution kind,
         int64_t count = dims[order[i]];
         bool backward = !plain && count > 0 && random_between(source, 0, 5) == 0;
         int64_t start = backward ? (count - 1) * step[i] : 0;
-        assert_int_equal(
-            sb_tensor_slice(tensor, i, start, count, backward ? -step[i] : step[i], &view, NULL),
-            SB_OK);
+        assert_int_equal(sb_tensor_slice(tensor, i, start, count, backward ? -step[i] : step[i], &view, NULL), SB_OK);
         sb_tensor_release(tensor);
         tensor = view;
     }
@@ -58,25 +55,20 @@ static inline sb_tensor *random_tensor(random_source *source, distribution kind,
 }
 
 static inline void add_int(node_runner *runner, const char *name, int64_t value) {
-    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, true, 1, &value, NULL),
-                     SB_OK);
+    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, true, 1, &value, NULL), SB_OK);
 }
 
-static inline void add_ints(node_runner *runner, const char *name, int64_t count,
-                            const int64_t *values) {
-    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, false, count, values, NULL),
-                     SB_OK);
+static inline void add_ints(node_runner *runner, const char *name, int64_t count, const int64_t *values) {
+    assert_int_equal(sb_attributes_add_ints(&runner->attributes, name, false, count, values, NULL), SB_OK);
 }
 
 static inline void add_float(node_runner *runner, const char *name, float value) {
-    assert_int_equal(sb_attributes_add_floats(&runner->attributes, name, true, 1, &value, NULL),
-                     SB_OK);
+    assert_int_equal(sb_attributes_add_floats(&runner->attributes, name, true, 1, &value, NULL), SB_OK);
 }
 
 static inline void add_text(node_runner *runner, const char *name, const char *value) {
     sb_string text = {value, strlen(value)};
-    assert_int_equal(sb_attributes_add_strings(&runner->attributes, name, true, 1, &text, NULL),
-                     SB_OK);
+    assert_int_equal(sb_attributes_add_strings(&runner->attributes, name, true, 1, &text, NULL), SB_OK);
 }
 
 static inline void release_outputs(sb_value *outputs) {
@@ -85,14 +77,12 @@ static inline void release_outputs(sb_value *outputs) {
 }
 
 /* Fails unless the kernel of `isa` gives the expected outputs. */
-static inline void check_kernel(node_runner *runner, sb_isa isa, int threads,
-                                const sb_value *expected) {
+static inline void check_kernel(node_runner *runner, sb_isa isa, int threads, const sb_value *expected) {
     sb_value got[NODE_OUTPUTS] = {{0}};
     node_must_run(runner, isa, threads, got);
     for (int o = 0; o < runner->output_count; o++) {
         if (!sb_tensor_equal(expected[o].tensor, got[o].tensor))
-            fail_msg("%s: output %d differs on %s with %d threads", runner->op, o, sb_isa_name(isa),
-                     threads);
+            fail_msg("%s: output %d differs on %s with %d threads", runner->op, o, sb_isa_name(isa), threads);
     }
     release_outputs(got);
 }

@@ -48,8 +48,7 @@ static inline sb_status node_allocate(sb_frame *frame, const sb_call *call, int 
     return SB_OK;
 }
 
-static inline sb_status node_scratch(sb_frame *frame, const sb_call *call, size_t bytes,
-                                     void **memory) {
+static inline sb_status node_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     node_frame *own = (node_frame *)frame;
     if (own->count == NODE_SCRATCH_BLOCKS)
         return sb_fail(call->error, SB_ERROR_INTERNAL, "too many scratch blocks for a test");
@@ -75,17 +74,16 @@ static inline sb_status node_build(node_runner *runner, sb_error *error) {
         if (runner->inputs[i] == NULL)
             continue;
         SB_TRY(sb_graph_add_value(runner->graph, name, &inputs[i], error));
-        SB_TRY(sb_fact_of_tensor(&runner->facts[i], runner->scope, runner->inputs[i],
-                                 (runner->constants >> i & 1) != 0, error));
+        SB_TRY(sb_fact_of_tensor(&runner->facts[i], runner->scope, runner->inputs[i], (runner->constants >> i & 1) != 0,
+                                 error));
     }
     for (int i = 0; i < runner->output_count; i++) {
         char name[24];
         snprintf(name, sizeof name, "output%d", i);
         SB_TRY(sb_graph_add_value(runner->graph, name, &outputs[i], error));
     }
-    SB_TRY(sb_graph_add_node(runner->graph, op, runner->version, "node", runner->input_count,
-                             inputs, 0, runner->output_count, outputs, &runner->attributes,
-                             &runner->node, error));
+    SB_TRY(sb_graph_add_node(runner->graph, op, runner->version, "node", runner->input_count, inputs, 0,
+                             runner->output_count, outputs, &runner->attributes, &runner->node, error));
     const sb_fact *facts[NODE_INPUTS];
     for (int i = 0; i < runner->input_count; i++)
         facts[i] = runner->inputs[i] != NULL ? &runner->facts[i] : NULL;
@@ -120,8 +118,7 @@ static inline sb_status node_workers(int threads, sb_workers **workers, sb_error
 
 /* Runs the node: by its definition when `isa` is SB_ISA_BEST, else by the kernel for that
  * instruction set (INTERNAL when there is none). `outputs` are the caller's. */
-static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, sb_value *outputs,
-                                 sb_error *error) {
+static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, sb_value *outputs, sb_error *error) {
     if (runner->graph == NULL)
         SB_TRY(node_build(runner, error));
     sb_value values[NODE_INPUTS] = {{0}};
@@ -131,8 +128,7 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
         if (runner->inputs[i] != NULL)
             values[i] = sb_value_of_tensor(runner->inputs[i]);
     }
-    sb_kernel_query query = {
-        .node = runner->node, .inputs = facts, .outputs = runner->output_facts, .isa = isa};
+    sb_kernel_query query = {.node = runner->node, .inputs = facts, .outputs = runner->output_facts, .isa = isa};
     const sb_kernel *kernel = NULL;
     char why[SB_WHY_BYTES] = "no kernel has that name";
     void *state = NULL;

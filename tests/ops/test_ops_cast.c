@@ -93,15 +93,14 @@ static void quantising(void **unused) {
                                  LIST(SB_F32, (float, 1, 2)), LIST(SB_S8, (int8_t, 0, -1)));
     add_int(&axis, "axis", 0);
     expect_output(axis, TENSOR(SB_S8, (2, 2), (int8_t, 4, 4, 1, 1)));
-    node_runner blocks =
-        make_node("DequantizeLinear", 21, TENSOR(SB_S8, (1, 5), (int8_t, 1, 1, 1, 1, 1)),
-                  TENSOR(SB_F32, (1, 3), (float, 1, 2, 3)), NULL);
+    node_runner blocks = make_node("DequantizeLinear", 21, TENSOR(SB_S8, (1, 5), (int8_t, 1, 1, 1, 1, 1)),
+                                   TENSOR(SB_F32, (1, 3), (float, 1, 2, 3)), NULL);
     add_int(&blocks, "axis", 1);
     add_int(&blocks, "block_size", 2);
     expect_output(blocks, TENSOR(SB_F32, (1, 5), (float, 1, 1, 2, 2, 3)));
-    expect_output(make_node("DequantizeLinear", 10, LIST(SB_S32, (int32_t, INT32_MIN, 3)),
-                            SCALAR(SB_F32, (float, 0.5f)), NULL),
-                  LIST(SB_F32, (float, -1073741824, 1.5f)));
+    expect_output(
+        make_node("DequantizeLinear", 10, LIST(SB_S32, (int32_t, INT32_MIN, 3)), SCALAR(SB_F32, (float, 0.5f)), NULL),
+        LIST(SB_F32, (float, -1073741824, 1.5f)));
     expect_refusal(make_node("QuantizeLinear", 13, TENSOR(SB_F32, (2, 2), (float, 4, 4, 4, 4)),
                              LIST(SB_F32, (float, 1, 2, 3)), NULL),
                    SB_ERROR_SHAPE, "of shape [3] does not fit input [2,2]");

@@ -20,35 +20,19 @@ typedef struct memory_case {
     operand operands[9];
 } memory_case;
 
-#define NONE                                                                                       \
-    {                                                                                              \
-        SB_F32, -1, {                                                                              \
-            0                                                                                      \
-        }                                                                                          \
+#define NONE                                                                                                           \
+    {                                                                                                                  \
+        SB_F32, -1, {                                                                                                  \
+            0                                                                                                          \
+        }                                                                                                              \
     }
 
 static const memory_case cases[] = {
     {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{SB_F32, 3, {2, 5, 7}}, {SB_F32, 2, {7, 6}}}},
     {"MatMul", 13, 1, true, NULL, 0, {0}, 2, {{SB_F16, 2, {5, 7}}, {SB_F16, 2, {7, 6}}}},
     {"MatMul", 13, 1, false, NULL, 0, {0}, 2, {{SB_S64, 2, {5, 7}}, {SB_S64, 2, {7, 6}}}},
-    {"Gemm",
-     13,
-     1,
-     true,
-     NULL,
-     0,
-     {0},
-     3,
-     {{SB_BF16, 2, {5, 7}}, {SB_BF16, 2, {7, 6}}, {SB_BF16, 1, {6}}}},
-    {"MatMulInteger",
-     10,
-     1,
-     false,
-     NULL,
-     0,
-     {0},
-     3,
-     {{SB_U8, 2, {5, 7}}, {SB_S8, 2, {7, 6}}, {SB_U8, 1, {5}}}},
+    {"Gemm", 13, 1, true, NULL, 0, {0}, 3, {{SB_BF16, 2, {5, 7}}, {SB_BF16, 2, {7, 6}}, {SB_BF16, 1, {6}}}},
+    {"MatMulInteger", 10, 1, false, NULL, 0, {0}, 3, {{SB_U8, 2, {5, 7}}, {SB_S8, 2, {7, 6}}, {SB_U8, 1, {5}}}},
     {"QLinearMatMul",
      10,
      1,
@@ -83,15 +67,7 @@ static const memory_case cases[] = {
      {1, 1, 1, 1},
      3,
      {{SB_BF16, 4, {1, 3, 5, 6}}, {SB_BF16, 4, {4, 3, 3, 3}}, {SB_BF16, 1, {4}}}},
-    {"ConvTranspose",
-     11,
-     1,
-     false,
-     "strides",
-     2,
-     {2, 1},
-     2,
-     {{SB_F32, 4, {1, 3, 5, 6}}, {SB_F32, 4, {3, 4, 3, 3}}}},
+    {"ConvTranspose", 11, 1, false, "strides", 2, {2, 1}, 2, {{SB_F32, 4, {1, 3, 5, 6}}, {SB_F32, 4, {3, 4, 3, 3}}}},
     {"ConvInteger",
      10,
      1,
@@ -134,15 +110,7 @@ static const memory_case cases[] = {
     {"GlobalAveragePool", 1, 1, true, NULL, 0, {0}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
     {"GlobalMaxPool", 1, 1, true, NULL, 0, {0}, 1, {{SB_F32, 4, {1, 3, 5, 6}}}},
     {"GlobalLpPool", 2, 1, false, NULL, 0, {0}, 1, {{SB_BF16, 4, {1, 3, 5, 6}}}},
-    {"RNN",
-     14,
-     2,
-     true,
-     NULL,
-     0,
-     {0},
-     3,
-     {{SB_F32, 3, {3, 2, 5}}, {SB_F32, 3, {1, 4, 5}}, {SB_F32, 3, {1, 4, 4}}}},
+    {"RNN", 14, 2, true, NULL, 0, {0}, 3, {{SB_F32, 3, {3, 2, 5}}, {SB_F32, 3, {1, 4, 5}}, {SB_F32, 3, {1, 4, 4}}}},
     {"GRU",
      14,
      2,
@@ -173,15 +141,7 @@ static const memory_case cases[] = {
       {SB_F32, 3, {2, 1, 4}},
       {SB_F32, 3, {2, 1, 4}},
       {SB_F32, 2, {1, 12}}}},
-    {"LSTM",
-     14,
-     3,
-     false,
-     NULL,
-     0,
-     {0},
-     3,
-     {{SB_F16, 3, {3, 2, 5}}, {SB_F16, 3, {1, 16, 5}}, {SB_F16, 3, {1, 16, 4}}}},
+    {"LSTM", 14, 3, false, NULL, 0, {0}, 3, {{SB_F16, 3, {3, 2, 5}}, {SB_F16, 3, {1, 16, 5}}, {SB_F16, 3, {1, 16, 4}}}},
 };
 
 typedef struct attempt {
@@ -205,8 +165,8 @@ static sb_status run_attempt(void *context) {
         runner.inputs[i] = sb_tensor_retain(attempt->inputs[i]);
     sb_status status = SB_OK;
     if (test->ints != NULL)
-        status = sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1,
-                                        test->count, test->values, &error);
+        status =
+            sb_attributes_add_ints(&runner.attributes, test->ints, test->count == 1, test->count, test->values, &error);
     if (status == SB_OK)
         status = node_run(&runner, attempt->isa, 1, outputs, &error);
     release_outputs(outputs);
@@ -221,8 +181,7 @@ static void failed_allocations_leave_nothing_behind(void **unused) {
         for (int k = 0; k < cases[i].inputs; k++) {
             const operand *operand = &cases[i].operands[k];
             if (operand->rank >= 0)
-                attempt.inputs[k] =
-                    random_tensor(&source, ORDINARY, operand->dtype, operand->rank, operand->dims);
+                attempt.inputs[k] = random_tensor(&source, ORDINARY, operand->dtype, operand->rank, operand->dims);
         }
         for (int constants = 0; constants < 2; constants++) {
             attempt.constants = constants == 0 ? 0 : 6; /* weights and bias */

@@ -4,15 +4,12 @@
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
 /* A random convolution whose window fits. */
-static void random_conv(random_source *source, distribution kind, sb_dtype dtype,
-                        node_runner *runner) {
+static void random_conv(random_source *source, distribution kind, sb_dtype dtype, node_runner *runner) {
     static const char *const auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
     int axes = (int)random_between(source, 1, 3);
     int64_t groups = random_between(source, 0, 2) == 0 ? random_between(source, 2, 20) : 1;
-    int64_t group_inputs =
-        groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 19);
-    int64_t group_outputs =
-        groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 40);
+    int64_t group_inputs = groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 19);
+    int64_t group_outputs = groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 40);
     int64_t x_dims[5] = {random_between(source, 1, 2), groups * group_inputs};
     int64_t w_dims[5] = {groups * group_outputs, group_inputs};
     int64_t strides[3], dilations[3], pads[6];
@@ -46,8 +43,7 @@ static void kernels_equal_the_definition(void **unused) {
     random_source source = {1};
     for (int round = 0; round < 150; round++) {
         node_runner runner;
-        random_conv(&source, (distribution)(round / 3 % DISTRIBUTIONS), float_dtypes[round % 3],
-                    &runner);
+        random_conv(&source, (distribution)(round / 3 % DISTRIBUTIONS), float_dtypes[round % 3], &runner);
         check_kernels(&runner);
     }
 }
@@ -88,12 +84,9 @@ static void definition_runs_taps_then_channels(void **unused) {
         node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
         add_ints(&runner, "strides", 2, (int64_t[]){stride, stride});
         add_ints(&runner, "pads", 4, (int64_t[]){pad, pad, pad, pad});
-        runner.inputs[0] =
-            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 3, 5, 6});
-        runner.inputs[1] =
-            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){2, 3, 3, 2});
-        runner.inputs[2] =
-            random_tensor(&source, (distribution)(round % 3), SB_F32, 1, (int64_t[]){2});
+        runner.inputs[0] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 3, 5, 6});
+        runner.inputs[1] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){2, 3, 3, 2});
+        runner.inputs[2] = random_tensor(&source, (distribution)(round % 3), SB_F32, 1, (int64_t[]){2});
         node_must_run(&runner, SB_ISA_BEST, 1, outputs);
         const sb_tensor *x = runner.inputs[0], *w = runner.inputs[1], *b = runner.inputs[2];
         const sb_tensor *y = outputs[0].tensor;
@@ -107,12 +100,11 @@ static void definition_runs_taps_then_channels(void **unused) {
                 float value = 0.0f;
                 if (iy >= 0 && iy < 5 && ix >= 0 && ix < 6)
                     value =
-                        ((const float *)(void *)
-                             x->data)[c * x->strides[1] + iy * x->strides[2] + ix * x->strides[3]];
+                        ((const float *)(void *)x->data)[c * x->strides[1] + iy * x->strides[2] + ix * x->strides[3]];
                 acc =
                     fmaf(value,
-                         ((const float *)(void *)w->data)[m * w->strides[0] + c * w->strides[1] +
-                                                          ky * w->strides[2] + kx * w->strides[3]],
+                         ((const float *)(void *)
+                              w->data)[m * w->strides[0] + c * w->strides[1] + ky * w->strides[2] + kx * w->strides[3]],
                          acc);
             }
             acc = acc + ((const float *)(void *)b->data)[m * b->strides[0]];
@@ -124,8 +116,7 @@ static void definition_runs_taps_then_channels(void **unused) {
 }
 
 static void wrong_shapes_are_refused(void **unused) {
-    static const int64_t cases[][2][4] = {{{1, 3, 5, 5}, {4, 2, 2, 2}},
-                                          {{1, 3, 1, 1}, {4, 3, 3, 3}}};
+    static const int64_t cases[][2][4] = {{{1, 3, 5, 5}, {4, 2, 2, 2}}, {{1, 3, 1, 1}, {4, 3, 3, 3}}};
     random_source source = {5};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         sb_error error;
@@ -145,17 +136,14 @@ static void deformable_without_offsets_is_a_convolution(void **unused) {
         sb_dtype dtype = round % 4 == 3 ? SB_F64 : float_dtypes[round % 4];
         int64_t offset_groups = random_between(&source, 1, 2);
         sb_value outputs[2][NODE_OUTPUTS] = {{{0}}};
-        node_runner runners[2] = {
-            {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1},
-            {.op = "DeformConv", .version = 19, .input_count = 4, .output_count = 1}};
+        node_runner runners[2] = {{.op = "Conv", .version = 11, .input_count = 3, .output_count = 1},
+                                  {.op = "DeformConv", .version = 19, .input_count = 4, .output_count = 1}};
         sb_tensor *x = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){2, 4, 6, 5});
         sb_tensor *w = random_tensor(&source, ORDINARY, dtype, 4, (int64_t[]){6, 2, 3, 2});
         sb_tensor *bias = random_tensor(&source, ORDINARY, dtype, 1, (int64_t[]){6});
         sb_tensor *zero = NULL, *offsets = NULL;
         assert_int_equal(sb_tensor_create(dtype, 0, NULL, &zero, NULL), SB_OK);
-        assert_int_equal(
-            sb_tensor_broadcast(zero, 4, (int64_t[]){2, 12 * offset_groups, 6, 6}, &offsets, NULL),
-            SB_OK);
+        assert_int_equal(sb_tensor_broadcast(zero, 4, (int64_t[]){2, 12 * offset_groups, 6, 6}, &offsets, NULL), SB_OK);
         sb_tensor_release(zero);
         for (int i = 0; i < 2; i++) {
             add_int(&runners[i], "group", 2);

@@ -16,8 +16,7 @@ static void kernels_equal_the_definition(void **unused) {
         sb_dtype dtype = float_dtypes[round % 3];
         distribution kind = (distribution)(round / 3 % DISTRIBUTIONS);
         int64_t m = random_extent(&source), n = random_extent(&source), k = random_extent(&source);
-        int a_batch = (int)random_between(&source, 0, 2),
-            b_batch = (int)random_between(&source, 0, 2);
+        int a_batch = (int)random_between(&source, 0, 2), b_batch = (int)random_between(&source, 0, 2);
         int64_t batch[2] = {random_between(&source, 1, 3), random_between(&source, 1, 3)};
         int64_t a_dims[4], b_dims[4];
         for (int d = 0; d < a_batch; d++)
@@ -68,13 +67,12 @@ static void gemm_kernels_equal_the_definition(void **unused) {
         add_int(&runner, "transB", transpose_b);
         add_float(&runner, "alpha", scales[random_between(&source, 0, 3)]);
         add_float(&runner, "beta", scales[random_between(&source, 0, 3)]);
-        runner.inputs[0] = random_tensor(&source, kind, dtype, 2,
-                                         (int64_t[]){transpose_a ? k : m, transpose_a ? m : k});
-        runner.inputs[1] = random_tensor(&source, kind, dtype, 2,
-                                         (int64_t[]){transpose_b ? n : k, transpose_b ? k : n});
+        runner.inputs[0] =
+            random_tensor(&source, kind, dtype, 2, (int64_t[]){transpose_a ? k : m, transpose_a ? m : k});
+        runner.inputs[1] =
+            random_tensor(&source, kind, dtype, 2, (int64_t[]){transpose_b ? n : k, transpose_b ? k : n});
         if (random_between(&source, 0, 3) != 0) {
-            int64_t c_dims[2] = {random_bits(&source) & 1 ? m : 1,
-                                 random_bits(&source) & 1 ? n : 1};
+            int64_t c_dims[2] = {random_bits(&source) & 1 ? m : 1, random_bits(&source) & 1 ? n : 1};
             int c_rank = (int)random_between(&source, 0, 2);
             runner.input_count = 3;
             runner.inputs[2] = random_tensor(&source, kind, dtype, c_rank, c_dims + 2 - c_rank);
@@ -99,9 +97,8 @@ static void definition_is_one_chain(void **unused) {
         for (int64_t i = 0; i < m * n; i++) {
             int64_t a_at = i / n * a->strides[0], b_at = i % n * b->strides[1];
             if (dtype == SB_F32) {
-                float expected =
-                    sb_chain_f32((const float *)(void *)a->data + a_at, a->strides[1],
-                                 (const float *)(void *)b->data + b_at, b->strides[0], k, 0.0f);
+                float expected = sb_chain_f32((const float *)(void *)a->data + a_at, a->strides[1],
+                                              (const float *)(void *)b->data + b_at, b->strides[0], k, 0.0f);
                 assert_same_floats("MatMul", &expected, (const float *)(void *)y->data + i, 1);
             } else {
                 uint64_t expected = 0;
@@ -130,10 +127,8 @@ static void wrong_shapes_are_refused(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(definition_is_one_chain),
-        cmocka_unit_test(wrong_shapes_are_refused),
-        cmocka_unit_test(kernels_equal_the_definition),
-        cmocka_unit_test(gemm_kernels_equal_the_definition),
+        cmocka_unit_test(definition_is_one_chain),      cmocka_unit_test(wrong_shapes_are_refused),
+        cmocka_unit_test(kernels_equal_the_definition), cmocka_unit_test(gemm_kernels_equal_the_definition),
         cmocka_unit_test(large_products_are_cut_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,8 +10,7 @@
 #include "ops/definition_cases.h"
 #include "support/failing.h"
 
-static node_runner with_ints(node_runner runner, const char *name, int64_t count,
-                             const int64_t *values) {
+static node_runner with_ints(node_runner runner, const char *name, int64_t count, const int64_t *values) {
     add_ints(&runner, name, count, values);
     return runner;
 }
@@ -39,26 +38,25 @@ static sb_tensor *grid(void) {
 /* ---- views ---- */
 
 static void slices_of_any_step(void **unused) {
-    node_runner back = known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, -1)),
-                                       LIST(SB_S64, (int64_t, INT64_MIN))));
+    node_runner back =
+        known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, -1)), LIST(SB_S64, (int64_t, INT64_MIN))));
     back.inputs[3] = LIST(SB_S64, (int64_t, 1));
     back.inputs[4] = LIST(SB_S64, (int64_t, -2));
     back.input_count = 5;
     expect_output(back, TENSOR(SB_F32, (2, 2), (float, 3, 1, 6, 4)));
-    node_runner leap = known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 1)),
-                                       LIST(SB_S64, (int64_t, INT64_MAX))));
+    node_runner leap =
+        known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 1)), LIST(SB_S64, (int64_t, INT64_MAX))));
     leap.inputs[3] = LIST(SB_S64, (int64_t, -1));
     leap.inputs[4] = LIST(SB_S64, (int64_t, INT64_MAX));
     leap.input_count = 5;
     expect_output(leap, TENSOR(SB_F32, (2, 1), (float, 2, 5)));
-    node_runner down = known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 2)),
-                                       LIST(SB_S64, (int64_t, INT64_MIN))));
+    node_runner down =
+        known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 2)), LIST(SB_S64, (int64_t, INT64_MIN))));
     down.inputs[3] = LIST(SB_S64, (int64_t, 1));
     down.inputs[4] = LIST(SB_S64, (int64_t, INT64_MIN));
     down.input_count = 5;
     expect_output(down, TENSOR(SB_F32, (2, 1), (float, 3, 6)));
-    node_runner still = known(
-        make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 0)), LIST(SB_S64, (int64_t, 1))));
+    node_runner still = known(make_node("Slice", 13, grid(), LIST(SB_S64, (int64_t, 0)), LIST(SB_S64, (int64_t, 1))));
     still.inputs[3] = LIST(SB_S64, (int64_t, 1));
     still.inputs[4] = LIST(SB_S64, (int64_t, 0));
     still.input_count = 5;
@@ -84,12 +82,11 @@ static void reshape_moves_only_where_it_must(void **unused) {
     sb_tensor_release(source);
     expect_output(known(make_node("Reshape", 14, turned, LIST(SB_S64, (int64_t, -1)), NULL)),
                   LIST(SB_F32, (float, 1, 4, 2, 5, 3, 6)));
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 4, -1)), NULL)),
-                   SB_ERROR_SHAPE, "-1 cannot be found");
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, -1, -1)), NULL)),
-                   SB_ERROR_SHAPE, "are -1");
-    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 5)), NULL)),
-                   SB_ERROR_SHAPE, "[2,3]");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 4, -1)), NULL)), SB_ERROR_SHAPE,
+                   "-1 cannot be found");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, -1, -1)), NULL)), SB_ERROR_SHAPE,
+                   "are -1");
+    expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 5)), NULL)), SB_ERROR_SHAPE, "[2,3]");
 }
 
 static void uneven_split(void **unused) {
@@ -103,8 +100,7 @@ static void uneven_split(void **unused) {
     assert_int_equal(*(const int32_t *)(const void *)outputs[2].tensor->data, 5);
     release_outputs(outputs);
     node_clear(&runner);
-    runner = known(make_node("Split", 13, LIST(SB_S32, (int32_t, 1, 2, 3)),
-                             LIST(SB_S64, (int64_t, 4, -1)), NULL));
+    runner = known(make_node("Split", 13, LIST(SB_S32, (int32_t, 1, 2, 3)), LIST(SB_S64, (int64_t, 4, -1)), NULL));
     runner.output_count = 2;
     expect_refusal(runner, SB_ERROR_SHAPE, "split size 1 is -1");
 }
@@ -120,13 +116,13 @@ static void pads_of_every_mode(void **unused) {
                  {"reflect", {3, 2, 1, 2, 3, 2, 1}},
                  {"wrap", {2, 3, 1, 2, 3, 1, 2}}};
     for (size_t i = 0; i < 4; i++) {
-        node_runner runner = known(with_text(make_node("Pad", 19, LIST(SB_F32, (float, 1, 2, 3)),
-                                                       LIST(SB_S64, (int64_t, 2, 2)), NULL),
-                                             "mode", cases[i].mode));
+        node_runner runner =
+            known(with_text(make_node("Pad", 19, LIST(SB_F32, (float, 1, 2, 3)), LIST(SB_S64, (int64_t, 2, 2)), NULL),
+                            "mode", cases[i].mode));
         expect_output(runner, list_tensor(SB_F32, 1, (int64_t[]){7}, cases[i].expected, 7));
     }
-    expect_output(known(make_node("Pad", 13, LIST(SB_F32, (float, 1, 2, 3)),
-                                  LIST(SB_S64, (int64_t, -1, 1)), SCALAR(SB_F32, (float, 9)))),
+    expect_output(known(make_node("Pad", 13, LIST(SB_F32, (float, 1, 2, 3)), LIST(SB_S64, (int64_t, -1, 1)),
+                                  SCALAR(SB_F32, (float, 9)))),
                   LIST(SB_F32, (float, 2, 3, 9)));
     expect_refusal(known(make_node("Pad", 13, LIST(SB_F32, (float, 1, 2, 3)),
                                    LIST(SB_S64, (int64_t, INT64_MAX, INT64_MAX)), NULL)),
@@ -151,46 +147,39 @@ static void text_moves_with_its_storage(void **unused) {
 /* ---- indices ---- */
 
 static void indices_outside_are_named(void **unused) {
-    expect_refusal(
-        with_int(make_node("Gather", 13, grid(), LIST(SB_S64, (int64_t, 3)), NULL), "axis", 1),
-        SB_ERROR_SHAPE, "index 3 is outside extent 3 of axis 1");
-    expect_refusal(
-        make_node("GatherElements", 13, grid(), TENSOR(SB_S64, (1, 1), (int64_t, INT64_MIN)), NULL),
-        SB_ERROR_SHAPE, "outside extent 2 of axis 0");
-    expect_refusal(
-        make_node("GatherND", 13, grid(), TENSOR(SB_S64, (1, 2), (int64_t, 0, -4)), NULL),
-        SB_ERROR_SHAPE, "index -4 is outside extent 3 of axis 1");
+    expect_refusal(with_int(make_node("Gather", 13, grid(), LIST(SB_S64, (int64_t, 3)), NULL), "axis", 1),
+                   SB_ERROR_SHAPE, "index 3 is outside extent 3 of axis 1");
+    expect_refusal(make_node("GatherElements", 13, grid(), TENSOR(SB_S64, (1, 1), (int64_t, INT64_MIN)), NULL),
+                   SB_ERROR_SHAPE, "outside extent 2 of axis 0");
+    expect_refusal(make_node("GatherND", 13, grid(), TENSOR(SB_S64, (1, 2), (int64_t, 0, -4)), NULL), SB_ERROR_SHAPE,
+                   "index -4 is outside extent 3 of axis 1");
     expect_refusal(make_node("ScatterElements", 16, grid(), TENSOR(SB_S32, (1, 1), (int32_t, 2)),
                              TENSOR(SB_F32, (1, 1), (float, 0))),
-                   SB_ERROR_SHAPE,
-                   "node node (ScatterElements): index 2 is outside extent 2 of axis 0");
+                   SB_ERROR_SHAPE, "node node (ScatterElements): index 2 is outside extent 2 of axis 0");
     expect_refusal(make_node("ScatterND", 16, grid(), TENSOR(SB_S64, (1, 1), (int64_t, 5)),
                              TENSOR(SB_F32, (1, 3), (float, 0, 0, 0))),
                    SB_ERROR_SHAPE, "index 5");
-    expect_refusal(make_node("ScatterND", 16, grid(), TENSOR(SB_S64, (1, 1), (int64_t, 0)),
-                             TENSOR(SB_F32, (1, 2), (float, 0, 0))),
-                   SB_ERROR_SHAPE, "do not fit");
-    expect_refusal(with_int(make_node("GatherND", 13, grid(),
-                                      TENSOR(SB_S64, (1, 3), (int64_t, 0, 0, 0)), NULL),
-                            "batch_dims", 0),
-                   SB_ERROR_SHAPE, "do not fit");
-    expect_refusal(known(make_node("TopK", 11, grid(), LIST(SB_S64, (int64_t, 4)), NULL)),
-                   SB_ERROR_SHAPE, "k is 4");
+    expect_refusal(
+        make_node("ScatterND", 16, grid(), TENSOR(SB_S64, (1, 1), (int64_t, 0)), TENSOR(SB_F32, (1, 2), (float, 0, 0))),
+        SB_ERROR_SHAPE, "do not fit");
+    expect_refusal(
+        with_int(make_node("GatherND", 13, grid(), TENSOR(SB_S64, (1, 3), (int64_t, 0, 0, 0)), NULL), "batch_dims", 0),
+        SB_ERROR_SHAPE, "do not fit");
+    expect_refusal(known(make_node("TopK", 11, grid(), LIST(SB_S64, (int64_t, 4)), NULL)), SB_ERROR_SHAPE, "k is 4");
 }
 
 static void scatter_reduces_in_order(void **unused) {
     float nan = sb_nan_f32();
-    expect_output(
-        with_text(make_node("ScatterElements", 18, LIST(SB_F32, (float, 1, 2, 3)),
-                            LIST(SB_S64, (int64_t, 0, 0, -1)), LIST(SB_F32, (float, 5, 7, nan))),
-                  "reduction", "max"),
-        LIST(SB_F32, (float, 7, 2, nan)));
+    expect_output(with_text(make_node("ScatterElements", 18, LIST(SB_F32, (float, 1, 2, 3)),
+                                      LIST(SB_S64, (int64_t, 0, 0, -1)), LIST(SB_F32, (float, 5, 7, nan))),
+                            "reduction", "max"),
+                  LIST(SB_F32, (float, 7, 2, nan)));
     expect_output(with_text(make_node("ScatterElements", 18, LIST(SB_U8, (uint8_t, 250, 2)),
                                       LIST(SB_S64, (int64_t, 0, 0)), LIST(SB_U8, (uint8_t, 5, 7))),
                             "reduction", "add"),
                   LIST(SB_U8, (uint8_t, 6, 2)));
-    expect_output(make_node("ScatterElements", 18, LIST(SB_F32, (float, 1, 2)),
-                            LIST(SB_S64, (int64_t, 1, 1)), LIST(SB_F32, (float, 5, 7))),
+    expect_output(make_node("ScatterElements", 18, LIST(SB_F32, (float, 1, 2)), LIST(SB_S64, (int64_t, 1, 1)),
+                            LIST(SB_F32, (float, 5, 7))),
                   LIST(SB_F32, (float, 1, 7)));
 }
 
@@ -205,8 +194,8 @@ static void topk_has_one_order(void **unused) {
     assert_memory_equal(outputs[1].tensor->data, order, sizeof order);
     release_outputs(outputs);
     node_clear(&runner);
-    runner = known(make_node("TopK", 11, LIST(SB_S64, (int64_t, 3, INT64_MIN, 3, INT64_MAX)),
-                             LIST(SB_S64, (int64_t, 3)), NULL));
+    runner = known(
+        make_node("TopK", 11, LIST(SB_S64, (int64_t, 3, INT64_MIN, 3, INT64_MAX)), LIST(SB_S64, (int64_t, 3)), NULL));
     add_int(&runner, "largest", 0);
     expect_output(runner, LIST(SB_S64, (int64_t, INT64_MIN, 3, 3)));
 }
@@ -215,27 +204,24 @@ static void topk_has_one_order(void **unused) {
 
 static void einsum_is_one_chain(void **unused) {
     /* The diagonal, a repeated label, an ellipsis, three operands. */
-    expect_output(
-        with_text(make_node("Einsum", 12, TENSOR(SB_F32, (2, 2), (float, 1, 2, 3, 4)), NULL, NULL),
-                  "equation", "ii->i"),
-        LIST(SB_F32, (float, 1, 4)));
+    expect_output(with_text(make_node("Einsum", 12, TENSOR(SB_F32, (2, 2), (float, 1, 2, 3, 4)), NULL, NULL),
+                            "equation", "ii->i"),
+                  LIST(SB_F32, (float, 1, 4)));
     expect_output(with_text(make_node("Einsum", 12, grid(), NULL, NULL), "equation", "...j->..."),
                   LIST(SB_F32, (float, 6, 15)));
-    expect_output(with_text(make_node("Einsum", 12, LIST(SB_S32, (int32_t, 1, 2)),
-                                      LIST(SB_S32, (int32_t, 3, 4)), LIST(SB_S32, (int32_t, 5, 6))),
+    expect_output(with_text(make_node("Einsum", 12, LIST(SB_S32, (int32_t, 1, 2)), LIST(SB_S32, (int32_t, 3, 4)),
+                                      LIST(SB_S32, (int32_t, 5, 6))),
                             "equation", "i, j ,i -> ji"),
                   TENSOR(SB_S32, (2, 2), (int32_t, 15, 36, 20, 48)));
     /* Fused: 1 + 2^-24 would be lost without it. */
     float a = 1.0f + 0x1p-23f;
-    expect_output(with_text(make_node("Einsum", 12, LIST(SB_F32, (float, a, -1)),
-                                      LIST(SB_F32, (float, a, 1)), NULL),
+    expect_output(with_text(make_node("Einsum", 12, LIST(SB_F32, (float, a, -1)), LIST(SB_F32, (float, a, 1)), NULL),
                             "equation", "i,i"),
                   SCALAR(SB_F32, (float, __builtin_fmaf(-1, 1, a * a))));
-    expect_refusal(
-        with_text(make_node("Einsum", 12, grid(), grid(), NULL), "equation", "ij,jk->ik"),
-        SB_ERROR_SHAPE, "one label has the extents 3 and 2");
-    expect_refusal(with_text(make_node("Einsum", 12, grid(), NULL, NULL), "equation", "i$->i"),
-                   SB_ERROR_INVALID_MODEL, "$");
+    expect_refusal(with_text(make_node("Einsum", 12, grid(), grid(), NULL), "equation", "ij,jk->ik"), SB_ERROR_SHAPE,
+                   "one label has the extents 3 and 2");
+    expect_refusal(with_text(make_node("Einsum", 12, grid(), NULL, NULL), "equation", "i$->i"), SB_ERROR_INVALID_MODEL,
+                   "$");
 }
 
 static void resize_by_hand(void **unused) {
@@ -259,8 +245,7 @@ static void resize_by_hand(void **unused) {
 }
 
 static void spectrum_of_a_quarter_turn(void **unused) {
-    node_runner runner =
-        make_node("DFT", 17, TENSOR(SB_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
+    node_runner runner = make_node("DFT", 17, TENSOR(SB_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
     expect_output(runner, TENSOR(SB_F32, (1, 4, 2), (float, 1, 0, 0, -1, -1, 0, 0, 1)));
     expect_output(known(make_node("HannWindow", 17, SCALAR(SB_S64, (int64_t, 4)), NULL, NULL)),
                   LIST(SB_F32, (float, 0, 0.5f, 1, 0.5f)));
@@ -268,8 +253,7 @@ static void spectrum_of_a_quarter_turn(void **unused) {
 
 static void boxes_that_overlap_go(void **unused) {
     node_runner runner =
-        make_node("NonMaxSuppression", 11,
-                  TENSOR(SB_F32, (1, 3, 4), (float, 0, 0, 1, 1, 0, 0, 1, 0.9f, 5, 5, 6, 6)),
+        make_node("NonMaxSuppression", 11, TENSOR(SB_F32, (1, 3, 4), (float, 0, 0, 1, 1, 0, 0, 1, 0.9f, 5, 5, 6, 6)),
                   TENSOR(SB_F32, (1, 1, 3), (float, 0.5f, 0.9f, 0.5f)), NULL);
     runner.inputs[2] = SCALAR(SB_S64, (int64_t, INT64_MAX));
     runner.inputs[3] = SCALAR(SB_F32, (float, 0.5f));
@@ -339,8 +323,7 @@ static node_runner make_dft(void) {
     return make_node("DFT", 17, TENSOR(SB_F32, (1, 4, 1), (float, 0, 1, 0, 0)), NULL, NULL);
 }
 static node_runner make_axes(void) {
-    return known(
-        with_ints(make_node("Unsqueeze", 11, grid(), NULL, NULL), "axes", 2, (int64_t[]){0, 2}));
+    return known(with_ints(make_node("Unsqueeze", 11, grid(), NULL, NULL), "axes", 2, (int64_t[]){0, 2}));
 }
 
 /* Builds and runs the node once. Making the inputs is not part of it. */
@@ -355,12 +338,11 @@ static sb_status run_once(void *context) {
     for (size_t a = 0; a < made->attributes.count && status == SB_OK; a++) {
         const sb_attribute *attribute = &made->attributes.items[a];
         if (attribute->kind == SB_ATTRIBUTE_INTS) {
-            status = sb_attributes_add_ints(&runner.attributes, attribute->name, attribute->scalar,
-                                            attribute->count, attribute->ints, &error);
+            status = sb_attributes_add_ints(&runner.attributes, attribute->name, attribute->scalar, attribute->count,
+                                            attribute->ints, &error);
         } else {
             sb_string text = {attribute->strings[0], strlen(attribute->strings[0])};
-            status = sb_attributes_add_strings(&runner.attributes, attribute->name, true, 1, &text,
-                                               &error);
+            status = sb_attributes_add_strings(&runner.attributes, attribute->name, true, 1, &text, &error);
         }
     }
     if (status == SB_OK)
@@ -371,9 +353,8 @@ static sb_status run_once(void *context) {
 }
 
 static void every_allocation_may_fail(void **unused) {
-    static maker *const makers[] = {make_concat, make_pad,     make_unique, make_einsum,
-                                    make_cubic,  make_scatter, make_tile,   make_split_sequence,
-                                    make_dft,    make_axes};
+    static maker *const makers[] = {make_concat,  make_pad,  make_unique,         make_einsum, make_cubic,
+                                    make_scatter, make_tile, make_split_sequence, make_dft,    make_axes};
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++) {
         node_runner made = makers[i]();
         check_failing_allocations(run_once, &made);

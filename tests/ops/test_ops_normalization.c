@@ -41,8 +41,7 @@ static void softmax_is_its_formula(void **unused) {
         expect_output(make_node("LogSoftmax", version, row_tensor(row, rank, dims), NULL, NULL),
                       row_tensor(expected, rank, dims));
     }
-    expect_output(make_node("Hardmax", 13, LIST(SB_F32, (float, 1, 5, 5)), NULL, NULL),
-                  LIST(SB_F32, (float, 0, 1, 0)));
+    expect_output(make_node("Hardmax", 13, LIST(SB_F32, (float, 1, 5, 5)), NULL, NULL), LIST(SB_F32, (float, 0, 1, 0)));
 }
 
 static float centre(float *values, int64_t count) {
@@ -81,8 +80,7 @@ static void rows_stand_alone(void **unused) {
     static const char *const names[] = {"Softmax", "LogSoftmax", "Hardmax", "LpNormalization"};
     random_source source = {33};
     for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
-        sb_tensor *batch = random_tensor(&source, SPECIAL, SB_F16, 2, (int64_t[]){5, 600}),
-                  *alone = NULL;
+        sb_tensor *batch = random_tensor(&source, SPECIAL, SB_F16, 2, (int64_t[]){5, 600}), *alone = NULL;
         assert_int_equal(sb_tensor_slice(batch, 0, 3, 1, 1, &alone, NULL), SB_OK);
         node_runner all = make_node(names[n], 13, batch, NULL, NULL);
         sb_value outputs[NODE_OUTPUTS] = {{0}};
@@ -97,35 +95,30 @@ static void rows_stand_alone(void **unused) {
 
 static void batch_normalisation_is_one_multiply_add(void **unused) {
     float a = 2.0f / sqrtf(0.5f + 1e-5f), b = 0.25f - 0.1f * a;
-    node_runner runner =
-        make_node("BatchNormalization", 15, TENSOR(SB_F32, (1, 1, 3), (float, 1, 2, 0.3f)),
-                  LIST(SB_F32, (float, 2)), LIST(SB_F32, (float, 0.25f)));
+    node_runner runner = make_node("BatchNormalization", 15, TENSOR(SB_F32, (1, 1, 3), (float, 1, 2, 0.3f)),
+                                   LIST(SB_F32, (float, 2)), LIST(SB_F32, (float, 0.25f)));
     runner.input_count = 5;
     runner.inputs[3] = LIST(SB_F32, (float, 0.1f));
     runner.inputs[4] = LIST(SB_F32, (float, 0.5f));
-    expect_output(
-        runner, TENSOR(SB_F32, (1, 1, 3), (float, fmaf(1, a, b), fmaf(2, a, b), fmaf(0.3f, a, b))));
+    expect_output(runner, TENSOR(SB_F32, (1, 1, 3), (float, fmaf(1, a, b), fmaf(2, a, b), fmaf(0.3f, a, b))));
 }
 
 static void groups_have_their_own_moments(void **unused) {
     /* Two groups of two channels: each value is 1 below or above the mean of its group. */
-    node_runner runner =
-        make_node("GroupNormalization", 21, TENSOR(SB_F64, (1, 4, 1), (double, 1, 3, 10, 12)),
-                  LIST(SB_F64, (double, 1, 2, 3, 4)), LIST(SB_F64, (double, 0, 0, 0, 1)));
+    node_runner runner = make_node("GroupNormalization", 21, TENSOR(SB_F64, (1, 4, 1), (double, 1, 3, 10, 12)),
+                                   LIST(SB_F64, (double, 1, 2, 3, 4)), LIST(SB_F64, (double, 0, 0, 0, 1)));
     add_int(&runner, "num_groups", 2);
     add_float(&runner, "epsilon", 0);
     expect_output(runner, TENSOR(SB_F64, (1, 4, 1), (double, -1, 2, -3, 5)));
-    node_runner uneven =
-        make_node("GroupNormalization", 21, TENSOR(SB_F64, (1, 3, 1), (double, 1, 3, 10)),
-                  LIST(SB_F64, (double, 1, 2, 3)), LIST(SB_F64, (double, 0, 0, 0)));
+    node_runner uneven = make_node("GroupNormalization", 21, TENSOR(SB_F64, (1, 3, 1), (double, 1, 3, 10)),
+                                   LIST(SB_F64, (double, 1, 2, 3)), LIST(SB_F64, (double, 0, 0, 0)));
     add_int(&uneven, "num_groups", 2);
     expect_refusal(uneven, SB_ERROR_SHAPE, "3 channels do not split into 2 groups");
 }
 
 static void losses(void **unused) {
-    node_runner ignoring = make_node(
-        "NegativeLogLikelihoodLoss", 13, TENSOR(SB_F32, (3, 2), (float, 1, 2, 3, 4, 5, 6)),
-        LIST(SB_S64, (int64_t, 1, -9, 0)), LIST(SB_F32, (float, 0.5f, 2)));
+    node_runner ignoring = make_node("NegativeLogLikelihoodLoss", 13, TENSOR(SB_F32, (3, 2), (float, 1, 2, 3, 4, 5, 6)),
+                                     LIST(SB_S64, (int64_t, 1, -9, 0)), LIST(SB_F32, (float, 0.5f, 2)));
     add_int(&ignoring, "ignore_index", -9);
     expect_output(ignoring, SCALAR(SB_F32, (float, (-4.0f - 2.5f) / 2.5f)));
     expect_refusal(make_node("NegativeLogLikelihoodLoss", 13, TENSOR(SB_F32, (1, 2), (float, 1, 2)),
@@ -144,15 +137,14 @@ static void dropout_is_a_function_of_seed_and_place(void **unused) {
         expected[i] = keep ? row[i] * (1.0f / 0.75f) : 0;
     }
     assert_true(kept > ROW / 2 && kept < ROW);
-    node_runner training = make_node("Dropout", 13, row_tensor(row, 1, dims),
-                                     SCALAR(SB_F32, (float, 0.25f)), SCALAR(SB_BOOL, (uint8_t, 1)));
+    node_runner training = make_node("Dropout", 13, row_tensor(row, 1, dims), SCALAR(SB_F32, (float, 0.25f)),
+                                     SCALAR(SB_BOOL, (uint8_t, 1)));
     add_int(&training, "seed", 42);
     expect_output(training, row_tensor(expected, 1, dims));
-    expect_output(make_node("Dropout", 13, row_tensor(row, 1, dims), NULL, NULL),
-                  row_tensor(row, 1, dims));
-    expect_refusal(make_node("Dropout", 13, row_tensor(row, 1, dims), SCALAR(SB_F32, (float, 1)),
-                             SCALAR(SB_BOOL, (uint8_t, 1))),
-                   SB_ERROR_INVALID_ARGUMENT, "the ratio 1 is not in [0, 1)");
+    expect_output(make_node("Dropout", 13, row_tensor(row, 1, dims), NULL, NULL), row_tensor(row, 1, dims));
+    expect_refusal(
+        make_node("Dropout", 13, row_tensor(row, 1, dims), SCALAR(SB_F32, (float, 1)), SCALAR(SB_BOOL, (uint8_t, 1))),
+        SB_ERROR_INVALID_ARGUMENT, "the ratio 1 is not in [0, 1)");
 }
 
 int main(void) {

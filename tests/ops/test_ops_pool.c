@@ -16,10 +16,8 @@ static void random_pool(random_source *source, distribution kind, node_runner *r
         pads[axes + i] = random_between(source, 0, 3);
         dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(source, 1, 12 / axes);
     }
-    *runner = (node_runner){.op = averages ? "AveragePool" : "MaxPool",
-                            .version = 19,
-                            .input_count = 1,
-                            .output_count = 1};
+    *runner =
+        (node_runner){.op = averages ? "AveragePool" : "MaxPool", .version = 19, .input_count = 1, .output_count = 1};
     add_ints(runner, "kernel_shape", axes, kernel);
     add_ints(runner, "strides", axes, strides);
     add_ints(runner, "dilations", axes, dilations);
@@ -49,17 +47,13 @@ static void global_kernels_equal_the_definition(void **unused) {
         int axes = (int)random_between(&source, 1, 3);
         int64_t dims[5] = {random_between(&source, 1, 3), random_between(&source, 1, 80)};
         for (int i = 0; i < axes; i++)
-            dims[i + 2] =
-                random_between(&source, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
-        node_runner runner = {
-            .op = ops[round % 2], .version = 1, .input_count = 1, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32,
-                                         axes + 2, dims);
+            dims[i + 2] = random_between(&source, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
+        node_runner runner = {.op = ops[round % 2], .version = 1, .input_count = 1, .output_count = 1};
+        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32, axes + 2, dims);
         check_kernels(&runner);
     }
     /* More than one block of the reduction. */
-    node_runner runner = {
-        .op = "GlobalAveragePool", .version = 1, .input_count = 1, .output_count = 1};
+    node_runner runner = {.op = "GlobalAveragePool", .version = 1, .input_count = 1, .output_count = 1};
     runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97});
     check_kernels(&runner);
 }
@@ -68,12 +62,10 @@ static void definition_adds_in_row_major_order(void **unused) {
     random_source source = {3};
     for (int round = 0; round < 20; round++) {
         sb_value outputs[NODE_OUTPUTS] = {{0}};
-        node_runner runner = {
-            .op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
+        node_runner runner = {.op = "AveragePool", .version = 7, .input_count = 1, .output_count = 1};
         add_ints(&runner, "kernel_shape", 2, (int64_t[]){3, 2});
         add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 0});
-        runner.inputs[0] =
-            random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 2, 4, 5});
+        runner.inputs[0] = random_tensor(&source, (distribution)(round % 3), SB_F32, 4, (int64_t[]){1, 2, 4, 5});
         node_must_run(&runner, SB_ISA_BEST, 1, outputs);
         const sb_tensor *x = runner.inputs[0], *y = outputs[0].tensor;
         assert_int_equal(y->dims[2], 4);
@@ -85,8 +77,8 @@ static void definition_adds_in_row_major_order(void **unused) {
                 for (int64_t c = column - 1; c < column + 1; c++) {
                     if (r < 0 || r >= 4 || c < 0 || c >= 5)
                         continue;
-                    sum += ((const float *)(void *)x->data)[channel * x->strides[1] +
-                                                            r * x->strides[2] + c * x->strides[3]];
+                    sum += ((const float *)(void *)
+                                x->data)[channel * x->strides[1] + r * x->strides[2] + c * x->strides[3]];
                     count++;
                 }
             }
@@ -106,9 +98,7 @@ static void indices_name_the_first_maximum(void **unused) {
     sb_value outputs[NODE_OUTPUTS] = {{0}};
     node_runner runner = {.op = "MaxPool", .version = 12, .input_count = 1, .output_count = 2};
     add_ints(&runner, "kernel_shape", 1, (int64_t[]){2});
-    assert_int_equal(
-        sb_tensor_from_data(SB_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL),
-        SB_OK);
+    assert_int_equal(sb_tensor_from_data(SB_F32, 3, (int64_t[]){1, 2, 6}, values, &runner.inputs[0], NULL), SB_OK);
     node_must_run(&runner, SB_ISA_BEST, 1, outputs);
     assert_same_floats("maxima", maxima[0], (const float *)(void *)outputs[0].tensor->data, 10);
     assert_memory_equal(outputs[1].tensor->data, first, sizeof first);

@@ -47,34 +47,30 @@ static sb_value_id input(builder *self, sb_dtype dtype, int rank, const char *co
     sb_value_id value = add_value(self);
     sb_dim dims[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)
-        dims[i] = extents[i][0] >= '0' && extents[i][0] <= '9'
-                      ? sb_dim_constant(self->scope, atoll(extents[i]))
-                      : sb_dim_symbol(self->scope, extents[i]);
+        dims[i] = extents[i][0] >= '0' && extents[i][0] <= '9' ? sb_dim_constant(self->scope, atoll(extents[i]))
+                                                               : sb_dim_symbol(self->scope, extents[i]);
     sb_fact_set_tensor(&self->facts[value], dtype, rank, dims);
     assert_int_equal(sb_graph_add_input(self->graph, value, NULL), SB_OK);
     return value;
 }
 
-#define INPUT(self, dtype, ...)                                                                    \
-    input(self, dtype, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),              \
+#define INPUT(self, dtype, ...)                                                                                        \
+    input(self, dtype, (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)),                                  \
           (const char *const[]){__VA_ARGS__})
 
-static sb_value_id constant(builder *self, sb_dtype dtype, int rank, int64_t extent,
-                            const void *data) {
+static sb_value_id constant(builder *self, sb_dtype dtype, int rank, int64_t extent, const void *data) {
     sb_tensor *tensor;
     sb_value_id value;
     char name[16];
     snprintf(name, sizeof name, "v%zu", self->graph->value_count);
     assert_int_equal(sb_tensor_from_data(dtype, rank, &extent, data, &tensor, NULL), SB_OK);
-    assert_int_equal(sb_graph_add_constant(self->graph, self->scope, name, tensor, &value, NULL),
-                     SB_OK);
+    assert_int_equal(sb_graph_add_constant(self->graph, self->scope, name, tensor, &value, NULL), SB_OK);
     sb_tensor_release(tensor);
     return value;
 }
 
-#define NUMBERS(self, ...)                                                                         \
-    constant(self, SB_S64, 1, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8),                     \
-             (int64_t[]){__VA_ARGS__})
+#define NUMBERS(self, ...)                                                                                             \
+    constant(self, SB_S64, 1, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / 8), (int64_t[]){__VA_ARGS__})
 
 static sb_value_id scalar(builder *self, int64_t number) {
     return constant(self, SB_S64, 0, 1, &number);
@@ -85,8 +81,7 @@ static void set_int(builder *self, const char *name, int64_t value) {
 }
 
 /* Appends a node with one or more outputs; returns the first, the others follow. */
-static sb_value_id node(builder *self, const char *op, int inputs, const sb_value_id *ids,
-                        int captures, int outputs) {
+static sb_value_id node(builder *self, const char *op, int inputs, const sb_value_id *ids, int captures, int outputs) {
     sb_value_id results[8];
     char name[16];
     sb_error error;
@@ -94,15 +89,15 @@ static sb_value_id node(builder *self, const char *op, int inputs, const sb_valu
     for (int i = 0; i < outputs; i++)
         results[i] = add_value(self);
     assert_non_null(sb_op_find("", op));
-    must(sb_graph_add_node(self->graph, sb_op_find("", op), 17, name, inputs, ids, captures,
-                           outputs, results, &self->attributes, NULL, &error),
+    must(sb_graph_add_node(self->graph, sb_op_find("", op), 17, name, inputs, ids, captures, outputs, results,
+                           &self->attributes, NULL, &error),
          &error);
     return results[0];
 }
 
-#define NODE(self, op, ...)                                                                        \
-    node(self, op, (int)(sizeof((sb_value_id[]){__VA_ARGS__}) / sizeof(sb_value_id)),              \
-         (sb_value_id[]){__VA_ARGS__}, 0, 1)
+#define NODE(self, op, ...)                                                                                            \
+    node(self, op, (int)(sizeof((sb_value_id[]){__VA_ARGS__}) / sizeof(sb_value_id)), (sb_value_id[]){__VA_ARGS__}, 0, \
+         1)
 
 static void infer(builder *self) {
     sb_error error;
@@ -172,14 +167,10 @@ static void views_of_symbols(void **unused) {
     sb_value_id x = INPUT(&b, SB_F32, "batch", "1", "time");
     sb_value_id squeezed = NODE(&b, "Squeeze", x, NUMBERS(&b, 1));
     sb_value_id turned = NODE(&b, "Transpose", x);
-    sb_value_id last =
-        NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 0));
-    sb_value_id whole =
-        NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 2));
-    sb_value_id back = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MIN), NUMBERS(&b, 2),
-                            NUMBERS(&b, -1));
-    sb_value_id even = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT32_MAX), NUMBERS(&b, 2),
-                            NUMBERS(&b, 2));
+    sb_value_id last = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 0));
+    sb_value_id whole = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 2));
+    sb_value_id back = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MIN), NUMBERS(&b, 2), NUMBERS(&b, -1));
+    sb_value_id even = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT32_MAX), NUMBERS(&b, 2), NUMBERS(&b, 2));
     sb_value_id maybe = NODE(&b, "Squeeze", x);
     sb_value_id wide = NODE(&b, "Expand", x, NUMBERS(&b, 7, 1));
     infer(&b);
@@ -247,8 +238,7 @@ static void broadcast_with_what_follows(void **unused) {
     sb_value_id part = NODE(&b, "Slice", table, NUMBERS(&b, 0), length, NUMBERS(&b, 1));
     sb_value_id sum = NODE(&b, "Add", x, part), reversed = NODE(&b, "Add", part, x);
     sb_value_id same = NODE(&b, "Add", x, x), one = NODE(&b, "Add", single, x);
-    sb_value_id never =
-        NODE(&b, "Add", NODE(&b, "Slice", none, NUMBERS(&b, 0), length, NUMBERS(&b, 1)), x);
+    sb_value_id never = NODE(&b, "Add", NODE(&b, "Slice", none, NUMBERS(&b, 0), length, NUMBERS(&b, 1)), x);
     sb_value_id open = NODE(&b, "Add", x, y);
     infer(&b);
     expect_fact(&b, part, "f32[1,min(time,512)]");

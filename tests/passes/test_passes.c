@@ -1,10 +1,10 @@
 /* Passes change graphs, never bits: what each one does to a graph made for it, and random graphs with all of them on and off. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <math.h>
 
 #include <cmocka.h>
 
@@ -112,8 +112,7 @@ static void test_fuse(void **state) {
         builder b = builder_create();
         sb_value_id x = builder_input(&b, SB_F32, 2, (int64_t[]){-1, 64});
         sb_value_id e = builder_unary(&b, "Exp", x);
-        sb_value_id sum = builder_binary(&b, "Add", builder_unary(&b, "Neg", e),
-                                         builder_unary(&b, "Sigmoid", e));
+        sb_value_id sum = builder_binary(&b, "Add", builder_unary(&b, "Neg", e), builder_unary(&b, "Sigmoid", e));
         assert_int_equal(sb_graph_add_output(b.graph, sum, NULL), SB_OK);
         if (outside == 1)
             assert_int_equal(sb_graph_add_output(b.graph, builder_unary(&b, "ReduceMax", e), NULL), SB_OK);
@@ -135,8 +134,7 @@ static builder normalised(bool trains, int outputs) {
         inputs[i] = builder_constant(&b, random_tensor(&source, 1, (int64_t[]){6}));
     for (int o = 0; o < outputs; o++)
         made[o] = builder_value(&b);
-    assert_int_equal(
-        sb_attributes_add_ints(&attributes, "training_mode", true, 1, &(int64_t){trains}, NULL), SB_OK);
+    assert_int_equal(sb_attributes_add_ints(&attributes, "training_mode", true, 1, &(int64_t){trains}, NULL), SB_OK);
     assert_int_equal(sb_graph_add_node(b.graph, sb_op_find("", "BatchNormalization"), 17, "normalise", 5, inputs, 0,
                                        outputs, made, &attributes, NULL, NULL),
                      SB_OK);
@@ -240,9 +238,9 @@ static void test_random_graphs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fold),  cmocka_unit_test(test_views), cmocka_unit_test(test_merge),
-        cmocka_unit_test(test_sweep), cmocka_unit_test(test_fuse),
-        cmocka_unit_test(test_fuse_leaves_training), cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_fold),          cmocka_unit_test(test_views), cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_sweep),         cmocka_unit_test(test_fuse),  cmocka_unit_test(test_fuse_leaves_training),
+        cmocka_unit_test(test_random_graphs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,9 @@ static sb_tensor *random_tensor(int rank, const int64_t *dims, float scale) {
 }
 
 /* A random initialiser of up to four extents. */
-#define WEIGHTS(b, scale, ...)                                                                     \
-    builder_constant(b, random_tensor((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),   \
-                                      (int64_t[]){__VA_ARGS__}, scale))
+#define WEIGHTS(b, scale, ...)                                                                                         \
+    builder_constant(                                                                                                  \
+        b, random_tensor((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}, scale))
 
 static sb_value_id list(builder *b, int64_t count, const int64_t *values) {
     sb_tensor *tensor;
@@ -37,18 +37,15 @@ static sb_value_id list(builder *b, int64_t count, const int64_t *values) {
     return builder_constant(b, tensor);
 }
 
-#define LIST(b, ...)                                                                               \
-    list(b, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
+#define LIST(b, ...) list(b, (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__})
 
-static void add_ints(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
-                     const int64_t *values) {
+static void add_ints(sb_attributes *attributes, const char *name, bool scalar, int64_t count, const int64_t *values) {
     assert_int_equal(sb_attributes_add_ints(attributes, name, scalar, count, values, NULL), SB_OK);
 }
 
 /* ---- residual convolutions ---- */
 
-static sb_value_id convolve(builder *b, sb_value_id x, int64_t from, int64_t to, int64_t kernel,
-                            int64_t stride) {
+static sb_value_id convolve(builder *b, sb_value_id x, int64_t from, int64_t to, int64_t kernel, int64_t stride) {
     sb_attributes attributes = {0};
     int64_t pad = kernel / 2;
     add_ints(&attributes, "strides", false, 2, (int64_t[]){stride, stride});
@@ -62,8 +59,8 @@ static sb_value_id normalise_batch(builder *b, sb_value_id x, int64_t channels) 
     float *data = sb_tensor_mutable_data(variance);
     for (int64_t i = 0; i < channels; i++)
         data[i] += 1;
-    sb_value_id inputs[5] = {x, WEIGHTS(b, 1, channels), WEIGHTS(b, 1, channels),
-                             WEIGHTS(b, 1, channels), builder_constant(b, variance)};
+    sb_value_id inputs[5] = {x, WEIGHTS(b, 1, channels), WEIGHTS(b, 1, channels), WEIGHTS(b, 1, channels),
+                             builder_constant(b, variance)};
     return builder_node(b, "BatchNormalization", 5, inputs, NULL);
 }
 
@@ -75,14 +72,12 @@ static int build_residual(builder *b) {
     x = builder_unary(b, "Relu", normalise_batch(b, convolve(b, x, 3, 20, 7, 2), 20));
     x = builder_node(b, "MaxPool", 1, &x, &pool);
     for (int block = 0; block < 2; block++) {
-        sb_value_id inner =
-            builder_unary(b, "Relu", normalise_batch(b, convolve(b, x, 20, 11, 1, 1), 11));
+        sb_value_id inner = builder_unary(b, "Relu", normalise_batch(b, convolve(b, x, 20, 11, 1, 1), 11));
         inner = builder_unary(b, "Relu", convolve(b, inner, 11, 11, 3, 1));
         x = builder_unary(b, "Relu", builder_binary(b, "Add", convolve(b, inner, 11, 20, 1, 1), x));
     }
     x = builder_unary(b, "Flatten", builder_unary(b, "GlobalAveragePool", x));
-    x = builder_node(b, "Gemm", 3, (sb_value_id[]){x, WEIGHTS(b, 1, 20, 10), WEIGHTS(b, 1, 10)},
-                     NULL);
+    x = builder_node(b, "Gemm", 3, (sb_value_id[]){x, WEIGHTS(b, 1, 20, 10), WEIGHTS(b, 1, 10)}, NULL);
     assert_int_equal(sb_graph_add_output(b->graph, builder_unary(b, "Softmax", x), NULL), SB_OK);
     return 0;
 }
@@ -92,8 +87,7 @@ static int build_residual(builder *b) {
 enum { TIME = 13, WIDTH = 24, HEADS = 3 };
 
 static sb_value_id linear(builder *b, sb_value_id x, int64_t from, int64_t to) {
-    return builder_binary(b, "Add", builder_binary(b, "MatMul", x, WEIGHTS(b, 0.3f, from, to)),
-                          WEIGHTS(b, 0.1f, to));
+    return builder_binary(b, "Add", builder_binary(b, "MatMul", x, WEIGHTS(b, 0.3f, from, to)), WEIGHTS(b, 0.1f, to));
 }
 
 static sb_value_id transpose(builder *b, sb_value_id x, const int64_t *order) {
@@ -108,8 +102,8 @@ static sb_value_id heads(builder *b, sb_value_id x, bool turned) {
 }
 
 static sb_value_id normalise_rows(builder *b, sb_value_id x) {
-    return builder_node(b, "LayerNormalization", 3,
-                        (sb_value_id[]){x, WEIGHTS(b, 1, WIDTH), WEIGHTS(b, 1, WIDTH)}, NULL);
+    return builder_node(b, "LayerNormalization", 3, (sb_value_id[]){x, WEIGHTS(b, 1, WIDTH), WEIGHTS(b, 1, WIDTH)},
+                        NULL);
 }
 
 static int build_encoder(builder *b) {
@@ -119,8 +113,7 @@ static int build_encoder(builder *b) {
                     key = heads(b, linear(b, x, WIDTH, WIDTH), true);
         sb_value_id value = heads(b, linear(b, x, WIDTH, WIDTH), false);
         sb_value_id weights = builder_unary(b, "Softmax", builder_binary(b, "MatMul", query, key));
-        sb_value_id mixed =
-            transpose(b, builder_binary(b, "MatMul", weights, value), (int64_t[]){0, 2, 1, 3});
+        sb_value_id mixed = transpose(b, builder_binary(b, "MatMul", weights, value), (int64_t[]){0, 2, 1, 3});
         mixed = builder_binary(b, "Reshape", mixed, LIST(b, 0, -1, WIDTH));
         x = normalise_rows(b, builder_binary(b, "Add", linear(b, mixed, WIDTH, WIDTH), x));
         sb_value_id inner = linear(b, x, WIDTH, 2 * WIDTH);
@@ -133,12 +126,10 @@ static int build_encoder(builder *b) {
 
 /* ---- two recurrent layers ---- */
 
-static sb_value_id recur(builder *b, const char *op, int gates, sb_value_id x, int64_t from,
-                         int64_t to) {
+static sb_value_id recur(builder *b, const char *op, int gates, sb_value_id x, int64_t from, int64_t to) {
     sb_attributes attributes = {0};
     add_ints(&attributes, "hidden_size", true, 1, &to);
-    sb_value_id inputs[4] = {x, WEIGHTS(b, 0.5f, 1, gates * to, from),
-                             WEIGHTS(b, 0.5f, 1, gates * to, to),
+    sb_value_id inputs[4] = {x, WEIGHTS(b, 0.5f, 1, gates * to, from), WEIGHTS(b, 0.5f, 1, gates * to, to),
                              WEIGHTS(b, 0.5f, 1, 2 * gates * to)};
     sb_value_id y = builder_node(b, op, 4, inputs, &attributes);
     return builder_binary(b, "Squeeze", y, LIST(b, 1));
@@ -182,25 +173,24 @@ static sb_tensor *slice(sb_tensor *tensor, int axis, int64_t start, int64_t coun
     return part;
 }
 
-static sb_tensor *run_part(const network *network, sb_tensor *samples, int64_t start, int64_t count,
-                           bool reference, sb_isa isa, int threads) {
+static sb_tensor *run_part(const network *network, sb_tensor *samples, int64_t start, int64_t count, bool reference,
+                           sb_isa isa, int threads) {
     sb_tensor *input = slice(samples, network->axis, start, count), *output;
     builder_run(&network->built, reference, isa, threads, &input, &output);
     sb_tensor_release(input);
     return output;
 }
 
-static void check_rows(const network *network, sb_tensor *samples, sb_tensor *const *alone,
-                       bool reference, sb_isa isa, int threads) {
+static void check_rows(const network *network, sb_tensor *samples, sb_tensor *const *alone, bool reference, sb_isa isa,
+                       int threads) {
     for (int64_t count = 1; count <= LARGEST; count += count < 3 ? 1 : 3) {
         for (int64_t start = 0; start + count <= LARGEST; start += 4) {
             sb_tensor *all = run_part(network, samples, start, count, reference, isa, threads);
             for (int64_t row = 0; row < count; row++) {
                 sb_tensor *found = slice(all, network->axis, row, 1);
                 if (!sb_tensor_equal(found, alone[start + row]))
-                    fail_msg("row %lld of %lld, sample %lld, instruction set %s, %d threads",
-                             (long long)row, (long long)count, (long long)(start + row),
-                             sb_isa_name(isa), threads);
+                    fail_msg("row %lld of %lld, sample %lld, instruction set %s, %d threads", (long long)row,
+                             (long long)count, (long long)(start + row), sb_isa_name(isa), threads);
                 sb_tensor_release(found);
             }
             sb_tensor_release(all);

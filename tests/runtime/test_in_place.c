@@ -130,13 +130,11 @@ static bool shares(const builder *b, sb_tensor *const *inputs) {
         for (int i = 0; i < node->input_count && strcmp(node->op->name, "Fused") == 0; i++) {
             /* A view has no place of its own. */
             sb_value_id input = node->inputs[i];
-            const sb_node *maker = b->graph->values[input].producer >= 0
-                                       ? b->graph->nodes[b->graph->values[input].producer]
-                                       : NULL;
+            const sb_node *maker =
+                b->graph->values[input].producer >= 0 ? b->graph->nodes[b->graph->values[input].producer] : NULL;
             if (maker != NULL && (maker->op->flags & SB_OP_VIEW) != 0)
                 input = maker->inputs[0];
-            shared = shared || (plan->offsets[input] >= 0 &&
-                                plan->offsets[input] == plan->offsets[node->outputs[0]]);
+            shared = shared || (plan->offsets[input] >= 0 && plan->offsets[input] == plan->offsets[node->outputs[0]]);
         }
     }
     sb_plan_destroy(plan, program);
@@ -166,15 +164,15 @@ static void check(const example *one) {
     builder_destroy(&passed);
 }
 
-#define MATRIX(name, k, shared)                                                                    \
-    static void test_##name(void **state) {                                                        \
-        (void)state;                                                                               \
-        check(&(example){2, {SIDE, k}, {SIDE, SIDE}, build_##name, shared});                       \
+#define MATRIX(name, k, shared)                                                                                        \
+    static void test_##name(void **state) {                                                                            \
+        (void)state;                                                                                                   \
+        check(&(example){2, {SIDE, k}, {SIDE, SIDE}, build_##name, shared});                                           \
     }
-#define IMAGE(name, shared)                                                                        \
-    static void test_##name(void **state) {                                                        \
-        (void)state;                                                                               \
-        check(&(example){4, {2, 40, 5, 7}, {2, SIDE, 5, 7}, build_##name, shared});                \
+#define IMAGE(name, shared)                                                                                            \
+    static void test_##name(void **state) {                                                                            \
+        (void)state;                                                                                                   \
+        check(&(example){4, {2, 40, 5, 7}, {2, SIDE, 5, 7}, build_##name, shared});                                    \
     }
 MATRIX(sum, 40, true)
 MATRIX(long, 1000, false)
@@ -188,11 +186,9 @@ IMAGE(conv_layouts, true)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sum),        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_read_later), cmocka_unit_test(test_twice),
-        cmocka_unit_test(test_of_itself),  cmocka_unit_test(test_transposed),
-        cmocka_unit_test(test_with_call),  cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_layouts),
+        cmocka_unit_test(test_sum),       cmocka_unit_test(test_long),      cmocka_unit_test(test_read_later),
+        cmocka_unit_test(test_twice),     cmocka_unit_test(test_of_itself), cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_with_call), cmocka_unit_test(test_conv),      cmocka_unit_test(test_conv_layouts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,8 +79,7 @@ static void test_passes_keep_the_counts(void **state) {
         for (int i = 0; i < sb_inspection_node_count(graph); i++) {
             const sb_inspected_node *node = sb_inspection_node(graph, i);
             assert_non_null(node->kernel);
-            fused =
-                fused || (node->body_count == 1 && sb_inspection_node_count(node->bodies[0]) > 1);
+            fused = fused || (node->body_count == 1 && sb_inspection_node_count(node->bodies[0]) > 1);
         }
         assert_int_equal(fused, passes);
         sb_inspection_release(graph);
@@ -147,8 +146,7 @@ static sb_status replace_output(void *context, sb_node_event *event, sb_error *e
     int64_t dims[SB_MAX_RANK];
     memcpy(dims, sb_tensor_dims(old), (size_t)sb_tensor_rank(old) * sizeof *dims);
     dims[0] = watching->replacement == HALVE_ROWS ? dims[0] / 2 : dims[0];
-    sb_status status =
-        sb_tensor_create(sb_tensor_dtype(old), sb_tensor_rank(old), dims, &fresh, error);
+    sb_status status = sb_tensor_create(sb_tensor_dtype(old), sb_tensor_rank(old), dims, &fresh, error);
     if (status != SB_OK)
         return status;
     sb_value_release(&event->outputs[0]);

@@ -85,8 +85,8 @@ static void check_disjoint(const sb_plan *plan, const sb_graph *graph) {
                 assert_true((size_t)(plan->offsets[values[k]] + bytes[k]) <= plan->arena_bytes[SB_HOST]);
             }
             bool together = first[0] <= last[1] && first[1] <= last[0];
-            bool overlap = plan->offsets[i] < plan->offsets[j] + bytes[1] &&
-                           plan->offsets[j] < plan->offsets[i] + bytes[0];
+            bool overlap =
+                plan->offsets[i] < plan->offsets[j] + bytes[1] && plan->offsets[j] < plan->offsets[i] + bytes[0];
             assert_false(together && overlap);
         }
     }

@@ -16,8 +16,7 @@ static inline void check_failing_allocations(sb_status (*attempt)(void *context)
             sb_allocation_fail_after(-1, false);
             assert_int_equal(sb_allocation_count().live_blocks, before);
             if (status == SB_OK) {
-                assert_true(successes >
-                            0); /* else the work allocates nothing and the test tests nothing */
+                assert_true(successes > 0); /* else the work allocates nothing and the test tests nothing */
                 break;
             }
             assert_int_equal(status, SB_ERROR_OUT_OF_MEMORY);

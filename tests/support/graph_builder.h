@@ -56,8 +56,8 @@ static inline sb_value_id builder_constant(builder *b, sb_tensor *tensor) {
 }
 
 /* A node of opset 17 with one output. `attributes` may be NULL and is taken over. */
-static inline sb_value_id builder_node(builder *b, const char *name, int count,
-                                       const sb_value_id *inputs, sb_attributes *attributes) {
+static inline sb_value_id builder_node(builder *b, const char *name, int count, const sb_value_id *inputs,
+                                       sb_attributes *attributes) {
     const sb_op *op = sb_op_find("", name);
     assert_non_null(op);
     sb_attributes none = {0};
@@ -65,9 +65,8 @@ static inline sb_value_id builder_node(builder *b, const char *name, int count,
     char node_name[64];
     sb_error error = {SB_OK, ""};
     snprintf(node_name, sizeof node_name, "%s_%d", name, b->names++);
-    sb_status status =
-        sb_graph_add_node(b->graph, op, 17, node_name, count, inputs, 0, 1, &output,
-                          attributes != NULL ? attributes : &none, NULL, &error);
+    sb_status status = sb_graph_add_node(b->graph, op, 17, node_name, count, inputs, 0, 1, &output,
+                                         attributes != NULL ? attributes : &none, NULL, &error);
     if (status != SB_OK)
         fail_msg("%s", error.message);
     return output;
@@ -77,8 +76,7 @@ static inline sb_value_id builder_unary(builder *b, const char *name, sb_value_i
     return builder_node(b, name, 1, &input, NULL);
 }
 
-static inline sb_value_id builder_binary(builder *b, const char *name, sb_value_id left,
-                                         sb_value_id right) {
+static inline sb_value_id builder_binary(builder *b, const char *name, sb_value_id left, sb_value_id right) {
     return builder_node(b, name, 2, (sb_value_id[]){left, right}, NULL);
 }
 
@@ -100,8 +98,8 @@ static inline void builder_finish(builder *b) {
 }
 
 /* Runs the graph on tensors; the caller releases the outputs. */
-static inline void builder_run(const builder *b, bool reference_only, sb_isa isa, int threads,
-                               sb_tensor *const *inputs, sb_tensor **outputs) {
+static inline void builder_run(const builder *b, bool reference_only, sb_isa isa, int threads, sb_tensor *const *inputs,
+                               sb_tensor **outputs) {
     sb_program *program;
     sb_runner *runner;
     sb_run_settings settings = {0};

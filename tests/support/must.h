@@ -4,11 +4,11 @@
 
 #include <samebit/error.h>
 
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                           \
-        if ((call) != SB_OK)                                                                       \
-            fail_msg("%s", error_.message);                                                        \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
+        if ((call) != SB_OK)                                                                                           \
+            fail_msg("%s", error_.message);                                                                            \
     } while (0)
 
 #endif

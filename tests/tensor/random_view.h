@@ -30,8 +30,7 @@ static inline void model_bytes(sb_dtype dtype, int64_t id, char *bytes) {
 }
 
 static inline size_t model_text(int64_t id, char text[MODEL_TEXT]) {
-    return (size_t)snprintf(text, MODEL_TEXT, "%.*s%lld", (int)(id % 3 * 2), "\xc3\xa9\xc3\xa9",
-                            (long long)id);
+    return (size_t)snprintf(text, MODEL_TEXT, "%.*s%lld", (int)(id % 3 * 2), "\xc3\xa9\xc3\xa9", (long long)id);
 }
 
 static inline int64_t model_count(int rank, const int64_t *dims) {
@@ -102,8 +101,7 @@ static inline bool model_is(sb_dtype dtype, const char *address, int64_t id) {
 static inline void model_check(const sb_tensor *tensor, const model *plan) {
     assert_int_equal(sb_tensor_rank(tensor), plan->rank);
     assert_int_equal(sb_tensor_elements(tensor), plan->count);
-    assert_memory_equal(sb_tensor_dims(tensor), plan->dims,
-                        (size_t)plan->rank * sizeof *plan->dims);
+    assert_memory_equal(sb_tensor_dims(tensor), plan->dims, (size_t)plan->rank * sizeof *plan->dims);
     int64_t size = (int64_t)sb_dtype_size(sb_tensor_dtype(tensor)), index[SB_MAX_RANK];
     const char *data = sb_tensor_data(tensor);
     for (int64_t i = 0; i < plan->count; i++) {
@@ -134,8 +132,7 @@ static inline int model_random_shape(random_source *source, int64_t count, int64
 /* The model after a transposition, slice or broadcast: `from` maps indices of the result to indices
  * of the old model. */
 static inline void model_gather(model *plan, int rank, const int64_t *dims,
-                                void (*from)(const void *how, const int64_t *index, int64_t *old),
-                                const void *how) {
+                                void (*from)(const void *how, const int64_t *index, int64_t *old), const void *how) {
     static model old;
     old = *plan;
     plan->rank = rank;
@@ -193,20 +190,17 @@ static inline sb_tensor *model_transpose(random_source *source, sb_tensor *tenso
 static inline sb_tensor *model_slice(random_source *source, sb_tensor *tensor, model *plan) {
     if (plan->rank == 0)
         return sb_tensor_retain(tensor);
-    model_mapping map = {.rank = plan->rank,
-                         .axis = (int)random_between(source, 0, plan->rank - 1)};
+    model_mapping map = {.rank = plan->rank, .axis = (int)random_between(source, 0, plan->rank - 1)};
     int64_t dims[SB_MAX_RANK], extent = plan->dims[map.axis];
     memcpy(dims, plan->dims, sizeof dims);
     if (extent == 0)
         return sb_tensor_retain(tensor);
     map.start = random_between(source, 0, extent - 1);
     map.step = random_between(source, 1, 3) * (random_between(source, 0, 1) ? 1 : -1);
-    int64_t most =
-        map.step > 0 ? (extent - 1 - map.start) / map.step + 1 : map.start / -map.step + 1;
+    int64_t most = map.step > 0 ? (extent - 1 - map.start) / map.step + 1 : map.start / -map.step + 1;
     dims[map.axis] = random_between(source, random_between(source, 0, 15) == 0 ? 0 : 1, most);
     sb_tensor *view = NULL;
-    assert_int_equal(
-        sb_tensor_slice(tensor, map.axis, map.start, dims[map.axis], map.step, &view, NULL), SB_OK);
+    assert_int_equal(sb_tensor_slice(tensor, map.axis, map.start, dims[map.axis], map.step, &view, NULL), SB_OK);
     model_gather(plan, plan->rank, dims, model_from_sliced, &map);
     return view;
 }

@@ -20,8 +20,7 @@ _Static_assert(sizeof(DLDataType) == 4 && sizeof(DLDevice) == 8 && sizeof(DLTens
                    offsetof(DLTensor, ndim) == 16 && offsetof(DLTensor, dtype) == 20 &&
                    offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, strides) == 32 &&
                    offsetof(DLTensor, byte_offset) == 40 && sizeof(DLManagedTensor) == 64 &&
-                   sizeof(DLManagedTensorVersioned) == 80 &&
-                   offsetof(DLManagedTensorVersioned, flags) == 24 &&
+                   sizeof(DLManagedTensorVersioned) == 80 && offsetof(DLManagedTensorVersioned, flags) == 24 &&
                    offsetof(DLManagedTensorVersioned, dl_tensor) == 32,
                "DLPack 1.x");
 
@@ -29,10 +28,9 @@ static void test_round_trip(void **state) {
     static model plan;
     random_source source = {31};
     static const unsigned char codes[][2] = {
-        [SB_BOOL] = {kDLBool, 8},  [SB_U8] = {kDLUInt, 8},      [SB_U16] = {kDLUInt, 16},
-        [SB_U32] = {kDLUInt, 32},  [SB_U64] = {kDLUInt, 64},    [SB_S8] = {kDLInt, 8},
-        [SB_S16] = {kDLInt, 16},   [SB_S32] = {kDLInt, 32},     [SB_S64] = {kDLInt, 64},
-        [SB_F16] = {kDLFloat, 16}, [SB_BF16] = {kDLBfloat, 16}, [SB_F32] = {kDLFloat, 32},
+        [SB_BOOL] = {kDLBool, 8}, [SB_U8] = {kDLUInt, 8},    [SB_U16] = {kDLUInt, 16},    [SB_U32] = {kDLUInt, 32},
+        [SB_U64] = {kDLUInt, 64}, [SB_S8] = {kDLInt, 8},     [SB_S16] = {kDLInt, 16},     [SB_S32] = {kDLInt, 32},
+        [SB_S64] = {kDLInt, 64},  [SB_F16] = {kDLFloat, 16}, [SB_BF16] = {kDLBfloat, 16}, [SB_F32] = {kDLFloat, 32},
         [SB_F64] = {kDLFloat, 64}};
     for (int dtype = SB_BOOL; dtype < SB_STRING; dtype++) {
         for (int round = 0; round < 20; round++) {
@@ -84,8 +82,7 @@ static DLTensor good(void) {
 
 static void test_import(void **state) {
     static const int32_t expected[] = {4, 5, 6, 0, 1, 2};
-    DLManagedTensorVersioned versioned = {
-        .version = {1, 7}, .deleter = delete_versioned, .dl_tensor = good()};
+    DLManagedTensorVersioned versioned = {.version = {1, 7}, .deleter = delete_versioned, .dl_tensor = good()};
     DLManagedTensor legacy = {.dl_tensor = good(), .deleter = delete_legacy};
     sb_tensor *tensors[2] = {NULL}, *copy = NULL;
     deleted = 0;
@@ -106,16 +103,15 @@ static void test_import(void **state) {
     assert_true(sb_tensor_is_contiguous(tensors[0]));
     sb_tensor_release(tensors[0]);
     legacy.deleter = NULL;
-    legacy.dl_tensor = (DLTensor){
-        .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 64, 1}, .shape = (int64_t[]){0, 5}};
+    legacy.dl_tensor =
+        (DLTensor){.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 64, 1}, .shape = (int64_t[]){0, 5}};
     assert_int_equal(sb_tensor_from_dlpack_legacy(&legacy, &tensors[0], NULL), SB_OK);
     assert_int_equal(sb_tensor_elements(tensors[0]), 0);
     sb_tensor_release(tensors[0]);
 }
 
 static void expect_refusal(const DLTensor *tensor, sb_status status, const char *words) {
-    DLManagedTensorVersioned versioned = {
-        .version = {1, 0}, .deleter = delete_versioned, .dl_tensor = *tensor};
+    DLManagedTensorVersioned versioned = {.version = {1, 0}, .deleter = delete_versioned, .dl_tensor = *tensor};
     DLManagedTensor legacy = {.dl_tensor = *tensor, .deleter = delete_legacy};
     sb_tensor *imported = NULL;
     sb_error errors[2];
@@ -166,8 +162,7 @@ static void test_refusals(void **state) {
     assert_int_equal(sb_tensor_from_dlpack(&newer, &imported, &error), SB_ERROR_UNSUPPORTED);
     assert_non_null(strstr(error.message, "version 2.0"));
     assert_int_equal(sb_tensor_from_dlpack(NULL, &imported, NULL), SB_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(sb_tensor_from_dlpack_legacy(NULL, &imported, NULL),
-                     SB_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(sb_tensor_from_dlpack_legacy(NULL, &imported, NULL), SB_ERROR_INVALID_ARGUMENT);
     assert_int_equal(deleted, 0);
 }
 

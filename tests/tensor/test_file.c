@@ -33,8 +33,7 @@ static void test_read(void **state) {
         sb_file_unmap(&mapping);
         sb_file_unmap(&mapping);
     }
-    assert_int_equal(sb_file_read(folder_path("some"), 69999, &bytes, &size, &error),
-                     SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_file_read(folder_path("some"), 69999, &bytes, &size, &error), SB_ERROR_INVALID_FILE);
     assert_non_null(strstr(error.message, "69999"));
     assert_int_equal(sb_file_read(folder_path("none"), 1, &bytes, &size, &error), SB_ERROR_IO);
     assert_non_null(strstr(error.message, "none"));
@@ -50,8 +49,7 @@ static void test_endless(void **state) {
     void *bytes;
     size_t size;
     sb_error error;
-    assert_int_equal(sb_file_read("/dev/zero", 100000, &bytes, &size, &error),
-                     SB_ERROR_INVALID_FILE);
+    assert_int_equal(sb_file_read("/dev/zero", 100000, &bytes, &size, &error), SB_ERROR_INVALID_FILE);
     assert_int_equal(sb_file_read("/dev/null", 0, &bytes, &size, &error), SB_OK);
     assert_int_equal(size, 0);
     sb_free(bytes);
@@ -96,8 +94,7 @@ static void test_write(void **state) {
 static sb_status write_and_read(void *context) {
     void *bytes = NULL;
     size_t size;
-    sb_status status =
-        sb_file_write_whole(folder_path("kept"), 1, &(sb_file_part){"content", 7}, NULL);
+    sb_status status = sb_file_write_whole(folder_path("kept"), 1, &(sb_file_part){"content", 7}, NULL);
     if (status == SB_OK)
         status = sb_file_read(folder_path("kept"), 100, &bytes, &size, NULL);
     sb_free(bytes);

@@ -38,8 +38,7 @@ static sb_tensor *read_good(const char *header, const void *data, size_t bytes) 
     return tensor;
 }
 
-static void expect_elements(sb_tensor *tensor, sb_dtype dtype, int rank, const int64_t *dims,
-                            const void *data) {
+static void expect_elements(sb_tensor *tensor, sb_dtype dtype, int rank, const int64_t *dims, const void *data) {
     sb_tensor *expected = NULL;
     assert_int_equal(sb_tensor_from_data(dtype, rank, dims, data, &expected, NULL), SB_OK);
     assert_true(sb_tensor_equal(tensor, expected));
@@ -52,32 +51,24 @@ static void test_reads_numpy(void **state) {
     static const uint16_t halves[] = {0x3c00, 0x0102, 0, 0, 0, 0x7c00};
     static const unsigned char swapped[] = {0x3c, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0x7c, 0};
     static const unsigned char fortran[] = {1, 4, 2, 5, 3, 6}, rows[] = {1, 2, 3, 4, 5, 6};
-    expect_elements(
-        read_good("{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }", halves, 12),
-        SB_F16, 2, six, halves);
-    expect_elements(
-        read_good("{'descr': '>f2', 'fortran_order': False, 'shape': (2, 3), }", swapped, 12),
-        SB_F16, 2, six, halves);
+    expect_elements(read_good("{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }", halves, 12), SB_F16, 2,
+                    six, halves);
+    expect_elements(read_good("{'descr': '>f2', 'fortran_order': False, 'shape': (2, 3), }", swapped, 12), SB_F16, 2,
+                    six, halves);
     /* Any order of keys, either kind of quotes, with and without the last commas. */
-    expect_elements(
-        read_good("{\"shape\":(2,3,),'fortran_order':True ,\"descr\":'|u1'}", fortran, 6), SB_U8, 2,
-        six, rows);
-    expect_elements(
-        read_good("{'descr': '<V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16,
-        1, &(const int64_t){6}, halves);
-    expect_elements(
-        read_good("{'descr': '|V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16,
-        1, &(const int64_t){6}, halves);
-    expect_elements(
-        read_good("{'descr': '>i8', 'fortran_order': True, 'shape': (), }", "\0\0\0\0\0\0\1\2", 8),
-        SB_S64, 0, NULL, &(const int64_t){0x102});
-    expect_elements(
-        read_good("{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9), }", NULL, 0), SB_F64, 2,
-        (const int64_t[]){0, 9}, NULL);
+    expect_elements(read_good("{\"shape\":(2,3,),'fortran_order':True ,\"descr\":'|u1'}", fortran, 6), SB_U8, 2, six,
+                    rows);
+    expect_elements(read_good("{'descr': '<V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16, 1,
+                    &(const int64_t){6}, halves);
+    expect_elements(read_good("{'descr': '|V2', 'fortran_order': False, 'shape': (6,), }", halves, 12), SB_BF16, 1,
+                    &(const int64_t){6}, halves);
+    expect_elements(read_good("{'descr': '>i8', 'fortran_order': True, 'shape': (), }", "\0\0\0\0\0\0\1\2", 8), SB_S64,
+                    0, NULL, &(const int64_t){0x102});
+    expect_elements(read_good("{'descr': '<f8', 'fortran_order': True, 'shape': (0, 9), }", NULL, 0), SB_F64, 2,
+                    (const int64_t[]){0, 9}, NULL);
 
     /* The view of Fortran order has the file's own layout. */
-    sb_tensor *tensor =
-        read_good("{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }", fortran, 6);
+    sb_tensor *tensor = read_good("{'descr': '|i1', 'fortran_order': True, 'shape': (2, 3), }", fortran, 6);
     assert_memory_equal(sb_tensor_strides(tensor), ((const int64_t[]){1, 2}), 16);
     sb_tensor_release(tensor);
 }
@@ -109,10 +100,8 @@ static void test_text(void **state) {
                                         {"b\0c", 3},
                                         {"\0\xf4\x8f\xbf\xbf\xed\x9f\xbf\xee\x80\x80", 11}};
     sb_tensor *expected = NULL, *tensor, *again = NULL;
-    assert_int_equal(sb_tensor_from_strings(2, (const int64_t[]){2, 2}, strings, &expected, NULL),
-                     SB_OK);
-    tensor = read_good("{'descr': '<U4', 'fortran_order': False, 'shape': (2, 2), }", points,
-                       sizeof points);
+    assert_int_equal(sb_tensor_from_strings(2, (const int64_t[]){2, 2}, strings, &expected, NULL), SB_OK);
+    tensor = read_good("{'descr': '<U4', 'fortran_order': False, 'shape': (2, 2), }", points, sizeof points);
     assert_true(sb_tensor_equal(tensor, expected));
     void *bytes;
     size_t size;
@@ -123,13 +112,11 @@ static void test_text(void **state) {
     sb_free(bytes);
     sb_tensor_release(again);
     sb_tensor_release(tensor);
-    tensor = read_good("{'descr': '>U4', 'fortran_order': False, 'shape': (2, 2), }", swapped,
-                       sizeof swapped);
+    tensor = read_good("{'descr': '>U4', 'fortran_order': False, 'shape': (2, 2), }", swapped, sizeof swapped);
     assert_true(sb_tensor_equal(tensor, expected));
     sb_tensor_release(tensor);
     sb_tensor_release(expected);
-    sb_tensor_release(
-        read_good("{'descr': '<U0', 'fortran_order': False, 'shape': (0,), }", NULL, 0));
+    sb_tensor_release(read_good("{'descr': '<U0', 'fortran_order': False, 'shape': (0,), }", NULL, 0));
 }
 
 static void test_round_trips(void **state) {
@@ -175,70 +162,49 @@ static void test_hostile_headers(void **state) {
         {"{", SB_ERROR_INVALID_FILE, "string in quotes"},
         {"{}", SB_ERROR_INVALID_FILE, "lacks"},
         {"{'descr': '<f4', 'fortran_order': False}", SB_ERROR_INVALID_FILE, "lacks"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}",
-         SB_ERROR_INVALID_FILE, "twice"},
-        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}",
-         SB_ERROR_INVALID_FILE, "byte 27"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'more': 1}", SB_ERROR_INVALID_FILE, "twice"},
+        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte 27"},
         {"{'descr' '<f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "colon"},
         {"{'descr': '<f4' 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "comma"},
-        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "True nor False"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 1}", SB_ERROR_INVALID_FILE,
-         "begin with ("},
+        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "True nor False"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': 1}", SB_ERROR_INVALID_FILE, "begin with ("},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1)}", SB_ERROR_INVALID_FILE, "comma"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1)}", SB_ERROR_INVALID_FILE,
-         "comma"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", SB_ERROR_INVALID_FILE,
-         "at least 0"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}",
-         SB_ERROR_INVALID_FILE, "overflows"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 2)}",
-         SB_ERROR_INVALID_FILE, "overflows"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}",
-         SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", SB_ERROR_INVALID_FILE,
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1 1)}", SB_ERROR_INVALID_FILE, "comma"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", SB_ERROR_INVALID_FILE, "at least 0"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", SB_ERROR_INVALID_FILE,
+         "overflows"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775807, 2)}", SB_ERROR_INVALID_FILE,
+         "overflows"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}", SB_ERROR_INVALID_FILE,
          "but 4 bytes follow"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}", SB_ERROR_INVALID_FILE,
-         "but 4 bytes follow"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}",
-         SB_ERROR_UNSUPPORTED, "more than 12"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", SB_ERROR_INVALID_FILE,
-         "line feed"},
-        {"{'descr': 'f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "byte order"},
-        {"{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "byte order"},
-        {"{'descr': '|U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "byte order"},
-        {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "byte order"},
-        {"{'descr': '<', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "byte order"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}", SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1)}", SB_ERROR_UNSUPPORTED,
+         "more than 12"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} x", SB_ERROR_INVALID_FILE, "line feed"},
+        {"{'descr': 'f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte order"},
+        {"{'descr': '|f4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte order"},
+        {"{'descr': '|U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte order"},
+        {"{'descr': '', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte order"},
+        {"{'descr': '<', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "byte order"},
         {"{'descr': '<f', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "number"},
         {"{'descr': '<f4", SB_ERROR_INVALID_FILE, "damaged"},
-        {"{'descr': '<f4\\'', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "damaged"},
-        {"{'descr': '<f4\n', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "damaged"},
+        {"{'descr': '<f4\\'', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "damaged"},
+        {"{'descr': '<f4\n', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "damaged"},
         {"{'descr': '>V2', 'fortran_order': False, 'shape': (2,)}", SB_ERROR_UNSUPPORTED, "'>V2'"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '|S4', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
-        {"{'descr': '<M8[D]', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED,
-         "astype"},
+        {"{'descr': '<M8[D]', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "pickled"},
-        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED,
-         "structures"},
-        {"{'descr': '<U9223372036854775807', 'fortran_order': False, 'shape': (1,)}",
-         SB_ERROR_UNSUPPORTED, "astype"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "structures"},
+        {"{'descr': '<U9223372036854775807', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_UNSUPPORTED, "astype"},
         {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': "
          "(4611686018427387904,)}",
          SB_ERROR_INVALID_FILE, "overflows"},
-        {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': (16,)}",
-         SB_ERROR_INVALID_FILE, "but 4 bytes follow"},
-        {"{'descr': '|b1', 'fortran_order': False, 'shape': (4,)}", SB_ERROR_INVALID_FILE,
-         "neither 0 nor 1"},
-        {"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE,
-         "not a Unicode character"},
+        {"{'descr': '<U2305843009213693951', 'fortran_order': False, 'shape': (16,)}", SB_ERROR_INVALID_FILE,
+         "but 4 bytes follow"},
+        {"{'descr': '|b1', 'fortran_order': False, 'shape': (4,)}", SB_ERROR_INVALID_FILE, "neither 0 nor 1"},
+        {"{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", SB_ERROR_INVALID_FILE, "not a Unicode character"},
     };
     int64_t most = sb_allocation_count().live_bytes + 65536;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -252,8 +218,7 @@ static void test_hostile_headers(void **state) {
     }
     /* Text without characters takes no bytes, however much of it there is. */
     sb_tensor *tensor = NULL;
-    size_t size =
-        make_file("{'descr': '<U0', 'fortran_order': False, 'shape': (100000000000,), }", NULL, 0);
+    size_t size = make_file("{'descr': '<U0', 'fortran_order': False, 'shape': (100000000000,), }", NULL, 0);
     assert_int_equal(sb_npy_read(file, size, &tensor, NULL), SB_ERROR_INVALID_FILE);
     assert_true(sb_allocation_count().peak_bytes < most + (1 << 20));
 }

@@ -75,10 +75,8 @@ static void test_same_bytes(void **state) {
     void *bytes[2];
     size_t sizes[2];
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(sb_tensors_save(folder_path("a.npz"), ARRAYS, names, tensors, NULL),
-                         SB_OK);
-        assert_int_equal(sb_file_read(folder_path("a.npz"), 1 << 24, &bytes[i], &sizes[i], NULL),
-                         SB_OK);
+        assert_int_equal(sb_tensors_save(folder_path("a.npz"), ARRAYS, names, tensors, NULL), SB_OK);
+        assert_int_equal(sb_file_read(folder_path("a.npz"), 1 << 24, &bytes[i], &sizes[i], NULL), SB_OK);
         setenv("TZ", i == 0 ? "Asia/Kathmandu" : "UTC", 1);
     }
     assert_int_equal(sizes[0], sizes[1]);
@@ -89,8 +87,8 @@ static void test_same_bytes(void **state) {
 }
 
 /* An archive as numpy.savez_compressed writes it (method ZIP_CM_DEFLATE), or another. */
-static void make_archive(const char *name, int method, int count, const char *const *members,
-                         void *const *bytes, const size_t *sizes) {
+static void make_archive(const char *name, int method, int count, const char *const *members, void *const *bytes,
+                         const size_t *sizes) {
     zip_t *archive = zip_open(folder_path(name), ZIP_CREATE | ZIP_TRUNCATE, NULL);
     assert_non_null(archive);
     for (int i = 0; i < count; i++) {
@@ -122,8 +120,7 @@ static void test_deflated(void **state) {
     release_arrays(tensors);
 }
 
-static void expect_refusal(const char *path, const char *name, sb_status status,
-                           const char *words) {
+static void expect_refusal(const char *path, const char *name, sb_status status, const char *words) {
     sb_tensor *tensor = NULL;
     sb_error error = {0};
     assert_int_equal(sb_tensor_load(path, name, &tensor, &error), status);
@@ -143,10 +140,8 @@ static void test_names(void **state) {
     assert_int_equal(sb_tensor_load(path, NULL, &loaded, NULL), SB_OK);
     sb_tensor_release(loaded);
     expect_refusal(path, "other", SB_ERROR_INVALID_ARGUMENT, "no array other; it has: only");
-    assert_int_equal(
-        sb_tensors_save(path, 2, (const char *const[]){"x", "d\xc3\xa9/y"}, twice, NULL), SB_OK);
-    expect_refusal(path, NULL, SB_ERROR_INVALID_ARGUMENT,
-                   "2 arrays: name one of them: x, d\xc3\xa9/y");
+    assert_int_equal(sb_tensors_save(path, 2, (const char *const[]){"x", "d\xc3\xa9/y"}, twice, NULL), SB_OK);
+    expect_refusal(path, NULL, SB_ERROR_INVALID_ARGUMENT, "2 arrays: name one of them: x, d\xc3\xa9/y");
     assert_int_equal(sb_tensor_load(path, "d\xc3\xa9/y", &loaded, NULL), SB_OK);
     sb_tensor_release(loaded);
 
@@ -161,9 +156,8 @@ static void test_names(void **state) {
     /* What failed left the old file. */
     assert_int_equal(sb_tensor_load(path, "x", &loaded, NULL), SB_OK);
     sb_tensor_release(loaded);
-    assert_int_equal(
-        sb_tensors_save(folder_path("no/a.npz"), 1, (const char *const[]){"x"}, twice, &error),
-        SB_ERROR_IO);
+    assert_int_equal(sb_tensors_save(folder_path("no/a.npz"), 1, (const char *const[]){"x"}, twice, &error),
+                     SB_ERROR_IO);
 
     int count = -1;
     char **names;
@@ -232,8 +226,7 @@ static void test_hostile_members(void **state) {
  * true. */
 static void test_bomb(void **state) {
     static char zeros[100000];
-    static char header[] =
-        "\x93NUMPY\1\0v\0{'descr': '|u1', 'fortran_order': False, 'shape': (99872,), }";
+    static char header[] = "\x93NUMPY\1\0v\0{'descr': '|u1', 'fortran_order': False, 'shape': (99872,), }";
     memset(zeros + sizeof header - 1, ' ', 128 - sizeof header);
     memcpy(zeros, header, sizeof header - 1);
     zeros[127] = '\n';
@@ -266,14 +259,13 @@ static void test_bomb(void **state) {
 static void test_damage(void **state) {
     sb_tensor *tensor = NULL;
     static const uint32_t data[] = {1, 2, 3, 4};
-    assert_int_equal(sb_tensor_from_data(SB_U32, 1, &(const int64_t){4}, data, &tensor, NULL),
-                     SB_OK);
+    assert_int_equal(sb_tensor_from_data(SB_U32, 1, &(const int64_t){4}, data, &tensor, NULL), SB_OK);
     for (int deflated = 0; deflated < 2; deflated++) {
         void *image, *archive;
         size_t image_size, size;
         assert_int_equal(sb_npy_write(tensor, &image, &image_size, NULL), SB_OK);
-        make_archive("a.npz", deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 1,
-                     (const char *const[]){"a.npy"}, &image, &image_size);
+        make_archive("a.npz", deflated ? ZIP_CM_DEFLATE : ZIP_CM_STORE, 1, (const char *const[]){"a.npy"}, &image,
+                     &image_size);
         assert_int_equal(sb_file_read(folder_path("a.npz"), 1 << 20, &archive, &size, NULL), SB_OK);
         int refused = 0;
         for (size_t i = 0; i < 2 * size; i++) {
@@ -306,9 +298,8 @@ static void test_indices(void **state) {
     sb_tensor *tensor = NULL, *loaded = NULL;
     sb_npz *npz;
     assert_int_equal(sb_tensor_create(SB_BOOL, 0, NULL, &tensor, NULL), SB_OK);
-    assert_int_equal(sb_npz_write(folder_path("a.npz"), 1, (const char *const[]){"x"},
-                                  (sb_tensor *const[]){tensor}, NULL),
-                     SB_OK);
+    assert_int_equal(
+        sb_npz_write(folder_path("a.npz"), 1, (const char *const[]){"x"}, (sb_tensor *const[]){tensor}, NULL), SB_OK);
     assert_int_equal(sb_npz_open(folder_path("a.npz"), &npz, NULL), SB_OK);
     assert_int_equal(sb_npz_find(npz, "x"), 0);
     assert_int_equal(sb_npz_find(npz, "x.npy"), -1);

@@ -15,8 +15,7 @@ static int no_leak(void **state) {
     return sb_allocation_count().live_blocks == 0 ? 0 : -1;
 }
 
-static void refused(sb_status status, sb_status expected, const sb_error *error,
-                    const char *words) {
+static void refused(sb_status status, sb_status expected, const sb_error *error, const char *words) {
     assert_int_equal(status, expected);
     assert_int_equal(error->status, expected);
     if (strstr(error->message, words) == NULL)
@@ -77,34 +76,29 @@ static void test_refusals(void **state) {
     static const int64_t dims[13] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     static const int64_t large[] = {INT64_C(1) << 32, INT64_C(1) << 31};
     static const int64_t larger[] = {INT64_C(1) << 32, 0, INT64_C(1) << 32};
-    refused(sb_tensor_create(SB_DTYPE_NONE, 0, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT,
-            &error, "0 is not a dtype");
-    refused(sb_tensor_create((sb_dtype)99, 0, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT,
-            &error, "99 is not a dtype");
+    refused(sb_tensor_create(SB_DTYPE_NONE, 0, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "0 is not a dtype");
+    refused(sb_tensor_create((sb_dtype)99, 0, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "99 is not a dtype");
     refused(sb_tensor_create(SB_U8, 13, dims, &tensor, &error), SB_ERROR_SHAPE, &error, "rank 13");
     refused(sb_tensor_create(SB_U8, -1, dims, &tensor, &error), SB_ERROR_SHAPE, &error, "rank -1");
-    refused(sb_tensor_create(SB_U8, 1, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error,
-            "no extents");
-    refused(sb_tensor_create(SB_U8, 1, &(const int64_t){-5}, &tensor, &error), SB_ERROR_SHAPE,
-            &error, "-5");
-    refused(sb_tensor_create(SB_U8, 2, large, &tensor, &error), SB_ERROR_SHAPE, &error,
-            "overflows");
+    refused(sb_tensor_create(SB_U8, 1, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error, "no extents");
+    refused(sb_tensor_create(SB_U8, 1, &(const int64_t){-5}, &tensor, &error), SB_ERROR_SHAPE, &error, "-5");
+    refused(sb_tensor_create(SB_U8, 2, large, &tensor, &error), SB_ERROR_SHAPE, &error, "overflows");
     /* Empty, but its strides would overflow. */
-    refused(sb_tensor_create(SB_U8, 3, larger, &tensor, &error), SB_ERROR_SHAPE, &error,
+    refused(sb_tensor_create(SB_U8, 3, larger, &tensor, &error), SB_ERROR_SHAPE, &error, "overflows");
+    refused(sb_tensor_create(SB_F64, 1, &(const int64_t){INT64_MAX / 4}, &tensor, &error), SB_ERROR_SHAPE, &error,
             "overflows");
-    refused(sb_tensor_create(SB_F64, 1, &(const int64_t){INT64_MAX / 4}, &tensor, &error),
-            SB_ERROR_SHAPE, &error, "overflows");
-    refused(sb_tensor_from_data(SB_U8, 1, &(const int64_t){3}, NULL, &tensor, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "3 elements");
-    refused(sb_tensor_from_data(SB_STRING, 0, NULL, "x", &tensor, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "sb_tensor_from_strings");
-    refused(sb_tensor_from_strings(1, &(const int64_t){2}, NULL, &tensor, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "2 elements");
-    refused(sb_tensor_from_strings(0, NULL, &(const sb_string){NULL, 3}, &tensor, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "3 bytes");
-    refused(sb_tensor_from_strings(1, &(const int64_t){2},
-                                   (const sb_string[]){{"a", SIZE_MAX}, {"b", SIZE_MAX}}, &tensor,
-                                   &error),
+    refused(sb_tensor_from_data(SB_U8, 1, &(const int64_t){3}, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT,
+            &error, "3 elements");
+    refused(sb_tensor_from_data(SB_STRING, 0, NULL, "x", &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "sb_tensor_from_strings");
+    refused(sb_tensor_from_strings(1, &(const int64_t){2}, NULL, &tensor, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "2 elements");
+    refused(sb_tensor_from_strings(0, NULL, &(const sb_string){NULL, 3}, &tensor, &error), SB_ERROR_INVALID_ARGUMENT,
+            &error, "3 bytes");
+    refused(sb_tensor_from_strings(1, &(const int64_t){2}, (const sb_string[]){{"a", SIZE_MAX}, {"b", SIZE_MAX}},
+                                   &tensor, &error),
             SB_ERROR_SHAPE, &error, "overflows");
     assert_null(tensor);
     /* Without a report. */
@@ -121,8 +115,7 @@ static void test_wrap(void **state) {
     sb_error error;
     int released = 0;
     static const int64_t dims[] = {2, 3}, reversed[] = {-3, -1}, far[] = {INT64_MAX / 2, 1};
-    assert_int_equal(sb_tensor_wrap(SB_U8, 2, dims, reversed, memory + 5, count_release, &released,
-                                    &tensor, NULL),
+    assert_int_equal(sb_tensor_wrap(SB_U8, 2, dims, reversed, memory + 5, count_release, &released, &tensor, NULL),
                      SB_OK);
     assert_false(sb_tensor_is_contiguous(tensor));
     assert_int_equal(sb_tensor_contiguous(tensor, &view, NULL), SB_OK);
@@ -135,21 +128,19 @@ static void test_wrap(void **state) {
     assert_int_equal(released, 1);
 
     /* Refused: nothing is released. */
-    refused(sb_tensor_wrap(SB_U32, 2, dims, NULL, memory + 2, count_release, &released, &tensor,
-                           &error),
+    refused(sb_tensor_wrap(SB_U32, 2, dims, NULL, memory + 2, count_release, &released, &tensor, &error),
             SB_ERROR_INVALID_ARGUMENT, &error, "not aligned");
     refused(sb_tensor_wrap(SB_U8, 2, dims, NULL, NULL, count_release, &released, &tensor, &error),
             SB_ERROR_INVALID_ARGUMENT, &error, "6 elements");
     refused(sb_tensor_wrap(SB_U8, 2, dims, far, memory, count_release, &released, &tensor, &error),
             SB_ERROR_INVALID_ARGUMENT, &error, "dimension 0");
-    refused(sb_tensor_wrap(SB_U8, 2, dims, (const int64_t[]){1, INT64_MIN}, memory, count_release,
-                           &released, &tensor, &error),
+    refused(sb_tensor_wrap(SB_U8, 2, dims, (const int64_t[]){1, INT64_MIN}, memory, count_release, &released, &tensor,
+                           &error),
             SB_ERROR_INVALID_ARGUMENT, &error, "dimension 1");
     assert_int_equal(released, 1);
     /* The stride of an extent of 1 means nothing, and stays out of all arithmetic. */
-    assert_int_equal(sb_tensor_wrap(SB_U16, 2, (const int64_t[]){1, 4},
-                                    (const int64_t[]){INT64_MIN, 1}, memory, NULL, NULL, &tensor,
-                                    NULL),
+    assert_int_equal(sb_tensor_wrap(SB_U16, 2, (const int64_t[]){1, 4}, (const int64_t[]){INT64_MIN, 1}, memory, NULL,
+                                    NULL, &tensor, NULL),
                      SB_OK);
     assert_true(sb_tensor_is_contiguous(tensor));
     sb_tensor_release(tensor);
@@ -218,8 +209,7 @@ static sb_status make_some(void *context) {
     if (status == SB_OK)
         status = sb_tensor_from_strings(2, dims, strings, &tensors[2], NULL);
     if (status == SB_OK)
-        status = sb_tensor_wrap(SB_U8, 2, dims, NULL, memory, count_release, &released, &tensors[3],
-                                NULL);
+        status = sb_tensor_wrap(SB_U8, 2, dims, NULL, memory, count_release, &released, &tensors[3], NULL);
     bool wrapped = status == SB_OK;
     for (int i = 0; i < 4; i++)
         sb_tensor_release(tensors[i]);
@@ -233,12 +223,9 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(test_dtypes, no_leak),
-        cmocka_unit_test_teardown(test_create, no_leak),
-        cmocka_unit_test_teardown(test_refusals, no_leak),
-        cmocka_unit_test_teardown(test_wrap, no_leak),
-        cmocka_unit_test_teardown(test_equal, no_leak),
-        cmocka_unit_test_teardown(test_dims_text, no_leak),
+        cmocka_unit_test_teardown(test_dtypes, no_leak),   cmocka_unit_test_teardown(test_create, no_leak),
+        cmocka_unit_test_teardown(test_refusals, no_leak), cmocka_unit_test_teardown(test_wrap, no_leak),
+        cmocka_unit_test_teardown(test_equal, no_leak),    cmocka_unit_test_teardown(test_dims_text, no_leak),
         cmocka_unit_test_teardown(test_memory, no_leak),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

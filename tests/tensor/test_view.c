@@ -91,13 +91,11 @@ static void test_views_keep_storage(void **state) {
     sb_tensor_release(tensor);
     const float *data = sb_tensor_data(view);
     for (int i = 0; i < 12; i++)
-        assert_true(
-            model_is(SB_F32, (const char *)&data[-4 * (i / 4) + i % 4], (2 - i / 4) * 4 + i % 4));
+        assert_true(model_is(SB_F32, (const char *)&data[-4 * (i / 4) + i % 4], (2 - i / 4) * 4 + i % 4));
     sb_tensor_release(view);
 }
 
-static void refused(sb_status status, sb_status expected, const sb_error *error,
-                    const char *words) {
+static void refused(sb_status status, sb_status expected, const sb_error *error, const char *words) {
     assert_int_equal(status, expected);
     assert_int_equal(error->status, expected);
     if (strstr(error->message, words) == NULL)
@@ -108,42 +106,35 @@ static void test_refusals(void **state) {
     static model plan;
     sb_tensor *tensor = model_start(SB_U8, 2, (const int64_t[]){3, 4}, &plan), *view = NULL;
     sb_error error;
-    refused(sb_tensor_reshape(tensor, 1, (const int64_t[]){11}, &view, &error), SB_ERROR_SHAPE,
-            &error, "[3,4] to [11]");
-    refused(sb_tensor_reshape(tensor, 2, (const int64_t[]){-3, -4}, &view, &error), SB_ERROR_SHAPE,
-            &error, "negative");
-    refused(
-        sb_tensor_reshape(tensor, 3, (const int64_t[]){INT64_MAX, INT64_MAX, 12}, &view, &error),
-        SB_ERROR_SHAPE, &error, "overflows");
-    refused(sb_tensor_reshape(tensor, 13, plan.ids, &view, &error), SB_ERROR_SHAPE, &error,
-            "rank 13");
-    refused(sb_tensor_reshape(tensor, -1, plan.ids, &view, &error), SB_ERROR_SHAPE, &error,
-            "rank -1");
-    refused(sb_tensor_reshape(tensor, 1, NULL, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
-            "no extents");
-    refused(sb_tensor_transpose(tensor, (const int[]){0, 0}, &view, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "twice");
-    refused(sb_tensor_transpose(tensor, (const int[]){0, 2}, &view, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "dimension 2");
-    refused(sb_tensor_transpose(tensor, (const int[]){-1, 0}, &view, &error),
-            SB_ERROR_INVALID_ARGUMENT, &error, "dimension -1");
+    refused(sb_tensor_reshape(tensor, 1, (const int64_t[]){11}, &view, &error), SB_ERROR_SHAPE, &error,
+            "[3,4] to [11]");
+    refused(sb_tensor_reshape(tensor, 2, (const int64_t[]){-3, -4}, &view, &error), SB_ERROR_SHAPE, &error, "negative");
+    refused(sb_tensor_reshape(tensor, 3, (const int64_t[]){INT64_MAX, INT64_MAX, 12}, &view, &error), SB_ERROR_SHAPE,
+            &error, "overflows");
+    refused(sb_tensor_reshape(tensor, 13, plan.ids, &view, &error), SB_ERROR_SHAPE, &error, "rank 13");
+    refused(sb_tensor_reshape(tensor, -1, plan.ids, &view, &error), SB_ERROR_SHAPE, &error, "rank -1");
+    refused(sb_tensor_reshape(tensor, 1, NULL, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error, "no extents");
+    refused(sb_tensor_transpose(tensor, (const int[]){0, 0}, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "twice");
+    refused(sb_tensor_transpose(tensor, (const int[]){0, 2}, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "dimension 2");
+    refused(sb_tensor_transpose(tensor, (const int[]){-1, 0}, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
+            "dimension -1");
     static const int64_t slices[][3] = {
         {0, 5, 1},         {4, 1, 1},        {-1, 1, 1},        {0, 2, -1},
         {0, -1, 1},        {0, 1, 0},        {3, 2, INT64_MAX}, {0, INT64_MAX, INT64_MAX},
         {3, 3, INT64_MIN}, {INT64_MAX, 2, 1}};
     for (size_t i = 0; i < sizeof slices / sizeof *slices; i++)
-        refused(sb_tensor_slice(tensor, 1, slices[i][0], slices[i][1], slices[i][2], &view, &error),
-                SB_ERROR_SHAPE, &error, "axis 1");
-    refused(sb_tensor_slice(tensor, 2, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
-            "axis 2");
-    refused(sb_tensor_slice(tensor, -1, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error,
-            "axis -1");
-    refused(sb_tensor_broadcast(tensor, 2, (const int64_t[]){3, 5}, &view, &error), SB_ERROR_SHAPE,
-            &error, "[3,4] to [3,5]");
-    refused(sb_tensor_broadcast(tensor, 1, (const int64_t[]){4}, &view, &error), SB_ERROR_SHAPE,
-            &error, "[3,4] to [4]");
-    refused(sb_tensor_broadcast(tensor, 4, (const int64_t[]){INT64_MAX, 2, 3, 4}, &view, &error),
-            SB_ERROR_SHAPE, &error, "overflows");
+        refused(sb_tensor_slice(tensor, 1, slices[i][0], slices[i][1], slices[i][2], &view, &error), SB_ERROR_SHAPE,
+                &error, "axis 1");
+    refused(sb_tensor_slice(tensor, 2, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error, "axis 2");
+    refused(sb_tensor_slice(tensor, -1, 0, 1, 1, &view, &error), SB_ERROR_INVALID_ARGUMENT, &error, "axis -1");
+    refused(sb_tensor_broadcast(tensor, 2, (const int64_t[]){3, 5}, &view, &error), SB_ERROR_SHAPE, &error,
+            "[3,4] to [3,5]");
+    refused(sb_tensor_broadcast(tensor, 1, (const int64_t[]){4}, &view, &error), SB_ERROR_SHAPE, &error,
+            "[3,4] to [4]");
+    refused(sb_tensor_broadcast(tensor, 4, (const int64_t[]){INT64_MAX, 2, 3, 4}, &view, &error), SB_ERROR_SHAPE,
+            &error, "overflows");
     /* One element, however large the step. */
     assert_int_equal(sb_tensor_slice(tensor, 1, 3, 1, INT64_MIN, &view, NULL), SB_OK);
     assert_true(model_is(SB_U8, sb_tensor_data(view), 3));
@@ -159,13 +150,11 @@ static void test_refusals(void **state) {
 static void test_empty_without_memory(void **state) {
     sb_tensor *tensor = NULL, *view = NULL;
     static const int64_t dims[] = {5, 0, 7}, strides[] = {INT64_MAX, INT64_MIN, 3};
-    assert_int_equal(sb_tensor_wrap(SB_F64, 3, dims, strides, NULL, NULL, NULL, &tensor, NULL),
-                     SB_OK);
+    assert_int_equal(sb_tensor_wrap(SB_F64, 3, dims, strides, NULL, NULL, NULL, &tensor, NULL), SB_OK);
     assert_int_equal(sb_tensor_slice(tensor, 0, 4, 5, -1, &view, NULL), SB_OK);
     assert_null(sb_tensor_data(view));
     sb_tensor_release(view);
-    assert_int_equal(sb_tensor_broadcast(tensor, 4, (const int64_t[]){9, 5, 0, 7}, &view, NULL),
-                     SB_OK);
+    assert_int_equal(sb_tensor_broadcast(tensor, 4, (const int64_t[]){9, 5, 0, 7}, &view, NULL), SB_OK);
     assert_int_equal(sb_tensor_elements(view), 0);
     sb_tensor_release(view);
     assert_int_equal(sb_tensor_reshape(tensor, 1, (const int64_t[]){0}, &view, NULL), SB_OK);

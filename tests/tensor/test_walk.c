@@ -37,8 +37,7 @@ static char *address_of(const sb_tensor *tensor, int rank, const int64_t *index)
     char *address = tensor->data;
     for (int d = 0; d < tensor->rank; d++) {
         if (tensor->dims[d] != 1)
-            address += index[d + rank - tensor->rank] * tensor->strides[d] *
-                       (int64_t)sb_dtype_size(tensor->dtype);
+            address += index[d + rank - tensor->rank] * tensor->strides[d] * (int64_t)sb_dtype_size(tensor->dtype);
     }
     return address;
 }
@@ -64,8 +63,7 @@ static sb_tensor *random_operand(random_source *source, int rank, const int64_t 
      * strides. */
     for (int i = 0; i < rank - missing; i++)
         stored[permutation[i]] = own[i];
-    sb_tensor *tensor =
-        model_start(dtypes[random_between(source, 0, 4)], rank - missing, stored, &plan);
+    sb_tensor *tensor = model_start(dtypes[random_between(source, 0, 4)], rank - missing, stored, &plan);
     sb_tensor *view = NULL;
     assert_int_equal(sb_tensor_transpose(tensor, permutation, &view, NULL), SB_OK);
     sb_tensor_release(tensor);
@@ -83,8 +81,7 @@ static sb_tensor *random_operand(random_source *source, int rank, const int64_t 
 static void check_walk(random_source *source, bool ordered) {
     static visits log, expected;
     int64_t dims[SB_MAX_RANK], index[SB_MAX_RANK];
-    int rank = model_random_shape(
-        source, random_between(source, 1, 30) * random_between(source, 1, 12), dims);
+    int rank = model_random_shape(source, random_between(source, 1, 30) * random_between(source, 1, 12), dims);
     if (rank > 0 && random_between(source, 0, 19) == 0)
         dims[random_between(source, 0, rank - 1)] = 0;
     int operands = (int)random_between(source, 1, SB_WALK_OPERANDS);
@@ -92,8 +89,7 @@ static void check_walk(random_source *source, bool ordered) {
     for (int i = 0; i < operands; i++)
         tensors[i] = random_operand(source, rank, dims);
     sb_walk walk;
-    (ordered ? sb_walk_start_ordered : sb_walk_start)(&walk, rank, dims, operands,
-                                                      (const sb_tensor *const *)tensors);
+    (ordered ? sb_walk_start_ordered : sb_walk_start)(&walk, rank, dims, operands, (const sb_tensor *const *)tensors);
     memset(&log, 0, sizeof log);
     memset(&expected, 0, sizeof expected);
     log.operands = expected.operands = operands;

@@ -62,7 +62,9 @@ int sb_gemm_device_schedule_count(const sb_engine *engine) {
 }
 
 const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index) {
-    return index >= 0 && index < sb_gemm_device_schedule_count(engine) ? schedule_at(first_schedule(engine) + index)->name : NULL;
+    return index >= 0 && index < sb_gemm_device_schedule_count(engine)
+               ? schedule_at(first_schedule(engine) + index)->name
+               : NULL;
 }
 
 static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
@@ -72,9 +74,10 @@ static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, i
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
         if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
-            return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
-                           why);
+            return sb_fail(
+                error, SB_ERROR_UNSUPPORTED,
+                "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
+                why);
         *chosen = i;
         return SB_OK;
     }
@@ -98,8 +101,7 @@ static sb_status choose(const sb_engine *engine, const sb_gemm_plan *plan, int *
             least = cost;
         }
     }
-    return *chosen >= 0 ? SB_OK
-                        : sb_fail(error, SB_ERROR_UNSUPPORTED, "no schedule can compute this product: %s", why);
+    return *chosen >= 0 ? SB_OK : sb_fail(error, SB_ERROR_UNSUPPORTED, "no schedule can compute this product: %s", why);
 }
 
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
@@ -125,7 +127,8 @@ sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t para
             continue;
         snprintf(name, sizeof name, "sb_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", across_a ? "across" : "along",
                  across_b ? "across" : "along");
-        status = sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][across_a][across_b], error);
+        status =
+            sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][across_a][across_b], error);
     }
     if (status == SB_OK)
         *kernels = made;
@@ -176,8 +179,7 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
             ranges[count++] = (sb_cuda_range){touched[i]->first, touched[i]->bytes, i == 0};
     }
     if (plan->device_groups != 0)
-        ranges[count++] =
-            (sb_cuda_range){plan->device_groups, (size_t)plan->group_count * sizeof(sb_row_group), false};
+        ranges[count++] = (sb_cuda_range){plan->device_groups, (size_t)plan->group_count * sizeof(sb_row_group), false};
     return count;
 }
 
@@ -195,8 +197,7 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) 
     if (along)
         steps |= lines > 1 ? operand->line_stride : 0;
     else
-        steps |= (product->k > 1 ? operand->k_stride : 0) |
-                 (is_b && product->gate == SB_GATE_STACKED ? product->n : 0);
+        steps |= (product->k > 1 ? operand->k_stride : 0) | (is_b && product->gate == SB_GATE_STACKED ? product->n : 0);
     steps |= (int64_t)((uintptr_t)operand->data / sizeof(uint16_t));
     return steps % 8 == 0 ? 8 : steps % 2 == 0 ? 2 : 1;
 }
@@ -225,7 +226,7 @@ sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan 
     SB_TRY(choose(engine, plan, &chosen, error));
     SB_TRY(sb_gemm_device_stream(engine, stream, &queue.stream, error));
     SB_TRY(sb_cuda_enter(engine->cuda, error));
-    sb_status status =
-        schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->device_state->states[chosen], &queue, plan, error);
+    sb_status status = schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->device_state->states[chosen],
+                                                   &queue, plan, error);
     return sb_cuda_leave(engine->cuda, status, error);
 }

@@ -18,8 +18,8 @@ static const tile small_tile = {{"gemm16_general_small", "gemm16_ampere_small"},
 static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
     const tile *tile = self->shape;
     sb_gemm16_kernels *kernels;
-    SB_TRY(sb_gemm16_load(engine->cuda, tile->modules[engine->chain], sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels,
-                          error));
+    SB_TRY(sb_gemm16_load(engine->cuda, tile->modules[engine->chain], sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL,
+                          &kernels, error));
     *state = kernels;
     return SB_OK;
 }
@@ -36,8 +36,8 @@ static int columns_of(const tile *tile, const sb_gemm_plan *plan) {
 
 static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
     const tile *tile = self->shape;
-    double count = (double)sb_gemm_divide_up(plan->m, tile->m) * (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) *
-                   (double)plan->batches;
+    double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
+                   (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
     double each = count / engine->cuda->multiprocessors * tile->step;
     return 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
@@ -86,10 +86,10 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, c
     return sb_cuda_launch(queue, &task, error);
 }
 
-#define SCHEDULE(of_tile, title)                                                                   \
-    {                                                                                              \
-        .name = title, .shape = &of_tile##_tile, .prepare = prepare, .release = sb_free, .can = can, \
-        .cost = cost, .launch = launch                                                             \
+#define SCHEDULE(of_tile, title)                                                                                       \
+    {                                                                                                                  \
+        .name = title, .shape = &of_tile##_tile, .prepare = prepare, .release = sb_free, .can = can, .cost = cost,     \
+        .launch = launch                                                                                               \
     }
 const sb_gemm_schedule sb_gemm_general = SCHEDULE(large, "general");
 const sb_gemm_schedule sb_gemm_general_small = SCHEDULE(small, "general-small");

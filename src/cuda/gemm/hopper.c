@@ -102,20 +102,23 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
     if ((plan->device_groups != 0) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
                                               : "its k is in groups of 16 from 0, not in those of a row map");
-    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 || plan->batches > INT32_MAX / 2 ||
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 ||
+        plan->batches > INT32_MAX / 2 ||
         (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
         return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
     sb_gemm16_describe(plan, &product);
     layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
     layout b = layout_of(&product.b, b_lines(plan), plan->k, plan->batches);
     if (a == NEITHER || b == NEITHER)
-        return refuse(why, a == NEITHER ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
-                                        : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
+        return refuse(why, a == NEITHER
+                               ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
+                               : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
     if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
         return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
     if (is_stacked && (b != ALONG || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
                        (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
-        return refuse(why, "gates before values must lie along k, be a multiple of 8, and in tiles of 64 rows of one batch");
+        return refuse(why,
+                      "gates before values must lie along k, be a multiple of 8, and in tiles of 64 rows of one batch");
     if (has(shape, MAPPED) && (is_gated || a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
         return refuse(why, "A's rows and B's columns must lie across k, in multiples of 64");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
@@ -193,7 +196,8 @@ typedef struct boxes {
     int box[5];
 } boxes;
 
-static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map, sb_error *error) {
+static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
+                        sb_error *error) {
     cuuint64_t extents[5], steps[4];
     cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
     for (unsigned i = 0; i < boxes->rank; i++) {
@@ -203,11 +207,13 @@ static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *bo
         if (i > 0)
             steps[i - 1] = (cuuint64_t)(boxes->extents[i] > 1 ? boxes->steps[i] : 8) * 2;
     }
-    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map), "the driver's map");
+    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map),
+                   "the driver's map");
     return SB_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
                       dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
                       (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
 /* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines `k_part` k. Where a
@@ -222,16 +228,18 @@ static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *pla
     const boxes across = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
     const boxes one = {4, operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1, 1}};
     /* Of the groups of a row map, in chunks of 64 lines. */
-    const boxes group = {4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
+    const boxes group = {
+        4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
     int64_t whole = plan->k / BOX;
-    const boxes some = {4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
+    const boxes some = {
+        4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
     const boxes *chosen = has(shape, MAPPED) ? &group : layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some;
     return encode(engine, plan->dtype, chosen, map, error);
 }
 
 /* B with gates before values, of which eights take turns. */
-static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape, sb_tensor_map *map,
-                                sb_error *error) {
+static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+                                sb_tensor_map *map, sb_error *error) {
     sb_gemm16 product;
     sb_gemm16_describe(plan, &product);
     const sb_gemm16_operand *b = &product.b;
@@ -253,8 +261,8 @@ static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *pla
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
 static bool stores_in_bulk(const sb_gemm16 *product, bool turned) {
     const sb_gemm16_output *c = &product->c;
-    return !turned && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 && product->n % 8 == 0 &&
-           (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
+    return !turned && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
+           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
            (product->batches == 1 || is_step(c->batch_stride));
 }
 
@@ -323,8 +331,8 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
 }
 
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static sb_status fill_factors(const sb_engine *engine, const shape *shape, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
-                              layout layouts[2], sb_error *error) {
+static sb_status fill_factors(const sb_engine *engine, const shape *shape, const sb_gemm_plan *plan,
+                              sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(shape, p);
     bool turned = has(shape, TURNED);
@@ -337,16 +345,19 @@ static sb_status fill_factors(const sb_engine *engine, const shape *shape, const
     p->a_batched = a->batch_stride != 0;
     p->b_batched = b->batch_stride != 0;
     fill_stream(shape, p);
-    SB_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a, error));
+    SB_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a,
+                          error));
     if (p->stacked)
         return encode_stacked(engine, plan, shape, &p->b, error);
     int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
-    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b, error);
+    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
+                          error);
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
 static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters, sb_error *error) {
+                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters,
+                      sb_error *error) {
     int clusters = p->tiles < at_once(engine, shape) ? p->tiles : at_once(engine, shape);
     sb_cuda_range ranges[SB_GEMM_RANGES];
     sb_cuda_task task = {
@@ -364,9 +375,11 @@ static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda
 }
 
 /* Where results go by TMA. */
-static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p, sb_error *error) {
+static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
+                               sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
-    boxes boxes = {4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
+    boxes boxes = {
+        4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
     return p->storing & SB_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
@@ -394,7 +407,8 @@ static const shape logits_shapes[] = {
 static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_across,
                              const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
-    snprintf(name, sizeof name, "sb_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16", b_across ? "across" : "along");
+    snprintf(name, sizeof name, "sb_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16",
+             b_across ? "across" : "along");
     return sb_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(sb_gemm16_logits), kernel, error);
 }
 
@@ -428,29 +442,17 @@ sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *
     return give(shape, engine, queue, plan, kernel, &p.product, &p, error);
 }
 
-#define SCHEDULE(index, title)                                                                     \
-    {                                                                                              \
-        .name = title, .shape = &shapes[index], .prepare = prepare, .release = sb_free,            \
-        .can = can, .cost = cost, .launch = launch                                                 \
+#define SCHEDULE(index, title)                                                                                         \
+    {                                                                                                                  \
+        .name = title, .shape = &shapes[index], .prepare = prepare, .release = sb_free, .can = can, .cost = cost,      \
+        .launch = launch                                                                                               \
     }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
-    SCHEDULE(0, "tile-128x256"),
-    SCHEDULE(1, "tile-128x224"),
-    SCHEDULE(2, "tile-128x192"),
-    SCHEDULE(3, "tile-128x128"),
-    SCHEDULE(4, "tile-128x112"),
-    SCHEDULE(5, "tile-128x96"),
-    SCHEDULE(6, "tile-128x64"),
-    SCHEDULE(7, "tile-64x128"),
-    SCHEDULE(8, "tile-64x112"),
-    SCHEDULE(9, "tile-64x64"),
-    SCHEDULE(10, "tile-64x32"),
-    SCHEDULE(11, "tile-64x16"),
-    SCHEDULE(12, "turned-64x64"),
-    SCHEDULE(13, "turned-64x32"),
-    SCHEDULE(14, "turned-64x16"),
-    SCHEDULE(15, "turned-64x8"),
-    SCHEDULE(16, "mapped-128x256"),
-    SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(0, "tile-128x256"),  SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),  SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
+    SCHEDULE(6, "tile-128x64"),   SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
+    SCHEDULE(9, "tile-64x64"),    SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
+    SCHEDULE(12, "turned-64x64"), SCHEDULE(13, "turned-64x32"),   SCHEDULE(14, "turned-64x16"),
+    SCHEDULE(15, "turned-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

@@ -21,10 +21,9 @@ static const struct {
 };
 enum { REDUCE, MERGE, DIFFERENTIATE, ROUND, KERNELS };
 
-static sb_status find(sb_engine *engine, int index, const sb_cuda_kernel **kernel,
-                      sb_error *error) {
-    return sb_cuda_kernel_find(engine->cuda, MODULE, kernels[index].name,
-                               kernels[index].parameter_bytes, kernel, error);
+static sb_status find(sb_engine *engine, int index, const sb_cuda_kernel **kernel, sb_error *error) {
+    return sb_cuda_kernel_find(engine->cuda, MODULE, kernels[index].name, kernels[index].parameter_bytes, kernel,
+                               error);
 }
 
 sb_status sb_logp_device_prepare(sb_engine *engine, sb_error *error) {
@@ -43,8 +42,7 @@ typedef struct work {
 } work;
 
 static void touch(work *work, const void *first, int64_t count, size_t size, bool written) {
-    work->ranges[work->range_count++] =
-        (sb_cuda_range){(CUdeviceptr)(uintptr_t)first, (size_t)count * size, written};
+    work->ranges[work->range_count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)first, (size_t)count * size, written};
 }
 
 /* The bytes from the first to the last of strided elements, of which there is at least one. */
@@ -84,8 +82,7 @@ static int64_t blocks_for(int64_t count) {
     return blocks < most ? blocks : most;
 }
 
-sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_logp_reduce *task,
-                                   sb_error *error) {
+sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error) {
     const sb_logp_chunk *chunk = &task->chunk;
     int64_t blocks = sb_gemm_divide_up(chunk->columns, SB_LOGP_BLOCK);
     int64_t grid = sb_gemm_divide_up(chunk->rows * blocks, SB_LOGP_THREADS / SB_LOGP_LANES);
@@ -97,8 +94,8 @@ sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_log
                        "a chunk of %lld rows and %lld columns of logits is too large for a grid",
                        (long long)chunk->rows, (long long)chunk->columns);
     touch_chunk(&work, chunk);
-    touch(&work, task->pairs + chunk->first_column / SB_LOGP_BLOCK * task->pair_rows,
-          blocks * task->pair_rows, sizeof *task->pairs, true);
+    touch(&work, task->pairs + chunk->first_column / SB_LOGP_BLOCK * task->pair_rows, blocks * task->pair_rows,
+          sizeof *task->pairs, true);
     touch(&work, task->chosen, chunk->rows, sizeof *task->chosen, true);
     return launch(engine, stream, REDUCE, grid, SB_LOGP_THREADS, task, &work, error);
 }
@@ -125,8 +122,7 @@ sb_status sb_logp_reduce_product_on_device(sb_engine *engine, void *stream, cons
     return sb_cuda_leave(engine->cuda, sb_gemm16_logits_launch(engine, &queue, &plan, task, error), error);
 }
 
-sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp_merge *task,
-                                  sb_error *error) {
+sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error) {
     work work = {0};
     if (task->rows == 0)
         return SB_OK;
@@ -138,12 +134,12 @@ sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp
         touch(&work, task->maximum, task->rows, sizeof *task->maximum, true);
         touch(&work, task->sum, task->rows, sizeof *task->sum, true);
     }
-    return launch(engine, stream, MERGE, sb_gemm_divide_up(task->rows, SB_LOGP_MERGE_ROWS),
-                  SB_LOGP_MERGE_THREADS, task, &work, error);
+    return launch(engine, stream, MERGE, sb_gemm_divide_up(task->rows, SB_LOGP_MERGE_ROWS), SB_LOGP_MERGE_THREADS, task,
+                  &work, error);
 }
 
-sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream,
-                                          const sb_logp_differentiate *task, sb_error *error) {
+sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream, const sb_logp_differentiate *task,
+                                          sb_error *error) {
     const sb_logp_chunk *chunk = &task->chunk;
     work work = {0};
     if (chunk->rows == 0 || chunk->columns == 0)
@@ -154,17 +150,15 @@ sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream,
     touch(&work, task->d_logp, chunk->rows, sizeof *task->d_logp, false);
     touch(&work, task->gradients, chunk->rows * chunk->row_stride, sizeof *task->gradients, true);
     return launch(engine, stream, DIFFERENTIATE,
-                  blocks_for(chunk->rows * sb_gemm_divide_up(chunk->columns, SB_LOGP_GROUP)),
-                  SB_LOGP_THREADS, task, &work, error);
+                  blocks_for(chunk->rows * sb_gemm_divide_up(chunk->columns, SB_LOGP_GROUP)), SB_LOGP_THREADS, task,
+                  &work, error);
 }
 
-sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp_round *task,
-                                  sb_error *error) {
+sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error) {
     work work = {0};
     if (task->rows == 0 || task->columns == 0)
         return SB_OK;
     touch(&work, task->from, task->rows * task->columns, sizeof *task->from, false);
     touch_strided(&work, task);
-    return launch(engine, stream, ROUND, blocks_for(task->rows * task->columns), SB_LOGP_THREADS,
-                  task, &work, error);
+    return launch(engine, stream, ROUND, blocks_for(task->rows * task->columns), SB_LOGP_THREADS, task, &work, error);
 }

@@ -14,16 +14,13 @@ sb_status sb_logp_device_prepare(sb_engine *engine, sb_error *error);
 
 /** Computes the logits of `gemm`, which has been checked but for its C, and reduces them at once: all of the task's chunk. *done
  * says whether the device can; if not, nothing has happened. */
-sb_status sb_logp_reduce_product_on_device(sb_engine *engine, void *stream, const sb_gemm *gemm, const sb_logp_reduce *task,
-                                           bool *done, sb_error *error);
+sb_status sb_logp_reduce_product_on_device(sb_engine *engine, void *stream, const sb_gemm *gemm,
+                                           const sb_logp_reduce *task, bool *done, sb_error *error);
 
-sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_logp_reduce *task,
-                                   sb_error *error);
-sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp_merge *task,
-                                  sb_error *error);
-sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream,
-                                          const sb_logp_differentiate *task, sb_error *error);
-sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp_round *task,
-                                  sb_error *error);
+sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error);
+sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error);
+sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream, const sb_logp_differentiate *task,
+                                          sb_error *error);
+sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error);
 
 #endif

@@ -13,22 +13,17 @@ typedef float4 sb_cuda_float4;
 typedef float2 sb_cuda_float2;
 
 SB_CUDA_FUNCTION void sb_cuda_copy_4(float *to, const float *from) {
-    asm volatile(
-        "cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-        "l"(from));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from));
 }
 
 /* +0 where not `wanted`; `from` is an address in any case. */
 SB_CUDA_FUNCTION void sb_cuda_copy_4_or_zero(float *to, const float *from, bool wanted) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(
-                     (uint32_t)__cvta_generic_to_shared(to)),
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
                  "l"(from), "r"(wanted ? 4 : 0));
 }
 
 SB_CUDA_FUNCTION void sb_cuda_copy_16(float *to, const float *from) {
-    asm volatile(
-        "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-        "l"(from));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from));
 }
 
 #define SB_CUDA_COPIES_END() asm volatile("cp.async.commit_group;")

@@ -14,8 +14,8 @@ typedef struct sb_cuda_channel_list {
 typedef struct sb_cuda_batch {
     sb_cuda_box box; /* operands 0 (y; without data where nobody wants it) and 1 (x) of channel 0, row-major */
     int64_t channels;
-    int64_t out_step, in_step; /* from channel to channel */
-    sb_cuda_typed type;        /* of x and y */
+    int64_t out_step, in_step;       /* from channel to channel */
+    sb_cuda_typed type;              /* of x and y */
     sb_cuda_channel_list given[4];   /* scale, bias, mean, variance */
     sb_cuda_channel_list results[4]; /* running mean and variance, those of the batch */
     float epsilon, momentum;

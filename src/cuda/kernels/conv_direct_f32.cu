@@ -24,8 +24,7 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_narrow, sb_cuda_convolution, p) {
             SB_CUDA_UNROLL
             for (int d = SB_CUDA_CONV_AXES - 1; d >= 0; d--) {
                 uint32_t quotient = sb_cuda_divide(rest, &p->out[d]);
-                start[j][d] =
-                    (int)(rest - quotient * p->out[d].divisor) * p->stride[d] - p->begin[d];
+                start[j][d] = (int)(rest - quotient * p->out[d].divisor) * p->stride[d] - p->begin[d];
                 rest = quotient;
             }
             chains[j] = 0.0f;
@@ -54,8 +53,7 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_narrow, sb_cuda_convolution, p) {
                 float factor = weight[c * base->a.k_step];
                 SB_CUDA_UNROLL
                 for (int j = 0; j < 4; j++)
-                    chains[j] =
-                        sb_fma_f32(inside[j] ? from[j][c * p->x_channel] : 0.0f, factor, chains[j]);
+                    chains[j] = sb_fma_f32(inside[j] ? from[j][c * p->x_channel] : 0.0f, factor, chains[j]);
             }
             bool carry = true;
             SB_CUDA_UNROLL
@@ -69,8 +67,7 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_narrow, sb_cuda_convolution, p) {
         sb_cuda_tail_begin(&base->tail, sample, &place);
         place.row = group * base->m + row;
         place.column = position;
-        sb_tile_store(base, &place,
-                      base->y + sample * p->y_sample + place.row * base->y_row + position, 4, count,
+        sb_tile_store(base, &place, base->y + sample * p->y_sample + place.row * base->y_row + position, 4, count,
                       base->vectors, chains);
     }
 }
@@ -99,8 +96,8 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_pack, sb_cuda_pack_weights, p) {
             int64_t tap = sb_cuda_take(&channel, p->taps);
             /* Zeros fill the rows, which are fetched 16 bytes at a time. */
             if (across + lane < p->pitch && down + i < length)
-                p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + across +
-                          lane] = across + lane < p->outputs ? square[i][lane] : 0.0f;
+                p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + across + lane] =
+                    across + lane < p->outputs ? square[i][lane] : 0.0f;
         }
         SB_CUDA_BARRIER();
     }

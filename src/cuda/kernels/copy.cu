@@ -2,15 +2,15 @@
  * element; what the bits mean does not matter. */
 #include "cuda/kernels/box.cuh"
 
-#define COPY(bits, type)                                                                           \
-    SB_CUDA_KERNEL(sb_cuda_copy_##bits, sb_cuda_box, box) {                                        \
-        SB_CUDA_EACH_GROUP(number, box) {                                                          \
-            sb_cuda_group group;                                                                   \
-            type values[SB_CUDA_GROUP] = {0};                                                      \
-            sb_cuda_group_find(box, number, 2, &group);                                            \
-            SB_CUDA_GROUP_LOAD(type, box, &group, 1, values);                                      \
-            SB_CUDA_GROUP_STORE(type, box, &group, 0, values);                                     \
-        }                                                                                          \
+#define COPY(bits, type)                                                                                               \
+    SB_CUDA_KERNEL(sb_cuda_copy_##bits, sb_cuda_box, box) {                                                            \
+        SB_CUDA_EACH_GROUP(number, box) {                                                                              \
+            sb_cuda_group group;                                                                                       \
+            type values[SB_CUDA_GROUP] = {0};                                                                          \
+            sb_cuda_group_find(box, number, 2, &group);                                                                \
+            SB_CUDA_GROUP_LOAD(type, box, &group, 1, values);                                                          \
+            SB_CUDA_GROUP_STORE(type, box, &group, 0, values);                                                         \
+        }                                                                                                              \
     }
 COPY(8, uint8_t)
 COPY(16, uint16_t)

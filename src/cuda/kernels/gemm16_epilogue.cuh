@@ -46,16 +46,17 @@ SB_CUDA_FUNCTION int sb_gemm16_c_column(int gate, int column) {
 /* The first of B's columns in eight columns of such a tile whose first column is C's `column`; sets how many of the eight
  * there are. `eight` is a multiple of 8. */
 SB_CUDA_FUNCTION int64_t sb_gemm16_b_column(const sb_gemm16 *p, int64_t column, int eight, int64_t *columns) {
-    int64_t first = p->gate == SB_GATE_NONE ? column + eight
-                    : p->gate == SB_GATE_STACKED ? column + eight / 16 * 8 : 2 * column + eight;
+    int64_t first = p->gate == SB_GATE_NONE      ? column + eight
+                    : p->gate == SB_GATE_STACKED ? column + eight / 16 * 8
+                                                 : 2 * column + eight;
     int64_t left = (p->gate == SB_GATE_INTERLEAVED ? 2 * p->n : p->n) - first;
     *columns = left < 0 ? 0 : left > 8 ? 8 : left;
     return p->gate == SB_GATE_STACKED && eight / 8 % 2 != 0 ? first + p->n : first;
 }
 
 /* Stores up to four results: of columns side by side, or with `down` of rows below each other. */
-SB_CUDA_FUNCTION void sb_gemm16_store_four(const sb_gemm16_output *c, int64_t batch, int64_t row, int64_t column, bool down,
-                                           int count, const float *results) {
+SB_CUDA_FUNCTION void sb_gemm16_store_four(const sb_gemm16_output *c, int64_t batch, int64_t row, int64_t column,
+                                           bool down, int count, const float *results) {
     const int64_t first = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;
     const int64_t step = down ? c->row_stride : c->column_stride;
     if (c->dtype == SB_F32) {
@@ -94,8 +95,8 @@ SB_CUDA_FUNCTION void sb_gemm16_store_four(const sb_gemm16_output *c, int64_t ba
 /* The epilogue of `rows` rows (a multiple of 4) and `columns` columns (likewise) of C from (row, column) on, as far as they
  * are inside, by `threads` threads of which this is `thread`. chains[r * pitch + v] is that of row r and column v of B's tile,
  * as sb_gemm16_value_of counts them; rows are aligned to 16 bytes. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows, int columns,
-                                            const float *chains, int pitch, int thread, int threads) {
+SB_CUDA_FUNCTION void sb_gemm16_finish_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows,
+                                            int columns, const float *chains, int pitch, int thread, int threads) {
     const bool down = p->c.row_stride == 1 && p->c.column_stride != 1;
     const bool gated = p->gate != SB_GATE_NONE;
     const int gate_before = sb_gemm16_gate_before(p->gate);
@@ -124,24 +125,23 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_tile(const sb_gemm16 *p, int64_t batch, i
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             if (p->has_epilogue && i < count)
-                results[i] = sb_gemm_finish(&p->epilogue, batch, down ? row + r + i : row + r, down ? column + c : column + c + i,
-                                            gates[i], results[i]);
+                results[i] = sb_gemm_finish(&p->epilogue, batch, down ? row + r + i : row + r,
+                                            down ? column + c : column + c + i, gates[i], results[i]);
         }
         sb_gemm16_store_four(&p->c, batch, row + r, column + c, down, count, results);
     }
 }
 
 /* Where chains begin that continue from C: the same the other way round, without gates. Zeros where C is not. */
-SB_CUDA_FUNCTION void sb_gemm16_begin_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows, int columns,
-                                           float *chains, int pitch, int thread, int threads) {
+SB_CUDA_FUNCTION void sb_gemm16_begin_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows,
+                                           int columns, float *chains, int pitch, int thread, int threads) {
     const bool down = p->c.row_stride == 1 && p->c.column_stride != 1;
     const float *from = (const float *)p->c.data + batch * p->c.batch_stride;
     SB_CUDA_KEEP_LOOP
     for (int i = thread; i < rows * columns; i += threads) {
         const int r = down ? i % rows : i / columns, c = down ? i / rows : i % columns;
         const bool inside = row + r < p->m && column + c < p->n;
-        chains[r * pitch + c] =
-            inside ? from[(row + r) * p->c.row_stride + (column + c) * p->c.column_stride] : 0.0f;
+        chains[r * pitch + c] = inside ? from[(row + r) * p->c.row_stride + (column + c) * p->c.column_stride] : 0.0f;
     }
 }
 

@@ -13,7 +13,8 @@
 typedef struct sb_gemm16_some {
     const sb_gemm16_hopper *p;
     int batch;
-    int64_t m, n; /* where the rows of the warpgroup begin, and the columns of these, in the kernel's C; with a gate in C */
+    int64_t m,
+        n; /* where the rows of the warpgroup begin, and the columns of these, in the kernel's C; with a gate in C */
 } sb_gemm16_some;
 
 /* Where gates and values alternate, a thread has both of one column of each four. */
@@ -35,7 +36,8 @@ SB_CUDA_FUNCTION int64_t sb_gemm16_c_column(const sb_gemm16_some *some, int i) {
 }
 
 /* Scale, and the bias of B's columns from `first` on: those of C, or with a gate of their gates or values. */
-SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t first, int step, int count, float *results) {
+SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t first, int step, int count,
+                                           float *results) {
     const sb_gemm_epilogue *e = &some->p->product.epilogue;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
@@ -50,11 +52,11 @@ SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t f
     }
 }
 
-#define SB_GEMM16_ACTIVATE(kind)                                                                                               \
-    case kind:                                                                                                                 \
-        SB_CUDA_UNROLL                                                                                                         \
-        for (int i = 0; i < count; i++)                                                                               \
-            results[i] = sb_gemm_activate(kind, results[i]);                                                                   \
+#define SB_GEMM16_ACTIVATE(kind)                                                                                       \
+    case kind:                                                                                                         \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < count; i++)                                                                                \
+            results[i] = sb_gemm_activate(kind, results[i]);                                                           \
         break;
 SB_CUDA_FUNCTION void sb_gemm16_activate_some(int32_t activation, int count, float *results) {
     switch (activation) {

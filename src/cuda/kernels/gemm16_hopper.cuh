@@ -71,12 +71,12 @@
 #define SB_GEMM_PRODUCT(given) (&(given))
 #endif
 
-#define NEXT_STAGE()                                                                                                           \
-    do {                                                                                                                       \
-        if (++stage == STAGES) {                                                                                               \
-            stage = 0;                                                                                                         \
-            phase ^= 1;                                                                                                        \
-        }                                                                                                                      \
+#define NEXT_STAGE()                                                                                                   \
+    do {                                                                                                               \
+        if (++stage == STAGES) {                                                                                       \
+            stage = 0;                                                                                                 \
+            phase ^= 1;                                                                                                \
+        }                                                                                                              \
     } while (0)
 /* Whose phases say that a stage can be multiplied. */
 #if defined(SB_GEMM_MAPPED)
@@ -85,46 +85,46 @@
 #define READY full
 #endif
 /* Begins the products of a stage; with `adds` 0 the chains begin too. */
-#define MULTIPLY_STAGE(adds)                                                                                                   \
-    do {                                                                                                                       \
-        const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                                \
-        const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                                  \
-        const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                           \
-        sb_barrier_wait(READY + 8 * stage, phase);                                                                             \
-        SB_WGMMA_BEGIN();                                                                                                      \
-        SB_CUDA_UNROLL                                                                                                         \
-        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                                 \
-            MULTIPLY(sums, step > 0 || (adds),                                                                                 \
-                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_ACROSS ? A_STEP / 16 : 32 / 16) * (step % 4),               \
-                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_ACROSS ? B_STEP / 16 : 32 / 16) * (step % 4),             \
-                     SB_GEMM_TYPE, SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS);                                                        \
-        SB_WGMMA_END();                                                                                                        \
+#define MULTIPLY_STAGE(adds)                                                                                           \
+    do {                                                                                                               \
+        const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
+        const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
+        const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                    \
+        sb_barrier_wait(READY + 8 * stage, phase);                                                                     \
+        SB_WGMMA_BEGIN();                                                                                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
+            MULTIPLY(sums, step > 0 || (adds),                                                                         \
+                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_ACROSS ? A_STEP / 16 : 32 / 16) * (step % 4),     \
+                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_ACROSS ? B_STEP / 16 : 32 / 16) * (step % 4),   \
+                     SB_GEMM_TYPE, SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS);                                                \
+        SB_WGMMA_END();                                                                                                \
     } while (0)
 /* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. `load` is
  * LOAD or ASK. */
 #define FETCH_ALONG(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
-#define FETCH_ACROSS(load, lines, box_bytes, to, map, first, batch)                                                            \
-    do {                                                                                                                       \
-        SB_CUDA_UNROLL                                                                                                         \
-        for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                                       \
-            load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                              \
-                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                                \
+#define FETCH_ACROSS(load, lines, box_bytes, to, map, first, batch)                                                    \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                               \
+            load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                      \
+                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                        \
     } while (0)
 #if FEW
 /* What no other tile reads goes through the second-level cache without staying there. */
-#define LOAD(to, map, x, y, z, w)                                                                                              \
-    do {                                                                                                                       \
-        if (streams)                                                                                                           \
-            sb_tensor_stream(to, map, arrived, x, y, z, w, policy);                                                            \
-        else                                                                                                                   \
-            sb_tensor_load(to, map, arrived, x, y, z, w);                                                                      \
+#define LOAD(to, map, x, y, z, w)                                                                                      \
+    do {                                                                                                               \
+        if (streams)                                                                                                   \
+            sb_tensor_stream(to, map, arrived, x, y, z, w, policy);                                                    \
+        else                                                                                                           \
+            sb_tensor_load(to, map, arrived, x, y, z, w);                                                              \
     } while (0)
-#define LOAD_FIVE(to, map, x, y, z, w, v)                                                                                      \
-    do {                                                                                                                       \
-        if (streams)                                                                                                           \
-            sb_tensor_stream_five(to, map, arrived, x, y, z, w, v, policy);                                                    \
-        else                                                                                                                   \
-            sb_tensor_load_five(to, map, arrived, x, y, z, w, v);                                                              \
+#define LOAD_FIVE(to, map, x, y, z, w, v)                                                                              \
+    do {                                                                                                               \
+        if (streams)                                                                                                   \
+            sb_tensor_stream_five(to, map, arrived, x, y, z, w, v, policy);                                            \
+        else                                                                                                           \
+            sb_tensor_load_five(to, map, arrived, x, y, z, w, v);                                                      \
     } while (0)
 #else
 #define LOAD(to, map, x, y, z, w) sb_tensor_load(to, map, arrived, x, y, z, w)
@@ -138,51 +138,52 @@
 #define FETCH_A(load, to, first, batch) FETCH_ALONG(load, to, &p->a, first, batch)
 #endif
 /* B that lies along k and has gates before values: eights of either take turns. */
-#define FETCH_STACKED(load, to, map, first, batch)                                                                             \
+#define FETCH_STACKED(load, to, map, first, batch)                                                                     \
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
-#define FETCH_PART_STACKED(to, map, first, batch)                                                                              \
-    sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                        \
-                            (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch, (1 << SB_GEMM_CLUSTER) - 1)
+#define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
+    sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                \
+                            (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch,                         \
+                            (1 << SB_GEMM_CLUSTER) - 1)
 /* The block's part of B, for all of the cluster: some columns, or some k of all. */
-#define FETCH_PART_ALONG(to, map, first, batch)                                                                                \
-    sb_tensor_load_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k,                                   \
+#define FETCH_PART_ALONG(to, map, first, batch)                                                                        \
+    sb_tensor_load_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k,                           \
                        (first) + (int)rank * (TILE_N / SB_GEMM_CLUSTER), 0, batch, (1 << SB_GEMM_CLUSTER) - 1)
-#define FETCH_PART_ACROSS(to, map, first, batch)                                                                               \
-    do {                                                                                                                       \
-        SB_CUDA_UNROLL                                                                                                         \
-        for (int i = 0; i < B_WIDTH / 64; i++)                                                                                 \
-            sb_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / SB_GEMM_CLUSTER) * 128, map, arrived,            \
-                               (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), 0, batch,                         \
-                               (1 << SB_GEMM_CLUSTER) - 1);                                                                    \
+#define FETCH_PART_ACROSS(to, map, first, batch)                                                                       \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < B_WIDTH / 64; i++)                                                                         \
+            sb_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / SB_GEMM_CLUSTER) * 128, map, arrived,    \
+                               (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), 0, batch,                 \
+                               (1 << SB_GEMM_CLUSTER) - 1);                                                            \
     } while (0)
 #if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_ACROSS
 #define FETCH_B(load, to, first, batch) FETCH_PART_ACROSS(to, &p->b, first, batch)
 #elif SB_GEMM_CLUSTER > 1
-#define FETCH_B(load, to, first, batch)                                                                                        \
-    do {                                                                                                                       \
-        if (p->stacked)                                                                                                        \
-            FETCH_PART_STACKED(to, &p->b, first, batch);                                                                       \
-        else                                                                                                                   \
-            FETCH_PART_ALONG(to, &p->b, first, batch);                                                                         \
+#define FETCH_B(load, to, first, batch)                                                                                \
+    do {                                                                                                               \
+        if (p->stacked)                                                                                                \
+            FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
+        else                                                                                                           \
+            FETCH_PART_ALONG(to, &p->b, first, batch);                                                                 \
     } while (0)
 #elif SB_GEMM_B_ACROSS
 #define FETCH_B(load, to, first, batch) FETCH_ACROSS(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
 #else
-#define FETCH_B(load, to, first, batch)                                                                                        \
-    do {                                                                                                                       \
-        if (p->stacked)                                                                                                        \
-            FETCH_STACKED(load, to, &p->b, first, batch);                                                                      \
-        else                                                                                                                   \
-            FETCH_ALONG(load, to, &p->b, first, batch);                                                                        \
+#define FETCH_B(load, to, first, batch)                                                                                \
+    do {                                                                                                               \
+        if (p->stacked)                                                                                                \
+            FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
+        else                                                                                                           \
+            FETCH_ALONG(load, to, &p->b, first, batch);                                                                \
     } while (0)
 #endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
-#define RELEASE(barrier)                                                                                                       \
-    do {                                                                                                                       \
-        if (SB_GEMM_CLUSTER == 1 && leads)                                                                                     \
-            sb_barrier_arrive(barrier);                                                                                        \
-        else if (SB_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < SB_GEMM_CLUSTER)                                              \
-            sb_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                             \
+#define RELEASE(barrier)                                                                                               \
+    do {                                                                                                               \
+        if (SB_GEMM_CLUSTER == 1 && leads)                                                                             \
+            sb_barrier_arrive(barrier);                                                                                \
+        else if (SB_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < SB_GEMM_CLUSTER)                                      \
+            sb_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                     \
     } while (0)
 
 #if defined(SB_GEMM_LOGITS)
@@ -193,37 +194,37 @@
 /* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which the last one
  * begins early enough to end with the tile, and repeats some columns. */
 #if BULK
-#define SEND()                                                                                                                 \
-    do {                                                                                                                       \
-        if (rounded_m < 0)                                                                                                     \
-            break;                                                                                                             \
-        const int lane = thread % 32, row = thread % GROUP_THREADS / 32 * 16 + lane % 16;                                      \
-        SB_CUDA_UNROLL                                                                                                         \
-        for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                         \
-            const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                                    \
-            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                               \
-            turn ^= 1;                                                                                                         \
-            /* The store before the last one has read this room. */                                                            \
-            if (leads)                                                                                                         \
-                SB_TENSOR_STORES_READ(1);                                                                                      \
-            sb_warpgroup_sync(1 + group);                                                                                      \
-            SB_CUDA_UNROLL                                                                                                     \
-            for (int i = 0; i < 4; i++) {                                                                                      \
-                const uint32_t *from = rounded + start / 4 + i * 4;                                                            \
-                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                                    \
-                sb_store_matrices(                                                                                             \
-                    room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),                          \
-                    NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]), NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),      \
-                    NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                                        \
-            }                                                                                                                  \
-            sb_shared_written();                                                                                               \
-            sb_warpgroup_sync(1 + group);                                                                                      \
-            if (leads) {                                                                                                       \
-                sb_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                                  \
-                SB_TENSOR_STORES_END();                                                                                        \
-            }                                                                                                                  \
-        }                                                                                                                      \
-        rounded_m = -1;                                                                                                        \
+#define SEND()                                                                                                         \
+    do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, row = thread % GROUP_THREADS / 32 * 16 + lane % 16;                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                 \
+            const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                sb_store_matrices(room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),    \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
+            }                                                                                                          \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                          \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
     } while (0)
 #else
 #define SEND() (void)0
@@ -320,10 +321,11 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
                         for (int g = 0; g < 4; g++) {
                             sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
                             if (SB_GEMM_CLUSTER == 1)
-                                sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z);
+                                sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64,
+                                               b_z);
                             else if (g / (4 / SB_GEMM_CLUSTER) == (int)rank)
-                                sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64, b_z,
-                                                   (1 << SB_GEMM_CLUSTER) - 1);
+                                sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row,
+                                                   n / 64, b_z, (1 << SB_GEMM_CLUSTER) - 1);
                         }
                         groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
 #else
@@ -440,7 +442,8 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
                     sb_gemm16_finish_some(&some, SOME, results);
                     SB_CUDA_UNROLL
                     for (int i = 0; i < SUMS; i++)
-                        sums[i] = i + SOME < SUMS ? sums[i + SOME < SUMS ? i + SOME : 0] : results[i + SOME < SUMS ? 0 : i + SOME - SUMS];
+                        sums[i] = i + SOME < SUMS ? sums[i + SOME < SUMS ? i + SOME : 0]
+                                                  : results[i + SOME < SUMS ? 0 : i + SOME - SUMS];
                 }
             }
 #if BULK

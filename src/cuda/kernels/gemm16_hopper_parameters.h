@@ -21,22 +21,22 @@ enum {
  * its rows are C's columns. A chain does not depend on which factor is which. */
 typedef struct sb_gemm16_hopper {
     sb_gemm16 product;
-    sb_tensor_map a, b;        /* of the kernel */
-    sb_tensor_map c;           /* where results leave in bulk */
-    int64_t rows, columns;     /* of the kernel's C */
+    sb_tensor_map a, b;                /* of the kernel */
+    sb_tensor_map c;                   /* where results leave in bulk */
+    int64_t rows, columns;             /* of the kernel's C */
     int64_t row_stride, column_stride; /* the same of C */
-    int32_t row_tiles, column_tiles; /* tiles of clusters, and of columns */
-    int32_t tiles;             /* of clusters, of all batches */
-    int32_t k_blocks;          /* of 64 */
-    int32_t stages;            /* in shared memory */
-    int32_t stage_bytes;       /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
-    int32_t a_box_bytes;       /* of A's part for 64 k */
+    int32_t row_tiles, column_tiles;   /* tiles of clusters, and of columns */
+    int32_t tiles;                     /* of clusters, of all batches */
+    int32_t k_blocks;                  /* of 64 */
+    int32_t stages;                    /* in shared memory */
+    int32_t stage_bytes; /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
+    int32_t a_box_bytes; /* of A's part for 64 k */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
     int32_t turned;
-    int32_t stacked;           /* eight of B's gates and eight of its values take turns in tiles */
-    int32_t storing;           /* how results leave: some of SB_GEMM16_PLAIN, … */
-    int32_t streams;           /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
-    int32_t ahead;             /* k of those, in 64s, that are asked for before the kernel ahead has ended */
+    int32_t stacked; /* eight of B's gates and eight of its values take turns in tiles */
+    int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
+    int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
+    int32_t ahead;   /* k of those, in 64s, that are asked for before the kernel ahead has ended */
 } sb_gemm16_hopper;
 
 /* A product of logits, and what becomes of them. */

@@ -7,5 +7,5 @@
 #define SB_GEMM_LOGITS
 #define SB_GEMM_KERNEL(layout) sb_gemm16_logits_64x256_##layout
 #define SB_GEMM_A_ALONG
-#include "cuda/kernels/gemm16_logits.cuh"
 #include "cuda/kernels/gemm16_hopper_layouts.cuh"
+#include "cuda/kernels/gemm16_logits.cuh"

@@ -33,8 +33,8 @@ SB_CUDA_FUNCTION sb_gemm16_stage_groups sb_gemm16_stage_groups_of(const sb_gemm1
 
 /* How many rows the groups have, a byte each. */
 SB_CUDA_FUNCTION uint32_t sb_gemm16_counts_of(const sb_gemm16_stage_groups *groups) {
-    return (uint32_t)groups->group[0].count | (uint32_t)groups->group[1].count << 8 | (uint32_t)groups->group[2].count << 16 |
-           (uint32_t)groups->group[3].count << 24;
+    return (uint32_t)groups->group[0].count | (uint32_t)groups->group[1].count << 8 |
+           (uint32_t)groups->group[2].count << 16 | (uint32_t)groups->group[3].count << 24;
 }
 
 /* A warp makes zeros of the rows that groups lack, of the chunks of 64 lines that are its share. */
@@ -51,7 +51,8 @@ SB_CUDA_FUNCTION void sb_gemm16_clear_rows(uint32_t matrix, int chunks, uint32_t
             const uint32_t first = matrix + (uint32_t)((g * chunks + chunk) * 2048 + lane * 16);
             SB_CUDA_KEEP_LOOP
             for (int row = count; row + lane / 8 < 16; row += 4)
-                asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(first + (uint32_t)row * 128), "r"(0) : "memory");
+                asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(first + (uint32_t)row * 128), "r"(0)
+                             : "memory");
         }
     }
 }

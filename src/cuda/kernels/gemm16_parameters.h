@@ -19,7 +19,7 @@ typedef struct sb_gemm16_output {
     void *data;
     int64_t row_stride, column_stride, batch_stride; /* in elements */
     int32_t dtype;                                   /* sb_dtype: SB_F32, or that of A and B */
-    int32_t accumulate; /* whether chains begin with what is there, which is f32 then */
+    int32_t accumulate;                              /* whether chains begin with what is there, which is f32 then */
 } sb_gemm16_output;
 
 /* A product C[m][n] = epilogue(chain over k of A[m][k] * B[k][n]). Contained, as the first member, in the structs of kernels

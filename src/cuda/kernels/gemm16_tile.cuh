@@ -99,7 +99,8 @@ SB_CUDA_FUNCTION reader read_a(const sb_gemm16_general *p, bool along, const til
     SB_CUDA_UNROLL
     for (int i = 0; i < OWN_A; i++) {
         const int piece = (int)threadIdx.x + i * THREADS;
-        const int64_t row = tile->row + piece_line(piece, along, TILE_M), left = p->product.k > 0 ? p->product.m - row : 0;
+        const int64_t row = tile->row + piece_line(piece, along, TILE_M),
+                      left = p->product.k > 0 ? p->product.m - row : 0;
         made.lines[i] = left <= 0 ? 0 : along ? 1 : left > 8 ? 8 : (int)left;
         made.at[i] = a->data + (p->product.k > 0 ? piece_k(piece, along, TILE_M) * a->k_stride : 0) +
                      (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
@@ -173,8 +174,8 @@ SB_CUDA_FUNCTION step_group find_group(const sb_gemm16 *p, int64_t group) {
 }
 
 /* A piece whose k begin `inside` the step and are in a group of `rows` k from `row` on. */
-SB_CUDA_FUNCTION sb_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows, bool along,
-                                            int64_t k_stride, int width) {
+SB_CUDA_FUNCTION sb_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows,
+                                            bool along, int64_t k_stride, int width) {
     const int left = rows - inside % 16;
     const int there = left <= 0 ? 0 : left > 8 ? 8 : left;
     const int count = along ? (lines != 0 ? there : 0) : (there != 0 ? lines : 0);
@@ -220,8 +221,8 @@ SB_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
 /* Copies a piece, or zeros where it is not `wanted`; `from` is an address in any case. */
 SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool wanted) {
 #if defined(__CUDACC__)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from),
-                 "r"(wanted ? 16 : 0)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(wanted ? 16 : 0)
                  : "memory");
 #else
     const sb_gemm16_eight none = {0, 0, 0, 0};
@@ -237,8 +238,8 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
-            const bool wanted = !by_rows || piece_k((int)threadIdx.x, along, tile) <                                   \
-                                                (i == 0 ? low_group.count : high_group.count);                         \
+            const bool wanted =                                                                                        \
+                !by_rows || piece_k((int)threadIdx.x, along, tile) < (i == 0 ? low_group.count : high_group.count);    \
             const int64_t k = by_rows ? (i == 0 ? low_group.row : high_group.row) - i * 16 : next * KSTEP;             \
             copy_piece((to) + place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile),         \
                        operand.at[i] + (wanted ? k * k_stride : 0), wanted);                                           \
@@ -286,7 +287,8 @@ SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *
 /* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in the
  * order in which a multiplication wants them, lines and k by turns. */
 SB_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
-    return along ? along_place(line + line_eight * 8 + row, k_eight) : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
+    return along ? along_place(line + line_eight * 8 + row, k_eight)
+                 : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
 }
 /* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the first place's, so
  * that flipping them adds them, whatever the spreading over the banks has flipped below: no address needs a register. */
@@ -425,9 +427,9 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
             const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
             const bool by_rows = p->product.groups && !a_along && !b_along;                                            \
             const int64_t copied = !has_whole_lines(p, a_along, b_along, &tile) ? 0                                    \
-                                   : by_rows                            ? steps                                        \
-                                   : p->product.groups                  ? 0                                            \
-                                                                        : p->product.k / KSTEP;                        \
+                                   : by_rows                                    ? steps                                \
+                                   : p->product.groups                          ? 0                                    \
+                                                                                : p->product.k / KSTEP;                                         \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
             COPIED_STEPS(suffix, type, a_along, b_along);                                                              \
@@ -447,11 +449,11 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
 #define BEGIN()                                                                                                        \
     do {                                                                                                               \
         EACH_SUM                                                                                                       \
-            SUM(i) = 0.0f;                                                                                             \
+        SUM(i) = 0.0f;                                                                                                 \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M && p->product.c.accumulate; strip++) {                                  \
-            sb_gemm16_begin_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP, TILE_N, chains, \
-                                 PITCH, (int)threadIdx.x, THREADS);                                                    \
+            sb_gemm16_begin_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP, TILE_N,        \
+                                 chains, PITCH, (int)threadIdx.x, THREADS);                                            \
             SB_CUDA_BARRIER();                                                                                         \
             EACH_SUM {                                                                                                 \
                 if (i / 4 / MATRICES_N == strip)                                                                       \

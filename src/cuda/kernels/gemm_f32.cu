@@ -5,8 +5,8 @@
 #include "numerics/scalar.h"
 
 /* Finishes and stores neighbours of a row. */
-SB_CUDA_FUNCTION void sb_product_store(const sb_cuda_matmul *p, int64_t batch, int64_t row,
-                                       int64_t column, int width, const float *chains) {
+SB_CUDA_FUNCTION void sb_product_store(const sb_cuda_matmul *p, int64_t batch, int64_t row, int64_t column, int width,
+                                       const float *chains) {
     const sb_cuda_contraction *base = &p->base;
     float *y = base->y + batch * p->y_batch + row * base->y_row + column * base->y_column;
     int64_t left = base->n - column;

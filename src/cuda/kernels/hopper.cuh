@@ -75,10 +75,11 @@ SB_CUDA_FUNCTION void sb_tensor_map_prefetch(const void *map) {
 
 /* The box at (x, y, z, w) of the tensor goes to `shared`, and its bytes to the barrier. */
 SB_CUDA_FUNCTION void sb_tensor_load(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w) {
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
-                 "[%2];" ::"r"(shared),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], "
+        "[%2];" ::"r"(shared),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w)
+        : "memory");
 }
 
 /* How the second-level cache keeps what is read once: it is the first to leave. */
@@ -99,9 +100,10 @@ SB_CUDA_FUNCTION void sb_tensor_stream(uint32_t shared, const void *map, uint32_
 
 /* Brings the box into the second-level cache alone. */
 SB_CUDA_FUNCTION void sb_tensor_ask(const void *map, int x, int y, int z, int w, uint64_t policy) {
-    asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4}], %5;" ::"l"(map),
-                 "r"(x), "r"(y), "r"(z), "r"(w), "l"(policy)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.prefetch.tensor.4d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4}], %5;" ::"l"(map), "r"(x),
+        "r"(y), "r"(z), "r"(w), "l"(policy)
+        : "memory");
 }
 
 /* The same for all blocks of the cluster whose bits are set: same places, their own barriers. */
@@ -114,15 +116,17 @@ SB_CUDA_FUNCTION void sb_tensor_load_all(uint32_t shared, const void *map, uint3
 }
 
 /* All of them for tensors of five dimensions. */
-SB_CUDA_FUNCTION void sb_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v) {
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
-                 "[%2];" ::"r"(shared),
-                 "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
-                 : "memory");
+SB_CUDA_FUNCTION void sb_tensor_load_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z,
+                                          int w, int v) {
+    asm volatile(
+        "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], "
+        "[%2];" ::"r"(shared),
+        "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
+        : "memory");
 }
 
-SB_CUDA_FUNCTION void sb_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                                            uint64_t policy) {
+SB_CUDA_FUNCTION void sb_tensor_stream_five(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z,
+                                            int w, int v, uint64_t policy) {
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(shared),
                  "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "l"(policy)
@@ -130,13 +134,14 @@ SB_CUDA_FUNCTION void sb_tensor_stream_five(uint32_t shared, const void *map, ui
 }
 
 SB_CUDA_FUNCTION void sb_tensor_ask_five(const void *map, int x, int y, int z, int w, int v, uint64_t policy) {
-    asm volatile("cp.async.bulk.prefetch.tensor.5d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4, %5}], %6;" ::"l"(map),
-                 "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "l"(policy)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.prefetch.tensor.5d.L2.global.tile.L2::cache_hint [%0, {%1, %2, %3, %4, %5}], %6;" ::"l"(map),
+        "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "l"(policy)
+        : "memory");
 }
 
-SB_CUDA_FUNCTION void sb_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z, int w, int v,
-                                              uint16_t blocks) {
+SB_CUDA_FUNCTION void sb_tensor_load_five_all(uint32_t shared, const void *map, uint32_t barrier, int x, int y, int z,
+                                              int w, int v, uint16_t blocks) {
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;" ::"r"(shared),
                  "l"(map), "r"(barrier), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v), "h"(blocks)

@@ -36,10 +36,10 @@ typedef struct sb_cuda_16_bytes {
 } __attribute__((aligned(16))) sb_cuda_16_bytes;
 
 /* X(size, type): for what only moves, every size of an element. */
-#define SB_CUDA_SIZES(X)                                                                           \
-    X(8, uint8_t)                                                                                  \
-    X(16, uint16_t)                                                                                \
-    X(32, uint32_t)                                                                                \
+#define SB_CUDA_SIZES(X)                                                                                               \
+    X(8, uint8_t)                                                                                                      \
+    X(16, uint16_t)                                                                                                    \
+    X(32, uint32_t)                                                                                                    \
     X(64, uint64_t)
 
 #endif

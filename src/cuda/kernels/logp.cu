@@ -20,8 +20,7 @@ SB_CUDA_KERNEL(sb_logp_reduce_blocks, sb_logp_reduce, p) {
         int64_t left = columns - sb_logp_held_column(i);
         held[i] = held[i + 1] = 0.0f;
         if (left >= 2) {
-            sb_cuda_words2 words =
-                *(const sb_cuda_words2 *)(const void *)(logits + sb_logp_held_column(i));
+            sb_cuda_words2 words = *(const sb_cuda_words2 *)(const void *)(logits + sb_logp_held_column(i));
             memcpy(held + i, &words, sizeof words);
         } else if (left == 1) {
             held[i] = logits[sb_logp_held_column(i)];
@@ -87,10 +86,9 @@ SB_CUDA_KERNEL(sb_logp_differentiate_chunk, sb_logp_differentiate, p) {
         int64_t row = index / groups, first = (index - row * groups) * SB_LOGP_GROUP;
         int64_t place = row * p->chunk.row_stride + first, rest = p->chunk.columns - first;
         int64_t target = sb_logp_target_column(&p->chunk, row) - first;
-        sb_logp_target kind =
-            sb_logp_target_kind(p->chunk.targets[row], p->chunk.ignore_index, p->chunk.vocabulary);
-        sb_logp_weight weight = sb_logp_weight_of(kind, p->d_logp[row], p->inverse_temperature,
-                                                  p->maximum[row], p->sum[row]);
+        sb_logp_target kind = sb_logp_target_kind(p->chunk.targets[row], p->chunk.ignore_index, p->chunk.vocabulary);
+        sb_logp_weight weight =
+            sb_logp_weight_of(kind, p->d_logp[row], p->inverse_temperature, p->maximum[row], p->sum[row]);
         float logits[SB_LOGP_GROUP];
         uint16_t gradients[SB_LOGP_GROUP];
         if (rest >= SB_LOGP_GROUP) {
@@ -103,8 +101,7 @@ SB_CUDA_KERNEL(sb_logp_differentiate_chunk, sb_logp_differentiate, p) {
         }
         SB_CUDA_UNROLL
         for (int i = 0; i < SB_LOGP_GROUP; i++)
-            gradients[i] = sb_logp_to_16(
-                sb_logp_gradient(logits[i], p->chunk.scale, weight, i == target), p->is_bf16);
+            gradients[i] = sb_logp_to_16(sb_logp_gradient(logits[i], p->chunk.scale, weight, i == target), p->is_bf16);
         if (rest >= SB_LOGP_GROUP) {
             sb_cuda_words4 words;
             memcpy(&words, gradients, sizeof words);
@@ -122,7 +119,6 @@ SB_CUDA_KERNEL(sb_logp_differentiate_chunk, sb_logp_differentiate, p) {
 SB_CUDA_KERNEL(sb_logp_round_matrix, sb_logp_round, p) {
     SB_CUDA_EACH(index, p->rows * p->columns) {
         int64_t row = index / p->columns, column = index - row * p->columns;
-        p->to[row * p->row_stride + column * p->column_stride] =
-            sb_logp_to_16(p->from[index], p->is_bf16);
+        p->to[row * p->row_stride + column * p->column_stride] = sb_logp_to_16(p->from[index], p->is_bf16);
     }
 }

@@ -20,8 +20,7 @@ SB_CUDA_FUNCTION int32_t sb_logp_held_column(int32_t i) {
 /* The block's pair, in the first of the four threads. `logits` has a thread's SB_LOGP_HELD
  * elements, of which those count whose sb_logp_held_column is below `columns`. All threads of the
  * warp come here. */
-SB_CUDA_FUNCTION sb_logp_pair sb_logp_reduce_held(const float *logits, int64_t columns,
-                                                  sb_logp_scale scale) {
+SB_CUDA_FUNCTION sb_logp_pair sb_logp_reduce_held(const float *logits, int64_t columns, sb_logp_scale scale) {
     int32_t exponents[SB_LOGP_HELD];
     float mantissas[SB_LOGP_HELD];
     sb_logp_pair pair;

@@ -11,8 +11,8 @@ typedef struct sb_cuda_losses {
     int32_t wide; /* targets are s64 */
     int32_t ignores;
     int64_t ignored;
-    const char *weights; /* one for each class, of the scores' type; NULL for ones */
-    int64_t weight_step; /* in bytes */
+    const char *weights;   /* one for each class, of the scores' type; NULL for ones */
+    int64_t weight_step;   /* in bytes */
     char *losses, *shares; /* in the computing type; shares may be NULL */
     char *each;            /* losses in the scores' type, for no reduction; else NULL */
     uint32_t *fault;

@@ -69,8 +69,7 @@ SB_CUDA_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
         const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);
         int64_t best = 0, at = -1;
         for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x) {
-            int64_t key =
-                key_of(p->dtype, in + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_IN, i), p->least);
+            int64_t key = key_of(p->dtype, in + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_IN, i), p->least);
             if (beats(key, i, best, at, p->last)) {
                 best = key;
                 at = i;
@@ -103,33 +102,30 @@ SB_CUDA_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
         if (p->one_hot) {
             char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);
             for (int64_t i = threadIdx.x; i < rows->length; i += blockDim.x)
-                sb_number_store((sb_dtype)p->dtype,
-                                out + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, i), 0, i == at);
+                sb_number_store((sb_dtype)p->dtype, out + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, i), 0, i == at);
         }
     }
 }
 
 /* ---- running sums and products ---- */
 
-#define CUMULATIVE(suffix, type, LOAD, STORE)                                                      \
-    SB_CUDA_KERNEL(sb_cuda_cumulative_##suffix, sb_cuda_cumulative, p) {                           \
-        const sb_cuda_rows *rows = &p->rows;                                                       \
-        int64_t in_step = rows->inner_steps[SB_CUDA_ROW_IN][0];                                    \
-        int64_t out_step = rows->inner_steps[SB_CUDA_ROW_OUT][0];                                  \
-        SB_CUDA_EACH(row, rows->count) {                                                           \
-            const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                         \
-            char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                             \
-            type running = (type)(p->product != 0);                                                \
-            for (int64_t i = 0; i < rows->length; i++) {                                           \
-                int64_t at = p->reverse ? rows->length - 1 - i : i;                                \
-                type value = LOAD(in + at * in_step);                                              \
-                type joined = i == 0       ? value                                                 \
-                              : p->product ? (type)(running * value)                               \
-                                           : (type)(running + value);                              \
-                STORE(out + at * out_step, p->exclusive ? running : joined);                       \
-                running = joined;                                                                  \
-            }                                                                                      \
-        }                                                                                          \
+#define CUMULATIVE(suffix, type, LOAD, STORE)                                                                          \
+    SB_CUDA_KERNEL(sb_cuda_cumulative_##suffix, sb_cuda_cumulative, p) {                                               \
+        const sb_cuda_rows *rows = &p->rows;                                                                           \
+        int64_t in_step = rows->inner_steps[SB_CUDA_ROW_IN][0];                                                        \
+        int64_t out_step = rows->inner_steps[SB_CUDA_ROW_OUT][0];                                                      \
+        SB_CUDA_EACH(row, rows->count) {                                                                               \
+            const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                                             \
+            char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                                                 \
+            type running = (type)(p->product != 0);                                                                    \
+            for (int64_t i = 0; i < rows->length; i++) {                                                               \
+                int64_t at = p->reverse ? rows->length - 1 - i : i;                                                    \
+                type value = LOAD(in + at * in_step);                                                                  \
+                type joined = i == 0 ? value : p->product ? (type)(running * value) : (type)(running + value);         \
+                STORE(out + at * out_step, p->exclusive ? running : joined);                                           \
+                running = joined;                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 #define LOAD_f16(data) sb_f16_to_f32(*(const uint16_t *)(const void *)(data))
 #define LOAD_bf16(data) sb_bf16_to_f32(*(const uint16_t *)(const void *)(data))
@@ -211,8 +207,7 @@ SB_CUDA_KERNEL(sb_cuda_topk_select, sb_cuda_topk, p) {
                 int64_t at = next + i, key = INT64_MIN, place = INT64_MAX;
                 if (at < rows->length) {
                     place = at;
-                    key = key_of(p->dtype, in + at * rows->inner_steps[SB_CUDA_ROW_IN][0],
-                                 !p->largest);
+                    key = key_of(p->dtype, in + at * rows->inner_steps[SB_CUDA_ROW_IN][0], !p->largest);
                     if (kept > 0 && before(key, place, keys[p->k - 1], places[p->k - 1]))
                         better = 1;
                 }
@@ -229,9 +224,8 @@ SB_CUDA_KERNEL(sb_cuda_topk_select, sb_cuda_topk, p) {
             copy_element(out + i * rows->inner_steps[SB_CUDA_ROW_OUT][0],
                          in + places[i] * rows->inner_steps[SB_CUDA_ROW_IN][0], bytes);
             if (p->indices != NULL)
-                p->indices[(out - rows->data[SB_CUDA_ROW_OUT] +
-                            i * rows->inner_steps[SB_CUDA_ROW_OUT][0]) /
-                           bytes] = places[i];
+                p->indices[(out - rows->data[SB_CUDA_ROW_OUT] + i * rows->inner_steps[SB_CUDA_ROW_OUT][0]) / bytes] =
+                    places[i];
         }
         SB_CUDA_BARRIER();
     }

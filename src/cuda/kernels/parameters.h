@@ -33,15 +33,15 @@ typedef struct sb_cuda_box {
     char *data[SB_CUDA_OPERANDS];
     sb_cuda_divisor divisors[SB_CUDA_RANK]; /* the dims, where there are less than 2^31 elements */
     double inverses[SB_CUDA_RANK];          /* 1 / dim, where there are more */
-    uint8_t rows; /* no group goes from one row of the last dimension to the next */
-    uint8_t whole[SB_CUDA_OPERANDS]; /* and each is one aligned access to this operand */
+    uint8_t rows;                           /* no group goes from one row of the last dimension to the next */
+    uint8_t whole[SB_CUDA_OPERANDS];        /* and each is one aligned access to this operand */
 } sb_cuda_box;
 
 /* Element-wise operators of one and two inputs. */
 typedef struct sb_cuda_elementwise {
     sb_cuda_box box;
-    float a, b;                /* parameters of operators of one input: unary_formulas.h */
-    uint32_t *fault;           /* set by integer divisions; other operators leave it alone */
+    float a, b;      /* parameters of operators of one input: unary_formulas.h */
+    uint32_t *fault; /* set by integer divisions; other operators leave it alone */
 } sb_cuda_elementwise;
 
 /* The sides of a tile of a transposition. */

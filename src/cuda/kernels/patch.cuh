@@ -17,8 +17,8 @@ typedef struct sb_patch_source {
     bool wanted;
 } sb_patch_source;
 
-SB_CUDA_FUNCTION sb_patch_source sb_patch_open(const sb_cuda_convolution *p, int64_t group,
-                                               int64_t first_column, int extent) {
+SB_CUDA_FUNCTION sb_patch_source sb_patch_open(const sb_cuda_convolution *p, int64_t group, int64_t first_column,
+                                               int extent) {
     sb_patch_source source;
     int64_t column = first_column + (int)threadIdx.x % extent;
     source.wanted = column < p->base.n;
@@ -38,8 +38,8 @@ SB_CUDA_FUNCTION sb_patch_source sb_patch_open(const sb_cuda_convolution *p, int
 }
 
 /* Whether a tap lies in the input; where, counted from `first`. */
-SB_CUDA_FUNCTION bool sb_patch_find(const sb_cuda_convolution *p, const sb_patch_source *source,
-                                    const int *tap, int64_t *offset) {
+SB_CUDA_FUNCTION bool sb_patch_find(const sb_cuda_convolution *p, const sb_patch_source *source, const int *tap,
+                                    int64_t *offset) {
     bool inside = source->wanted;
     *offset = source->first;
     SB_PATCH_EACH {
@@ -51,9 +51,8 @@ SB_CUDA_FUNCTION bool sb_patch_find(const sb_cuda_convolution *p, const sb_patch
 }
 
 /* Begins to fetch the next tile, of which `left` k are there. */
-SB_CUDA_FUNCTION void sb_patch_fetch(const sb_cuda_convolution *p, sb_patch_source *source,
-                                     float *tile, int64_t left, int extent, int depth,
-                                     int threads) {
+SB_CUDA_FUNCTION void sb_patch_fetch(const sb_cuda_convolution *p, sb_patch_source *source, float *tile, int64_t left,
+                                     int extent, int depth, int threads) {
     const int pitch = SB_TILE_PITCH(extent), depth_step = threads / extent;
     const int k = (int)threadIdx.x / extent;
     float *to = tile + k * pitch + (int)threadIdx.x % extent;
@@ -93,15 +92,15 @@ SB_CUDA_FUNCTION void sb_patch_fetch(const sb_cuda_convolution *p, sb_patch_sour
         }
         int64_t offset;
         bool inside = sb_patch_find(p, source, tap, &offset);
-        sb_cuda_copy_4_or_zero(to + i * depth_step * pitch,
-                               p->x + (inside ? offset + channel * p->x_channel : 0), inside);
+        sb_cuda_copy_4_or_zero(to + i * depth_step * pitch, p->x + (inside ? offset + channel * p->x_channel : 0),
+                               inside);
     }
     source->k += depth;
 }
 
 /* Finishes and stores neighbours of a row, which may belong to two samples. */
-SB_CUDA_FUNCTION void sb_patch_store(const sb_cuda_convolution *p, int64_t group, int64_t row,
-                                     int64_t column, int width, const float *chains) {
+SB_CUDA_FUNCTION void sb_patch_store(const sb_cuda_convolution *p, int64_t group, int64_t row, int64_t column,
+                                     int width, const float *chains) {
     const sb_cuda_contraction *base = &p->base;
     uint32_t sample = sb_cuda_divide((uint32_t)column, &p->positions);
     int position = (int)((uint32_t)column - sample * p->positions.divisor);
@@ -114,16 +113,15 @@ SB_CUDA_FUNCTION void sb_patch_store(const sb_cuda_convolution *p, int64_t group
         sb_tile_put(y + sample * p->y_sample + position, width, chains);
         return;
     }
-    float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0],
-                     chains[width > 3 ? 3 : 0]};
+    float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0], chains[width > 3 ? 3 : 0]};
     SB_CUDA_KEEP_LOOP
     for (int done = 0; done < count; done += together ? count : 1) {
         sb_cuda_tail_place place;
         sb_cuda_tail_begin(&base->tail, sample, &place);
         place.row = channel;
         place.column = position;
-        sb_tile_store(base, &place, y + sample * p->y_sample + position, width,
-                      together ? count : 1, base->vectors, held);
+        sb_tile_store(base, &place, y + sample * p->y_sample + position, width, together ? count : 1, base->vectors,
+                      held);
         held[0] = held[1];
         held[1] = held[2];
         held[2] = held[3];

@@ -28,7 +28,7 @@ typedef struct sb_cuda_pool {
 typedef struct sb_cuda_unpool {
     int64_t elements, places;
     int32_t rank;
-    int64_t limit; /* of indices, which count in the extents `least` */
+    int64_t limit;                                      /* of indices, which count in the extents `least` */
     int64_t least[SB_CUDA_RANK], strides[SB_CUDA_RANK]; /* strides of the output, in elements */
     const int64_t *indices;
     uint64_t *winners; /* [places], 0 at first */

@@ -24,8 +24,8 @@ typedef struct sb_cuda_recurrent {
     int64_t length_stride;
     const char *initial_h, *initial_c;
     int64_t h_batch, h_stride, c_batch, c_stride; /* of the initial states */
-    char *xw;                         /* [steps, batch, rows] of the computing type */
-    char *h, *h_next, *c, *reset, *z; /* [batch, hidden]; z of the computing type, else stored */
+    char *xw;                                     /* [steps, batch, rows] of the computing type */
+    char *h, *h_next, *c, *reset, *z;             /* [batch, hidden]; z of the computing type, else stored */
     char *y, *y_h, *y_c;
     int64_t y_step, y_batch, state_batch;
     uint32_t *fault;

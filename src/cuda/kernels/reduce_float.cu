@@ -18,19 +18,19 @@
 #define STORE_f32(p, data, value) (*(float *)(void *)(data) = (value))
 #define STORE_f64(p, data, value) (*(double *)(void *)(data) = (value))
 
-#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
-    SB_CUDA_REDUCTION(sum, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,  \
-                      MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                                  \
-    SB_CUDA_REDUCTION(magnitudes, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix,           \
-                      STORE_##suffix, MAP_ABS_##real_suffix, SB_CUDA_SHIFT_NONE)                   \
-    SB_CUDA_REDUCTION(squares, SQUARES, SUM, 0, suffix, real, real_suffix, LOAD_##suffix,          \
-                      STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                  \
-    SB_CUDA_REDUCTION(exponentials, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix,         \
-                      STORE_##suffix, MAP_EXP_##real_suffix, SB_CUDA_SHIFT_HIGHEST)                \
-    SB_CUDA_REDUCTION(product, PROD, PROD, 1, suffix, real, real_suffix, LOAD_##suffix,            \
-                      STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                  \
-    SB_CUDA_REDUCTION(max, MAX, MAX, -sb_infinity_##real_suffix(), suffix, real, real_suffix,      \
-                      LOAD_##suffix, STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)   \
-    SB_CUDA_REDUCTION(min, MIN, MIN, sb_infinity_##real_suffix(), suffix, real, real_suffix,       \
-                      LOAD_##suffix, STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)
+#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                                           \
+    SB_CUDA_REDUCTION(sum, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,                      \
+                      MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                                                      \
+    SB_CUDA_REDUCTION(magnitudes, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,               \
+                      MAP_ABS_##real_suffix, SB_CUDA_SHIFT_NONE)                                                       \
+    SB_CUDA_REDUCTION(squares, SQUARES, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,              \
+                      MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                                                      \
+    SB_CUDA_REDUCTION(exponentials, SUM, SUM, 0, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,             \
+                      MAP_EXP_##real_suffix, SB_CUDA_SHIFT_HIGHEST)                                                    \
+    SB_CUDA_REDUCTION(product, PROD, PROD, 1, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,                \
+                      MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                                                      \
+    SB_CUDA_REDUCTION(max, MAX, MAX, -sb_infinity_##real_suffix(), suffix, real, real_suffix, LOAD_##suffix,           \
+                      STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)                                      \
+    SB_CUDA_REDUCTION(min, MIN, MIN, sb_infinity_##real_suffix(), suffix, real, real_suffix, LOAD_##suffix,            \
+                      STORE_##suffix, MAP_SAME_##real_suffix, SB_CUDA_SHIFT_NONE)
 SB_FLOAT_TYPES(KERNELS, )

@@ -9,10 +9,8 @@
 #define MAP_SAME(value, shift, p) (value)
 #define MAP_EXP(value, shift, p) sb_exp_f64((value) - (shift))
 SB_CUDA_REDUCTION(sum, SUM, SUM, 0, number, double, f64, LOAD, STORE, MAP_SAME, SB_CUDA_SHIFT_NONE)
-SB_CUDA_REDUCTION(squares, SQUARES, SUM, 0, number, double, f64, LOAD, STORE, MAP_SAME,
-                  SB_CUDA_SHIFT_NONE)
-SB_CUDA_REDUCTION(exponentials, SUM, SUM, 0, number, double, f64, LOAD, STORE, MAP_EXP,
-                  SB_CUDA_SHIFT_HIGHEST)
+SB_CUDA_REDUCTION(squares, SQUARES, SUM, 0, number, double, f64, LOAD, STORE, MAP_SAME, SB_CUDA_SHIFT_NONE)
+SB_CUDA_REDUCTION(exponentials, SUM, SUM, 0, number, double, f64, LOAD, STORE, MAP_EXP, SB_CUDA_SHIFT_HIGHEST)
 
 SB_CUDA_FUNCTION int is_signed(int32_t dtype) {
     return dtype == SB_S8 || dtype == SB_S16 || dtype == SB_S32 || dtype == SB_S64;
@@ -104,8 +102,7 @@ SB_CUDA_FUNCTION uint64_t join(const sb_cuda_row_reduction *p, uint64_t left, ui
     }
 }
 
-SB_CUDA_FUNCTION uint64_t load_mapped(const sb_cuda_row_reduction *p, const char *first,
-                                      int64_t at) {
+SB_CUDA_FUNCTION uint64_t load_mapped(const sb_cuda_row_reduction *p, const char *first, int64_t at) {
     uint64_t value = load_bits(p->dtype, first + SB_CUDA_ROW_OFFSET(&p->rows, SB_CUDA_ROW_IN, at));
     if (p->kind == SB_CUDA_INTEGER_L1)
         return is_signed(p->dtype) && (int64_t)value < 0 ? 0 - value : value;
@@ -115,8 +112,7 @@ SB_CUDA_FUNCTION uint64_t load_mapped(const sb_cuda_row_reduction *p, const char
 SB_CUDA_FUNCTION void store_total(const sb_cuda_row_reduction *p, int64_t row, uint64_t total) {
     if (p->kind == SB_CUDA_INTEGER_MEAN) {
         uint64_t length = (uint64_t)p->rows.length;
-        total =
-            is_signed(p->dtype) && (int64_t)total < 0 ? 0 - (0 - total) / length : total / length;
+        total = is_signed(p->dtype) && (int64_t)total < 0 ? 0 - (0 - total) / length : total / length;
     }
     store_bits(p->dtype, SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_OUT, row), total);
 }
@@ -145,9 +141,8 @@ SB_CUDA_KERNEL_BOUNDED(sb_cuda_reduce_block_exact_integer, sb_cuda_row_reduction
     SB_CUDA_SHARED uint64_t warps[32];
     for (int64_t item = blockIdx.x; item < p->rows.count * p->parts; item += gridDim.x) {
         int64_t row = item / p->parts, begin = (item - row * p->parts) * SB_REDUCE_BLOCK;
-        int64_t end = p->parts == 1 || p->rows.length - begin < SB_REDUCE_BLOCK
-                          ? p->rows.length
-                          : begin + SB_REDUCE_BLOCK;
+        int64_t end =
+            p->parts == 1 || p->rows.length - begin < SB_REDUCE_BLOCK ? p->rows.length : begin + SB_REDUCE_BLOCK;
         const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);
         uint64_t total = neutral(p);
         for (int64_t at = begin + threadIdx.x; at < end; at += blockDim.x)

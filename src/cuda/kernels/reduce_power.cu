@@ -12,14 +12,12 @@
 #define LOAD_bf16(p, data, index) sb_bf16_to_f32(((const uint16_t *)(const void *)(data))[index])
 #define LOAD_f32(p, data, index) (((const float *)(const void *)(data))[index])
 #define LOAD_f64(p, data, index) (((const double *)(const void *)(data))[index])
-#define STORE_f16(p, data, value)                                                                  \
-    (*(uint16_t *)(void *)(data) = sb_f16_from_f32(ROOT_f32(p, value)))
-#define STORE_bf16(p, data, value)                                                                 \
-    (*(uint16_t *)(void *)(data) = sb_bf16_from_f32(ROOT_f32(p, value)))
+#define STORE_f16(p, data, value) (*(uint16_t *)(void *)(data) = sb_f16_from_f32(ROOT_f32(p, value)))
+#define STORE_bf16(p, data, value) (*(uint16_t *)(void *)(data) = sb_bf16_from_f32(ROOT_f32(p, value)))
 #define STORE_f32(p, data, value) (*(float *)(void *)(data) = ROOT_f32(p, value))
 #define STORE_f64(p, data, value) (*(double *)(void *)(data) = ROOT_f64(p, value))
 
-#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                       \
-    SB_CUDA_REDUCTION_OF_LONG_ROWS(powers, SUM, SUM, suffix, real, real_suffix, LOAD_##suffix,     \
-                                   STORE_##suffix, MAP_##real_suffix, SB_CUDA_SHIFT_NONE)
+#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                                           \
+    SB_CUDA_REDUCTION_OF_LONG_ROWS(powers, SUM, SUM, suffix, real, real_suffix, LOAD_##suffix, STORE_##suffix,         \
+                                   MAP_##real_suffix, SB_CUDA_SHIFT_NONE)
 SB_FLOAT_TYPES(KERNELS, )

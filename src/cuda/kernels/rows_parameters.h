@@ -33,7 +33,7 @@ typedef struct sb_cuda_rows {
 /* What becomes of a finished total. */
 typedef enum sb_cuda_finish {
     SB_CUDA_FINISH_TOTAL,
-    SB_CUDA_FINISH_MEAN,        /* divided by the number of elements */
+    SB_CUDA_FINISH_MEAN, /* divided by the number of elements */
     SB_CUDA_FINISH_ROOT,
     SB_CUDA_FINISH_LOG,
     SB_CUDA_FINISH_LOG_SHIFTED /* log(total) + the row's highest element */

@@ -9,8 +9,7 @@ SB_CUDA_KERNEL(sb_cuda_scatter_find_places, sb_cuda_scatter_places, p) {
         int inside = 1;
         for (int d = 0; d < p->depth; d++) {
             int64_t at =
-                sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, update * p->depth + d),
-                                    p->dims[d], p->fault);
+                sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, update * p->depth + d), p->dims[d], p->fault);
             inside &= at >= 0;
             place = place * p->dims[d] + at;
         }
@@ -20,8 +19,7 @@ SB_CUDA_KERNEL(sb_cuda_scatter_find_places, sb_cuda_scatter_places, p) {
             for (int d = p->rank - 1; d >= 0; d--) {
                 int64_t at = sb_cuda_take(&rest, p->extents[d]);
                 if (d == p->axis)
-                    at = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, update),
-                                             p->dims[d], p->fault);
+                    at = sb_cuda_check_index(sb_cuda_index(p->indices, p->wide, update), p->dims[d], p->fault);
                 inside &= at >= 0;
                 place += at * stride;
                 stride *= p->dims[d];
@@ -47,27 +45,27 @@ SB_CUDA_KERNEL(sb_cuda_scatter_link, sb_cuda_scatter_links, p) {
 }
 
 /* The last update of a place stays. */
-#define SET(size, type)                                                                            \
-    SB_CUDA_KERNEL(sb_cuda_scatter_set_##size, sb_cuda_scatter, p) {                               \
-        SB_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t update = index, at = sb_cuda_take(&update, p->block);                          \
-            if (p->places[update] >= 0 && p->next[update] < 0)                                     \
-                ((type *)(void *)p->out)[p->places[update] * p->block + at] =                      \
-                    ((const type *)(const void *)p->from)[index];                                  \
-        }                                                                                          \
+#define SET(size, type)                                                                                                \
+    SB_CUDA_KERNEL(sb_cuda_scatter_set_##size, sb_cuda_scatter, p) {                                                   \
+        SB_CUDA_EACH(index, p->elements) {                                                                             \
+            int64_t update = index, at = sb_cuda_take(&update, p->block);                                              \
+            if (p->places[update] >= 0 && p->next[update] < 0)                                                         \
+                ((type *)(void *)p->out)[p->places[update] * p->block + at] =                                          \
+                    ((const type *)(const void *)p->from)[index];                                                      \
+        }                                                                                                              \
     }
 SB_CUDA_SIZES(SET)
 
-#define COMBINE(size, type)                                                                        \
-    SB_CUDA_KERNEL(sb_cuda_scatter_combine_##size, sb_cuda_scatter, p) {                           \
-        SB_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t update = index, at = sb_cuda_take(&update, p->block);                          \
-            if (p->places[update] < 0 || !p->first[update])                                        \
-                continue;                                                                          \
-            type *to = (type *)(void *)p->out + p->places[update] * p->block + at;                 \
-            for (; update >= 0; update = p->next[update])                                          \
-                sb_scatter_combine(p->how, p->dtype, (char *)to,                                   \
-                                   p->from + (update * p->block + at) * (int64_t)sizeof(type));    \
-        }                                                                                          \
+#define COMBINE(size, type)                                                                                            \
+    SB_CUDA_KERNEL(sb_cuda_scatter_combine_##size, sb_cuda_scatter, p) {                                               \
+        SB_CUDA_EACH(index, p->elements) {                                                                             \
+            int64_t update = index, at = sb_cuda_take(&update, p->block);                                              \
+            if (p->places[update] < 0 || !p->first[update])                                                            \
+                continue;                                                                                              \
+            type *to = (type *)(void *)p->out + p->places[update] * p->block + at;                                     \
+            for (; update >= 0; update = p->next[update])                                                              \
+                sb_scatter_combine(p->how, p->dtype, (char *)to,                                                       \
+                                   p->from + (update * p->block + at) * (int64_t)sizeof(type));                        \
+        }                                                                                                              \
     }
 SB_CUDA_SIZES(COMBINE)

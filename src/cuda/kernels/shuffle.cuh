@@ -8,23 +8,23 @@
 /* sb_cuda_shuffle_down_<suffix>: the value of the thread `distance` further on in the segment, one's
  * own where there is none. sb_cuda_shuffle_first_<suffix>: that of the segment's first thread. */
 #if defined(__CUDACC__)
-#define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                 \
-    SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {     \
-        return (type)__shfl_down_sync(0xffffffffu, (held)value, distance, width);                  \
-    }                                                                                              \
-    SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                  \
-        return (type)__shfl_sync(0xffffffffu, (held)value, 0, width);                              \
+#define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {                         \
+        return (type)__shfl_down_sync(0xffffffffu, (held)value, distance, width);                                      \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                                      \
+        return (type)__shfl_sync(0xffffffffu, (held)value, 0, width);                                                  \
     }
 #else
-#define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                 \
-    SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {     \
-        int thread = (int)threadIdx.x, inside = thread % width + distance < width;                 \
-        host_exchange(&value, sizeof value, (unsigned)(inside ? thread + distance : thread));      \
-        return value;                                                                              \
-    }                                                                                              \
-    SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                  \
-        host_exchange(&value, sizeof value, threadIdx.x - threadIdx.x % (unsigned)width);          \
-        return value;                                                                              \
+#define SB_CUDA_DEFINE_SHUFFLE(suffix, type, held)                                                                     \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_down_##suffix(type value, int distance, int width) {                         \
+        int thread = (int)threadIdx.x, inside = thread % width + distance < width;                                     \
+        host_exchange(&value, sizeof value, (unsigned)(inside ? thread + distance : thread));                          \
+        return value;                                                                                                  \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION type sb_cuda_shuffle_first_##suffix(type value, int width) {                                      \
+        host_exchange(&value, sizeof value, threadIdx.x - threadIdx.x % (unsigned)width);                              \
+        return value;                                                                                                  \
     }
 #endif
 SB_CUDA_DEFINE_SHUFFLE(f32, float, float)

@@ -1,30 +1,27 @@
 /* Spectra and windows, in f64. Transforms are evaluated as they are defined, one thread for each
  * number of the spectrum. */
-#include "cuda/kernels/signal_parameters.h"
 #include "cuda/kernels/index.cuh"
+#include "cuda/kernels/signal_parameters.h"
 #include "ops/number.h"
 #include "ops/signal_values.h"
 
 SB_CUDA_KERNEL(sb_cuda_signal_window, sb_cuda_window_fill, p) {
     SB_CUDA_EACH(index, p->size)
-        sb_number_store(p->dtype, p->out, index,
-                        sb_signal_window(index, p->period, p->a, p->b, p->c));
+    sb_number_store(p->dtype, p->out, index, sb_signal_window(index, p->period, p->a, p->b, p->c));
 }
 
 SB_CUDA_KERNEL(sb_cuda_mel_weights, sb_cuda_mel, p) {
     SB_CUDA_EACH(index, p->elements) {
         int64_t row = index, bin = sb_cuda_take(&row, p->bins), edges[3];
         for (int i = 0; i < 3; i++)
-            edges[i] =
-                sb_signal_mel_edge(p->low, p->high, bin + i, p->bins, p->length, p->rate);
-        sb_number_store(p->dtype, p->out, index,
-                        sb_signal_mel_weight(row, edges[0], edges[1], edges[2]));
+            edges[i] = sb_signal_mel_edge(p->low, p->high, bin + i, p->bins, p->length, p->rate);
+        sb_number_store(p->dtype, p->out, index, sb_signal_mel_weight(row, edges[0], edges[1], edges[2]));
     }
 }
 
 SB_CUDA_KERNEL(sb_cuda_signal_roots, sb_cuda_roots, p) {
     SB_CUDA_EACH(index, p->length)
-        sb_signal_root(index, p->length, &p->cosines[index], &p->sines[index]);
+    sb_signal_root(index, p->length, &p->cosines[index], &p->sines[index]);
 }
 
 SB_CUDA_KERNEL(sb_cuda_transform_lines, sb_cuda_dft, p) {
@@ -74,9 +71,7 @@ SB_CUDA_KERNEL(sb_cuda_transform_frames, sb_cuda_stft, p) {
             int64_t at = batch * p->batch_stride + (start + m) * p->sample_stride;
             double weight = 1.0;
             if (p->window)
-                weight = m < p->window_length
-                             ? sb_number_load(p->dtype, p->window, m * p->window_stride)
-                             : 0.0;
+                weight = m < p->window_length ? sb_number_load(p->dtype, p->window, m * p->window_stride) : 0.0;
             double real = sb_number_load(p->dtype, p->in, at) * weight, imaginary = 0.0;
             if (p->is_complex)
                 imaginary = sb_number_load(p->dtype, p->in, at + p->part_stride) * weight;

@@ -62,8 +62,7 @@ typedef struct sb_cuda_tail_place {
 } sb_cuda_tail_place;
 
 /* Finds the batch's place; row, column and distances are left at 0. */
-SB_CUDA_FUNCTION void sb_cuda_tail_begin(const sb_cuda_tail *tail, int64_t batch,
-                                         sb_cuda_tail_place *place) {
+SB_CUDA_FUNCTION void sb_cuda_tail_begin(const sb_cuda_tail *tail, int64_t batch, sb_cuda_tail_place *place) {
     int64_t inner = tail->inner_batch;
     bool narrow = batch <= UINT32_MAX && inner <= UINT32_MAX;
     place->outer = narrow ? (uint32_t)batch / (uint32_t)inner : batch / inner;
@@ -77,14 +76,12 @@ typedef struct sb_cuda_tail_context {
     const sb_cuda_tail_place *place;
 } sb_cuda_tail_context;
 
-SB_CUDA_FUNCTION void sb_cuda_tail_load(sb_cuda_tail_context context, int index, int width,
-                                        float *values) {
+SB_CUDA_FUNCTION void sb_cuda_tail_load(sb_cuda_tail_context context, int index, int width, float *values) {
     const sb_cuda_tail_input *input = &context.tail->inputs[index];
     const sb_cuda_tail_place *place = context.place;
     const char *at = input->data + place->outer * input->steps[0] + place->inner * input->steps[1] +
                      place->row * input->steps[2] + place->column * input->steps[3];
-    int64_t distance =
-        place->row_distance * input->steps[2] + place->column_distance * input->steps[3];
+    int64_t distance = place->row_distance * input->steps[2] + place->column_distance * input->steps[3];
     if (input->dtype == SB_CUDA_TAIL_F32) {
         SB_CUDA_UNROLL
         for (int j = 0; j < width; j++)
@@ -123,16 +120,15 @@ SB_CUDA_FUNCTION void sb_cuda_tail_load(sb_cuda_tail_context context, int index,
 #include "cuda/kernels/tail_evaluator.cuh"
 
 /* The program's value where the contraction's is `value`. */
-SB_CUDA_FUNCTION float sb_cuda_tail_f32(const sb_cuda_tail *tail, const sb_cuda_tail_place *place,
-                                        float value) {
+SB_CUDA_FUNCTION float sb_cuda_tail_f32(const sb_cuda_tail *tail, const sb_cuda_tail_place *place, float value) {
     sb_cuda_tail_context context = {tail, place};
     sb_cuda_tail_evaluate_1(&tail->code, context, &value);
     return value;
 }
 
 /* The next step of a quick program for four elements. */
-SB_CUDA_FUNCTION void sb_cuda_tail_quick_step(const sb_cuda_tail *tail, int at,
-                                              const sb_cuda_tail_place *place, float *values) {
+SB_CUDA_FUNCTION void sb_cuda_tail_quick_step(const sb_cuda_tail *tail, int at, const sb_cuda_tail_place *place,
+                                              float *values) {
     const int what = tail->quick[at];
     if (what == SB_CUDA_TAIL_QUICK_RELU) {
         SB_CUDA_UNROLL
@@ -147,11 +143,9 @@ SB_CUDA_FUNCTION void sb_cuda_tail_quick_step(const sb_cuda_tail *tail, int at,
         }
     } else {
         const sb_cuda_tail_input *input = &tail->inputs[what];
-        const char *data = input->data + place->outer * input->steps[0] +
-                           place->inner * input->steps[1] + place->row * input->steps[2] +
-                           place->column * input->steps[3];
-        int64_t distance =
-            place->row_distance * input->steps[2] + place->column_distance * input->steps[3];
+        const char *data = input->data + place->outer * input->steps[0] + place->inner * input->steps[1] +
+                           place->row * input->steps[2] + place->column * input->steps[3];
+        int64_t distance = place->row_distance * input->steps[2] + place->column_distance * input->steps[3];
         SB_CUDA_UNROLL
         for (int j = 0; j < 4; j++)
             values[j] = values[j] + *(const float *)(const void *)(data + j * distance);
@@ -160,8 +154,7 @@ SB_CUDA_FUNCTION void sb_cuda_tail_quick_step(const sb_cuda_tail *tail, int at,
 
 /* The same for four elements at `place` and its distances, in registers if indices into `values`
  * are constants. Elements outside of the matrix must not be asked for: their operands are loaded. */
-SB_CUDA_FUNCTION void sb_cuda_tail_f32x4(const sb_cuda_tail *tail, const sb_cuda_tail_place *place,
-                                         float *values) {
+SB_CUDA_FUNCTION void sb_cuda_tail_f32x4(const sb_cuda_tail *tail, const sb_cuda_tail_place *place, float *values) {
     sb_cuda_tail_context context = {tail, place};
     if (tail->quick_count > 0) {
         /* Straight ahead, without the interpreter's jumps. */

@@ -15,25 +15,25 @@
 
 #define EACH SB_CUDA_UNROLL for (int j = 0; j < SB_TAIL_WIDTH; j++)
 /* Leaves out element 0, appends `last`. */
-#define TURN(values, last)                                                                         \
-    do {                                                                                           \
-        float last_ = (last);                                                                      \
-        SB_CUDA_UNROLL for (int j = 0; j + 1 < SB_TAIL_WIDTH; j++) values[j] = values[j + 1];   \
-        values[SB_TAIL_WIDTH - 1] = last_;                                                         \
+#define TURN(values, last)                                                                                             \
+    do {                                                                                                               \
+        float last_ = (last);                                                                                          \
+        SB_CUDA_UNROLL for (int j = 0; j + 1 < SB_TAIL_WIDTH; j++) values[j] = values[j + 1];                          \
+        values[SB_TAIL_WIDTH - 1] = last_;                                                                             \
     } while (0)
-#define SHORT(opcode, value)                                                                       \
-    case SB_CUDA_TAIL_##opcode:                                                                    \
-        EACH values[j] = (value);                                                                  \
+#define SHORT(opcode, value)                                                                                           \
+    case SB_CUDA_TAIL_##opcode:                                                                                        \
+        EACH values[j] = (value);                                                                                      \
         break;
-#define LONG(opcode, value)                                                                        \
-    case SB_CUDA_TAIL_##opcode:                                                                    \
-        SB_CUDA_KEEP_LOOP                                                                          \
-        for (int turn = 0; turn < SB_TAIL_WIDTH; turn++) {                                         \
-            float result = (value);                                                                \
-            TURN(x, result);                                                                       \
-            TURN(y, y[0]);                                                                         \
-        }                                                                                          \
-        EACH values[j] = x[j];                                                                     \
+#define LONG(opcode, value)                                                                                            \
+    case SB_CUDA_TAIL_##opcode:                                                                                        \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int turn = 0; turn < SB_TAIL_WIDTH; turn++) {                                                             \
+            float result = (value);                                                                                    \
+            TURN(x, result);                                                                                           \
+            TURN(y, y[0]);                                                                                             \
+        }                                                                                                              \
+        EACH values[j] = x[j];                                                                                         \
         break;
 #define LIGHT_UNARY(op) SHORT(op, sb_unary_##op##_f32(x[j], step->a, step->b))
 #define LIGHT_BINARY(op) SHORT(op, sb_binary_value_##op##_f32(x[j], y[j]))
@@ -48,54 +48,53 @@
 #else
 #define NAMED(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 #endif
-#define FETCH_NAMED(n)                                                                             \
-    case SB_CUDA_TAIL_REGISTER + n - 1:                                                            \
-        EACH target[j] = r##n[j];                                                                  \
+#define FETCH_NAMED(n)                                                                                                 \
+    case SB_CUDA_TAIL_REGISTER + n - 1:                                                                                \
+        EACH target[j] = r##n[j];                                                                                      \
         break;
-#define KEEP_NAMED(n)                                                                              \
-    case SB_CUDA_TAIL_REGISTER + n - 1:                                                            \
-        EACH r##n[j] = values[j];                                                                  \
+#define KEEP_NAMED(n)                                                                                                  \
+    case SB_CUDA_TAIL_REGISTER + n - 1:                                                                                \
+        EACH r##n[j] = values[j];                                                                                      \
         break;
-#define FETCH(into, source)                                                                        \
-    do {                                                                                           \
-        float *target = into;                                                                      \
-        switch (source) {                                                                          \
-        case SB_CUDA_TAIL_PREVIOUS:                                                                \
-            EACH target[j] = values[j];                                                            \
-            break;                                                                                 \
-            NAMED(FETCH_NAMED)                                                                     \
-        case SB_CUDA_TAIL_IMMEDIATE_A:                                                             \
-            EACH target[j] = step->a;                                                              \
-            break;                                                                                 \
-        case SB_CUDA_TAIL_IMMEDIATE_B:                                                             \
-            EACH target[j] = step->b;                                                              \
-            break;                                                                                 \
-        default:                                                                                   \
-            SB_TAIL_LOAD(context, (source)-SB_CUDA_TAIL_INPUT, target);                            \
-        }                                                                                          \
+#define FETCH(into, source)                                                                                            \
+    do {                                                                                                               \
+        float *target = into;                                                                                          \
+        switch (source) {                                                                                              \
+        case SB_CUDA_TAIL_PREVIOUS:                                                                                    \
+            EACH target[j] = values[j];                                                                                \
+            break;                                                                                                     \
+            NAMED(FETCH_NAMED)                                                                                         \
+        case SB_CUDA_TAIL_IMMEDIATE_A:                                                                                 \
+            EACH target[j] = step->a;                                                                                  \
+            break;                                                                                                     \
+        case SB_CUDA_TAIL_IMMEDIATE_B:                                                                                 \
+            EACH target[j] = step->b;                                                                                  \
+            break;                                                                                                     \
+        default:                                                                                                       \
+            SB_TAIL_LOAD(context, (source)-SB_CUDA_TAIL_INPUT, target);                                                \
+        }                                                                                                              \
     } while (0)
-#define KEEP(number)                                                                               \
-    switch (number) {                                                                              \
-        NAMED(KEEP_NAMED)                                                                          \
-    default:                                                                                       \
-        break;                                                                                     \
+#define KEEP(number)                                                                                                   \
+    switch (number) {                                                                                                  \
+        NAMED(KEEP_NAMED)                                                                                              \
+    default:                                                                                                           \
+        break;                                                                                                         \
     }
-#define ROUND(how)                                                                                 \
-    if ((how) == SB_CUDA_TAIL_F16) {                                                               \
-        EACH values[j] = sb_f16_to_f32(sb_f16_from_f32(values[j]));                                \
-    } else if ((how) == SB_CUDA_TAIL_BF16) {                                                       \
-        EACH values[j] = sb_bf16_to_f32(sb_bf16_from_f32(values[j]));                              \
+#define ROUND(how)                                                                                                     \
+    if ((how) == SB_CUDA_TAIL_F16) {                                                                                   \
+        EACH values[j] = sb_f16_to_f32(sb_f16_from_f32(values[j]));                                                    \
+    } else if ((how) == SB_CUDA_TAIL_BF16) {                                                                           \
+        EACH values[j] = sb_bf16_to_f32(sb_bf16_from_f32(values[j]));                                                  \
     }
-#define PRELOAD(n)                                                                                 \
-    if (code->preloaded >= n)                                                                      \
+#define PRELOAD(n)                                                                                                     \
+    if (code->preloaded >= n)                                                                                          \
         SB_TAIL_BEGIN(context, code->preloads[n - 1], r##n);
-#define FINISH(n)                                                                                  \
-    if (code->preloaded >= n)                                                                      \
+#define FINISH(n)                                                                                                      \
+    if (code->preloaded >= n)                                                                                          \
         SB_TAIL_END(context, code->preloads[n - 1], r##n);
 #define DECLARE_NAMED(n) float r##n[SB_TAIL_WIDTH] = {0};
 
-SB_CUDA_FUNCTION void SB_TAIL_NAME(const sb_cuda_tail_code *code, SB_TAIL_CONTEXT context,
-                                   float *values) {
+SB_CUDA_FUNCTION void SB_TAIL_NAME(const sb_cuda_tail_code *code, SB_TAIL_CONTEXT context, float *values) {
     NAMED(DECLARE_NAMED)
     /* All of them before the first is waited for. */
     NAMED(PRELOAD)
@@ -147,8 +146,7 @@ SB_CUDA_FUNCTION void SB_TAIL_NAME(const sb_cuda_tail_code *code, SB_TAIL_CONTEX
                     sb_bits_from_f32(bias[j]) != sb_bits_from_f32(bias[j - 1]) ||
                     sb_bits_from_f32(mean[j]) != sb_bits_from_f32(mean[j - 1]) ||
                     sb_bits_from_f32(variance[j]) != sb_bits_from_f32(variance[j - 1]))
-                    sb_batch_normalization_factors(y[j], bias[j], mean[j], variance[j], step->a, &a,
-                                                   &b);
+                    sb_batch_normalization_factors(y[j], bias[j], mean[j], variance[j], step->a, &a, &b);
                 values[j] = sb_fma_f32(x[j], a, b);
             }
             break;

@@ -16,20 +16,21 @@
 #define SB_CUDA_TAIL_LIGHT_REGISTERS 2
 
 /* Operators of one input that take few instructions: unary_formulas.h. */
-#define SB_CUDA_TAIL_LIGHT_UNARY(X)                                                                \
-    X(Abs)                                                                                         \
-    X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Softsign) X(Relu)             \
-        X(LeakyRelu) X(ThresholdedRelu) X(HardSigmoid) X(HardSwish) X(Shrink)
+/* clang-format off */
+#define SB_CUDA_TAIL_LIGHT_UNARY(X) \
+    X(Abs) X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Softsign) X(Relu) X(LeakyRelu) \
+    X(ThresholdedRelu) X(HardSigmoid) X(HardSwish) X(Shrink)
+/* clang-format on */
 /* Operators of two inputs likewise, binary_values.h: those that give a float, and those that give a
  * truth value. */
 #define SB_CUDA_TAIL_LIGHT_BINARY(X) X(Add) X(Sub) X(Mul) X(Div) X(PRelu) X(Max) X(Min)
 #define SB_CUDA_TAIL_QUESTIONS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
 /* Elementary functions, some hundred instructions each. */
-#define SB_CUDA_TAIL_HEAVY_UNARY(X)                                                                \
-    X(Exp)                                                                                         \
-    X(Log) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) \
-        X(Erf) X(Sigmoid) X(Tanh) X(Softplus) X(Elu) X(Selu) X(Celu) X(Swish) X(Mish) X(Gelu)      \
-            X(GeluTanh)
+/* clang-format off */
+#define SB_CUDA_TAIL_HEAVY_UNARY(X) \
+    X(Exp) X(Log) X(Sin) X(Cos) X(Tan) X(Asin) X(Acos) X(Atan) X(Sinh) X(Cosh) X(Asinh) X(Acosh) X(Atanh) X(Erf) \
+    X(Sigmoid) X(Tanh) X(Softplus) X(Elu) X(Selu) X(Celu) X(Swish) X(Mish) X(Gelu) X(GeluTanh)
+/* clang-format on */
 #define SB_CUDA_TAIL_HEAVY_BINARY(X) X(Mod) X(Fmod) X(Pow)
 
 /* Opcodes. Light ones come first: evaluators of light programs know those below
@@ -52,15 +53,14 @@ enum {
     SB_CUDA_TAIL_IsInf,
     SB_CUDA_TAIL_FIRST_HEAVY,
     SB_CUDA_TAIL_BEFORE_HEAVY = SB_CUDA_TAIL_FIRST_HEAVY - 1,
-    SB_CUDA_TAIL_HEAVY_UNARY(SB_CUDA_TAIL_OPCODE) SB_CUDA_TAIL_HEAVY_BINARY(SB_CUDA_TAIL_OPCODE)
-        SB_CUDA_TAIL_OPCODES
+    SB_CUDA_TAIL_HEAVY_UNARY(SB_CUDA_TAIL_OPCODE) SB_CUDA_TAIL_HEAVY_BINARY(SB_CUDA_TAIL_OPCODE) SB_CUDA_TAIL_OPCODES
 };
 #undef SB_CUDA_TAIL_OPCODE
 
 /* Where an operand comes from. */
 enum {
-    SB_CUDA_TAIL_PREVIOUS,    /* the step before; for the first step the base */
-    SB_CUDA_TAIL_REGISTER,    /* and the following ones */
+    SB_CUDA_TAIL_PREVIOUS, /* the step before; for the first step the base */
+    SB_CUDA_TAIL_REGISTER, /* and the following ones */
     SB_CUDA_TAIL_IMMEDIATE_A = SB_CUDA_TAIL_REGISTER + SB_CUDA_TAIL_REGISTERS, /* the step's a */
     SB_CUDA_TAIL_IMMEDIATE_B,
     SB_CUDA_TAIL_INPUT /* and the following ones */

@@ -12,7 +12,7 @@
 #include "cuda/kernels/words.cuh"
 
 /* Names that are macros are replaced on the way. */
-#define SB_TILE_KERNEL(name, type, parameters, threads, blocks)                                    \
+#define SB_TILE_KERNEL(name, type, parameters, threads, blocks)                                                        \
     SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
 #define SB_TILE_PITCH(extent) ((extent) + 4)
 
@@ -34,8 +34,8 @@ typedef struct sb_tile_source {
 #define SB_TILE_VECTORS(extent) ((extent) < 4 ? 1 : (extent) / 4)
 
 /* `first` is element (0, 0) of the block's first tile, of whose elements `left` are inside. */
-SB_CUDA_FUNCTION sb_tile_source sb_tile_open(const sb_cuda_operand *operand, const float *first,
-                                             int64_t left, int extent, int threads) {
+SB_CUDA_FUNCTION sb_tile_source sb_tile_open(const sb_cuda_operand *operand, const float *first, int64_t left,
+                                             int extent, int threads) {
     int thread = (int)threadIdx.x, element;
     sb_tile_source source;
     source.step = operand->step;
@@ -66,8 +66,7 @@ SB_CUDA_FUNCTION sb_tile_source sb_tile_open(const sb_cuda_operand *operand, con
 
 /* Begins to fetch a tile that is there as a whole, as nearly all are: without a question for each
  * element, and with addresses that follow from each other. */
-SB_CUDA_FUNCTION void sb_tile_fetch_whole(const sb_tile_source *source, float *to, int extent,
-                                          int depth, int threads) {
+SB_CUDA_FUNCTION void sb_tile_fetch_whole(const sb_tile_source *source, float *to, int extent, int depth, int threads) {
     const int pitch = SB_TILE_PITCH(extent);
     const float *from = source->from;
     if (source->fetch == SB_CUDA_FETCH_VECTORS) {
@@ -104,8 +103,8 @@ SB_CUDA_FUNCTION void sb_tile_fetch_whole(const sb_tile_source *source, float *t
 
 /* Begins to fetch the next tile, of which `left` k are there. Elements outside of the matrix are
  * left as they are: chains that use them are not stored. */
-SB_CUDA_FUNCTION void sb_tile_fetch(sb_tile_source *source, float *tile, int64_t left, int extent,
-                                    int depth, int threads) {
+SB_CUDA_FUNCTION void sb_tile_fetch(sb_tile_source *source, float *tile, int64_t left, int extent, int depth,
+                                    int threads) {
     const int pitch = SB_TILE_PITCH(extent);
     const float *from = source->from;
     float *to = tile + source->at;
@@ -122,8 +121,7 @@ SB_CUDA_FUNCTION void sb_tile_fetch(sb_tile_source *source, float *tile, int64_t
         SB_CUDA_UNROLL
         for (int p = 0; p < passes; p++) {
             if (source->k + p * depth_step < end)
-                sb_cuda_copy_16(to + p * depth_step * pitch,
-                                from + p * depth_step * source->k_step);
+                sb_cuda_copy_16(to + p * depth_step * pitch, from + p * depth_step * source->k_step);
         }
     } else if (source->fetch == SB_CUDA_FETCH_ALONG) {
         const int rows = SB_TILE_ALONG_ROWS(extent, threads);
@@ -136,8 +134,7 @@ SB_CUDA_FUNCTION void sb_tile_fetch(sb_tile_source *source, float *tile, int64_t
             SB_CUDA_UNROLL
             for (int p = 0; p < passes; p++) {
                 if (there && (source->wanted >> p & 1) != 0)
-                    sb_cuda_copy_4(to + q * depth_step * pitch + p * rows,
-                                   column + p * rows * source->step);
+                    sb_cuda_copy_4(to + q * depth_step * pitch + p * rows, column + p * rows * source->step);
             }
         }
     } else {
@@ -179,9 +176,8 @@ SB_CUDA_FUNCTION void sb_tile_put(float *to, int width, const float *values) {
 }
 
 /* What happens to four chains of a row, whose addend begins at `addend` (NULL: none). */
-SB_CUDA_FUNCTION void sb_tile_finish(const sb_cuda_contraction *p, const float *addend,
-                                     int64_t addend_step, const sb_cuda_tail_place *place,
-                                     float *values) {
+SB_CUDA_FUNCTION void sb_tile_finish(const sb_cuda_contraction *p, const float *addend, int64_t addend_step,
+                                     const sb_cuda_tail_place *place, float *values) {
     if (p->alpha != 1.0f) {
         SB_CUDA_UNROLL
         for (int j = 0; j < 4; j++)
@@ -202,12 +198,10 @@ SB_CUDA_FUNCTION void sb_tile_finish(const sb_cuda_contraction *p, const float *
  * row, of which `count` are inside. `place` is that of the group's first element, `y` its address,
  * all in the terms of the matrix of one batch. Groups that are not whole take their elements one by
  * one, each as four times itself, so that there is one evaluator. */
-SB_CUDA_FUNCTION void sb_tile_store(const sb_cuda_contraction *p, sb_cuda_tail_place *place,
-                                    float *y, int width, int count, bool vectors,
-                                    const float *chains) {
+SB_CUDA_FUNCTION void sb_tile_store(const sb_cuda_contraction *p, sb_cuda_tail_place *place, float *y, int width,
+                                    int count, bool vectors, const float *chains) {
     bool whole = width == 4 && count == 4;
-    float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0],
-                     chains[width > 3 ? 3 : 0]};
+    float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0], chains[width > 3 ? 3 : 0]};
     place->column_distance = whole;
     SB_CUDA_KEEP_LOOP
     for (int j = 0; j < (whole ? 1 : count); j++) {

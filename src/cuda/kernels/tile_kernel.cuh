@@ -32,11 +32,7 @@
  * evaluator serves all of them: groups of them that fit at once. */
 #define GROUPS (SB_TILE_ROWS * COLUMN_GROUPS)
 #define ROOM (SB_TILE_STAGES * STAGE / (THREADS * COLUMN_WIDTH))
-#define PARKED                                                                                     \
-    (GROUPS <= ROOM       ? GROUPS                                                                 \
-     : GROUPS / 2 <= ROOM ? GROUPS / 2                                                             \
-     : GROUPS / 4 <= ROOM ? GROUPS / 4                                                             \
-                          : 1)
+#define PARKED (GROUPS <= ROOM ? GROUPS : GROUPS / 2 <= ROOM ? GROUPS / 2 : GROUPS / 4 <= ROOM ? GROUPS / 4 : 1)
 
 #if SB_TILE_CONVOLUTION
 #define TYPE sb_cuda_convolution
@@ -44,27 +40,26 @@
 #define TYPE sb_cuda_matmul
 #endif
 
-#define LOAD_OPERANDS(k, into)                                                                     \
-    do {                                                                                           \
-        SB_CUDA_UNROLL                                                                             \
-        for (int g = 0; g < ROW_GROUPS; g++)                                                       \
-            sb_tile_take(a_at + (k)*A_PITCH + g * (SB_TILE_M / ROW_GROUPS), ROW_WIDTH,             \
-                         left[into] + g * ROW_WIDTH);                                              \
-        SB_CUDA_UNROLL                                                                             \
-        for (int g = 0; g < COLUMN_GROUPS; g++)                                                    \
-            sb_tile_take(b_at + (k)*B_PITCH + g * (SB_TILE_N / COLUMN_GROUPS), COLUMN_WIDTH,       \
-                         right[into] + g * COLUMN_WIDTH);                                          \
+#define LOAD_OPERANDS(k, into)                                                                                         \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int g = 0; g < ROW_GROUPS; g++)                                                                           \
+            sb_tile_take(a_at + (k)*A_PITCH + g * (SB_TILE_M / ROW_GROUPS), ROW_WIDTH, left[into] + g * ROW_WIDTH);    \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int g = 0; g < COLUMN_GROUPS; g++)                                                                        \
+            sb_tile_take(b_at + (k)*B_PITCH + g * (SB_TILE_N / COLUMN_GROUPS), COLUMN_WIDTH,                           \
+                         right[into] + g * COLUMN_WIDTH);                                                              \
     } while (0)
 
-#define CONTINUE_CHAINS(from)                                                                      \
-    do {                                                                                           \
-        SB_CUDA_UNROLL                                                                             \
-        for (int i = 0; i < SB_TILE_ROWS; i++) {                                                   \
-            SB_CUDA_UNROLL                                                                         \
-            for (int j = 0; j < SB_TILE_COLUMNS; j++)                                              \
-                chains[i * SB_TILE_COLUMNS + j] =                                                  \
-                    sb_fma_f32(left[from][i], right[from][j], chains[i * SB_TILE_COLUMNS + j]);    \
-        }                                                                                          \
+#define CONTINUE_CHAINS(from)                                                                                          \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SB_TILE_ROWS; i++) {                                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < SB_TILE_COLUMNS; j++)                                                                  \
+                chains[i * SB_TILE_COLUMNS + j] =                                                                      \
+                    sb_fma_f32(left[from][i], right[from][j], chains[i * SB_TILE_COLUMNS + j]);                        \
+        }                                                                                                              \
     } while (0)
 
 #if SB_TILE_CONVOLUTION
@@ -73,17 +68,17 @@
 #define FETCH_B(to, there) sb_tile_fetch(&b_source, to, there, SB_TILE_N, SB_TILE_K, THREADS)
 #endif
 /* Begins to fetch tile `fetched`, if there is one. */
-#define FETCH_NEXT()                                                                               \
-    do {                                                                                           \
-        if (fetched * SB_TILE_K < base->k) {                                                       \
-            float *to = tiles + fetch_stage * STAGE;                                               \
-            int64_t there = base->k - fetched * SB_TILE_K;                                         \
-            sb_tile_fetch(&a_source, to, there, SB_TILE_M, SB_TILE_K, THREADS);                    \
-            FETCH_B(to + SB_TILE_K * A_PITCH, there);                                              \
-            fetched++;                                                                             \
-            fetch_stage = fetch_stage + 1 == SB_TILE_STAGES ? 0 : fetch_stage + 1;                 \
-        }                                                                                          \
-        SB_CUDA_COPIES_END();                                                                      \
+#define FETCH_NEXT()                                                                                                   \
+    do {                                                                                                               \
+        if (fetched * SB_TILE_K < base->k) {                                                                           \
+            float *to = tiles + fetch_stage * STAGE;                                                                   \
+            int64_t there = base->k - fetched * SB_TILE_K;                                                             \
+            sb_tile_fetch(&a_source, to, there, SB_TILE_M, SB_TILE_K, THREADS);                                        \
+            FETCH_B(to + SB_TILE_K * A_PITCH, there);                                                                  \
+            fetched++;                                                                                                 \
+            fetch_stage = fetch_stage + 1 == SB_TILE_STAGES ? 0 : fetch_stage + 1;                                     \
+        }                                                                                                              \
+        SB_CUDA_COPIES_END();                                                                                          \
     } while (0)
 
 SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
@@ -100,9 +95,8 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
         float chains[SB_TILE_ROWS * SB_TILE_COLUMNS];
         float left[2][SB_TILE_ROWS], right[2][SB_TILE_COLUMNS];
 #if SB_TILE_CONVOLUTION
-        sb_tile_source a_source =
-            sb_tile_open(&base->a, base->a.data + tile.batch * p->a_group + m * base->a.step,
-                         base->m - m, SB_TILE_M, THREADS);
+        sb_tile_source a_source = sb_tile_open(&base->a, base->a.data + tile.batch * p->a_group + m * base->a.step,
+                                               base->m - m, SB_TILE_M, THREADS);
         sb_patch_source b_source = sb_patch_open(p, tile.batch, n, SB_TILE_N);
 #else
         int64_t a_offset = 0, b_offset = 0, rest = tile.batch;
@@ -112,10 +106,10 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
             a_offset += at * p->a_steps[d];
             b_offset += at * p->b_steps[d];
         }
-        sb_tile_source a_source = sb_tile_open(&base->a, base->a.data + a_offset + m * base->a.step,
-                                               base->m - m, SB_TILE_M, THREADS);
-        sb_tile_source b_source = sb_tile_open(&base->b, base->b.data + b_offset + n * base->b.step,
-                                               base->n - n, SB_TILE_N, THREADS);
+        sb_tile_source a_source =
+            sb_tile_open(&base->a, base->a.data + a_offset + m * base->a.step, base->m - m, SB_TILE_M, THREADS);
+        sb_tile_source b_source =
+            sb_tile_open(&base->b, base->b.data + b_offset + n * base->b.step, base->n - n, SB_TILE_N, THREADS);
 #endif
         SB_CUDA_UNROLL
         for (int i = 0; i < SB_TILE_ROWS * SB_TILE_COLUMNS; i++)
@@ -158,16 +152,14 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
         for (int start = 0; start < GROUPS; start += PARKED) {
             SB_CUDA_UNROLL
             for (int i = 0; i < PARKED; i++)
-                sb_tile_put(tiles + (i * THREADS + thread) * COLUMN_WIDTH, COLUMN_WIDTH,
-                            chains + i * COLUMN_WIDTH);
+                sb_tile_put(tiles + (i * THREADS + thread) * COLUMN_WIDTH, COLUMN_WIDTH, chains + i * COLUMN_WIDTH);
             SB_CUDA_UNROLL
             for (int i = 0; i + PARKED * COLUMN_WIDTH < SB_TILE_ROWS * SB_TILE_COLUMNS; i++)
                 chains[i] = chains[i + PARKED * COLUMN_WIDTH];
             SB_CUDA_KEEP_LOOP
             for (int i = 0; i < PARKED; i++) {
                 const int line = (start + i) / COLUMN_GROUPS, group = (start + i) % COLUMN_GROUPS;
-                const int64_t row =
-                    first_row + line / ROW_WIDTH * (SB_TILE_M / ROW_GROUPS) + line % ROW_WIDTH;
+                const int64_t row = first_row + line / ROW_WIDTH * (SB_TILE_M / ROW_GROUPS) + line % ROW_WIDTH;
                 const int64_t column = first_column + group * (SB_TILE_N / COLUMN_GROUPS);
                 if (row >= base->m || column >= base->n)
                     continue;

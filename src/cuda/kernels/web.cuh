@@ -68,17 +68,14 @@ SB_CUDA_FUNCTION void web_widen(int dtype, float *values) {
  * loaded one by one, by one piece of code for all dtypes. */
 SB_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values) {
     const sb_cuda_web_input *input = &group.web->inputs[number];
-    int count = input->layout == SB_CUDA_WEB_SINGLE || input->layout == SB_CUDA_WEB_REPEATED
-                    ? 1
-                    : WIDTH;
+    int count = input->layout == SB_CUDA_WEB_SINGLE || input->layout == SB_CUDA_WEB_REPEATED ? 1 : WIDTH;
     if (input->whole && group.full) {
         web_load_whole(input->dtype, web_address(group, input, 0), values);
         return;
     }
     SB_CUDA_KEEP_LOOP
     for (int turn = 0; turn < count; turn++) {
-        const char *at = input->layout == SB_CUDA_WEB_SINGLE ? input->data
-                                                             : web_address(group, input, turn);
+        const char *at = input->layout == SB_CUDA_WEB_SINGLE ? input->data : web_address(group, input, turn);
         float value = sb_cuda_tail_element(input->dtype, at);
         SB_CUDA_UNROLL
         for (int j = 0; j + 1 < WIDTH; j++)
@@ -138,17 +135,17 @@ SB_CUDA_FUNCTION void web_store(web_group group, const float *values) {
 }
 
 /* A kernel around an evaluator that takes groups. */
-#define WEB_KERNEL(name, evaluate, blocks)                                                         \
-    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_web, web, SB_CUDA_WEB_THREADS, blocks) {                  \
-        uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                          \
-        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH;                     \
-             index < web->elements; index += stride) {                                             \
-            bool full = web->whole && web->elements - index >= WIDTH;                              \
-            web_group group = {web, index, full};                                                  \
-            float values[WIDTH] = {0};                                                             \
-            evaluate(&web->code, group, values);                                                   \
-            web_store(group, values);                                                              \
-        }                                                                                          \
+#define WEB_KERNEL(name, evaluate, blocks)                                                                             \
+    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_web, web, SB_CUDA_WEB_THREADS, blocks) {                                      \
+        uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                                              \
+        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; index < web->elements;                  \
+             index += stride) {                                                                                        \
+            bool full = web->whole && web->elements - index >= WIDTH;                                                  \
+            web_group group = {web, index, full};                                                                      \
+            float values[WIDTH] = {0};                                                                                 \
+            evaluate(&web->code, group, values);                                                                       \
+            web_store(group, values);                                                                                  \
+        }                                                                                                              \
     }
 
 #endif

@@ -35,7 +35,7 @@ typedef struct sb_cuda_web_input {
 typedef struct sb_cuda_web {
     sb_cuda_tail_code code;
     uint32_t elements; /* at most SB_CUDA_WEB_MOST */
-    int32_t rank; /* at least 1; dimensions from the slowest, merged as in sb_cuda_box */
+    int32_t rank;      /* at least 1; dimensions from the slowest, merged as in sb_cuda_box */
     uint8_t out_dtype; /* f32, f16, bf16, or u8 for truth values */
     uint8_t whole;     /* groups of the output are aligned */
     uint8_t unused[2];

@@ -66,9 +66,8 @@ typedef struct sb_cuda_fold {
  * tensors that were broadcast to the operands. */
 typedef struct sb_cuda_integer_operand {
     sb_dtype dtype;
-    const void *data, *zero; /* zero: NULL for 0 */
-    int64_t row_stride, k_stride, zero_row_stride,
-        zero_k_stride; /* row: column, of the right one */
+    const void *data, *zero;                                      /* zero: NULL for 0 */
+    int64_t row_stride, k_stride, zero_row_stride, zero_k_stride; /* row: column, of the right one */
     int64_t batch_strides[SB_CUDA_RANK], zero_batch_strides[SB_CUDA_RANK];
 } sb_cuda_integer_operand;
 

@@ -1,18 +1,18 @@
 /* Convolutions other than Conv, and Col2Im: one thread for each element of the output, in the order
  * of the definition. */
-#include "cuda/kernels/window_parameters.h"
 #include "cuda/kernels/chains.cuh"
 #include "cuda/kernels/index.cuh"
+#include "cuda/kernels/window_parameters.h"
 #include "ops/deform_values.h"
 #include "ops/quantized_values.h"
 #include "ops/type_lists.h"
 
 /* The coordinates of an element. */
 typedef struct window_place {
-    int64_t batch, group, output;             /* output: channel of the group */
+    int64_t batch, group, output; /* output: channel of the group */
     int64_t position[SB_CUDA_WINDOW_AXES];
-    int64_t channel;                          /* of the output, over all groups */
-    int64_t x, w;                             /* where the group's input and weights begin */
+    int64_t channel; /* of the output, over all groups */
+    int64_t x, w;    /* where the group's input and weights begin */
 } window_place;
 
 SB_CUDA_FUNCTION void find_place(const sb_cuda_window *p, int64_t index, window_place *at) {
@@ -29,8 +29,7 @@ SB_CUDA_FUNCTION void find_place(const sb_cuda_window *p, int64_t index, window_
 
 /* Where tap number `number` reads input and weights, from the group's first elements; false outside
  * of the input. */
-SB_CUDA_FUNCTION int find_tap(const sb_cuda_window *p, const window_place *at, int64_t number,
-                              int64_t *x, int64_t *w) {
+SB_CUDA_FUNCTION int find_tap(const sb_cuda_window *p, const window_place *at, int64_t number, int64_t *x, int64_t *w) {
     int inside = 1;
     *x = *w = 0;
     for (int d = p->axes - 1; d >= 0; d--) {
@@ -45,8 +44,8 @@ SB_CUDA_FUNCTION int find_tap(const sb_cuda_window *p, const window_place *at, i
 }
 
 /* The same for a transposed convolution, where positions and inputs change places. */
-SB_CUDA_FUNCTION int find_reaching(const sb_cuda_window *p, const window_place *at, int64_t number,
-                                   int64_t *x, int64_t *w) {
+SB_CUDA_FUNCTION int find_reaching(const sb_cuda_window *p, const window_place *at, int64_t number, int64_t *x,
+                                   int64_t *w) {
     int inside = 1;
     *x = *w = 0;
     for (int d = p->axes - 1; d >= 0; d--) {
@@ -61,75 +60,72 @@ SB_CUDA_FUNCTION int find_reaching(const sb_cuda_window *p, const window_place *
     return inside;
 }
 
-#define CONV_TRANSPOSE(dtype, suffix, type, real, real_suffix, load, store, unused)                \
-    SB_CUDA_KERNEL(sb_cuda_conv_transpose_##suffix, sb_cuda_window, p) {                           \
-        SB_CUDA_EACH(index, p->elements) {                                                         \
-            window_place at;                                                                       \
-            sb_cuda_chain_##suffix chain;                                                          \
-            find_place(p, index, &at);                                                             \
-            sb_cuda_chain_start_##suffix(&chain);                                                  \
-            for (int64_t tap = 0; tap < p->taps; tap++) {                                          \
-                int64_t x, w;                                                                      \
-                if (!find_reaching(p, &at, tap, &x, &w))                                           \
-                    continue;                                                                      \
-                const type *left = (const type *)p->x + at.x + x;                                  \
-                const type *right = (const type *)p->w + at.w + w;                                 \
-                for (int64_t c = 0; c < p->group_inputs; c++)                                      \
-                    sb_cuda_chain_push_##suffix(&chain, left[c * p->x_channel],                    \
-                                                right[c * p->w_input]);                            \
-            }                                                                                      \
-            real sum = sb_cuda_chain_end_##suffix(&chain);                                         \
-            if (p->bias)                                                                           \
-                sum = sum + load(((const type *)p->bias)[at.channel * p->bias_stride]);            \
-            ((type *)p->y)[index] = store(sum);                                                    \
-        }                                                                                          \
+#define CONV_TRANSPOSE(dtype, suffix, type, real, real_suffix, load, store, unused)                                    \
+    SB_CUDA_KERNEL(sb_cuda_conv_transpose_##suffix, sb_cuda_window, p) {                                               \
+        SB_CUDA_EACH(index, p->elements) {                                                                             \
+            window_place at;                                                                                           \
+            sb_cuda_chain_##suffix chain;                                                                              \
+            find_place(p, index, &at);                                                                                 \
+            sb_cuda_chain_start_##suffix(&chain);                                                                      \
+            for (int64_t tap = 0; tap < p->taps; tap++) {                                                              \
+                int64_t x, w;                                                                                          \
+                if (!find_reaching(p, &at, tap, &x, &w))                                                               \
+                    continue;                                                                                          \
+                const type *left = (const type *)p->x + at.x + x;                                                      \
+                const type *right = (const type *)p->w + at.w + w;                                                     \
+                for (int64_t c = 0; c < p->group_inputs; c++)                                                          \
+                    sb_cuda_chain_push_##suffix(&chain, left[c * p->x_channel], right[c * p->w_input]);                \
+            }                                                                                                          \
+            real sum = sb_cuda_chain_end_##suffix(&chain);                                                             \
+            if (p->bias)                                                                                               \
+                sum = sum + load(((const type *)p->bias)[at.channel * p->bias_stride]);                                \
+            ((type *)p->y)[index] = store(sum);                                                                        \
+        }                                                                                                              \
     }
 SB_FLOAT_TYPES(CONV_TRANSPOSE, )
 
-#define DEFORM(dtype_name, suffix, type, real, real_suffix, load, store, unused)                   \
-    SB_CUDA_KERNEL(sb_cuda_deform_conv_##suffix, sb_cuda_deform, p) {                              \
-        const sb_cuda_window *v = &p->window;                                                      \
-        const sb_cuda_window_axis *axis = v->axis;                                                 \
-        SB_CUDA_EACH(index, v->elements) {                                                         \
-            window_place at;                                                                       \
-            sb_cuda_chain_##suffix chain;                                                          \
-            find_place(v, index, &at);                                                             \
-            sb_cuda_chain_start_##suffix(&chain);                                                  \
-            int64_t oy = at.position[0], ox = at.position[1];                                      \
-            for (int64_t number = 0; number < v->taps * v->group_inputs; number++) {               \
-                int64_t tap = number, c = sb_cuda_take(&tap, v->group_inputs), ky = tap;           \
-                int64_t kx = sb_cuda_take(&ky, axis[1].kernel);                                    \
-                int64_t channel = at.group * v->group_inputs + c;                                  \
-                int64_t moved = channel / p->channels_per_offset * v->taps + tap;                  \
-                const int64_t *s = p->offset_strides, *m = p->mask_strides;                        \
-                const type *offset = (const type *)p->offset + at.batch * s[0] + oy * s[2] +       \
-                                     ox * s[3];                                                    \
-                sb_deform_image image;                                                             \
-                image.dtype = p->dtype;                                                            \
-                image.data = v->x;                                                                 \
-                image.offset = at.x + c * v->x_channel;                                            \
-                image.height = axis[0].in;                                                         \
-                image.width = axis[1].in;                                                          \
-                image.row_stride = axis[0].x_stride;                                               \
-                image.column_stride = axis[1].x_stride;                                            \
-                real py = (real)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);     \
-                real px = (real)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);     \
-                py = py + load(offset[2 * moved * s[1]]);                                          \
-                px = px + load(offset[(2 * moved + 1) * s[1]]);                                    \
-                real value = sb_deform_sample_##real_suffix(&image, py, px);                       \
-                if (p->mask)                                                                       \
-                    value = value * load(((const type *)p->mask)[at.batch * m[0] + moved * m[1] +  \
-                                                                 oy * m[2] + ox * m[3]]);          \
-                sb_cuda_chain_push_##suffix(                                                       \
-                    &chain, store(value),                                                          \
-                    ((const type *)v->w)[at.w + c * v->w_input + ky * axis[0].w_stride +           \
-                                         kx * axis[1].w_stride]);                                  \
-            }                                                                                      \
-            real sum = sb_cuda_chain_end_##suffix(&chain);                                         \
-            if (v->bias)                                                                           \
-                sum = sum + load(((const type *)v->bias)[at.channel * v->bias_stride]);            \
-            ((type *)v->y)[index] = store(sum);                                                    \
-        }                                                                                          \
+#define DEFORM(dtype_name, suffix, type, real, real_suffix, load, store, unused)                                       \
+    SB_CUDA_KERNEL(sb_cuda_deform_conv_##suffix, sb_cuda_deform, p) {                                                  \
+        const sb_cuda_window *v = &p->window;                                                                          \
+        const sb_cuda_window_axis *axis = v->axis;                                                                     \
+        SB_CUDA_EACH(index, v->elements) {                                                                             \
+            window_place at;                                                                                           \
+            sb_cuda_chain_##suffix chain;                                                                              \
+            find_place(v, index, &at);                                                                                 \
+            sb_cuda_chain_start_##suffix(&chain);                                                                      \
+            int64_t oy = at.position[0], ox = at.position[1];                                                          \
+            for (int64_t number = 0; number < v->taps * v->group_inputs; number++) {                                   \
+                int64_t tap = number, c = sb_cuda_take(&tap, v->group_inputs), ky = tap;                               \
+                int64_t kx = sb_cuda_take(&ky, axis[1].kernel);                                                        \
+                int64_t channel = at.group * v->group_inputs + c;                                                      \
+                int64_t moved = channel / p->channels_per_offset * v->taps + tap;                                      \
+                const int64_t *s = p->offset_strides, *m = p->mask_strides;                                            \
+                const type *offset = (const type *)p->offset + at.batch * s[0] + oy * s[2] + ox * s[3];                \
+                sb_deform_image image;                                                                                 \
+                image.dtype = p->dtype;                                                                                \
+                image.data = v->x;                                                                                     \
+                image.offset = at.x + c * v->x_channel;                                                                \
+                image.height = axis[0].in;                                                                             \
+                image.width = axis[1].in;                                                                              \
+                image.row_stride = axis[0].x_stride;                                                                   \
+                image.column_stride = axis[1].x_stride;                                                                \
+                real py = (real)(oy * axis[0].stride - axis[0].begin + ky * axis[0].dilation);                         \
+                real px = (real)(ox * axis[1].stride - axis[1].begin + kx * axis[1].dilation);                         \
+                py = py + load(offset[2 * moved * s[1]]);                                                              \
+                px = px + load(offset[(2 * moved + 1) * s[1]]);                                                        \
+                real value = sb_deform_sample_##real_suffix(&image, py, px);                                           \
+                if (p->mask)                                                                                           \
+                    value =                                                                                            \
+                        value * load(((const type *)p->mask)[at.batch * m[0] + moved * m[1] + oy * m[2] + ox * m[3]]); \
+                sb_cuda_chain_push_##suffix(                                                                           \
+                    &chain, store(value),                                                                              \
+                    ((const type *)v->w)[at.w + c * v->w_input + ky * axis[0].w_stride + kx * axis[1].w_stride]);      \
+            }                                                                                                          \
+            real sum = sb_cuda_chain_end_##suffix(&chain);                                                             \
+            if (v->bias)                                                                                               \
+                sum = sum + load(((const type *)v->bias)[at.channel * v->bias_stride]);                                \
+            ((type *)v->y)[index] = store(sum);                                                                        \
+        }                                                                                                              \
     }
 SB_FLOAT_TYPES(DEFORM, )
 
@@ -140,8 +136,7 @@ SB_CUDA_FUNCTION uint32_t integer_sum(const sb_cuda_integer_conv *p, const windo
     const sb_cuda_window *v = &p->window;
     uint32_t sum = 0;
     int32_t x_zero = p->x_zero ? sb_quantized_load(p->x_dtype, p->x_zero, 0) : 0;
-    int32_t w_zero =
-        p->w_zero ? sb_quantized_load(p->w_dtype, p->w_zero, at->channel * p->w_zero_stride) : 0;
+    int32_t w_zero = p->w_zero ? sb_quantized_load(p->w_dtype, p->w_zero, at->channel * p->w_zero_stride) : 0;
     for (int64_t tap = 0; tap < v->taps; tap++) {
         int64_t x, w;
         if (!find_tap(v, at, tap, &x, &w))
@@ -170,11 +165,10 @@ SB_CUDA_KERNEL(sb_cuda_qlinear_conv, sb_cuda_integer_conv, p) {
         uint32_t sum = integer_sum(p, &at);
         if (p->window.bias)
             sum += ((const uint32_t *)p->window.bias)[at.channel * p->window.bias_stride];
-        float multiplier =
-            (p->x_scale[0] * p->w_scale[at.channel * p->w_scale_stride]) / p->y_scale[0];
-        sb_quantized_store(p->window.y, index,
-                           sb_quantized_rescale(p->y_dtype, (int32_t)sum, multiplier,
-                                                sb_quantized_load(p->y_dtype, p->y_zero, 0)));
+        float multiplier = (p->x_scale[0] * p->w_scale[at.channel * p->w_scale_stride]) / p->y_scale[0];
+        sb_quantized_store(
+            p->window.y, index,
+            sb_quantized_rescale(p->y_dtype, (int32_t)sum, multiplier, sb_quantized_load(p->y_dtype, p->y_zero, 0)));
     }
 }
 
@@ -205,7 +199,7 @@ SB_CUDA_FUNCTION uint32_t integer_product(const sb_cuda_integer_matmul *p, int64
 
 SB_CUDA_KERNEL(sb_cuda_matmul_integer, sb_cuda_integer_matmul, p) {
     SB_CUDA_EACH(index, p->elements)
-        ((uint32_t *)p->y)[index] = integer_product(p, index);
+    ((uint32_t *)p->y)[index] = integer_product(p, index);
 }
 
 SB_CUDA_KERNEL(sb_cuda_qlinear_matmul, sb_cuda_integer_matmul, p) {
@@ -219,47 +213,44 @@ SB_CUDA_KERNEL(sb_cuda_qlinear_matmul, sb_cuda_integer_matmul, p) {
         }
         for (int i = 0; i < 3; i++)
             scales[i] = sb_real_load_f32(p->scale_dtypes[i], p->rescale[i], places[i]);
-        float multiplier =
-            (scales[SB_RESCALE_A_SCALE] * scales[SB_RESCALE_B_SCALE]) / scales[SB_RESCALE_Y_SCALE];
-        sb_quantized_store(
-            p->y, index,
-            sb_quantized_rescale(p->y_dtype, (int32_t)integer_product(p, index), multiplier,
-                                 sb_quantized_load(p->y_dtype, p->rescale[SB_RESCALE_Y_ZERO],
-                                                   places[SB_RESCALE_Y_ZERO])));
+        float multiplier = (scales[SB_RESCALE_A_SCALE] * scales[SB_RESCALE_B_SCALE]) / scales[SB_RESCALE_Y_SCALE];
+        sb_quantized_store(p->y, index,
+                           sb_quantized_rescale(p->y_dtype, (int32_t)integer_product(p, index), multiplier,
+                                                sb_quantized_load(p->y_dtype, p->rescale[SB_RESCALE_Y_ZERO],
+                                                                  places[SB_RESCALE_Y_ZERO])));
     }
 }
 
 /* ---- Col2Im ---- */
 
 /* Each element of the block puts at most one value to a pixel. */
-#define FOLD(suffix, type, real, load, store)                                                      \
-    SB_CUDA_KERNEL(sb_cuda_fold_##suffix, sb_cuda_fold, p) {                                       \
-        SB_CUDA_EACH(index, p->elements) {                                                         \
-            int64_t channel = index, pixel = sb_cuda_take(&channel, p->pixels);                    \
-            int64_t at[SB_CUDA_WINDOW_AXES];                                                       \
-            const type *columns = (const type *)p->columns + channel * p->area * p->count;         \
-            real sum = 0;                                                                          \
-            for (int d = p->rank - 1; d >= 0; d--)                                                 \
-                at[d] = sb_cuda_take(&pixel, p->image[d]) + p->pads[d];                            \
-            for (int64_t number = 0; number < p->area; number++) {                                 \
-                int64_t rest = number, offset = 0, step = 1;                                       \
-                int inside = 1;                                                                    \
-                for (int d = p->rank - 1; d >= 0; d--) {                                           \
-                    int64_t element = sb_cuda_take(&rest, p->block[d]);                            \
-                    int64_t from = at[d] - element * p->dilations[d], place = from < 0 ? 0 : from; \
-                    int64_t gap = sb_cuda_take(&place, p->strides[d]);                             \
-                    inside &= from >= 0 && gap == 0 && place < p->places[d];                       \
-                    offset += place * step;                                                        \
-                    step *= p->places[d];                                                          \
-                }                                                                                  \
-                if (inside)                                                                        \
-                    sum = (real)(sum + load(columns[number * p->count + offset]));                 \
-            }                                                                                      \
-            ((type *)p->out)[index] = store(sum);                                                  \
-        }                                                                                          \
+#define FOLD(suffix, type, real, load, store)                                                                          \
+    SB_CUDA_KERNEL(sb_cuda_fold_##suffix, sb_cuda_fold, p) {                                                           \
+        SB_CUDA_EACH(index, p->elements) {                                                                             \
+            int64_t channel = index, pixel = sb_cuda_take(&channel, p->pixels);                                        \
+            int64_t at[SB_CUDA_WINDOW_AXES];                                                                           \
+            const type *columns = (const type *)p->columns + channel * p->area * p->count;                             \
+            real sum = 0;                                                                                              \
+            for (int d = p->rank - 1; d >= 0; d--)                                                                     \
+                at[d] = sb_cuda_take(&pixel, p->image[d]) + p->pads[d];                                                \
+            for (int64_t number = 0; number < p->area; number++) {                                                     \
+                int64_t rest = number, offset = 0, step = 1;                                                           \
+                int inside = 1;                                                                                        \
+                for (int d = p->rank - 1; d >= 0; d--) {                                                               \
+                    int64_t element = sb_cuda_take(&rest, p->block[d]);                                                \
+                    int64_t from = at[d] - element * p->dilations[d], place = from < 0 ? 0 : from;                     \
+                    int64_t gap = sb_cuda_take(&place, p->strides[d]);                                                 \
+                    inside &= from >= 0 && gap == 0 && place < p->places[d];                                           \
+                    offset += place * step;                                                                            \
+                    step *= p->places[d];                                                                              \
+                }                                                                                                      \
+                if (inside)                                                                                            \
+                    sum = (real)(sum + load(columns[number * p->count + offset]));                                     \
+            }                                                                                                          \
+            ((type *)p->out)[index] = store(sum);                                                                      \
+        }                                                                                                              \
     }
-#define FOLD_FLOAT(dtype, suffix, type, real, real_suffix, load, store, unused)                    \
-    FOLD(suffix, type, real, load, store)
+#define FOLD_FLOAT(dtype, suffix, type, real, real_suffix, load, store, unused) FOLD(suffix, type, real, load, store)
 #define FOLD_INTEGER(size, type) FOLD(size, type, type, SB_SAME, SB_SAME)
 SB_FLOAT_TYPES(FOLD_FLOAT, )
 SB_CUDA_SIZES(FOLD_INTEGER)

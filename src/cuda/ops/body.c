@@ -7,8 +7,8 @@
 
 /* What is known of the values inside: as much as a run of the body will know, which has its inputs on the device and so without
  * their elements. */
-static sb_status infer_body(const sb_kernel_query *query, const sb_graph *body, sb_scope *scope,
-                            sb_fact *facts, sb_error *error) {
+static sb_status infer_body(const sb_kernel_query *query, const sb_graph *body, sb_scope *scope, sb_fact *facts,
+                            sb_error *error) {
     for (size_t i = 0; i < body->input_count; i++) {
         const sb_fact *given = query->inputs[i];
         int64_t extents[SB_MAX_RANK];

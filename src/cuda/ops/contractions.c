@@ -7,13 +7,12 @@ bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_site *s
     if (site->body == NULL)
         return true;
     if (first->dtype != SB_F32) {
-        snprintf(why, SB_WHY_BYTES, "nodes behind a contraction of %s run by themselves",
-                 sb_dtype_name(first->dtype));
+        snprintf(why, SB_WHY_BYTES, "nodes behind a contraction of %s run by themselves", sb_dtype_name(first->dtype));
         return false;
     }
     if (query->outputs[0].dtype != first->dtype) {
-        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s",
-                 sb_dtype_name(query->outputs[0].dtype), sb_dtype_name(first->dtype));
+        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s", sb_dtype_name(query->outputs[0].dtype),
+                 sb_dtype_name(first->dtype));
         return false;
     }
     return sb_cuda_tail_supports(query, site->body, why);

@@ -31,8 +31,7 @@ static const float *floats(const sb_tensor *tensor) {
 
 /* The nodes behind, with channels as rows and positions as columns; and the ranges of all but the
  * weights, which may be packed. */
-static sb_status start_tail(sb_call *call, const convolution *conv, sb_cuda_tail *tail,
-                            sb_cuda_work *work) {
+static sb_status start_tail(sb_call *call, const convolution *conv, sb_cuda_tail *tail, sb_cuda_work *work) {
     sb_cuda_tail_role roles[SB_MAX_RANK];
     for (int d = 0; d < conv->y->rank; d++)
         roles[d] = d == 0 ? SB_CUDA_TAIL_BATCH : d == 1 ? SB_CUDA_TAIL_ROW : SB_CUDA_TAIL_COLUMN;
@@ -43,8 +42,7 @@ static sb_status start_tail(sb_call *call, const convolution *conv, sb_cuda_tail
 }
 
 /* What happens behind the chains of kernels with tiles. */
-static sb_status start_output(sb_call *call, const convolution *conv, sb_cuda_contraction *base,
-                              sb_cuda_work *work) {
+static sb_status start_output(sb_call *call, const convolution *conv, sb_cuda_contraction *base, sb_cuda_work *work) {
     base->y = (float *)(void *)conv->y->data;
     base->y_row = conv->extents.positions;
     base->y_column = 1;
@@ -72,8 +70,7 @@ static bool is_product(const convolution *conv) {
     for (int i = extents->axes - 1; i >= 0 && dense; i--) {
         const sb_window_axis *axis = &extents->axis[i];
         dense = axis->stride == 1 && axis->begin == 0 && axis->in == axis->out &&
-                (axis->in == 1 ||
-                 conv->x->strides[i + 2] == behind * conv->x->strides[extents->axes + 1]);
+                (axis->in == 1 || conv->x->strides[i + 2] == behind * conv->x->strides[extents->axes + 1]);
         behind *= axis->in;
     }
     return dense && extents->axes > 0 && (extents->batch == 1 || extents->positions >= LONG_ROW);
@@ -90,17 +87,15 @@ static sb_status launch_product(sb_call *call, const convolution *conv) {
     base->m = extents->group_outputs;
     base->n = extents->positions;
     matmul.y_batch = base->m * base->n;
-    base->a = (sb_cuda_operand){
-        .data = floats(conv->w), .step = conv->w->strides[0], .k_step = conv->w->strides[1]};
+    base->a = (sb_cuda_operand){.data = floats(conv->w), .step = conv->w->strides[0], .k_step = conv->w->strides[1]};
     /* The position's step is that of the innermost axis that has more than one. */
     int inner = extents->axes - 1;
     while (inner > 0 && extents->axis[inner].in == 1)
         inner--;
-    base->b = (sb_cuda_operand){.data = floats(conv->x),
-                                .step = conv->x->strides[inner + 2],
-                                .k_step = conv->x->strides[1]};
-    const sb_cuda_tile *tile = sb_cuda_tile_choose(
-        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->b =
+        (sb_cuda_operand){.data = floats(conv->x), .step = conv->x->strides[inner + 2], .k_step = conv->x->strides[1]};
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -116,9 +111,8 @@ static bool fits(int64_t value) {
 static bool is_small(const convolution *conv) {
     const sb_conv_extents *extents = &conv->extents;
     int64_t columns;
-    bool small =
-        extents->axes <= SB_CUDA_CONV_AXES && fits(conv->k) && fits(extents->group_inputs) &&
-        !__builtin_mul_overflow(extents->batch, extents->positions, &columns) && fits(columns);
+    bool small = extents->axes <= SB_CUDA_CONV_AXES && fits(conv->k) && fits(extents->group_inputs) &&
+                 !__builtin_mul_overflow(extents->batch, extents->positions, &columns) && fits(columns);
     for (int i = 0; i < extents->axes && small; i++) {
         const sb_window_axis *axis = &extents->axis[i];
         int64_t reach;
@@ -160,8 +154,7 @@ static void fill_convolution(const convolution *conv, sb_cuda_convolution *to) {
         to->x_steps[d] = i >= 0 ? x->strides[i + 2] : 0;
         to->w_steps[d] = i >= 0 ? w->strides[i + 2] : 0;
     }
-    to->base.a =
-        (sb_cuda_operand){.data = floats(w), .step = w->strides[0], .k_step = w->strides[1]};
+    to->base.a = (sb_cuda_operand){.data = floats(w), .step = w->strides[0], .k_step = w->strides[1]};
     to->a_group = extents->group_outputs * w->strides[0];
 }
 
@@ -188,8 +181,7 @@ static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_co
                          .threads = 256};
     int64_t bytes;
     void *memory;
-    if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float),
-                               &bytes))
+    if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float), &bytes))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
     SB_TRY(sb_call_scratch(call, (size_t)bytes, &memory));
     pack.packed = memory;
@@ -201,8 +193,7 @@ static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_co
     sb_cuda_work_reads(&work, conv->w);
     sb_cuda_work_touches(&work, memory, (size_t)bytes, true);
     SB_TRY(sb_cuda_call_launch(call, &work));
-    to->base.a = (sb_cuda_operand){
-        .data = memory, .step = 1, .k_step = pack.pitch, .fetch = SB_CUDA_FETCH_VECTORS};
+    to->base.a = (sb_cuda_operand){.data = memory, .step = 1, .k_step = pack.pitch, .fetch = SB_CUDA_FETCH_VECTORS};
     to->a_group = length * pack.pitch;
     return SB_OK;
 }
@@ -213,17 +204,15 @@ static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_convolution(conv, &to);
     SB_TRY(start_output(call, conv, &to.base, &work));
-    const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n,
-                            call->target->queue->stream->device->multiprocessors);
+    const sb_cuda_tile *tile = sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n,
+                                                   call->target->queue->stream->device->multiprocessors);
     bool packs = extents->taps > 1 && extents->group_inputs > 0;
     if (packs)
         SB_TRY(pack_weights(call, conv, &to));
     if (!packs || tile->m < 4)
         to.base.a.fetch = sb_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
     if (packs)
-        sb_cuda_work_touches(&work, to.base.a.data,
-                             (size_t)(extents->groups * to.a_group) * sizeof(float), false);
+        sb_cuda_work_touches(&work, to.base.a.data, (size_t)(extents->groups * to.a_group) * sizeof(float), false);
     else
         sb_cuda_work_reads(&work, conv->w);
     return sb_cuda_tile_launch(call, &work, "conv_f32", "sb_cuda_conv_f32_", tile, &to.base);
@@ -295,8 +284,8 @@ static sb_status launch_any(sb_call *call, const convolution *conv) {
     fill_any(conv, &to);
     SB_TRY(start_tail(call, conv, &to.tail, &work));
     sb_cuda_work_reads(&work, conv->w);
-    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_conv_any",
-                               sb_dtype_name(conv->x->dtype), to.elements);
+    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_conv_any", sb_dtype_name(conv->x->dtype),
+                               to.elements);
 }
 
 static sb_status launch_conv(sb_call *call) {
@@ -316,11 +305,10 @@ static sb_status launch_conv(sb_call *call) {
     return is_narrow(&conv.extents) ? launch_narrow(call, &conv) : launch_tiles(call, &conv);
 }
 
-#define CONV_KERNEL(op_name, op_domain, kernel_name)                                               \
-    {                                                                                              \
-        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,        \
-        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release,            \
-        .launch = launch_conv                                                                      \
+#define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,                            \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_conv          \
     }
 
 const sb_kernel sb_cuda_kernels_conv[] = {

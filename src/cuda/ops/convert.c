@@ -30,8 +30,8 @@ const char *sb_cuda_type_name(sb_dtype dtype) {
     return type_names[sb_cuda_typed_of(dtype).type];
 }
 
-sb_status sb_cuda_launch_groups(sb_call *call, sb_cuda_work *work, const char *module,
-                                const char *name, const char *suffix, int64_t elements) {
+sb_status sb_cuda_launch_groups(sb_call *call, sb_cuda_work *work, const char *module, const char *name,
+                                const char *suffix, int64_t elements) {
     int64_t groups = (elements + SB_CUDA_GROUP - 1) / SB_CUDA_GROUP;
     return sb_cuda_launch_each(call, work, module, name, suffix, groups);
 }
@@ -58,14 +58,12 @@ static sb_status launch_cast(sb_call *call) {
 
 /* ---- Pow ---- */
 
-static sb_status launch_power_of_one_type(sb_call *call, const sb_tensor *out,
-                                          const sb_tensor *const *tensors) {
+static sb_status launch_power_of_one_type(sb_call *call, const sb_tensor *out, const sb_tensor *const *tensors) {
     const sb_cuda_kernel *kernel;
     sb_cuda_elementwise_options options = {0};
-    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, "Pow", 2, out->dtype,
-                                    &kernel, call->error));
-    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out,
-                                      2, tensors, call->error);
+    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, "Pow", 2, out->dtype, &kernel, call->error));
+    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, 2, tensors,
+                                      call->error);
 }
 
 static sb_status launch_power(sb_call *call) {
@@ -75,20 +73,18 @@ static sb_status launch_power(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &out));
     if (sb_dtype_is_float(out->dtype) && exponents.dtype == out->dtype)
         return launch_power_of_one_type(call, out, tensors);
-    const char *computed = out->dtype == SB_F64                   ? "f64"
-                           : sb_dtype_is_float(out->dtype)        ? "f32"
-                           : sb_dtype_is_float(exponents.dtype)   ? "f64"
-                                                                  : "s64";
-    sb_cuda_power parameters = {.base = sb_cuda_typed_of(out->dtype),
-                                .exponent = sb_cuda_typed_of(exponents.dtype)};
+    const char *computed = out->dtype == SB_F64                 ? "f64"
+                           : sb_dtype_is_float(out->dtype)      ? "f32"
+                           : sb_dtype_is_float(exponents.dtype) ? "f64"
+                                                                : "s64";
+    sb_cuda_power parameters = {.base = sb_cuda_typed_of(out->dtype), .exponent = sb_cuda_typed_of(exponents.dtype)};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     parameters.fault = sb_cuda_work_fault(&work, call);
     sb_cuda_box_fill(&parameters.box, out, 2, tensors);
     sb_cuda_work_writes(&work, out);
     sb_cuda_work_reads(&work, tensors[0]);
     sb_cuda_work_reads(&work, tensors[1]);
-    return sb_cuda_launch_groups(call, &work, "power", "sb_cuda_power", computed,
-                                 parameters.box.elements);
+    return sb_cuda_launch_groups(call, &work, "power", "sb_cuda_power", computed, parameters.box.elements);
 }
 
 const sb_kernel sb_cuda_kernels_convert[] = {

@@ -25,14 +25,13 @@ static sb_status launch_training(sb_call *call, double ratio, sb_tensor *mask) {
         return SB_OK;
     /* What is not wanted is described as the input, and left alone. */
     const sb_tensor *operands[3] = {out != NULL ? out : input, input, mask != NULL ? mask : input};
-    sb_cuda_drop parameters = {
-        .ratio = ratio,
-        .seed = (uint64_t)((const sb_dropout_params *)call->node->params)->seed,
-        .kept = kept_bits(operands[2]->dtype),
-        .type = sb_cuda_typed_of(input->dtype),
-        .mask = sb_cuda_typed_of(operands[2]->dtype),
-        .wants_output = out != NULL,
-        .wants_mask = mask != NULL};
+    sb_cuda_drop parameters = {.ratio = ratio,
+                               .seed = (uint64_t)((const sb_dropout_params *)call->node->params)->seed,
+                               .kept = kept_bits(operands[2]->dtype),
+                               .type = sb_cuda_typed_of(input->dtype),
+                               .mask = sb_cuda_typed_of(operands[2]->dtype),
+                               .wants_output = out != NULL,
+                               .wants_mask = mask != NULL};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_walk walk;
     sb_walk_start_ordered(&walk, input->rank, input->dims, 3, operands);
@@ -40,8 +39,7 @@ static sb_status launch_training(sb_call *call, double ratio, sb_tensor *mask) {
     sb_cuda_work_writes(&work, out);
     sb_cuda_work_writes(&work, mask);
     sb_cuda_work_reads(&work, input);
-    return sb_cuda_launch_groups(call, &work, "dropout", "sb_cuda_dropout", NULL,
-                                 parameters.box.elements);
+    return sb_cuda_launch_groups(call, &work, "dropout", "sb_cuda_dropout", NULL, parameters.box.elements);
 }
 
 static sb_status launch_dropout(sb_call *call) {

@@ -36,14 +36,12 @@ static bool supports_einsum(const sb_kernel_query *query, char *why) {
     int labels = count_labels(query);
     if (params->count <= SB_CUDA_EINSUM_OPERANDS && labels <= SB_CUDA_EINSUM_LABELS)
         return true;
-    snprintf(why, SB_WHY_BYTES,
-             "an Einsum of %d operands and %d labels; the GPU kernel takes at most %d and %d",
+    snprintf(why, SB_WHY_BYTES, "an Einsum of %d operands and %d labels; the GPU kernel takes at most %d and %d",
              params->count, labels, SB_CUDA_EINSUM_OPERANDS, SB_CUDA_EINSUM_LABELS);
     return false;
 }
 
-static void fill_parameters(sb_cuda_einsum *parameters, const sb_einsum_nest *loops,
-                            const sb_tensor *output) {
+static void fill_parameters(sb_cuda_einsum *parameters, const sb_einsum_nest *loops, const sb_tensor *output) {
     int labels = loops->outer + loops->inner;
     *parameters = (sb_cuda_einsum){.elements = sb_tensor_elements(output),
                                    .rows = 1,
@@ -95,8 +93,7 @@ static bool fill_product(const sb_einsum_nest *loops, int a, sb_cuda_matmul *mat
                                 .k_step = loops->inner > 0 ? right[last] : 0};
     /* Batches that the right operand does not have, and that are more rows of the left one. */
     int batches = m;
-    while (batches > 0 && right[batches - 1] == 0 && left[batches - 1] == base->a.step * base->m &&
-           base->m > 1)
+    while (batches > 0 && right[batches - 1] == 0 && left[batches - 1] == base->a.step * base->m && base->m > 1)
         base->m *= loops->dims[--batches];
     base->batches = 1;
     matmul->rank = batches;
@@ -109,13 +106,11 @@ static bool fill_product(const sb_einsum_nest *loops, int a, sb_cuda_matmul *mat
     return true;
 }
 
-static bool is_product(const sb_einsum_nest *loops, const sb_tensor *output,
-                       sb_cuda_matmul *matmul) {
-    if (output->dtype != SB_F32 || loops->operands != 2 || loops->outer < 2 ||
-        loops->outer > SB_CUDA_RANK || sb_tensor_elements(output) == 0)
+static bool is_product(const sb_einsum_nest *loops, const sb_tensor *output, sb_cuda_matmul *matmul) {
+    if (output->dtype != SB_F32 || loops->operands != 2 || loops->outer < 2 || loops->outer > SB_CUDA_RANK ||
+        sb_tensor_elements(output) == 0)
         return false;
-    if (!join_summed(loops, &matmul->base) ||
-        (!fill_product(loops, 0, matmul) && !fill_product(loops, 1, matmul)))
+    if (!join_summed(loops, &matmul->base) || (!fill_product(loops, 0, matmul) && !fill_product(loops, 1, matmul)))
         return false;
     matmul->base.y = (float *)(void *)output->data;
     matmul->base.alpha = matmul->base.beta = 1;
@@ -158,8 +153,8 @@ static sb_status launch_product(sb_call *call, sb_cuda_matmul *matmul, const sb_
     sb_cuda_work_reads(&work, sb_call_input(call, 1));
     sb_cuda_work_writes(&work, output);
     SB_TRY(sb_cuda_tail_start(call, NULL, output, roles, &base->tail, &work));
-    const sb_cuda_tile *tile = sb_cuda_tile_choose(
-        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul->rank, matmul->b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -185,12 +180,10 @@ static sb_status launch_einsum(sb_call *call) {
     for (int t = 0; t < params->count; t++)
         sb_cuda_work_reads(&work, tensors[t]);
     bool moves = loops.operands == 1 && loops.inner == 0;
-    const char *suffix = moves || !sb_dtype_is_float(output->dtype)
-                             ? sb_cuda_size_suffix(output->dtype)
-                         : output->dtype == SB_F64 ? "f64"
-                                                   : "f32";
-    return sb_cuda_launch_each(call, &work, "einsum", "sb_cuda_einsum", suffix,
-                               parameters.elements);
+    const char *suffix = moves || !sb_dtype_is_float(output->dtype) ? sb_cuda_size_suffix(output->dtype)
+                         : output->dtype == SB_F64                  ? "f64"
+                                                                    : "f32";
+    return sb_cuda_launch_each(call, &work, "einsum", "sb_cuda_einsum", suffix, parameters.elements);
 }
 
 const sb_kernel sb_cuda_kernels_einsum[] = {

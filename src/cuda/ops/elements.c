@@ -6,13 +6,12 @@
 
 #define THREADS 256
 
-sb_status sb_cuda_launch_each(sb_call *call, sb_cuda_work *work, const char *module,
-                              const char *name, const char *suffix, int64_t elements) {
+sb_status sb_cuda_launch_each(sb_call *call, sb_cuda_work *work, const char *module, const char *name,
+                              const char *suffix, int64_t elements) {
     char full[64];
     if (elements == 0)
         return SB_OK;
-    snprintf(full, sizeof full, "%s%s%s", name, suffix != NULL ? "_" : "",
-             suffix != NULL ? suffix : "");
+    snprintf(full, sizeof full, "%s%s%s", name, suffix != NULL ? "_" : "", suffix != NULL ? suffix : "");
     work->module = module;
     work->kernel = full;
     work->threads = THREADS;
@@ -41,8 +40,8 @@ sb_status sb_cuda_call_fill(sb_call *call, sb_tensor *to, uint64_t bits) {
     sb_cuda_fill parameters = {.elements = sb_tensor_elements(to), .bits = bits, .out = to->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, to);
-    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_fill",
-                               sb_cuda_size_suffix(to->dtype), parameters.elements);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_fill", sb_cuda_size_suffix(to->dtype),
+                               parameters.elements);
 }
 
 sb_status sb_cuda_call_packed(sb_call *call, int index, sb_tensor **tensor) {

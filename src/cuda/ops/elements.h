@@ -7,8 +7,8 @@
 /** Launches kernel "<name>_<suffix>" of `module` (the name alone without a suffix) with a thread
  * for each of `elements` elements, or for several a grid apart. `work` has the parameters and
  * ranges; no elements are nothing to do. */
-sb_status sb_cuda_launch_each(sb_call *call, sb_cuda_work *work, const char *module,
-                              const char *name, const char *suffix, int64_t elements);
+sb_status sb_cuda_launch_each(sb_call *call, sb_cuda_work *work, const char *module, const char *name,
+                              const char *suffix, int64_t elements);
 
 /** The suffix of kernels that only move bits: "8", "16", "32" or "64". */
 const char *sb_cuda_size_suffix(sb_dtype dtype);

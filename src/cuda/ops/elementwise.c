@@ -54,14 +54,11 @@ static sb_status launch_elementwise(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &out));
     SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, kernel_op(call->node), inputs,
                                     tensors[0]->dtype, &kernel, call->error));
-    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out,
-                                      inputs, tensors, call->error);
+    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, inputs, tensors,
+                                      call->error);
 }
 
 const sb_kernel sb_cuda_kernels_elementwise[] = {
-    {.op = SB_ANY_OP,
-     .name = "elementwise",
-     .supports = supports_elementwise,
-     .launch = launch_elementwise},
+    {.op = SB_ANY_OP, .name = "elementwise", .supports = supports_elementwise, .launch = launch_elementwise},
     {0},
 };

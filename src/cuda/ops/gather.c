@@ -15,8 +15,7 @@
  * of. */
 static int64_t word_bytes(int64_t bytes, const void *first, const void *second) {
     int64_t word = 16;
-    while (word > 1 &&
-           (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
+    while (word > 1 && (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
         word /= 2;
     return word;
 }
@@ -95,8 +94,8 @@ static int64_t widen(sb_cuda_gather_elements *p, int64_t size) {
 static sb_status launch_gather(sb_call *call) {
     picking picking;
     int axis;
-    SB_TRY(sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis,
-                        sb_call_input(call, 0)->rank, &axis));
+    SB_TRY(
+        sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, &axis));
     SB_TRY(pick_up(call, false, &picking));
     const sb_tensor *data = picking.data;
     int64_t size = (int64_t)sb_dtype_size(data->dtype);
@@ -118,8 +117,8 @@ static sb_status launch_gather(sb_call *call) {
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    sb_status status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather",
-                                           word_suffix(word), parameters.elements);
+    sb_status status =
+        sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather", word_suffix(word), parameters.elements);
     give_back(&picking);
     return status;
 }
@@ -127,8 +126,8 @@ static sb_status launch_gather(sb_call *call) {
 static sb_status launch_gather_elements(sb_call *call) {
     picking picking;
     int axis;
-    SB_TRY(sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis,
-                        sb_call_input(call, 0)->rank, &axis));
+    SB_TRY(
+        sb_move_axis(call, ((const sb_gather_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, &axis));
     SB_TRY(pick_up(call, false, &picking));
     const sb_tensor *data = picking.data, *picks = picking.picks;
     sb_cuda_work work = {0};
@@ -149,16 +148,15 @@ static sb_status launch_gather_elements(sb_call *call) {
         parameters.steps[d] = data->strides[d] * (int64_t)sb_dtype_size(data->dtype);
         if (d != axis && picks->dims[d] > data->dims[d])
             status =
-                sb_call_fail(call, SB_ERROR_SHAPE,
-                             "the indices have extent %lld in dimension %d, the data only %lld",
+                sb_call_fail(call, SB_ERROR_SHAPE, "the indices have extent %lld in dimension %d, the data only %lld",
                              (long long)picks->dims[d], d, (long long)data->dims[d]);
     }
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
     if (status == SB_OK)
-        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_elements",
-                                     sb_cuda_size_suffix(data->dtype), parameters.elements);
+        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_elements", sb_cuda_size_suffix(data->dtype),
+                                     parameters.elements);
     give_back(&picking);
     return status;
 }
@@ -167,10 +165,9 @@ static sb_status check_shared(sb_call *call, int shared) {
     const sb_tensor *data = sb_call_input(call, 0), *picks = sb_call_input(call, 1);
     for (int d = 0; d < shared; d++) {
         if (picks->dims[d] != data->dims[d])
-            return sb_call_fail(
-                call, SB_ERROR_SHAPE,
-                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
-                (long long)data->dims[d], (long long)picks->dims[d]);
+            return sb_call_fail(call, SB_ERROR_SHAPE,
+                                "the shared dimension %d has extents %lld in the data, %lld in the indices", d,
+                                (long long)data->dims[d], (long long)picks->dims[d]);
     }
     return SB_OK;
 }
@@ -202,8 +199,8 @@ static sb_status launch_gather_nd(sb_call *call) {
     work.parameters = &parameters;
     work.parameter_bytes = sizeof parameters;
     name_ranges(&work, &picking);
-    sb_status status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_nd",
-                                           word_suffix(word), parameters.words);
+    sb_status status =
+        sb_cuda_launch_each(call, &work, "gather", "sb_cuda_gather_nd", word_suffix(word), parameters.words);
     give_back(&picking);
     return status;
 }
@@ -220,9 +217,8 @@ static sb_status launch_one_hot(sb_call *call) {
     if (sb_tensor_elements(depth) == 1)
         extent = sb_i64_from_f64(sb_number_load(depth->dtype, depth->data, 0));
     if (sb_tensor_elements(sb_call_input(call, 2)) != 2 || extent < 0)
-        return sb_call_fail(
-            call, SB_ERROR_SHAPE,
-            "the depth must be one number that is not negative, the values two elements");
+        return sb_call_fail(call, SB_ERROR_SHAPE,
+                            "the depth must be one number that is not negative, the values two elements");
     for (int i = 0; i < rank; i++)
         dims[i] = i == axis ? extent : sb_call_input(call, 0)->dims[i < axis ? i : i - 1];
     SB_TRY(sb_call_output_shape(call, 0, sb_call_input(call, 2)->dtype, rank, dims, &output));
@@ -240,8 +236,8 @@ static sb_status launch_one_hot(sb_call *call) {
         sb_cuda_work_writes(&work, output);
         sb_cuda_work_reads(&work, indices);
         sb_cuda_work_reads(&work, values);
-        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_one_hot",
-                                     sb_cuda_size_suffix(values->dtype), parameters.elements);
+        status = sb_cuda_launch_each(call, &work, "gather", "sb_cuda_one_hot", sb_cuda_size_suffix(values->dtype),
+                                     parameters.elements);
         sb_tensor_release(values);
     }
     sb_tensor_release(indices);
@@ -276,8 +272,7 @@ static sb_status find_places(sb_call *call, const scattering *s, int depth, int 
     work.parameter_bytes = sizeof parameters;
     sb_cuda_work_reads(&work, s->picks);
     sb_cuda_work_touches(&work, s->places, (size_t)s->count * sizeof *s->places, true);
-    return sb_cuda_launch_each(call, &work, "scatter", "sb_cuda_scatter_find_places", NULL,
-                               s->count);
+    return sb_cuda_launch_each(call, &work, "scatter", "sb_cuda_scatter_find_places", NULL, s->count);
 }
 
 static sb_status link_updates(sb_call *call, const scattering *s) {
@@ -312,8 +307,7 @@ static sb_status apply_updates(sb_call *call, const scattering *s) {
     sb_cuda_work_touches(&work, s->next, (size_t)s->count * sizeof *s->next, false);
     sb_cuda_work_touches(&work, s->first, (size_t)s->count, false);
     return sb_cuda_launch_each(call, &work, "scatter",
-                               how == SB_SCATTER_SET ? "sb_cuda_scatter_set"
-                                                     : "sb_cuda_scatter_combine",
+                               how == SB_SCATTER_SET ? "sb_cuda_scatter_set" : "sb_cuda_scatter_combine",
                                sb_cuda_size_suffix(s->output->dtype), parameters.elements);
 }
 
@@ -352,8 +346,7 @@ static sb_status launch_scatter(sb_call *call, bool tuples) {
     scattering s = {0};
     int axis = -1;
     if (!tuples)
-        SB_TRY(sb_move_axis(call, ((const sb_scatter_params *)call->node->params)->axis, data->rank,
-                            &axis));
+        SB_TRY(sb_move_axis(call, ((const sb_scatter_params *)call->node->params)->axis, data->rank, &axis));
     SB_TRY(tuples ? sb_scatter_check_tuples(call, data, picks, sb_call_input(call, 2))
                   : sb_scatter_check_elements(call, data, picks, sb_call_input(call, 2), axis));
     SB_TRY(sb_call_contiguous(call, 1, &s.picks));
@@ -373,10 +366,10 @@ static sb_status launch_scatter_nd(sb_call *call) {
     return launch_scatter(call, true);
 }
 
-#define INDEXED(op_name, kernel_name, host, launch_function)                                       \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = launch_function                                                                  \
+#define INDEXED(op_name, kernel_name, host, launch_function)                                                           \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_gather[] = {

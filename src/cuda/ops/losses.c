@@ -28,8 +28,7 @@ static sb_status check_shapes(const sb_call *call) {
         fits = fits && targets->dims[d - 1] == scores->dims[d];
     if (fits && (weights == NULL || (weights->rank == 1 && weights->dims[0] == scores->dims[1])))
         return SB_OK;
-    return sb_call_fail(call, SB_ERROR_SHAPE,
-                        "scores are N, C, d…; targets must be N, d… and weights C");
+    return sb_call_fail(call, SB_ERROR_SHAPE, "scores are N, C, d…; targets must be N, d… and weights C");
 }
 
 /* Targets as a view with the dimensions of the scores, repeated along the classes. */
@@ -42,9 +41,8 @@ static void repeat_targets(const sb_tensor *targets, const sb_tensor *scores, sb
     }
 }
 
-static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, bool softmax,
-                                  const sb_tensor *each, const sb_tensor *losses,
-                                  const sb_tensor *shares) {
+static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, bool softmax, const sb_tensor *each,
+                                  const sb_tensor *losses, const sb_tensor *shares) {
     const sb_tensor *scores = sb_call_input(call, 0), *targets = sb_call_input(call, 1);
     sb_tensor view;
     repeat_targets(targets, scores, &view);
@@ -60,8 +58,7 @@ static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, boo
     sb_cuda_work_writes(&work, shares);
     const char *suffix = sb_dtype_name(scores->dtype);
     if (!softmax)
-        return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_likelihood", suffix,
-                                   parameters->rows.count);
+        return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_likelihood", suffix, parameters->rows.count);
     sb_cuda_rows *rows = &parameters->rows;
     bool team = sb_cuda_rows_are_short(rows);
     char name[64];
@@ -76,8 +73,7 @@ static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, boo
 }
 
 /* Adds up lists of the computing type, and stores the sum or mean. */
-static sb_status launch_total(sb_call *call, const sb_tensor *losses, const sb_tensor *shares,
-                              sb_tensor *output) {
+static sb_status launch_total(sb_call *call, const sb_tensor *losses, const sb_tensor *shares, sb_tensor *output) {
     const sb_cuda_reduce how = {.module = "reduce_float", .kernel = "sum"};
     sb_tensor loss, share = {.data = NULL};
     SB_TRY(scratch_list(call, losses->dtype, 1, &loss));
@@ -86,14 +82,12 @@ static sb_status launch_total(sb_call *call, const sb_tensor *losses, const sb_t
         SB_TRY(scratch_list(call, losses->dtype, 1, &share));
         SB_TRY(sb_cuda_reduce_rows(call, &how, &share, shares, 1));
     }
-    sb_cuda_loss_total parameters = {
-        .losses = loss.data, .shares = share.data, .out = output->data};
+    sb_cuda_loss_total parameters = {.losses = loss.data, .shares = share.data, .out = output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_reads(&work, &loss);
     sb_cuda_work_reads(&work, shares != NULL ? &share : NULL);
     sb_cuda_work_writes(&work, output);
-    return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_total",
-                               sb_dtype_name(output->dtype), 1);
+    return sb_cuda_launch_each(call, &work, "losses", "sb_cuda_losses_total", sb_dtype_name(output->dtype), 1);
 }
 
 static sb_status launch_loss(sb_call *call) {
@@ -115,8 +109,7 @@ static sb_status launch_loss(sb_call *call) {
         .ignores = params->ignores,
         .ignored = params->ignored,
         .weights = weights != NULL ? weights->data : NULL,
-        .weight_step =
-            weights != NULL ? weights->strides[0] * (int64_t)sb_dtype_size(weights->dtype) : 0};
+        .weight_step = weights != NULL ? weights->strides[0] * (int64_t)sb_dtype_size(weights->dtype) : 0};
     if (params->reduction == SB_LOSS_NONE) {
         parameters.each = output->data;
         return launch_each_loss(call, &parameters, softmax, output, NULL, NULL);
@@ -171,10 +164,7 @@ const sb_kernel sb_cuda_kernels_losses[] = {
      .name = "likelihood-loss",
      .supports = sb_cuda_supports_all,
      .launch = launch_loss},
-    {.op = "SoftmaxCrossEntropyLoss",
-     .name = "entropy-loss",
-     .supports = sb_cuda_supports_all,
-     .launch = launch_loss},
+    {.op = "SoftmaxCrossEntropyLoss", .name = "entropy-loss", .supports = sb_cuda_supports_all, .launch = launch_loss},
     {.op = "Det", .name = "determinant", .supports = sb_cuda_supports_all, .launch = launch_det},
     {0},
 };

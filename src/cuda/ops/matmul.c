@@ -14,8 +14,7 @@ static bool is_gemm(const sb_site *site) {
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
     sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' ||
-        (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
+    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
         return false;
     return sb_cuda_contraction_supports(query, &site, why);
 }
@@ -98,12 +97,10 @@ static void swap_numbers(int64_t *left, int64_t *right) {
 static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_contraction *base = &matmul->base;
-    sb_cuda_operand a = {.data = (const float *)(const void *)product->a,
-                         .step = g->a_row_stride,
-                         .k_step = g->a_k_stride};
-    sb_cuda_operand b = {.data = (const float *)(const void *)product->b,
-                         .step = g->b_column_stride,
-                         .k_step = g->b_k_stride};
+    sb_cuda_operand a = {
+        .data = (const float *)(const void *)product->a, .step = g->a_row_stride, .k_step = g->a_k_stride};
+    sb_cuda_operand b = {
+        .data = (const float *)(const void *)product->b, .step = g->b_column_stride, .k_step = g->b_k_stride};
     bool turned = product->turned;
     base->m = turned ? g->n : g->m;
     base->n = turned ? g->m : g->n;
@@ -149,14 +146,12 @@ static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_t
     for (int d = 0; d < rank; d++) {
         bool is_column = b_rank > 1 && d == rank - 1;
         bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
-        roles[d] = is_column || is_row
-                       ? is_column != product->turned ? SB_CUDA_TAIL_COLUMN : SB_CUDA_TAIL_ROW
-                       : SB_CUDA_TAIL_BATCH;
+        roles[d] = is_column || is_row ? is_column != product->turned ? SB_CUDA_TAIL_COLUMN : SB_CUDA_TAIL_ROW
+                                       : SB_CUDA_TAIL_BATCH;
     }
 }
 
-static void name_ranges(const sb_call *call, const sb_site *site, const product *product,
-                        sb_cuda_work *work) {
+static void name_ranges(const sb_call *call, const sb_site *site, const product *product, sb_cuda_work *work) {
     sb_cuda_work_reads(work, sb_site_tensor(site, call, 0));
     sb_cuda_work_reads(work, sb_site_tensor(site, call, 1));
     sb_cuda_work_reads(work, product->addend);
@@ -170,13 +165,12 @@ static sb_status launch_product(sb_call *call, const sb_site *site, const produc
     sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
     fill_operands(product, &matmul);
     fill_output(product, &matmul);
-    find_roles(product, sb_site_tensor(site, call, 0)->rank, sb_site_tensor(site, call, 1)->rank,
-               roles);
+    find_roles(product, sb_site_tensor(site, call, 0)->rank, sb_site_tensor(site, call, 1)->rank, roles);
     name_ranges(call, site, product, &work);
     SB_TRY(sb_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
-    const sb_cuda_tile *tile = sb_cuda_tile_choose(
-        base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -234,8 +228,8 @@ static sb_status launch_any(sb_call *call, const sb_site *site, const product *p
     if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) &&
         call->target->queue->stream->device->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
-    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any",
-                               suffix_of(product->y->dtype), to.elements);
+    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
+                               to.elements);
 }
 
 static sb_status launch_matmul(sb_call *call) {
@@ -244,17 +238,15 @@ static sb_status launch_matmul(sb_call *call) {
     SB_TRY(describe(call, &site, &product));
     sb_status status = SB_OK;
     if (sb_tensor_elements(product.y) != 0)
-        status = product.y->dtype == SB_F32 ? launch_product(call, &site, &product)
-                                            : launch_any(call, &site, &product);
+        status = product.y->dtype == SB_F32 ? launch_product(call, &site, &product) : launch_any(call, &site, &product);
     sb_tensor_release(product.addend);
     return status;
 }
 
-#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                             \
-    {                                                                                              \
-        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,      \
-        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release,            \
-        .launch = launch_matmul                                                                    \
+#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_matmul        \
     }
 
 const sb_kernel sb_cuda_kernels_matmul[] = {

@@ -18,18 +18,16 @@ static sb_status broadcast_zero(sb_call *call, sb_tensor *zero, const sb_tensor 
         SB_TRY(sb_rows_as_column(zero, operand, &aligned, call->error));
     else
         aligned = sb_tensor_retain(zero);
-    sb_status status =
-        sb_tensor_broadcast(aligned, operand->rank, operand->dims, broadcast, call->error);
+    sb_status status = sb_tensor_broadcast(aligned, operand->rank, operand->dims, broadcast, call->error);
     sb_tensor_release(aligned);
     return status == SB_OK ? SB_OK
-                           : sb_fail_within(call->error, status,
-                                            "node %s (%s): a zero point: ", call->node->name,
+                           : sb_fail_within(call->error, status, "node %s (%s): a zero point: ", call->node->name,
                                             call->node->op->name);
 }
 
 /* The strides of both zero points come from the product of them, as those of the operands do. */
-static void fill_product(sb_cuda_integer_matmul *p, const sb_tensor *a, const sb_tensor *b,
-                         const sb_tensor *a_zero, const sb_tensor *b_zero) {
+static void fill_product(sb_cuda_integer_matmul *p, const sb_tensor *a, const sb_tensor *b, const sb_tensor *a_zero,
+                         const sb_tensor *b_zero) {
     sb_matmul_geometry g, zeros;
     sb_matmul_geometry_of(a, b, &g);
     sb_matmul_geometry_of(a_zero != NULL ? a_zero : a, b_zero != NULL ? b_zero : b, &zeros);
@@ -58,9 +56,8 @@ static void fill_product(sb_cuda_integer_matmul *p, const sb_tensor *a, const sb
     memcpy(p->b.zero_batch_strides, zeros.b_batch_strides, sizeof p->b.zero_batch_strides);
 }
 
-static sb_status launch_product(sb_call *call, sb_cuda_integer_matmul *parameters,
-                                const char *kernel, int a_index, int a_zero, int b_index,
-                                int b_zero, const sb_tensor *y) {
+static sb_status launch_product(sb_call *call, sb_cuda_integer_matmul *parameters, const char *kernel, int a_index,
+                                int a_zero, int b_index, int b_zero, const sb_tensor *y) {
     sb_tensor *a = sb_call_input(call, a_index), *b = sb_call_input(call, b_index);
     sb_tensor *left = NULL, *right = NULL;
     sb_status status = broadcast_zero(call, sb_call_input(call, a_zero), a, true, &left);
@@ -99,8 +96,7 @@ static sb_status launch_qlinear_matmul(sb_call *call) {
         memcpy(parameters.dims, y->dims, sizeof parameters.dims);
         for (int i = 0; i < SB_RESCALE_OPERANDS; i++) {
             parameters.rescale[i] = operands[i]->data;
-            memcpy(parameters.rescale_strides[i], operands[i]->strides,
-                   sizeof parameters.rescale_strides[i]);
+            memcpy(parameters.rescale_strides[i], operands[i]->strides, sizeof parameters.rescale_strides[i]);
             if (i != SB_RESCALE_Y_ZERO)
                 parameters.scale_dtypes[i] = operands[i]->dtype;
         }

@@ -48,8 +48,8 @@ static void reverse(int32_t rank, int64_t *values) {
     }
 }
 
-static sb_status launch_padded(sb_call *call, sb_pad_mode mode, const int64_t *before,
-                               const int64_t *dims, uint64_t constant) {
+static sb_status launch_padded(sb_call *call, sb_pad_mode mode, const int64_t *before, const int64_t *dims,
+                               uint64_t constant) {
     const sb_tensor *input = sb_call_input(call, 0);
     int64_t size = (int64_t)sb_dtype_size(input->dtype);
     sb_tensor *output;
@@ -70,8 +70,8 @@ static sb_status launch_padded(sb_call *call, sb_pad_mode mode, const int64_t *b
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
-    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_pad",
-                               sb_cuda_size_suffix(input->dtype), parameters.elements);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_pad", sb_cuda_size_suffix(input->dtype),
+                               parameters.elements);
 }
 
 static sb_status launch_pad(sb_call *call) {
@@ -80,8 +80,7 @@ static sb_status launch_pad(sb_call *call) {
     _Alignas(sb_string) char constant[sizeof(sb_string)];
     SB_TRY(sb_pad_constant(call, constant));
     SB_TRY(sb_pad_extents(call, before, dims));
-    return launch_padded(call, params->mode, before, dims,
-                         bits_of(constant, sb_call_input(call, 0)->dtype));
+    return launch_padded(call, params->mode, before, dims, bits_of(constant, sb_call_input(call, 0)->dtype));
 }
 
 /* What is cut off is a negative pad. */
@@ -128,8 +127,8 @@ static sb_status launch_reverse(sb_call *call) {
         sb_cuda_work_writes(&work, output);
         sb_cuda_work_reads(&work, input);
         sb_cuda_work_reads(&work, lengths);
-        status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_reverse",
-                                     sb_cuda_size_suffix(input->dtype), parameters.elements);
+        status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_reverse", sb_cuda_size_suffix(input->dtype),
+                                     parameters.elements);
         sb_tensor_release(lengths);
     }
     sb_tensor_release(input);
@@ -161,8 +160,8 @@ static sb_status launch_trilu(sb_call *call) {
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
-    sb_status status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_trilu",
-                                           sb_cuda_size_suffix(input->dtype), parameters.elements);
+    sb_status status = sb_cuda_launch_each(call, &work, "moving", "sb_cuda_trilu", sb_cuda_size_suffix(input->dtype),
+                                           parameters.elements);
     sb_tensor_release(input);
     return status;
 }
@@ -176,8 +175,7 @@ static sb_status launch_constant_of_shape(sb_call *call) {
     sb_tensor *output;
     SB_TRY(sb_move_integers(call, 0, SB_MAX_RANK, dims, &rank));
     SB_TRY(sb_call_output_shape(call, 0, params->dtype, rank, dims, &output));
-    return sb_cuda_call_fill(
-        call, output, params->value != NULL ? bits_of(params->value->data, params->dtype) : 0);
+    return sb_cuda_call_fill(call, output, params->value != NULL ? bits_of(params->value->data, params->dtype) : 0);
 }
 
 /* The elements of the input do not matter. */
@@ -196,27 +194,24 @@ static sb_status launch_eye_like(sb_call *call) {
                               .out = output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
-    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_eye", sb_cuda_size_suffix(dtype),
-                               parameters.elements);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_eye", sb_cuda_size_suffix(dtype), parameters.elements);
 }
 
 static sb_status launch_range(sb_call *call) {
     sb_cuda_range_fill parameters;
     sb_tensor *output;
     SB_TRY(sb_range_read(call, &parameters.range));
-    SB_TRY(
-        sb_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
+    SB_TRY(sb_call_output_shape(call, 0, parameters.range.dtype, 1, &parameters.range.count, &output));
     parameters.out = output->data;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
-    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_range", NULL,
-                               parameters.range.count);
+    return sb_cuda_launch_each(call, &work, "moving", "sb_cuda_range", NULL, parameters.range.count);
 }
 
-#define MOVING(op_name, kernel_name, host, launch_function)                                        \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = launch_function                                                                  \
+#define MOVING(op_name, kernel_name, host, launch_function)                                                            \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_moving[] = {

@@ -14,8 +14,8 @@ typedef struct operands {
     const sb_tensor *means, *inverses;
 } operands;
 
-static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank,
-                             const int64_t *dims, uint32_t inner, const operands *given) {
+static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank, const int64_t *dims,
+                             uint32_t inner, const operands *given) {
     const sb_tensor *in = given->tensors[SB_CUDA_ROW_IN];
     const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE];
     const sb_tensor *bias = given->tensors[SB_CUDA_ROW_BIAS];
@@ -29,15 +29,12 @@ static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, i
     parameters->inverses = given->inverses != NULL ? given->inverses->data : NULL;
     const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
     parameters->note_dtype = note != NULL ? (int32_t)note->dtype : 0;
-    bool team = sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && scale != NULL &&
-                scale->dtype == in->dtype && (bias == NULL || bias->dtype == in->dtype);
+    bool team = sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && scale != NULL && scale->dtype == in->dtype &&
+                (bias == NULL || bias->dtype == in->dtype);
     char name[64];
-    snprintf(name, sizeof name, "sb_cuda_normalize_%s_%s", team ? "team" : "block",
-             sb_dtype_name(in->dtype));
-    sb_cuda_work work = {.module = "normalize",
-                         .kernel = name,
-                         .parameters = parameters,
-                         .parameter_bytes = sizeof *parameters};
+    snprintf(name, sizeof name, "sb_cuda_normalize_%s_%s", team ? "team" : "block", sb_dtype_name(in->dtype));
+    sb_cuda_work work = {
+        .module = "normalize", .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
     if (team)
         sb_cuda_rows_grid_short(call, rows, &work);
     else
@@ -115,8 +112,8 @@ static sb_status launch_groups(sb_call *call) {
     if (sb_tensor_elements(input) == 0)
         return SB_OK;
     if (channels % groups != 0 || input->rank == SB_MAX_RANK)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups",
-                            (long long)channels, (long long)groups);
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups", (long long)channels,
+                            (long long)groups);
     split_channels(output, groups, &split[0]);
     split_channels(input, groups, &split[1]);
     operands given = {.tensors = {&split[0], &split[1]}};
@@ -126,8 +123,8 @@ static sb_status launch_groups(sb_call *call) {
     for (int i = 0; i < 2; i++) {
         const sb_tensor *factor = sb_call_input(call, i + 1);
         if (factor->rank != 1 || factor->dims[0] != expected)
-            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values",
-                                i + 1, (long long)expected);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values", i + 1,
+                                (long long)expected);
         memcpy(&views[i], factor, sizeof views[i]);
         memset(views[i].strides, 0, sizeof views[i].strides);
         views[i].strides[1] = factor->strides[0] * (by_group ? 1 : split[1].dims[2]);
@@ -178,10 +175,8 @@ static sb_status launch_lrn(sb_call *call) {
     SB_TRY(sb_call_output(call, 0, &output));
     if (sb_tensor_elements(output) == 0)
         return SB_OK;
-    sb_cuda_lrn parameters = {
-        .alpha = params->alpha, .beta = params->beta, .bias = params->bias, .size = params->size};
-    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, 2,
-                      (const sb_tensor *[]){output, input, NULL, NULL});
+    sb_cuda_lrn parameters = {.alpha = params->alpha, .beta = params->beta, .bias = params->bias, .size = params->size};
+    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, 2, (const sb_tensor *[]){output, input, NULL, NULL});
     char name[32];
     snprintf(name, sizeof name, "sb_cuda_lrn_%s", sb_dtype_name(input->dtype));
     sb_cuda_work work = {.module = "lrn",
@@ -195,7 +190,7 @@ static sb_status launch_lrn(sb_call *call) {
     return sb_cuda_call_launch(call, &work);
 }
 
-#define NORMALIZE(op_name, kernel_name, condition, function)                                       \
+#define NORMALIZE(op_name, kernel_name, condition, function)                                                           \
     { .op = op_name, .name = kernel_name, .supports = condition, .launch = function }
 
 const sb_kernel sb_cuda_kernels_normalize[] = {

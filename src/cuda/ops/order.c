@@ -11,8 +11,7 @@
 
 /* ---- the best element ---- */
 
-static sb_status launch_best(sb_call *call, sb_cuda_arg *parameters, const sb_tensor *in,
-                             const sb_tensor *out) {
+static sb_status launch_best(sb_call *call, sb_cuda_arg *parameters, const sb_tensor *in, const sb_tensor *out) {
     sb_cuda_work work = {.module = "order",
                          .kernel = "sb_cuda_arg_best",
                          .parameters = parameters,
@@ -34,13 +33,12 @@ static sb_status launch_arg(sb_call *call) {
     sb_tensor *output;
     int axis;
     SB_TRY(sb_move_axis(call, params->axis, input->rank, &axis));
-    sb_cuda_arg parameters = {.least = strcmp(call->node->op->name, "ArgMin") == 0,
-                              .last = params->last};
+    sb_cuda_arg parameters = {.least = strcmp(call->node->op->name, "ArgMin") == 0, .last = params->last};
     sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, UINT32_C(1) << axis,
                       (const sb_tensor *[]){NULL, input, NULL, NULL});
     if (parameters.rows.length == 0 && parameters.rows.count != 0)
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                            "axis %lld has no elements to choose from", (long long)params->axis);
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "axis %lld has no elements to choose from",
+                            (long long)params->axis);
     SB_TRY(sb_call_output(call, 0, &output));
     parameters.best = (int64_t *)(void *)output->data;
     return launch_best(call, &parameters, input, output);
@@ -53,8 +51,7 @@ static sb_status launch_hardmax(sb_call *call) {
     if (sb_tensor_elements(output) == 0)
         return SB_OK;
     sb_cuda_arg parameters = {.one_hot = 1};
-    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims,
-                      sb_softmax_axes(call->node->params, input->rank),
+    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, sb_softmax_axes(call->node->params, input->rank),
                       (const sb_tensor *[]){output, input, NULL, NULL});
     return launch_best(call, &parameters, input, output);
 }
@@ -78,10 +75,9 @@ static sb_status launch_cumulative(sb_call *call) {
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_reads(&work, input);
     sb_cuda_work_writes(&work, output);
-    const char *suffix = sb_dtype_is_float(input->dtype) ? sb_dtype_name(input->dtype)
-                                                         : sb_cuda_size_suffix(input->dtype);
-    return sb_cuda_launch_each(call, &work, "order", "sb_cuda_cumulative", suffix,
-                               parameters.rows.count);
+    const char *suffix =
+        sb_dtype_is_float(input->dtype) ? sb_dtype_name(input->dtype) : sb_cuda_size_suffix(input->dtype);
+    return sb_cuda_launch_each(call, &work, "order", "sb_cuda_cumulative", suffix, parameters.rows.count);
 }
 
 /* ---- the first k ---- */
@@ -117,11 +113,8 @@ static sb_status launch_topk(sb_call *call) {
     return sb_cuda_call_launch(call, &work);
 }
 
-#define ORDER(op_name, kernel_name, host, function)                                                \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = function                                                                         \
-    }
+#define ORDER(op_name, kernel_name, host, function)                                                                    \
+    { .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, .launch = function }
 
 const sb_kernel sb_cuda_kernels_order[] = {
     ORDER("ArgMax", "arg-max", 0, launch_arg),

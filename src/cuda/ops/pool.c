@@ -14,19 +14,17 @@ static bool supports_window(const sb_kernel_query *query, char *why) {
     const sb_fact *x = query->inputs[0];
     if (x->rank <= 2 + SB_CUDA_POOL_AXES)
         return true;
-    snprintf(why, SB_WHY_BYTES, "%s over %d spatial axes has no GPU kernel, only over 1 to %d",
-             query->node->op->name, x->rank - 2, SB_CUDA_POOL_AXES);
+    snprintf(why, SB_WHY_BYTES, "%s over %d spatial axes has no GPU kernel, only over 1 to %d", query->node->op->name,
+             x->rank - 2, SB_CUDA_POOL_AXES);
     return false;
 }
 
 /* Axes beyond those that there are have one element and one tap. */
-static void fill_axes(sb_cuda_pool *pool, const sb_pool_shape *shape, const sb_tensor *x,
-                      bool column_major) {
+static void fill_axes(sb_cuda_pool *pool, const sb_pool_shape *shape, const sb_tensor *x, bool column_major) {
     int missing = SB_CUDA_POOL_AXES - shape->axes;
     int64_t size = (int64_t)sb_dtype_size(x->dtype);
     for (int i = 0; i < SB_CUDA_POOL_AXES; i++)
-        pool->axis[i] =
-            (sb_cuda_pool_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+        pool->axis[i] = (sb_cuda_pool_axis){.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
     for (int i = 0; i < shape->axes; i++) {
         const sb_window_axis *axis = &shape->axis[i];
         pool->axis[missing + i] = (sb_cuda_pool_axis){.in = axis->in,
@@ -66,15 +64,13 @@ static sb_status launch_window(sb_call *call, const char *kernel, bool has_indic
                                .count_include_pad = params->count_include_pad,
                                .x = x->data,
                                .y = y->data,
-                               .indices =
-                                   indices != NULL ? (int64_t *)(void *)indices->data : NULL};
+                               .indices = indices != NULL ? (int64_t *)(void *)indices->data : NULL};
     fill_axes(&parameters, &shape, x, params->column_major);
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_reads(&work, x);
     sb_cuda_work_writes(&work, y);
     sb_cuda_work_writes(&work, indices);
-    return sb_cuda_launch_each(call, &work, "pool", kernel, sb_dtype_name(x->dtype),
-                               parameters.elements);
+    return sb_cuda_launch_each(call, &work, "pool", kernel, sb_dtype_name(x->dtype), parameters.elements);
 }
 
 static sb_status launch_max(sb_call *call) {
@@ -116,8 +112,7 @@ static sb_status launch_global_norm(sb_call *call) {
         how.kernel = "squares";
         how.finish = SB_CUDA_FINISH_ROOT;
     } else if (p != 1) {
-        how = (sb_cuda_reduce){
-            .module = "reduce_power", .kernel = "powers", .long_only = true, .exponent = p};
+        how = (sb_cuda_reduce){.module = "reduce_power", .kernel = "powers", .long_only = true, .exponent = p};
     }
     return launch_channels(call, &how);
 }
@@ -144,13 +139,12 @@ static sb_status create_unpooled(sb_call *call, int rank, const int64_t *least, 
 }
 
 /* Marks, and then places. Everything is packed. */
-static sb_status unpool(sb_call *call, sb_cuda_unpool *parameters, const sb_tensor *x,
-                        const sb_tensor *indices, const sb_tensor *y) {
+static sb_status unpool(sb_call *call, sb_cuda_unpool *parameters, const sb_tensor *x, const sb_tensor *indices,
+                        const sb_tensor *y) {
     void *winners;
     size_t bytes = (size_t)parameters->places * sizeof(uint64_t);
     SB_TRY(sb_call_scratch(call, bytes, &winners));
-    sb_tensor list = {
-        .dtype = SB_U64, .rank = 1, .dims = {parameters->places}, .strides = {1}, .data = winners};
+    sb_tensor list = {.dtype = SB_U64, .rank = 1, .dims = {parameters->places}, .strides = {1}, .data = winners};
     SB_TRY(sb_cuda_call_fill(call, &list, 0));
     sb_cuda_work mark = {.parameters = parameters, .parameter_bytes = sizeof *parameters};
     sb_cuda_work place = mark;
@@ -161,13 +155,12 @@ static sb_status unpool(sb_call *call, sb_cuda_unpool *parameters, const sb_tens
     parameters->fault = sb_cuda_work_fault(&mark, call);
     sb_cuda_work_reads(&mark, indices);
     sb_cuda_work_touches(&mark, winners, bytes, true);
-    SB_TRY(sb_cuda_launch_each(call, &mark, "pool", "sb_cuda_unpool_mark", NULL,
-                               parameters->elements));
+    SB_TRY(sb_cuda_launch_each(call, &mark, "pool", "sb_cuda_unpool_mark", NULL, parameters->elements));
     sb_cuda_work_reads(&place, x);
     sb_cuda_work_touches(&place, winners, bytes, false);
     sb_cuda_work_writes(&place, y);
-    return sb_cuda_launch_each(call, &place, "pool", "sb_cuda_unpool_place",
-                               sb_cuda_size_suffix(y->dtype), parameters->places);
+    return sb_cuda_launch_each(call, &place, "pool", "sb_cuda_unpool_place", sb_cuda_size_suffix(y->dtype),
+                               parameters->places);
 }
 
 static sb_status launch_unpool(sb_call *call) {
@@ -180,8 +173,8 @@ static sb_status launch_unpool(sb_call *call) {
         if (indices->rank != x->rank || indices->dims[d] != least)
             return sb_call_fail(call, SB_ERROR_SHAPE, "inputs 0 and 1 have different shapes");
         if (d >= 2)
-            least = (least - 1) * window->strides[d - 2] + window->kernel[d - 2] -
-                    window->begin[d - 2] - window->end[d - 2];
+            least = (least - 1) * window->strides[d - 2] + window->kernel[d - 2] - window->begin[d - 2] -
+                    window->end[d - 2];
         parameters.least[d] = least;
         /* Overflows only beside an extent of 0, and then no index is right. */
         if (__builtin_mul_overflow(parameters.limit, least, &parameters.limit))
@@ -202,7 +195,7 @@ static sb_status launch_unpool(sb_call *call) {
     return status;
 }
 
-#define POOL(op_name, kernel_name, condition, function)                                            \
+#define POOL(op_name, kernel_name, condition, function)                                                                \
     { .op = op_name, .name = kernel_name, .supports = condition, .launch = function }
 
 const sb_kernel sb_cuda_kernels_pool[] = {

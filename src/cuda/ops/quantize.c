@@ -14,8 +14,7 @@
 /* Gives one part to a kernel. The zero point may be missing. */
 static sb_status launch_part(sb_call *call, const char *kernel, const sb_quantize_types *types,
                              const sb_tensor *const operands[4]) {
-    const sb_tensor *inputs[3] = {operands[1], operands[2],
-                                  operands[3] != NULL ? operands[3] : operands[2]};
+    const sb_tensor *inputs[3] = {operands[1], operands[2], operands[3] != NULL ? operands[3] : operands[2]};
     sb_cuda_quantization parameters = {.output = sb_cuda_typed_of(operands[0]->dtype),
                                        .input = sb_cuda_typed_of(operands[1]->dtype),
                                        .scale = sb_cuda_typed_of(operands[2]->dtype),
@@ -31,13 +30,11 @@ static sb_status launch_part(sb_call *call, const char *kernel, const sb_quantiz
     return sb_cuda_launch_groups(call, &work, "quantize", kernel, NULL, parameters.box.elements);
 }
 
-static sb_status quantize_part(sb_call *call, const sb_quantize_types *types,
-                               const sb_tensor *const operands[4]) {
+static sb_status quantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
     return launch_part(call, "sb_cuda_quantize", types, operands);
 }
 
-static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types,
-                                 const sb_tensor *const operands[4]) {
+static sb_status dequantize_part(sb_call *call, const sb_quantize_types *types, const sb_tensor *const operands[4]) {
     return launch_part(call, "sb_cuda_dequantize", types, operands);
 }
 
@@ -67,10 +64,8 @@ static sb_status make_scalar(sb_call *call, int index, sb_dtype dtype, sb_tensor
 }
 
 /* Scale and zero point of the whole input. */
-static sb_status launch_range(sb_call *call, const sb_tensor *input, const sb_tensor *scale,
-                              const sb_tensor *zero) {
-    sb_cuda_range_search parameters = {.scale = (float *)(void *)scale->data,
-                                       .zero = (uint8_t *)zero->data};
+static sb_status launch_range(sb_call *call, const sb_tensor *input, const sb_tensor *scale, const sb_tensor *zero) {
+    sb_cuda_range_search parameters = {.scale = (float *)(void *)scale->data, .zero = (uint8_t *)zero->data};
     sb_cuda_work search = {.module = "quantize",
                            .kernel = "sb_cuda_range_partial",
                            .parameters = &parameters,
@@ -112,14 +107,8 @@ static sb_status launch_dynamic(sb_call *call) {
 }
 
 const sb_kernel sb_cuda_kernels_quantize[] = {
-    {.op = "QuantizeLinear",
-     .name = "quantize",
-     .supports = sb_cuda_supports_all,
-     .launch = launch_quantize},
-    {.op = "DequantizeLinear",
-     .name = "dequantize",
-     .supports = sb_cuda_supports_all,
-     .launch = launch_dequantize},
+    {.op = "QuantizeLinear", .name = "quantize", .supports = sb_cuda_supports_all, .launch = launch_quantize},
+    {.op = "DequantizeLinear", .name = "dequantize", .supports = sb_cuda_supports_all, .launch = launch_dequantize},
     {.op = "DynamicQuantizeLinear",
      .name = "dynamic-quantize",
      .supports = sb_cuda_supports_all,

@@ -21,8 +21,7 @@ static sb_status launch_random(sb_call *call, const char *kernel, bool reads) {
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
-    sb_status status =
-        sb_cuda_launch_each(call, &work, "random", kernel, NULL, parameters.elements);
+    sb_status status = sb_cuda_launch_each(call, &work, "random", kernel, NULL, parameters.elements);
     sb_tensor_release(input);
     return status;
 }
@@ -46,11 +45,8 @@ static sb_status launch_multinomial(sb_call *call) {
     return launch_random(call, "sb_cuda_random_class", true);
 }
 
-#define RANDOM(op_name, kernel_name, launch_function)                                              \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all,                      \
-        .launch = launch_function                                                                  \
-    }
+#define RANDOM(op_name, kernel_name, launch_function)                                                                  \
+    { .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .launch = launch_function }
 
 const sb_kernel sb_cuda_kernels_random[] = {
     RANDOM("Bernoulli", "bernoulli", launch_bernoulli),

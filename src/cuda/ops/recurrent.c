@@ -20,8 +20,7 @@ typedef struct recurrence {
 
 /* With `gates` not 0: that many threads for each of `elements`, in small blocks, which spread over
  * many multiprocessors. */
-static sb_status launch(sb_call *call, const recurrence *run, const char *name, int64_t elements,
-                        int gates) {
+static sb_status launch(sb_call *call, const recurrence *run, const char *name, int64_t elements, int gates) {
     sb_cuda_recurrent parameters = run->parameters;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     const char *suffix = sb_dtype_name(run->inputs[SB_RECURRENT_X]->dtype);
@@ -38,8 +37,7 @@ static sb_status launch(sb_call *call, const recurrence *run, const char *name, 
     work.module = "recurrent";
     work.kernel = full;
     work.threads = (unsigned)gates * SB_CUDA_RECURRENT_ELEMENTS;
-    work.blocks = sb_cuda_call_blocks(call, (elements + SB_CUDA_RECURRENT_ELEMENTS - 1) /
-                                                SB_CUDA_RECURRENT_ELEMENTS);
+    work.blocks = sb_cuda_call_blocks(call, (elements + SB_CUDA_RECURRENT_ELEMENTS - 1) / SB_CUDA_RECURRENT_ELEMENTS);
     return sb_cuda_call_launch(call, &work);
 }
 
@@ -65,8 +63,7 @@ static void lay_out(recurrence *run, size_t size, size_t computed) {
 }
 
 /* Weights [direction, rows, columns] of one direction as packed [columns, rows]. */
-static sb_status transpose(sb_call *call, const sb_tensor *weights, int direction,
-                           const char *target) {
+static sb_status transpose(sb_call *call, const sb_tensor *weights, int direction, const char *target) {
     sb_tensor from, to;
     memcpy(&from, weights, sizeof from);
     memcpy(&to, weights, sizeof to);
@@ -166,17 +163,13 @@ static sb_status launch_recurrent(sb_call *call) {
     p->y_step = e->y_step;
     p->y_batch = e->y_batch;
     p->state_batch = e->state_batch;
-    for (int direction = 0; direction < params->directions && e->batch * e->hidden != 0;
-         direction++)
+    for (int direction = 0; direction < params->directions && e->batch * e->hidden != 0; direction++)
         SB_TRY(run_direction(call, &run, direction));
     return SB_OK;
 }
 
-#define RECURRENT(op_name, kernel_name)                                                            \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all,                      \
-        .launch = launch_recurrent                                                                 \
-    }
+#define RECURRENT(op_name, kernel_name)                                                                                \
+    { .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .launch = launch_recurrent }
 
 const sb_kernel sb_cuda_kernels_recurrent[] = {
     RECURRENT("RNN", "rnn"),

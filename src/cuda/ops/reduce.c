@@ -38,20 +38,17 @@ static int trait_of(const sb_node *node) {
     return found;
 }
 
-static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage,
-                              const char *module, const char *kernel, const char *suffix,
-                              const sb_tensor *out, const sb_tensor *in, size_t total_bytes) {
+static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, const char *stage, const char *module,
+                              const char *kernel, const char *suffix, const sb_tensor *out, const sb_tensor *in,
+                              size_t total_bytes) {
     char name[64];
     snprintf(name, sizeof name, "sb_cuda_reduce_%s_%s_%s", stage, kernel, suffix);
-    sb_cuda_work work = {.module = module,
-                         .kernel = name,
-                         .parameters = parameters,
-                         .parameter_bytes = sizeof *parameters};
+    sb_cuda_work work = {
+        .module = module, .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
     if (strcmp(stage, "team") == 0) {
         sb_cuda_rows_grid_short(call, &parameters->rows, &work);
     } else if (strcmp(stage, "block") == 0) {
-        sb_cuda_rows_grid_long(call, &parameters->rows, parameters->rows.count * parameters->parts,
-                               &work);
+        sb_cuda_rows_grid_long(call, &parameters->rows, parameters->rows.count * parameters->parts, &work);
     } else {
         work.threads = 64;
         work.blocks = sb_cuda_call_blocks(call, (parameters->rows.count + 63) / 64);
@@ -63,13 +60,13 @@ static sb_status launch_stage(sb_call *call, sb_cuda_row_reduction *parameters, 
     if (parameters->parts > 1)
         sb_cuda_work_touches(&work, parameters->totals, total_bytes, !last);
     if (parameters->highest != NULL)
-        sb_cuda_work_touches(&work, parameters->highest,
-                             (size_t)parameters->rows.count * sb_dtype_size(in->dtype), false);
+        sb_cuda_work_touches(&work, parameters->highest, (size_t)parameters->rows.count * sb_dtype_size(in->dtype),
+                             false);
     return sb_cuda_call_launch(call, &work);
 }
 
-sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb_tensor *out,
-                              const sb_tensor *in, uint32_t axes) {
+sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb_tensor *out, const sb_tensor *in,
+                              uint32_t axes) {
     sb_tensor view;
     sb_cuda_row_reduction parameters = {.parts = 1,
                                         .highest = how->highest,
@@ -80,14 +77,12 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
     bool real = sb_dtype_is_float(in->dtype);
     const char *suffix = real ? sb_dtype_name(in->dtype) : how->wide ? "number" : "integer";
     sb_cuda_rows_reduced(out, in->rank, in->dims, axes, &view);
-    sb_cuda_rows_fill(&parameters.rows, in->rank, in->dims, axes,
-                      (const sb_tensor *[]){&view, in, NULL, NULL});
+    sb_cuda_rows_fill(&parameters.rows, in->rank, in->dims, axes, (const sb_tensor *[]){&view, in, NULL, NULL});
     sb_cuda_rows *rows = &parameters.rows;
     if (rows->count == 0)
         return SB_OK;
     if (sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
-        return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in,
-                            0);
+        return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in, 0);
     int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
     size_t bytes = 0;
     if (rows->length > CUT_LENGTH && rows->count < 2 * multiprocessors) {
@@ -98,17 +93,15 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
         parameters.totals = totals;
         parameters.parts = parts;
     }
-    SB_TRY(
-        launch_stage(call, &parameters, "block", how->module, how->kernel, suffix, out, in, bytes));
+    SB_TRY(launch_stage(call, &parameters, "block", how->module, how->kernel, suffix, out, in, bytes));
     if (parameters.parts == 1)
         return SB_OK;
-    return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in,
-                        bytes);
+    return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in, bytes);
 }
 
 /* Each row's largest element, in scratch memory, for LogSumExp. */
-static sb_status find_highest(sb_call *call, const sb_tensor *out, const sb_tensor *in,
-                              uint32_t axes, const char **highest) {
+static sb_status find_highest(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t axes,
+                              const char **highest) {
     sb_tensor view;
     void *memory;
     size_t rows = (size_t)sb_tensor_elements(out);
@@ -138,8 +131,7 @@ static sb_status launch_reduce(sb_call *call) {
     }
     bool real = sb_dtype_is_float(input->dtype), wide = traits[trait].wide;
     if (traits[trait].finish == SB_CUDA_FINISH_MEAN && length == 0 && rows != 0 && !real)
-        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT,
-                            "the mean of no integers is undefined");
+        return sb_call_fail(call, SB_ERROR_INVALID_ARGUMENT, "the mean of no integers is undefined");
     sb_tensor *output;
     SB_TRY(sb_call_output_shape(call, 0, input->dtype, rank, dims, &output));
     sb_cuda_reduce how = {.module = real ? "reduce_float" : "reduce_integer",
@@ -156,11 +148,8 @@ static bool supports_reduce(const sb_kernel_query *query, char *why) {
     return sb_cuda_takes(query, query->inputs[0], SB_SET_PLAIN, why);
 }
 
-#define REDUCE(op_name)                                                                            \
-    {                                                                                              \
-        .op = op_name, .name = "reduce", .supports = supports_reduce, .host_inputs = 2,            \
-        .launch = launch_reduce                                                                    \
-    }
+#define REDUCE(op_name)                                                                                                \
+    { .op = op_name, .name = "reduce", .supports = supports_reduce, .host_inputs = 2, .launch = launch_reduce }
 
 const sb_kernel sb_cuda_kernels_reduce[] = {
     REDUCE("ReduceSum"),

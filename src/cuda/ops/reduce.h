@@ -16,7 +16,7 @@ typedef struct sb_cuda_reduce {
 
 /** Reduces the dimensions in the bit set `axes` of `in` (any strides) to `out` (packed, the same
  * dtype, with or without those dimensions). */
-sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb_tensor *out,
-                              const sb_tensor *in, uint32_t axes);
+sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb_tensor *out, const sb_tensor *in,
+                              uint32_t axes);
 
 #endif

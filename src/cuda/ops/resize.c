@@ -21,8 +21,7 @@ static void table_ranges(sb_cuda_work *work, const sb_resize_axis *axis, bool wr
     sb_cuda_work_touches(work, axis->first, out * sizeof *axis->first, written);
     sb_cuda_work_touches(work, axis->outside, out * sizeof *axis->outside, written);
     if (axis->weights != NULL)
-        sb_cuda_work_touches(work, axis->weights, out * (size_t)axis->taps * sizeof *axis->weights,
-                             written);
+        sb_cuda_work_touches(work, axis->weights, out * (size_t)axis->taps * sizeof *axis->weights, written);
 }
 
 static sb_status plan_axis(sb_call *call, const sb_resize_rule *rule, sb_resize_axis *axis) {
@@ -45,23 +44,20 @@ static sb_status plan_axis(sb_call *call, const sb_resize_rule *rule, sb_resize_
 
 static sb_status pick_nearest(sb_call *call, const resizing *r) {
     const sb_tensor *input = sb_call_input(call, 0);
-    sb_cuda_resize_nearest parameters = {.elements = sb_tensor_elements(r->output),
-                                         .rank = input->rank,
-                                         .in = input->data,
-                                         .out = r->output->data};
+    sb_cuda_resize_nearest parameters = {
+        .elements = sb_tensor_elements(r->output), .rank = input->rank, .in = input->data, .out = r->output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     for (int d = 0; d < input->rank; d++) {
         parameters.dims[d] = r->output->dims[d];
         parameters.steps[d] = input->strides[d] * (int64_t)sb_dtype_size(input->dtype);
         parameters.first[d] = r->axes[d].first;
         if (r->axes[d].first != NULL)
-            sb_cuda_work_touches(&work, r->axes[d].first,
-                                 (size_t)r->axes[d].out * sizeof *r->axes[d].first, false);
+            sb_cuda_work_touches(&work, r->axes[d].first, (size_t)r->axes[d].out * sizeof *r->axes[d].first, false);
     }
     sb_cuda_work_writes(&work, r->output);
     sb_cuda_work_reads(&work, input);
-    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_nearest",
-                               sb_cuda_size_suffix(input->dtype), parameters.elements);
+    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_nearest", sb_cuda_size_suffix(input->dtype),
+                               parameters.elements);
 }
 
 /* Where a pass has its elements. */
@@ -70,23 +66,18 @@ typedef struct block {
     size_t bytes;
 } block;
 
-static sb_status run_pass(sb_call *call, const sb_resize_axis *axis, int64_t outer, int64_t inner,
-                          bool wide, block from, block to) {
-    sb_cuda_resize_pass parameters = {.elements = outer * axis->out * inner,
-                                      .inner = inner,
-                                      .axis = *axis,
-                                      .in = from.data,
-                                      .out = to.data};
+static sb_status run_pass(sb_call *call, const sb_resize_axis *axis, int64_t outer, int64_t inner, bool wide,
+                          block from, block to) {
+    sb_cuda_resize_pass parameters = {
+        .elements = outer * axis->out * inner, .inner = inner, .axis = *axis, .in = from.data, .out = to.data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_touches(&work, to.data, to.bytes, true);
     sb_cuda_work_touches(&work, from.data, from.bytes, false);
     table_ranges(&work, axis, false);
-    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_pass", wide ? "f64" : "f32",
-                               parameters.elements);
+    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_pass", wide ? "f64" : "f32", parameters.elements);
 }
 
-static sb_status convert(sb_call *call, const char *kernel, sb_dtype dtype, int64_t elements,
-                         block from, block to) {
+static sb_status convert(sb_call *call, const char *kernel, sb_dtype dtype, int64_t elements, block from, block to) {
     sb_cuda_resize_convert parameters = {elements, dtype, from.data, to.data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_touches(&work, to.data, to.bytes, true);
@@ -148,12 +139,11 @@ static sb_status fill_outside(sb_call *call, const resizing *r) {
         parameters.dims[d] = output->dims[d];
         parameters.outside[d] = r->axes[d].outside;
         if (r->axes[d].outside != NULL)
-            sb_cuda_work_touches(&work, r->axes[d].outside,
-                                 (size_t)r->axes[d].out * sizeof *r->axes[d].outside, false);
+            sb_cuda_work_touches(&work, r->axes[d].outside, (size_t)r->axes[d].out * sizeof *r->axes[d].outside, false);
     }
     sb_cuda_work_writes(&work, output);
-    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_outside",
-                               sb_cuda_size_suffix(output->dtype), parameters.elements);
+    return sb_cuda_launch_each(call, &work, "resize", "sb_cuda_resize_outside", sb_cuda_size_suffix(output->dtype),
+                               parameters.elements);
 }
 
 static sb_status launch_resize(sb_call *call) {
@@ -182,10 +172,10 @@ static sb_status launch_resize(sb_call *call) {
 }
 
 /* Input 0 is resized; the others say how. */
-#define RESIZE(op_name)                                                                            \
-    {                                                                                              \
-        .op = op_name, .name = "resize", .supports = sb_cuda_supports_all,                         \
-        .host_inputs = ~UINT64_C(1), .launch = launch_resize                                       \
+#define RESIZE(op_name)                                                                                                \
+    {                                                                                                                  \
+        .op = op_name, .name = "resize", .supports = sb_cuda_supports_all, .host_inputs = ~UINT64_C(1),                \
+        .launch = launch_resize                                                                                        \
     }
 
 const sb_kernel sb_cuda_kernels_resize[] = {

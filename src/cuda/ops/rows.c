@@ -26,13 +26,8 @@ static void add_dimension(int32_t *rank, int64_t *dims, int64_t (*steps)[SB_CUDA
 
 void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32_t inner,
                        const sb_tensor *const *tensors) {
-    *rows = (sb_cuda_rows){.count = 1,
-                           .length = 1,
-                           .outer_rank = 1,
-                           .inner_rank = 1,
-                           .outer_dims = {1},
-                           .inner_dims = {1},
-                           .team = 32};
+    *rows = (sb_cuda_rows){
+        .count = 1, .length = 1, .outer_rank = 1, .inner_rank = 1, .outer_dims = {1}, .inner_dims = {1}, .team = 32};
     for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
         rows->data[i] = tensors[i] != NULL ? tensors[i]->data : NULL;
     for (int d = 0; d < rank; d++) {
@@ -51,8 +46,7 @@ void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32
     }
 }
 
-void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone,
-                          sb_tensor *view) {
+void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view) {
     int64_t stride = 1;
     memcpy(view, packed, sizeof *view);
     view->rank = rank;
@@ -64,8 +58,8 @@ void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims
     }
 }
 
-sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor *tensor, int rank,
-                                 const int64_t *dims, sb_tensor *view) {
+sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor *tensor, int rank, const int64_t *dims,
+                                 sb_tensor *view) {
     int missing = rank - tensor->rank;
     bool fits = missing >= 0;
     memcpy(view, tensor, sizeof *view);
@@ -79,9 +73,8 @@ sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor
     if (fits)
         return SB_OK;
     char given[SB_DIMS_TEXT_BYTES], shape[SB_DIMS_TEXT_BYTES];
-    return sb_call_fail(call, SB_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s",
-                        index, sb_dims_text(tensor->rank, tensor->dims, given),
-                        sb_dims_text(rank, dims, shape));
+    return sb_call_fail(call, SB_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s", index,
+                        sb_dims_text(tensor->rank, tensor->dims, given), sb_dims_text(rank, dims, shape));
 }
 
 bool sb_cuda_rows_are_short(const sb_cuda_rows *rows) {
@@ -102,13 +95,11 @@ void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_wo
     work->blocks = sb_cuda_call_blocks(call, (rows->count + per_block - 1) / per_block);
 }
 
-void sb_cuda_rows_grid_long(const sb_call *call, const sb_cuda_rows *rows, int64_t items,
-                            sb_cuda_work *work) {
+void sb_cuda_rows_grid_long(const sb_call *call, const sb_cuda_rows *rows, int64_t items, sb_cuda_work *work) {
     int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
     unsigned waves = 1;
     int64_t length = items > rows->count ? SB_CUDA_WAVE : rows->length;
-    while (waves < SB_CUDA_WAVES && length > (int64_t)waves * 4096 &&
-           items * waves < 4 * multiprocessors)
+    while (waves < SB_CUDA_WAVES && length > (int64_t)waves * 4096 && items * waves < 4 * multiprocessors)
         waves *= 2;
     work->threads = SB_CUDA_WAVE * waves;
     work->blocks = sb_cuda_call_blocks(call, items);

@@ -28,8 +28,7 @@ static sb_status launch_grid_sample(sb_call *call) {
         parameters.source.strides[d] = input->strides[d + 2];
         parameters.extents[d] = input->dims[d + 2];
         if (input->dims[d + 2] == 0 && parameters.elements != 0)
-            return sb_call_fail(call, SB_ERROR_SHAPE,
-                                "axis %d is empty: there is nothing to sample", d + 2);
+            return sb_call_fail(call, SB_ERROR_SHAPE, "axis %d is empty: there is nothing to sample", d + 2);
     }
     SB_TRY(sb_call_contiguous(call, 1, &grid));
     parameters.grid = grid->data;
@@ -38,8 +37,7 @@ static sb_status launch_grid_sample(sb_call *call) {
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
     sb_cuda_work_reads(&work, grid);
-    sb_status status = sb_cuda_launch_each(call, &work, "sampling", "sb_cuda_sample_grid", NULL,
-                                           parameters.elements);
+    sb_status status = sb_cuda_launch_each(call, &work, "sampling", "sb_cuda_sample_grid", NULL, parameters.elements);
     sb_tensor_release(grid);
     return status;
 }
@@ -50,10 +48,9 @@ static sb_status launch_affine_grid(sb_call *call) {
     sb_tensor *theta, *output;
     SB_TRY(sb_call_output(call, 0, &output));
     int axes = output->rank - 2;
-    if (given->rank != 3 || given->dims[0] != output->dims[0] || given->dims[1] != axes ||
-        given->dims[2] != axes + 1)
-        return sb_call_fail(call, SB_ERROR_SHAPE, "theta must be [%lld,%d,%d]",
-                            (long long)output->dims[0], axes, axes + 1);
+    if (given->rank != 3 || given->dims[0] != output->dims[0] || given->dims[1] != axes || given->dims[2] != axes + 1)
+        return sb_call_fail(call, SB_ERROR_SHAPE, "theta must be [%lld,%d,%d]", (long long)output->dims[0], axes,
+                            axes + 1);
     SB_TRY(sb_call_contiguous(call, 0, &theta));
     sb_cuda_affine_grid parameters = {.elements = sb_tensor_elements(output),
                                       .axes = axes,
@@ -65,8 +62,8 @@ static sb_status launch_affine_grid(sb_call *call) {
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, theta);
-    sb_status status = sb_cuda_launch_each(call, &work, "sampling", "sb_cuda_make_affine_grid",
-                                           NULL, parameters.elements);
+    sb_status status =
+        sb_cuda_launch_each(call, &work, "sampling", "sb_cuda_make_affine_grid", NULL, parameters.elements);
     sb_tensor_release(theta);
     return status;
 }
@@ -76,10 +73,8 @@ static sb_status launch_regions(sb_call *call, const char *kernel, int64_t numbe
     const sb_tensor *input = sb_call_input(call, 0), *given = sb_call_input(call, 1);
     sb_tensor *output, *regions = NULL, *list = NULL;
     SB_TRY(sb_call_output(call, 0, &output));
-    if (given->dims[1] != numbers ||
-        (batches && sb_tensor_elements(sb_call_input(call, 2)) != given->dims[0]))
-        return sb_call_fail(call, SB_ERROR_SHAPE,
-                            "regions have %lld numbers, not %lld, or not one batch index each",
+    if (given->dims[1] != numbers || (batches && sb_tensor_elements(sb_call_input(call, 2)) != given->dims[0]))
+        return sb_call_fail(call, SB_ERROR_SHAPE, "regions have %lld numbers, not %lld, or not one batch index each",
                             (long long)given->dims[1], (long long)numbers);
     SB_TRY(sb_call_contiguous(call, 1, &regions));
     sb_status status = batches ? sb_call_contiguous(call, 2, &list) : SB_OK;
@@ -120,10 +115,10 @@ static sb_status launch_max_roi_pool(sb_call *call) {
     return launch_regions(call, "sb_cuda_max_roi_pool", 5, false);
 }
 
-#define SAMPLING(op_name, kernel_name, host, launch_function)                                      \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = launch_function                                                                  \
+#define SAMPLING(op_name, kernel_name, host, launch_function)                                                          \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_sampling[] = {

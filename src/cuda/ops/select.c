@@ -9,8 +9,7 @@
 
 static sb_status launch_where(sb_call *call) {
     sb_tensor *out;
-    const sb_tensor *tensors[3] = {sb_call_input(call, 0), sb_call_input(call, 1),
-                                   sb_call_input(call, 2)};
+    const sb_tensor *tensors[3] = {sb_call_input(call, 0), sb_call_input(call, 1), sb_call_input(call, 2)};
     SB_TRY(sb_call_output(call, 0, &out));
     sb_cuda_box box;
     sb_cuda_work work = {.parameters = &box, .parameter_bytes = sizeof box};
@@ -18,8 +17,7 @@ static sb_status launch_where(sb_call *call) {
     sb_cuda_work_writes(&work, out);
     for (int i = 0; i < 3; i++)
         sb_cuda_work_reads(&work, tensors[i]);
-    return sb_cuda_launch_groups(call, &work, "select", "sb_cuda_where",
-                                 sb_cuda_size_suffix(out->dtype), box.elements);
+    return sb_cuda_launch_groups(call, &work, "select", "sb_cuda_where", sb_cuda_size_suffix(out->dtype), box.elements);
 }
 
 /* A bound: its address, or the number that stands for one that is not given. */
@@ -46,10 +44,8 @@ static sb_status launch_clip(sb_call *call) {
     bool half = input->dtype == SB_F16 || input->dtype == SB_BF16;
     sb_dtype computed = half ? SB_F32 : input->dtype;
     SB_TRY(sb_call_output(call, 0, &out));
-    SB_TRY(describe_bound(call, 1, params->least, computed, &parameters.least,
-                          parameters.otherwise_least, &work));
-    SB_TRY(describe_bound(call, 2, params->most, computed, &parameters.most,
-                          parameters.otherwise_most, &work));
+    SB_TRY(describe_bound(call, 1, params->least, computed, &parameters.least, parameters.otherwise_least, &work));
+    SB_TRY(describe_bound(call, 2, params->most, computed, &parameters.most, parameters.otherwise_most, &work));
     sb_cuda_box_fill(&parameters.box, out, 1, &input);
     sb_cuda_work_writes(&work, out);
     sb_cuda_work_reads(&work, input);

@@ -13,8 +13,7 @@ static sb_status launch_window(sb_call *call) {
     sb_dtype dtype = ((const sb_signal_params *)call->node->params)->dtype;
     SB_TRY(sb_window_read_plan(call, &plan));
     SB_TRY(sb_call_output_shape(call, 0, dtype, 1, &plan.size, &output));
-    sb_cuda_window_fill parameters = {plan.size, plan.period, plan.a,      plan.b,
-                                      plan.c,    dtype,       output->data};
+    sb_cuda_window_fill parameters = {plan.size, plan.period, plan.a, plan.b, plan.c, dtype, output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_signal_window", NULL, plan.size);
@@ -37,8 +36,7 @@ static sb_status launch_mel(sb_call *call) {
                               .out = output->data};
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
-    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_mel_weights", NULL,
-                               parameters.elements);
+    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_mel_weights", NULL, parameters.elements);
 }
 
 /* The roots of unity that a transform of `length` numbers multiplies with, in scratch memory. */
@@ -90,8 +88,7 @@ static sb_status launch_dft(sb_call *call) {
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, input);
     read_roots(&work, &roots);
-    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_lines", NULL,
-                               parameters.numbers);
+    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_lines", NULL, parameters.numbers);
 }
 
 static sb_status launch_stft(sb_call *call) {
@@ -129,14 +126,13 @@ static sb_status launch_stft(sb_call *call) {
     sb_cuda_work_reads(&work, signal);
     sb_cuda_work_reads(&work, window);
     read_roots(&work, &roots);
-    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_frames", NULL,
-                               parameters.numbers);
+    return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_transform_frames", NULL, parameters.numbers);
 }
 
-#define SIGNAL(op_name, kernel_name, host, launch_function)                                        \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = launch_function                                                                  \
+#define SIGNAL(op_name, kernel_name, host, launch_function)                                                            \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_signal[] = {

@@ -6,7 +6,6 @@
 
 /** Softmax, or LogSoftmax, of the rows of `in` that the dimensions in the bit set `inner` make, to
  * `out`, of the same shape and float dtype; any strides. */
-sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_tensor *in,
-                               uint32_t inner, bool log);
+sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t inner, bool log);
 
 #endif

@@ -11,11 +11,9 @@
  * the best one for each. Where they are out of proportion they make up for what the cost below leaves out: fetching patches, and
  * the ends of chains. A tile of 256 by 128 was never the best. */
 static const sb_cuda_tile tiles[] = {
-    {"128x256", 128, 256, 256, 97, 1000}, {"128x128", 128, 128, 256, 95, 27},
-    {"128x64", 128, 64, 128, 87, 35},     {"64x128", 64, 128, 128, 72, 125},
-    {"64x64", 64, 64, 128, 80, 50},       {"32x64", 32, 64, 128, 70, 54},
-    {"32x32", 32, 32, 128, 61, 33},       {"8x32", 8, 32, 64, 29, 408},
-    {"1x32", 1, 32, 32, 6, 238},
+    {"128x256", 128, 256, 256, 97, 1000}, {"128x128", 128, 128, 256, 95, 27}, {"128x64", 128, 64, 128, 87, 35},
+    {"64x128", 64, 128, 128, 72, 125},    {"64x64", 64, 64, 128, 80, 50},     {"32x64", 32, 64, 128, 70, 54},
+    {"32x32", 32, 32, 128, 61, 33},       {"8x32", 8, 32, 64, 29, 408},       {"1x32", 1, 32, 32, 6, 238},
 };
 #define TILES ((int)(sizeof tiles / sizeof tiles[0]))
 
@@ -44,8 +42,7 @@ static int64_t parts(int64_t extent, int64_t part) {
 #define FEW_ROUNDS 1.5
 
 /* Cycles for each k. */
-static double cost(const sb_cuda_tile *tile, double batches, int64_t m, int64_t n,
-                   int multiprocessors) {
+static double cost(const sb_cuda_tile *tile, double batches, int64_t m, int64_t n, int multiprocessors) {
     double blocks = batches * (double)parts(m, tile->m) * (double)parts(n, tile->n);
     double rounds = blocks / multiprocessors;
     if (rounds > FEW_ROUNDS)
@@ -59,8 +56,7 @@ static double cost(const sb_cuda_tile *tile, double batches, int64_t m, int64_t 
     return busy > least ? busy : least;
 }
 
-const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
-                                        int multiprocessors) {
+const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n, int multiprocessors) {
     int best = atomic_load(&forced);
     if (best >= 0 && best < TILES)
         return &tiles[best];
@@ -76,12 +72,11 @@ const sb_cuda_tile *sb_cuda_tile_choose(int64_t batches, int64_t m, int64_t n,
     return &tiles[best];
 }
 
-sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64_t extent,
-                                 int other_count, const int64_t *others) {
+sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64_t extent, int other_count,
+                                 const int64_t *others) {
     int64_t step = operand->step, k_step = operand->k_step;
     if (extent > 1 && step == 1) {
-        bool vectors =
-            tile >= 4 && extent % 4 == 0 && k_step % 4 == 0 && (uintptr_t)operand->data % 16 == 0;
+        bool vectors = tile >= 4 && extent % 4 == 0 && k_step % 4 == 0 && (uintptr_t)operand->data % 16 == 0;
         for (int i = 0; i < other_count; i++)
             vectors = vectors && others[i] % 4 == 0;
         return vectors ? SB_CUDA_FETCH_VECTORS : SB_CUDA_FETCH_ACROSS;
@@ -90,9 +85,8 @@ sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64
     return extent <= 1 || nearer ? SB_CUDA_FETCH_ALONG : SB_CUDA_FETCH_ACROSS;
 }
 
-sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module,
-                              const char *prefix, const sb_cuda_tile *tile,
-                              sb_cuda_contraction *base) {
+sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module, const char *prefix,
+                              const sb_cuda_tile *tile, sb_cuda_contraction *base) {
     char name[64];
     int64_t count;
     base->m_tiles = parts(base->m, tile->m);

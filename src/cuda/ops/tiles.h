@@ -28,13 +28,12 @@ void sb_cuda_tile_force(int index);
 
 /** How an operand is fetched in tiles of `tile` elements, when `extent` are there: data and steps
  * of `operand` are set, `others` are further distances between matrices, in elements. */
-sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64_t extent,
-                                 int other_count, const int64_t *others);
+sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64_t extent, int other_count,
+                                 const int64_t *others);
 
 /** Fills in the counts of tiles, launches "<prefix><tile's name>" of `module` for the contraction
  * `base`, with which the work's parameters begin, and names the output's range. */
-sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module,
-                              const char *prefix, const sb_cuda_tile *tile,
-                              sb_cuda_contraction *base);
+sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module, const char *prefix,
+                              const sb_cuda_tile *tile, sb_cuda_contraction *base);
 
 #endif

@@ -11,8 +11,8 @@ sb_cuda_typed sb_cuda_typed_of(sb_dtype dtype);
 const char *sb_cuda_type_name(sb_dtype dtype);
 
 /** As sb_cuda_launch_each, for a kernel that takes groups of `elements` elements. */
-sb_status sb_cuda_launch_groups(sb_call *call, sb_cuda_work *work, const char *module,
-                                const char *name, const char *suffix, int64_t elements);
+sb_status sb_cuda_launch_groups(sb_call *call, sb_cuda_work *work, const char *module, const char *name,
+                                const char *suffix, int64_t elements);
 
 /** Converts `from`, broadcast, to `to` on the device, by the rules of Cast; equal types are copied. */
 sb_status sb_cuda_call_cast(sb_call *call, sb_tensor *to, const sb_tensor *from);

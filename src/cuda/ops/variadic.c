@@ -18,15 +18,13 @@ static bool supports_joins(const sb_kernel_query *query, char *why) {
     return false;
 }
 
-static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_tensor *left,
-                      const sb_tensor *right) {
+static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_tensor *left, const sb_tensor *right) {
     const sb_tensor *tensors[2] = {left, right};
     sb_cuda_elementwise_options options = {.fault = call->target->fault};
     const sb_cuda_kernel *kernel;
-    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, op, 2, out->dtype, &kernel,
-                                    call->error));
-    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out,
-                                      2, tensors, call->error);
+    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, op, 2, out->dtype, &kernel, call->error));
+    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, 2, tensors,
+                                      call->error);
 }
 
 static sb_status divide(sb_call *call, sb_tensor *out, int count) {
@@ -34,8 +32,7 @@ static sb_status divide(sb_call *call, sb_tensor *out, int count) {
     void *memory;
     SB_TRY(sb_call_scratch(call, sizeof(double), &memory));
     divisor.data = memory;
-    uint64_t bits = out->dtype == SB_F64 ? sb_bits_from_f64((double)count)
-                                         : sb_bits_from_f32((float)count);
+    uint64_t bits = out->dtype == SB_F64 ? sb_bits_from_f64((double)count) : sb_bits_from_f32((float)count);
     SB_TRY(sb_cuda_call_fill(call, &divisor, bits));
     return join(call, "Div", out, out, &divisor);
 }
@@ -53,12 +50,8 @@ static sb_status launch_joins(sb_call *call) {
     return mean ? divide(call, out, call->input_count) : SB_OK;
 }
 
-#define JOINS(operator)                                                                            \
+#define JOINS(operator)                                                                                                \
     { .op = operator, .name = "joins", .supports = supports_joins, .launch = launch_joins }
 const sb_kernel sb_cuda_kernels_variadic[] = {
-    JOINS("Max"),
-    JOINS("Min"),
-    JOINS("Sum"),
-    JOINS("Mean"),
-    {0},
+    JOINS("Max"), JOINS("Min"), JOINS("Sum"), JOINS("Mean"), {0},
 };

@@ -10,8 +10,7 @@
 
 _Static_assert(SB_CUDA_TAIL_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a web's operands");
 
-static sb_status create_plan(const sb_kernel_query *query, sb_cuda_tail_plan **plan,
-                             sb_error *error) {
+static sb_status create_plan(const sb_kernel_query *query, sb_cuda_tail_plan **plan, sb_error *error) {
     const sb_node *node = query->node;
     if ((node->op->flags & SB_OP_FUSED) != 0)
         return sb_cuda_tail_plan_create(sb_node_graph(node, "body"), 0, query->inputs, plan, error);
@@ -89,16 +88,15 @@ static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *
     }
     input->data = walk->data[operand];
     memcpy(input->steps, walk->steps[operand], (size_t)walk->rank * sizeof input->steps[0]);
-    input->layout = single                                     ? SB_CUDA_WEB_SINGLE
-                    : linear                                   ? SB_CUDA_WEB_LINEAR
+    input->layout = single                                    ? SB_CUDA_WEB_SINGLE
+                    : linear                                  ? SB_CUDA_WEB_LINEAR
                     : rows && walk->steps[operand][last] == 0 ? SB_CUDA_WEB_REPEATED
-                                                               : SB_CUDA_WEB_ANY;
+                                                              : SB_CUDA_WEB_ANY;
     bool loads_whole = input->dtype == SB_CUDA_TAIL_F32 || input->dtype == SB_CUDA_TAIL_F16 ||
                        input->dtype == SB_CUDA_TAIL_BF16 || input->dtype == SB_CUDA_TAIL_U8;
     int64_t group = SB_CUDA_WEB_WIDTH * size;
-    input->whole =
-        loads_whole && !single && walk->steps[operand][last] == size &&
-        (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
+    input->whole = loads_whole && !single && walk->steps[operand][last] == size &&
+                   (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
 }
 
 /* What is the same for all parts of the output. */
@@ -117,8 +115,7 @@ static void fill_web(const web_launch *launch, const sb_walk *walk, sb_cuda_web 
     web->rank = walk->rank;
     web->out_dtype = (uint8_t)sb_cuda_tail_dtype_of(launch->out->dtype);
     web->out = walk->data[0];
-    web->whole =
-        (uintptr_t)web->out % (SB_CUDA_WEB_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
+    web->whole = (uintptr_t)web->out % (SB_CUDA_WEB_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
     for (int d = 0; d < walk->rank; d++)
         web->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
     for (int i = 0; i < launch->input_count; i++) {
@@ -181,13 +178,17 @@ static sb_status launch_web(sb_call *call) {
     return launch_parts(&launch, &walk);
 }
 
-#define WEB(operator, place)                                                                       \
-    {                                                                                              \
-        .op = operator, .domain = place, .name = "elementwise-web", .supports = supports_web,      \
-        .prepare = prepare_web, .release = release_web, .launch = launch_web                       \
+#define WEB(operator, place)                                                                                           \
+    {                                                                                                                  \
+        .op = operator, .domain = place, .name = "elementwise-web", .supports = supports_web, .prepare = prepare_web,  \
+        .release = release_web, .launch = launch_web                                                                   \
     }
 const sb_kernel sb_cuda_kernels_web[] = {
-    WEB("Fused", "samebit"), WEB("Max", ""), WEB("Min", ""), WEB("Sum", ""), WEB("Mean", ""),
+    WEB("Fused", "samebit"),
+    WEB("Max", ""),
+    WEB("Min", ""),
+    WEB("Sum", ""),
+    WEB("Mean", ""),
     {.op = "BatchNormalization",
      .name = "batch-normalization",
      .supports = supports_normalization,

@@ -10,9 +10,8 @@
 #include "ops/moving.h"
 
 /* What does not depend on which axis of the weights holds output and which input channels. */
-static void fill_window(sb_cuda_window *window, const sb_tensor *x, const sb_tensor *w,
-                        const sb_tensor *bias, const sb_tensor *y, int64_t groups,
-                        const sb_window_axis *axes) {
+static void fill_window(sb_cuda_window *window, const sb_tensor *x, const sb_tensor *w, const sb_tensor *bias,
+                        const sb_tensor *y, int64_t groups, const sb_window_axis *axes) {
     *window = (sb_cuda_window){.elements = sb_tensor_elements(y),
                                .positions = sb_move_product(y->dims, 2, y->rank),
                                .groups = groups,
@@ -37,9 +36,8 @@ static void fill_window(sb_cuda_window *window, const sb_tensor *x, const sb_ten
 }
 
 /* A convolution whose weights are [output channels, input channels of a group, …]. */
-static void fill_convolution(sb_cuda_window *window, const sb_conv_params *params,
-                             const sb_tensor *x, const sb_tensor *w, const sb_tensor *bias,
-                             const sb_tensor *y) {
+static void fill_convolution(sb_cuda_window *window, const sb_conv_params *params, const sb_tensor *x,
+                             const sb_tensor *w, const sb_tensor *bias, const sb_tensor *y) {
     sb_conv_extents extents;
     sb_conv_extents_of(params, x, w, y->dims, &extents);
     fill_window(window, x, w, bias, y, extents.groups, extents.axis);
@@ -75,8 +73,8 @@ static sb_status launch_conv_transpose(sb_call *call) {
     parameters.w_group = parameters.group_inputs * w->strides[0];
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     name_ranges(&work, call, y);
-    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_conv_transpose",
-                               sb_dtype_name(x->dtype), parameters.elements);
+    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_conv_transpose", sb_dtype_name(x->dtype),
+                               parameters.elements);
 }
 
 /* ---- DeformConv ---- */
@@ -99,8 +97,8 @@ static sb_status launch_deform_conv(sb_call *call) {
         memcpy(parameters.mask_strides, mask->strides, sizeof parameters.mask_strides);
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     name_ranges(&work, call, y);
-    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_deform_conv",
-                               sb_dtype_name(x->dtype), parameters.window.elements);
+    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_deform_conv", sb_dtype_name(x->dtype),
+                               parameters.window.elements);
 }
 
 /* ---- ConvInteger and QLinearConv ---- */
@@ -114,9 +112,8 @@ static const void *data_of(const sb_tensor *tensor) {
     return tensor != NULL ? tensor->data : NULL;
 }
 
-static void fill_integer_conv(sb_cuda_integer_conv *parameters, const sb_tensor *x,
-                              const sb_tensor *w, const sb_tensor *x_zero,
-                              const sb_tensor *w_zero) {
+static void fill_integer_conv(sb_cuda_integer_conv *parameters, const sb_tensor *x, const sb_tensor *w,
+                              const sb_tensor *x_zero, const sb_tensor *w_zero) {
     parameters->x_dtype = x->dtype;
     parameters->w_dtype = w->dtype;
     parameters->x_zero = data_of(x_zero);
@@ -133,8 +130,7 @@ static sb_status launch_conv_integer(sb_call *call) {
     fill_integer_conv(&parameters, x, w, sb_call_input(call, 2), sb_call_input(call, 3));
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     name_ranges(&work, call, y);
-    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_conv_integer", NULL,
-                               parameters.window.elements);
+    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_conv_integer", NULL, parameters.window.elements);
 }
 
 static sb_status launch_qlinear_conv(sb_call *call) {
@@ -153,8 +149,7 @@ static sb_status launch_qlinear_conv(sb_call *call) {
     parameters.w_scale_stride = list_stride(sb_call_input(call, W_SCALE));
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     name_ranges(&work, call, y);
-    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_qlinear_conv", NULL,
-                               parameters.window.elements);
+    return sb_cuda_launch_each(call, &work, "windows", "sb_cuda_qlinear_conv", NULL, parameters.window.elements);
 }
 
 /* ---- Col2Im ---- */
@@ -185,19 +180,18 @@ static sb_status launch_fold(sb_call *call) {
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};
     sb_cuda_work_writes(&work, output);
     sb_cuda_work_reads(&work, columns);
-    sb_status status =
-        sb_cuda_launch_each(call, &work, "windows", "sb_cuda_fold",
-                            sb_dtype_is_float(columns->dtype) ? sb_dtype_name(columns->dtype)
-                                                              : sb_cuda_size_suffix(columns->dtype),
-                            parameters.elements);
+    sb_status status = sb_cuda_launch_each(call, &work, "windows", "sb_cuda_fold",
+                                           sb_dtype_is_float(columns->dtype) ? sb_dtype_name(columns->dtype)
+                                                                             : sb_cuda_size_suffix(columns->dtype),
+                                           parameters.elements);
     sb_tensor_release(columns);
     return status;
 }
 
-#define WINDOWS(op_name, kernel_name, host, launch_function)                                       \
-    {                                                                                              \
-        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host, \
-        .launch = launch_function                                                                  \
+#define WINDOWS(op_name, kernel_name, host, launch_function)                                                           \
+    {                                                                                                                  \
+        .op = op_name, .name = kernel_name, .supports = sb_cuda_supports_all, .host_inputs = host,                     \
+        .launch = launch_function                                                                                      \
     }
 
 const sb_kernel sb_cuda_kernels_windows[] = {
