@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "base/allocation.h"
-#include "cpu/chain16.h"
+#include "cpu/contraction/chain16.h"
 #include "numerics/convert.h"
 
 typedef struct shape {

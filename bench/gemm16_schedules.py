@@ -5,7 +5,7 @@
     python gemm16_schedules.py fit FILE [--tries N] [--few]
 
 sweep: lines "FAMILY M K N SCHEDULE=us …" (cublas among them) for the layers of gemm16_bench.py, of 1
-to 2048 rows. fit: reads them and src/cuda/gemm/hopper.c, changes the times in its table by simulated
+to 2048 rows. fit: reads them and src/cuda/contraction/gemm16_hopper.c, changes the times in its table by simulated
 annealing until the schedules that its cost() would choose take least, and prints the new ones. Times
 are kept near what they were, so that sizes that were not measured are judged by something physical.
 --few changes the tiles of 64 rows alone.

@@ -16,7 +16,7 @@
 
 #include "base/allocation.h"
 #include "base/isa.h"
-#include "cpu/conv.h"
+#include "cpu/contraction/conv.h"
 
 #if SB_HAS_X86_KERNELS
 #include <immintrin.h>

@@ -16,7 +16,7 @@
 
 #include <samebit/samebit.h>
 
-#include "cuda/ops/tiles.h"
+#include "cuda/contraction/tiles.h"
 
 #define RUNS 41
 

@@ -1,4 +1,4 @@
-# GPU kernels: every src/cuda/kernels/*.cu compiled ahead of time for each architecture, and embedded in the library by the
+# GPU kernels: every src/cuda/*/*.cu compiled ahead of time for each architecture, and embedded in the library by the
 # assembler. Appends to `sources` of the including folder. Without nvcc there are no kernels, and everything else is built.
 set(SAMEBIT_CUDA AUTO CACHE STRING "GPU kernels: AUTO (if nvcc is found), ON (an error without nvcc) or OFF")
 set_property(CACHE SAMEBIT_CUDA PROPERTY STRINGS AUTO ON OFF)
@@ -68,7 +68,7 @@ set(cuda_assembly "")
 set(cuda_declarations "")
 set(cuda_table "")
 set(cuda_images)
-file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/kernels/*.cu)
+file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*/*.cu)
 foreach(kernel IN LISTS cuda_kernels)
   get_filename_component(module ${kernel} NAME_WE)
   foreach(target IN LISTS cuda_targets)
@@ -98,7 +98,7 @@ foreach(kernel IN LISTS cuda_kernels)
 endforeach()
 
 list(LENGTH cuda_images cuda_count)
-set(cuda_source "/* Made by the build: the GPU kernels that it has embedded. */\n#include \"cuda/image.h\"\n\n")
+set(cuda_source "/* Made by the build: the GPU kernels that it has embedded. */\n#include \"cuda/driver/image.h\"\n\n")
 if(cuda_count GREATER 0)
   enable_language(ASM)
   file(CONFIGURE OUTPUT ${cuda_generated}/images.S @ONLY

@@ -2,7 +2,7 @@
 #ifndef SB_CPU_REASON_H
 #define SB_CPU_REASON_H
 
-#include "runtime/backend.h"
+#include "kernel/kernel.h"
 
 /** Says in `why` (SB_WHY_BYTES) that the operator has no row loop, or none from `count` inputs of
  * these dtypes (SB_DTYPE_NONE where omitted) to an output of dtype `result`. */

@@ -2,7 +2,7 @@
 #ifndef SB_CUDA_LIST_H
 #define SB_CUDA_LIST_H
 
-#include "runtime/backend.h"
+#include "kernel/kernel.h"
 
 /* Each table ends with an entry without a name. Where several kernels take a node, the first wins. */
 /* clang-format off */

@@ -135,9 +135,10 @@ struct sb_call {
     sb_value *outputs;    /* to fill; references pass to the runtime */
     sb_workers *workers;
     sb_frame *frame;
-    void *state;                         /* what the kernel prepared for this node; NULL for reference evaluation */
-    sb_isa isa;                          /* the instruction set that kernels may use */
-    const struct sb_cuda_target *target; /* the device that the call gives its work to (cuda/call.h); NULL on the CPU */
+    void *state; /* what the kernel prepared for this node; NULL for reference evaluation */
+    sb_isa isa;  /* the instruction set that kernels may use */
+    const struct sb_cuda_target
+        *target; /* the device that the call gives its work to (cuda/common/call.h); NULL on the CPU */
     sb_error *error;
 };
 

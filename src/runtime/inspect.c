@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "runtime/flops.h"
+#include "rules/cost.h"
 #include "runtime/model.h"
 
 /* Formulas of counts may be long; beyond this they are cut. */

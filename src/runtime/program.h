@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "cuda/lane.h"
-#include "runtime/backend.h"
+#include "cuda/queue/lane.h"
+#include "kernel/kernel.h"
 
 typedef struct sb_program sb_program;
 

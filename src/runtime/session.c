@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cuda/device_open.h"
+#include "cuda/driver/device_open.h"
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/runner.h"

@@ -1,7 +1,7 @@
 #include "runtime/task_times.h"
 
 #include "base/allocation.h"
-#include "cuda/trace.h"
+#include "cuda/queue/trace.h"
 #include "runtime/runner_internal.h"
 
 /* The clocks are read together until the two readings of the host's are this close, which bounds the error, or so often. */

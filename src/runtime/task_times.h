@@ -4,7 +4,7 @@
 
 #include <samebit/session.h>
 
-#include "cuda/lane.h"
+#include "cuda/queue/lane.h"
 
 /* One owner; one thread at a time. */
 typedef struct sb_task_times sb_task_times;

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/allocation.h"
-#include "cpu/gemm_kernels.h"
+#include "cpu/contraction/gemm_kernels.h"
 #include "numerics/minmax.h"
 #include "support/random.h"
 

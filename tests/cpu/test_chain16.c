@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/allocation.h"
-#include "cpu/chain16.h"
+#include "cpu/contraction/chain16.h"
 #include "numerics/chain.h"
 #include "numerics/convert.h"
 

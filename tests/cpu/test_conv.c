@@ -1,6 +1,6 @@
 /* f32 convolutions: every instruction set, method, layout, split and epilogue against the
  * definition, bit for bit. */
-#include "cpu/conv.h"
+#include "cpu/contraction/conv.h"
 #include "float_cases.h"
 
 typedef struct problem {

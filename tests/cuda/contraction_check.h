@@ -2,7 +2,7 @@
 #ifndef CONTRACTION_CHECK_H
 #define CONTRACTION_CHECK_H
 
-#include "cuda/ops/tiles.h"
+#include "cuda/contraction/tiles.h"
 #include "device_calls.h"
 #include "ops/real.h"
 

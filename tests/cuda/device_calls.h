@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cuda/call.h"
-#include "cuda/compute.h"
-#include "cuda/staging.h"
+#include "cuda/common/call.h"
+#include "cuda/common/compute.h"
+#include "cuda/queue/staging.h"
 #include "driver_choice.h"
 #include "host_kernels.h"
 #include "numerics/convert.h"

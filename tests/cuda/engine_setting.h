@@ -4,9 +4,9 @@
 
 #include <samebit/gemm.h>
 
-#include "cuda/device_open.h"
-#include "cuda/staging.h"
-#include "cuda/task.h"
+#include "cuda/driver/device_open.h"
+#include "cuda/queue/staging.h"
+#include "cuda/queue/task.h"
 #include "driver_choice.h"
 #include "host_kernels.h"
 #include "support/random.h"

@@ -387,7 +387,7 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
         void (*code)(void);
     } functions[] = {
 #define SB_CUDA_CALL(name, version, arguments) {#name, version, (void (*)(void))name},
-#include "cuda/driver_calls.h"
+#include "cuda/driver/driver_calls.h"
 #undef SB_CUDA_CALL
     };
     pthread_mutex_lock(&fake.lock);
@@ -416,7 +416,7 @@ CUresult cuGetErrorName(CUresult number, const char **name) {
 #define SB_CUDA_CONSTANT(constant, value)                                                                              \
     if (*name == NULL && strncmp(#constant, "CUDA_", 5) == 0 && number == (value))                                     \
         *name = #constant;
-#include "cuda/driver_constants.h"
+#include "cuda/driver/driver_constants.h"
 #undef SB_CUDA_CONSTANT
     return finish(*name != NULL ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
 }

@@ -1,4 +1,4 @@
-/* A fake driver that knows all kernels of src/cuda/kernels from the start, and guards its memory unless FAKE_CUDA_GUARD is
+/* A fake driver that knows all kernels of src/cuda from the start, and guards its memory unless FAKE_CUDA_GUARD is
  * set to nothing. */
 #include <stdlib.h>
 

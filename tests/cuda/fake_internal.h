@@ -5,12 +5,12 @@
 
 #include <pthread.h>
 
-#include "cuda/driver_types.h"
+#include "cuda/driver/driver_types.h"
 #include "fake_cuda.h"
 
 /* The functions, under the names that cuGetProcAddress knows. */
 #define SB_CUDA_CALL(name, version, arguments) CUresult name arguments;
-#include "cuda/driver_calls.h"
+#include "cuda/driver/driver_calls.h"
 #undef SB_CUDA_CALL
 
 typedef enum object_kind { MEMORY, HOST_MEMORY, STREAM, EVENT, MODULE, GRAPH, EXECUTABLE, KINDS } object_kind;

@@ -12,9 +12,9 @@
 
 #include <samebit/gemm.h>
 
-#include "cuda/device_open.h"
-#include "cuda/gemm/gemm.h"
-#include "cuda/staging.h"
+#include "cuda/contraction/gemm16.h"
+#include "cuda/driver/device_open.h"
+#include "cuda/queue/staging.h"
 #include "engine_setting.h"
 #include "numerics/chain.h"
 #include "support/random.h"

@@ -3,13 +3,13 @@
 #ifndef HOST_KERNELS_H
 #define HOST_KERNELS_H
 
-#include "cuda/image.h"
+#include "cuda/driver/image.h"
 #include "fake_cuda.h"
 
-/* All modules of src/cuda/kernels, with whatever kernels the host has. */
+/* All modules of src/cuda, with whatever kernels the host has. */
 extern const sb_cuda_images host_images;
 
-/** Tells the fake about all kernels of src/cuda/kernels. */
+/** Tells the fake about all kernels of src/cuda. */
 void define_host_kernels(const fake_cuda_control *fake);
 
 #endif

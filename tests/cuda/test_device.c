@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "cuda/kernel.h"
-#include "cuda/memory.h"
-#include "cuda/stream.h"
+#include "cuda/driver/kernel.h"
+#include "cuda/driver/memory.h"
+#include "cuda/queue/stream.h"
 #include "support/failing.h"
 #include "with_fake.h"
 

@@ -9,10 +9,10 @@
 
 #include <samebit/gemm.h>
 
-#include "cuda/device_open.h"
-#include "cuda/memory.h"
-#include "gemm/check.h"
+#include "cuda/driver/device_open.h"
+#include "cuda/driver/memory.h"
 #include "host_kernels.h"
+#include "kernel/contraction/check.h"
 #include "support/must.h"
 #include "with_fake.h"
 

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "cuda/graph.h"
-#include "cuda/memory.h"
-#include "cuda/trace.h"
+#include "cuda/driver/memory.h"
+#include "cuda/queue/graph.h"
+#include "cuda/queue/trace.h"
 #include "support/failing.h"
 #include "support/must.h"
 #include "support/random.h"

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cuda/compute.h"
-#include "cuda/staging.h"
+#include "cuda/common/compute.h"
+#include "cuda/queue/staging.h"
 #include "driver_choice.h"
 #include "host_kernels.h"
 #include "ops/binary.h"

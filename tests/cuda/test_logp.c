@@ -11,10 +11,10 @@
 
 #include <samebit/logp.h>
 
-#include "cuda/gemm/gemm.h"
+#include "cuda/contraction/gemm16.h"
 #include "engine_setting.h"
 #include "gemm/logp_cases.h"
-#include "gemm/logp_run.h"
+#include "kernel/logp/logp_run.h"
 
 /* ---- cases on the device ---- */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/staging.h"
+#include "cuda/queue/staging.h"
 #include "support/failing.h"
 #include "with_fake.h"
 

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "cuda/compute.h"
-#include "cuda/graph.h"
-#include "cuda/memory.h"
-#include "cuda/trace.h"
+#include "cuda/common/compute.h"
+#include "cuda/driver/memory.h"
+#include "cuda/queue/graph.h"
+#include "cuda/queue/trace.h"
 #include "host_kernels.h"
 #include "support/must.h"
 #include "support/random.h"

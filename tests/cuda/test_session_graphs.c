@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "cuda/device_open.h"
+#include "cuda/driver/device_open.h"
 #include "session_models.h"
 
 static void check_no_failure(sb_session *session) {

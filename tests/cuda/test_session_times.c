@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cuda/device_open.h"
+#include "cuda/driver/device_open.h"
 #include "session_models.h"
 
 #define MOST_SPANS 200

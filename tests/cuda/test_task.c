@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "cuda/memory.h"
-#include "cuda/trace.h"
+#include "cuda/driver/memory.h"
+#include "cuda/queue/trace.h"
 #include "support/failing.h"
 #include "with_fake.h"
 

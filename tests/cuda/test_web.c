@@ -12,9 +12,10 @@
 /* The device's functions for contractions, on the host. */
 #define WITH_BARRIERS false
 #include "cuda/host_words.h"
-#include "cuda/kernels/tail.cuh"
-#include "cuda/kernels/words.cuh"
-#include "cuda/tail.h"
+
+#include "cuda/common/words.cuh"
+#include "cuda/contraction/tail.cuh"
+#include "cuda/contraction/tail.h"
 
 /* ---- building ---- */
 

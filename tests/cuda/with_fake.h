@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cuda/device.h"
+#include "cuda/driver/device.h"
 #include "fake_cuda.h"
 
 /* The fake's control, with everything forgotten. */

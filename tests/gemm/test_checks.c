@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "gemm/check.h"
-#include "gemm/layout.h"
+#include "kernel/contraction/check.h"
+#include "kernel/contraction/layout.h"
 #include "product_cases.h"
 
 enum { M = 6, K = 20, N = 8 };

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "engines.h"
-#include "gemm/logp_check.h"
-#include "gemm/logp_run.h"
+#include "kernel/logp/logp_check.h"
+#include "kernel/logp/logp_run.h"
 #include "logp_cases.h"
 #include "support/must.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/allocation.h"
 #include "engines.h"
-#include "gemm/check.h"
+#include "kernel/contraction/check.h"
 #include "product_cases.h"
 #include "support/failing.h"
 

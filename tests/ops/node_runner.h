@@ -8,7 +8,7 @@
 
 #include "base/allocation.h"
 #include "graph/op.h"
-#include "runtime/backend.h"
+#include "kernel/kernel.h"
 #include "tensor/tensor.h"
 
 #define NODE_INPUTS 10

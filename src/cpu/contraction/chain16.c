@@ -1,0 +1,311 @@
+#include "cpu/contraction/chain16.h"
+
+#include <string.h>
+
+#include "base/isa.h"
+#include "cpu/contraction/chain16_kernels.h"
+
+/* Rows taken together: enough to make the expansion of a B tile a small part (1 % at 128 rows, 4 %
+ * at 32, measured with AVX-512), few enough that the rows' records stay within 2 MiB. */
+enum { MOST_ROWS = 128, FEWEST_ROWS = 32 };
+#define RECORD_BYTES (2 << 20)
+
+static int64_t groups_of(int64_t k) {
+    return k / SB_CHAIN16_GROUP + (k % SB_CHAIN16_GROUP != 0);
+}
+
+static int64_t rows_per_block(int64_t rows, int64_t groups) {
+    int64_t fitting = groups == 0 ? MOST_ROWS : RECORD_BYTES / (int64_t)sizeof(sb_chain16_a) / groups;
+    int64_t block = fitting < FEWEST_ROWS ? FEWEST_ROWS : fitting > MOST_ROWS ? MOST_ROWS : fitting;
+    return rows < block ? rows : block;
+}
+
+/* The parts of the scratch memory. */
+typedef struct workspace {
+    sb_chain16_b *tile;
+    float *acc;            /* [rows][columns of a tile] */
+    sb_chain16_a *records; /* [groups][rows] */
+    uint16_t *panel;       /* of B, when it comes unpacked */
+    uint16_t *elements;    /* one row of A, padded with zeros to whole groups */
+} workspace;
+
+/* Adds `count` elements of `size` bytes, rounded up to whole cache lines; false on overflow. */
+static bool add_bytes(size_t *total, int64_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
+        return false;
+    return !__builtin_add_overflow(*total, (bytes + 63) / 64 * 64, total) && *total <= SIZE_MAX / 2;
+}
+
+size_t sb_chain16_packed_bytes(int64_t k, int64_t n) {
+    int64_t rows, columns, elements;
+    size_t bytes = 64;
+    if (__builtin_add_overflow(k, SB_CHAIN16_GROUP - 1, &rows) ||
+        __builtin_add_overflow(n, SB_CHAIN16_PANEL - 1, &columns) ||
+        __builtin_mul_overflow(rows / SB_CHAIN16_GROUP * SB_CHAIN16_GROUP,
+                               columns / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &elements) ||
+        !add_bytes(&bytes, elements, sizeof(uint16_t)))
+        return 0;
+    return bytes;
+}
+
+size_t sb_chain16_scratch_bytes(const sb_chain16_args *args) {
+    int64_t groups = groups_of(args->k);
+    int64_t block = rows_per_block(args->m, groups);
+    int64_t records;
+    size_t bytes = 0;
+    size_t panel = args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL);
+    if ((!args->packed_b && panel == 0) || __builtin_mul_overflow(groups, block, &records) ||
+        !add_bytes(&bytes, 1, sizeof(sb_chain16_b)) || !add_bytes(&bytes, block, SB_CHAIN16_PANEL * sizeof(float)) ||
+        !add_bytes(&bytes, records, sizeof(sb_chain16_a)) || !add_bytes(&bytes, 1, panel) ||
+        !add_bytes(&bytes, groups, SB_CHAIN16_GROUP * sizeof(uint16_t)))
+        return 0;
+    return bytes;
+}
+
+/* The same order as in sb_chain16_scratch_bytes; each part is a whole number of cache lines long.
+ */
+static workspace divide(const sb_chain16_args *args, int64_t block, int64_t groups, void *scratch) {
+    workspace work;
+    work.tile = scratch;
+    work.acc = (float *)(void *)(work.tile + 1);
+    work.records = (sb_chain16_a *)(void *)(work.acc + block * SB_CHAIN16_PANEL);
+    work.panel = (uint16_t *)(void *)(work.records + block * groups);
+    work.elements =
+        work.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
+    return work;
+}
+
+const sb_chain16_kernels *sb_chain16_kernels_of(sb_isa isa) {
+#if SB_HAS_X86_KERNELS
+    if (isa == SB_ISA_AVX512)
+        return &sb_chain16_kernels_avx512;
+    if (isa == SB_ISA_AVX2)
+        return &sb_chain16_kernels_avx2;
+#endif
+    return &sb_chain16_kernels_scalar;
+}
+
+/* One panel of at most 64 columns. */
+static void pack_panel(int64_t k, int columns, const uint16_t *b, int64_t row_stride, int64_t column_stride,
+                       uint16_t *panel) {
+    for (int64_t row = 0; row < k; row++, panel += SB_CHAIN16_PANEL, b += row_stride) {
+        uint16_t line[SB_CHAIN16_PANEL] = {0};
+        for (int j = 0; j < columns; j++)
+            line[j] = b[j * column_stride];
+        for (int l = 0; l < SB_CHAIN16_PANEL / 4; l++) {
+            panel[2 * l] = line[l];
+            panel[2 * l + 1] = line[16 + l];
+            panel[32 + 2 * l] = line[32 + l];
+            panel[32 + 2 * l + 1] = line[48 + l];
+        }
+    }
+    int64_t padding = groups_of(k) * SB_CHAIN16_GROUP - k;
+    memset(panel, 0, (size_t)padding * SB_CHAIN16_PANEL * sizeof(uint16_t));
+}
+
+void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
+                       int64_t n1, uint16_t *packed) {
+    int64_t padded = groups_of(k) * SB_CHAIN16_GROUP;
+    for (int64_t first = n0; first < n1; first += SB_CHAIN16_PANEL) {
+        int columns = n - first < SB_CHAIN16_PANEL ? (int)(n - first) : SB_CHAIN16_PANEL;
+        pack_panel(k, columns, b + first * column_stride, row_stride, column_stride, packed + first * padded);
+    }
+}
+
+/* Expands rows [first, first + rows) of A. */
+static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first, int64_t rows,
+                         const workspace *work) {
+    int64_t groups = groups_of(args->k);
+    bool in_place = !args->gather && args->a_column_stride == 1 && args->k % SB_CHAIN16_GROUP == 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const uint16_t *elements = work->elements;
+        if (in_place) {
+            elements = args->a + (first + row) * args->a_row_stride;
+        } else if (args->gather) {
+            args->gather(args->gather_context, first + row, 0, args->k, work->elements);
+        } else {
+            const uint16_t *from = args->a + (first + row) * args->a_row_stride;
+            for (int64_t k = 0; k < args->k; k++)
+                work->elements[k] = from[k * args->a_column_stride];
+        }
+        for (int64_t k = args->k; !in_place && k < groups * SB_CHAIN16_GROUP; k++)
+            work->elements[k] = 0;
+        kernels->expand_a(args->dtype, elements, groups, work->records + row, rows);
+    }
+}
+
+/* Sets acc[rows][columns] to where the chains start. Columns outside [begin, end) belong to other
+ * rectangles and start from zero. */
+static void start(const sb_chain16_args *args, int64_t first_row, int64_t rows, int64_t first_column, int64_t columns,
+                  int64_t begin, int64_t end, float *acc) {
+    memset(acc, 0, (size_t)(rows * columns) * sizeof(float));
+    for (int64_t row = 0; args->initial && row < rows; row++) {
+        const float *from = args->initial + (first_row + row) * args->initial_row_stride;
+        for (int64_t j = begin; j < end; j++)
+            acc[row * columns + j - first_column] = from[j * args->initial_column_stride];
+    }
+}
+
+/* Stores `count` sums that lie `acc_stride` apart, `stride` elements apart from element `at` of C.
+ */
+static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const float *acc, int64_t acc_stride,
+                  int64_t count, int64_t at, int64_t stride) {
+    _Static_assert(MOST_ROWS >= SB_CHAIN16_PANEL, "a line of a tile fits, whichever way it runs");
+    float gathered[MOST_ROWS];
+    uint16_t rounded[MOST_ROWS];
+    if (acc_stride != 1) {
+        for (int64_t i = 0; i < count; i++)
+            gathered[i] = acc[i * acc_stride];
+        acc = gathered;
+    }
+    if (args->c_dtype == SB_F32) {
+        float *c = (float *)args->c + at;
+        for (int64_t i = 0; i < count; i++)
+            c[i * stride] = acc[i];
+        return;
+    }
+    uint16_t *c = (uint16_t *)args->c + at;
+    if (stride == 1) {
+        kernels->round(args->c_dtype, acc, count, c);
+        return;
+    }
+    kernels->round(args->c_dtype, acc, count, rounded);
+    for (int64_t i = 0; i < count; i++)
+        c[i * stride] = rounded[i];
+}
+
+/* Hands the columns [begin, end) of a finished tile to the epilogue and stores them, along
+ * whichever direction of C is contiguous. */
+static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row, int64_t rows,
+                   int64_t first_column, int64_t begin, int64_t end, float *acc) {
+    int64_t columns = kernels->columns;
+    acc += begin - first_column;
+    for (int64_t row = 0; args->epilogue && row < rows; row++)
+        kernels->f32->finish_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,
+                                 begin, end - begin);
+    int64_t at = first_row * args->c_row_stride + begin * args->c_column_stride;
+    if (args->c_row_stride == 1 && args->c_column_stride != 1) {
+        for (int64_t j = 0; j < end - begin; j++)
+            store(args, kernels, acc + j, columns, rows, at + j * args->c_column_stride, 1);
+    } else {
+        for (int64_t row = 0; row < rows; row++)
+            store(args, kernels, acc + row * columns, 1, end - begin, at + row * args->c_row_stride,
+                  args->c_column_stride);
+    }
+}
+
+/* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel.
+ */
+static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
+                    int64_t rows, const workspace *work) {
+    int columns = kernels->columns;
+    int64_t groups = groups_of(args->k);
+    int valid = args->n - tile < columns ? (int)(args->n - tile) : columns;
+    panel += tile % SB_CHAIN16_PANEL;
+    for (int64_t group = 0; group < groups; group++, panel += SB_CHAIN16_GROUP * SB_CHAIN16_PANEL) {
+        kernels->expand_b(args->dtype, panel, valid, work->tile);
+        kernels->step(args->dtype, work->records + group * rows, rows, work->tile, work->acc);
+    }
+}
+
+/* The panel that begins with column `first`: in packed B, or packed here. */
+static const uint16_t *panel_at(const sb_chain16_args *args, int64_t first, const workspace *work) {
+    if (args->packed_b)
+        return args->packed_b + first * groups_of(args->k) * SB_CHAIN16_GROUP;
+    int columns = args->n - first < SB_CHAIN16_PANEL ? (int)(args->n - first) : SB_CHAIN16_PANEL;
+    pack_panel(args->k, columns, args->b + first * args->b_column_stride, args->b_row_stride, args->b_column_stride,
+               work->panel);
+    return work->panel;
+}
+
+void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
+                    int64_t n1, void *scratch) {
+    if (m0 >= m1 || n0 >= n1)
+        return;
+    int columns = kernels->columns;
+    int64_t groups = groups_of(args->k);
+    int64_t block = rows_per_block(m1 - m0, groups);
+    workspace work = divide(args, block, groups, scratch);
+    for (int64_t row = m0; row < m1; row += block) {
+        int64_t rows = m1 - row < block ? m1 - row : block;
+        prepare_rows(args, kernels, row, rows, &work);
+        const uint16_t *panel = NULL;
+        for (int64_t tile = n0 / columns * columns; tile < n1; tile += columns) {
+            int64_t begin = tile > n0 ? tile : n0;
+            int64_t end = tile + columns < n1 ? tile + columns : n1;
+            if (!panel || tile % SB_CHAIN16_PANEL == 0)
+                panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &work);
+            start(args, row, rows, tile, columns, begin, end, work.acc);
+            advance(args, kernels, panel, tile, rows, &work);
+            finish(args, kernels, row, rows, tile, begin, end, work.acc);
+        }
+    }
+}
+
+static uint16_t element_of_a(const sb_chain16_args *args, int64_t m, int64_t k) {
+    if (!args->gather)
+        return args->a[m * args->a_row_stride + k * args->a_column_stride];
+    uint16_t element;
+    args->gather(args->gather_context, m, k, 1, &element);
+    return element;
+}
+
+static uint16_t element_of_b(const sb_chain16_args *args, int64_t k, int64_t n) {
+    if (!args->packed_b)
+        return args->b[k * args->b_row_stride + n * args->b_column_stride];
+    int64_t within = n % SB_CHAIN16_PANEL;
+    return args->packed_b[(n - within) * groups_of(args->k) * SB_CHAIN16_GROUP + k * SB_CHAIN16_PANEL +
+                          sb_chain16_place((int)within)];
+}
+
+/* One element of C before its rounding. */
+static float reference_sum(const sb_chain16_args *args, int64_t m, int64_t n) {
+    float acc = args->initial ? args->initial[m * args->initial_row_stride + n * args->initial_column_stride] : 0.0f;
+    for (int64_t first = 0; first < args->k; first += SB_CHAIN16_GROUP) {
+        uint16_t left[SB_CHAIN16_GROUP] = {0}, right[SB_CHAIN16_GROUP] = {0};
+        for (int64_t k = first; k < args->k && k < first + SB_CHAIN16_GROUP; k++) {
+            left[k - first] = element_of_a(args, m, k);
+            right[k - first] = element_of_b(args, k, n);
+        }
+        acc = args->dtype == SB_BF16 ? sb_chain16_step_bf16(left, right, acc) : sb_chain16_step_f16(left, right, acc);
+    }
+    return args->epilogue ? sb_epilogue_reference(args->epilogue, acc, m, n) : acc;
+}
+
+void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
+    for (int64_t m = m0; m < m1; m++) {
+        for (int64_t n = n0; n < n1; n++) {
+            float sum = reference_sum(args, m, n);
+            int64_t at = m * args->c_row_stride + n * args->c_column_stride;
+            if (args->c_dtype == SB_F32)
+                ((float *)args->c)[at] = sum;
+            else
+                sb_chain16_round(args->c_dtype, &sum, 1, (uint16_t *)args->c + at);
+        }
+    }
+}
+
+sb_gemm_split sb_chain16_split(int64_t m, int64_t n, int threads) {
+    sb_gemm_split split = {.m = m, .n = n, .m_step = m, .n_step = n, .m_parts = m > 0, .n_parts = n > 0};
+    if (m <= 0 || n <= 0 || threads <= 1)
+        return split;
+    /* Two rectangles per thread, so that one slow thread does not hold up the others for long. */
+    int64_t wanted = 2 * (int64_t)threads;
+    int64_t panels = (n - 1) / SB_CHAIN16_PANEL + 1;
+    /* Preparing a row's group costs 8 % of a step of 64 columns, and a tile of B 1.4 steps of one
+     * row [measured]: rectangles keep 4 panels while that leaves enough of them, and 32 rows. */
+    int64_t n_parts = panels / 4 < 1 ? 1 : panels / 4 < wanted ? panels / 4 : wanted;
+    int64_t m_parts = (wanted + n_parts - 1) / n_parts;
+    int64_t most = m / 32 < 1 ? 1 : m / 32;
+    if (m_parts > most) {
+        m_parts = most;
+        n_parts = (wanted + m_parts - 1) / m_parts;
+        n_parts = n_parts > panels ? panels : n_parts;
+    }
+    split.m_step = (m - 1) / m_parts + 1;
+    split.n_step = ((panels - 1) / n_parts + 1) * SB_CHAIN16_PANEL;
+    split.m_parts = (m - 1) / split.m_step + 1;
+    split.n_parts = (n - 1) / split.n_step + 1;
+    return split;
+}

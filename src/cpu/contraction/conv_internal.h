@@ -1,0 +1,51 @@
+/* What the files of the convolution share. */
+#ifndef SB_CPU_CONTRACTION_CONV_INTERNAL_H
+#define SB_CPU_CONTRACTION_CONV_INTERNAL_H
+
+#include "cpu/contraction/conv.h"
+#include "cpu/contraction/gemm_block.h"
+
+/* Columns at a time when the output's channels are strided and rows are computed beside it. */
+#define SB_CONV_STRIDED_COLUMNS 256
+
+/* One call's scratch, cut up. The sizes are set by the plan. */
+typedef struct sb_conv_scratch {
+    const float **a; /* [runs][block_rows] */
+    float **c;       /* [block_rows] */
+    float *zero;     /* sb_conv_zero_floats() times +0: what the padding's pointers show */
+    float *c_rows;   /* [block_rows][SB_CONV_STRIDED_COLUMNS], for strided output channels */
+    float *strip;    /* the copied input */
+    void *block;     /* the loop nest's own */
+    size_t bytes;    /* of all of it; 0 when it overflows */
+} sb_conv_scratch;
+
+/** Cuts up `memory` (NULL to learn only the size). */
+sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory);
+
+static inline bool sb_conv_is_depthwise(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE || plan->method == SB_CONV_DEPTHWISE_STRIP;
+}
+
+static inline bool sb_conv_has_strip(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_STRIP || plan->method == SB_CONV_DEPTHWISE_STRIP;
+}
+
+/** Floats of a strip per position: a group's channels, or all of a depthwise convolution's output
+ * channels. */
+static inline int64_t sb_conv_strip_channels(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
+                                                   : plan->shape.input_channels / plan->shape.groups;
+}
+
+/** Floats that a pointer into the padding must show: a pixel's channels. */
+static inline int64_t sb_conv_zero_floats(const sb_conv_plan *plan) {
+    return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels : plan->shape.input_channels;
+}
+
+/** Copies what output indices [first, first + count) of the first spatial dimension read of sample
+ * `batch` and `group` (for depthwise: of all groups), padding included: [position…][channel], the
+ * strip's extents of plan->strip except that the first one fits `count`. */
+void sb_conv_copy_strip(const sb_conv_plan *plan, const float *x, int64_t batch, int64_t group, int64_t first,
+                        int64_t count, float *strip);
+
+#endif

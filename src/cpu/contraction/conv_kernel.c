@@ -1,0 +1,402 @@
+/* Conv in f32, f16 and bf16, alone or with element-wise nodes behind it. Outputs are channels-last
+ * in memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cpu/contraction/chain16.h"
+#include "cpu/contraction/conv.h"
+#include "cpu/contraction/gemm_block.h"
+#include "cpu/contraction/site.h"
+#include "cpu/lanes.h"
+#include "cpu/list.h"
+#include "ops/contraction.h"
+#include "ops/convolution.h"
+#include "ops/real.h"
+
+/* What is prepared once per node: the weights where they are constant, and the nodes behind. */
+typedef struct conv_state {
+    sb_site site;
+    sb_tile_program *program;
+    void *packed; /* NULL when the weights only come at run time */
+} conv_state;
+
+static bool supports_conv(const sb_kernel_query *query, char *why) {
+    sb_site site = sb_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0) {
+        snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with Conv");
+        return false;
+    }
+    const sb_fact *x = sb_site_fact(&site, query, 0);
+    if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
+        snprintf(why, SB_WHY_BYTES, "convolutions of %s have no kernel", sb_dtype_name(x->dtype));
+        return false;
+    }
+    if (x->rank > SB_CONV_RANK + 2) {
+        snprintf(why, SB_WHY_BYTES, "the convolution has more than %d spatial axes", SB_CONV_RANK);
+        return false;
+    }
+    return sb_site_supports_tail(&site, query, x->dtype, why);
+}
+
+/* ---- shapes and weights ---- */
+
+/* The extents and attributes that f32 kernels take; strides of x and y are for the caller to fill
+ * in. */
+static sb_conv_shape shape_f32(const sb_conv_extents *extents) {
+    sb_conv_shape shape = {.rank = extents->axes,
+                           .batch = extents->batch,
+                           .groups = extents->groups,
+                           .input_channels = extents->groups * extents->group_inputs,
+                           .output_channels = extents->groups * extents->group_outputs};
+    for (int i = 0; i < extents->axes; i++) {
+        const sb_window_axis *axis = &extents->axis[i];
+        shape.input[i] = axis->in;
+        shape.output[i] = axis->out;
+        shape.kernel[i] = axis->kernel;
+        shape.stride[i] = axis->stride;
+        shape.dilation[i] = axis->dilation;
+        shape.pad[i] = axis->begin;
+    }
+    return shape;
+}
+
+/* Packed weights only depend on the weights and the groups: a plan for one pixel packs for all. */
+static sb_status plan_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, sb_conv_plan *plan,
+                              sb_error *error) {
+    sb_conv_shape shape = {.rank = w->rank - 2,
+                           .batch = 1,
+                           .groups = params->group,
+                           .input_channels = w->dims[1] * params->group,
+                           .output_channels = w->dims[0],
+                           .x_channel_stride = 1,
+                           .y_channel_stride = 1};
+    for (int i = 0; i < shape.rank; i++) {
+        shape.input[i] = shape.output[i] = shape.stride[i] = shape.dilation[i] = 1;
+        shape.kernel[i] = w->dims[i + 2];
+    }
+    return sb_conv_f32_plan(sb_gemm_f32_kernels(isa), &shape, plan, error);
+}
+
+/* The weights of one group as a gapless matrix [taps * group_inputs][group_outputs]. */
+static int64_t chain_length(const sb_tensor *w) {
+    int64_t length = 1;
+    for (int i = 1; i < w->rank; i++)
+        length *= w->dims[i];
+    return length;
+}
+
+static size_t group_bytes_16(const sb_conv_params *params, const sb_tensor *w) {
+    return sb_chain16_packed_bytes(chain_length(w), w->dims[0] / params->group);
+}
+
+static size_t weight_bytes(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, sb_error *error) {
+    sb_conv_plan plan;
+    if (w->dtype == SB_F32)
+        return plan_weights(isa, params, w, &plan, error) == SB_OK ? plan.packed_bytes : 0;
+    size_t bytes = group_bytes_16(params, w);
+    return __builtin_mul_overflow(bytes, (size_t)params->group, &bytes) ? 0 : bytes;
+}
+
+/* The packing of 16-bit weights sees k as one strided dimension, so it goes through `dense`, a
+ * gapless copy of one group's weights in chain order, of chain_length * group outputs elements. */
+static void pack_16(const sb_conv_params *params, const sb_tensor *w, uint16_t *dense, uint16_t *packed) {
+    int64_t k = chain_length(w), outputs = w->dims[0] / params->group, rank = w->rank;
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK];
+    for (int i = 0; i < rank - 2; i++) {
+        dims[i] = w->dims[i + 2];
+        strides[i] = w->strides[i + 2];
+    }
+    dims[rank - 2] = w->dims[1];
+    strides[rank - 2] = w->strides[1];
+    dims[rank - 1] = outputs;
+    strides[rank - 1] = w->strides[0];
+    for (int64_t g = 0; g < params->group; g++) {
+        const uint16_t *from = (const uint16_t *)(const void *)w->data + g * outputs * w->strides[0];
+        sb_gather_dense(sizeof *from, (int)rank, dims, strides, from, dense);
+        sb_chain16_pack_b(k, outputs, dense, outputs, 1, 0, outputs,
+                          packed + (size_t)g * group_bytes_16(params, w) / sizeof *packed);
+    }
+}
+
+static sb_status pack_weights(sb_isa isa, const sb_conv_params *params, const sb_tensor *w, void *packed,
+                              sb_error *error) {
+    if (w->dtype == SB_F32) {
+        sb_conv_plan plan;
+        SB_TRY(plan_weights(isa, params, w, &plan, error));
+        sb_conv_f32_pack(&plan, (const float *)(const void *)w->data, w->strides[0], w->strides[1], w->strides + 2,
+                         packed);
+        return SB_OK;
+    }
+    size_t elements = (size_t)chain_length(w) * (size_t)(w->dims[0] / params->group);
+    uint16_t *dense = sb_allocate_array(elements, sizeof *dense);
+    if (dense == NULL)
+        return sb_fail_memory(error, elements * sizeof *dense);
+    pack_16(params, w, dense, packed);
+    sb_free(dense);
+    return SB_OK;
+}
+
+static void release_conv(void *context) {
+    conv_state *state = context;
+    if (state == NULL)
+        return;
+    sb_tile_program_destroy(state->program);
+    sb_free(state->packed);
+    sb_free(state);
+}
+
+static sb_status pack_constant(const sb_kernel_query *query, conv_state *state, sb_error *error) {
+    const sb_tensor *w = sb_site_fact(&state->site, query, 1)->constant;
+    const sb_conv_params *params = state->site.node->params;
+    if (w == NULL || sb_tensor_elements(w) == 0)
+        return SB_OK;
+    size_t bytes = weight_bytes(query->isa, params, w, error);
+    state->packed = bytes != 0 ? sb_allocate(bytes) : NULL;
+    if (state->packed == NULL)
+        return sb_fail_memory(error, bytes);
+    return pack_weights(query->isa, params, w, state->packed, error);
+}
+
+static sb_status prepare_conv(const sb_kernel_query *query, void **result, sb_error *error) {
+    conv_state *state = sb_allocate_array(1, sizeof *state);
+    if (state == NULL)
+        return sb_fail_memory(error, sizeof *state);
+    state->site = sb_site_of(query->node);
+    sb_status status = sb_site_program(&state->site, query, &state->program, error);
+    if (status == SB_OK)
+        status = pack_constant(query, state, error);
+    if (status != SB_OK) {
+        release_conv(state);
+        return status;
+    }
+    *result = state;
+    return SB_OK;
+}
+
+/* ---- running ---- */
+
+typedef struct convolution {
+    sb_isa isa;
+    sb_conv_extents extents;
+    const sb_tensor *x;
+    sb_tensor *y;
+    const void *packed;
+    const float *bias; /* gapless, or NULL */
+    sb_site_tail tail;
+    sb_gemm_split split;
+    sb_conv_plan plan;    /* f32 */
+    int64_t k;            /* f16, bf16: of one group */
+    size_t group_weights; /* f16, bf16: elements of a group's packed weights */
+} convolution;
+
+static void append_bias(const float *bias, sb_epilogue *epilogue) {
+    if (bias != NULL)
+        epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = bias};
+}
+
+static void run_rectangle_f32(void *context, int64_t index, void *scratch) {
+    const convolution *conv = context;
+    int64_t m0, m1, n0, n1;
+    sb_site_tail tail = conv->tail;
+    sb_epilogue epilogue = {0};
+    append_bias(conv->bias, &epilogue);
+    sb_site_tail_append(&tail, &epilogue);
+    sb_gemm_split_rectangle(&conv->split, index, &m0, &m1, &n0, &n1);
+    sb_conv_f32_run(&conv->plan, (const float *)(const void *)conv->x->data, conv->packed,
+                    (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, scratch);
+}
+
+/* What one output position sees of one group's channels. */
+typedef struct patch_source {
+    const sb_conv_extents *extents;
+    const uint16_t *x; /* the group's first channel */
+    const int64_t *strides;
+} patch_source;
+
+/* The input offset of tap `tap` at output position `position`; false in the padding. */
+static bool tap_offset(const patch_source *source, int64_t position, int64_t tap, int64_t *offset) {
+    *offset = 0;
+    for (int i = source->extents->axes - 1; i >= 0; i--) {
+        const sb_window_axis *axis = &source->extents->axis[i];
+        int64_t at = position % axis->out * axis->stride + tap % axis->kernel * axis->dilation - axis->begin;
+        if (at < 0 || at >= axis->in)
+            return false;
+        *offset += at * source->strides[i + 2];
+        position /= axis->out;
+        tap /= axis->kernel;
+    }
+    return true;
+}
+
+static void gather_patch(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out) {
+    const patch_source *source = context;
+    int64_t channels = source->extents->group_inputs, positions = source->extents->positions;
+    const uint16_t *x = source->x + row / positions * source->strides[0];
+    int64_t tap = k / channels, channel = k % channels, stride = source->strides[1];
+    while (count > 0) {
+        int64_t piece = channels - channel < count ? channels - channel : count, offset;
+        if (!tap_offset(source, row % positions, tap, &offset)) {
+            memset(out, 0, (size_t)piece * sizeof *out);
+        } else {
+            const uint16_t *from = x + offset + channel * stride;
+            for (int64_t i = 0; i < piece; i++)
+                out[i] = from[i * stride];
+        }
+        out += piece;
+        count -= piece;
+        channel = 0;
+        tap++;
+    }
+}
+
+/* The product of one group; `source` and `epilogue` may be NULL to count scratch memory only. */
+static sb_chain16_args args_16(const convolution *conv, int64_t group, patch_source *source,
+                               const sb_epilogue *epilogue) {
+    const sb_conv_extents *extents = &conv->extents;
+    int64_t first = group * extents->group_outputs;
+    return (sb_chain16_args){.dtype = conv->x->dtype,
+                             .m = extents->batch * extents->positions,
+                             .n = extents->group_outputs,
+                             .k = conv->k,
+                             .gather = gather_patch,
+                             .gather_context = source,
+                             .packed_b = (const uint16_t *)conv->packed + (size_t)group * conv->group_weights,
+                             .c = (uint16_t *)(void *)conv->y->data + first,
+                             .c_dtype = conv->x->dtype,
+                             .c_row_stride = extents->groups * extents->group_outputs,
+                             .c_column_stride = 1,
+                             .epilogue = epilogue};
+}
+
+static void run_rectangle_16(void *context, int64_t index, void *scratch) {
+    const convolution *conv = context;
+    int64_t parts = conv->split.m_parts * conv->split.n_parts, group = index / parts;
+    int64_t first = group * conv->extents.group_outputs, m0, m1, n0, n1;
+    const uint16_t *x = (const uint16_t *)(const void *)conv->x->data;
+    patch_source source = {.extents = &conv->extents,
+                           .x = x + group * conv->extents.group_inputs * conv->x->strides[1],
+                           .strides = conv->x->strides};
+    sb_site_tail tail = conv->tail;
+    sb_epilogue epilogue = {0};
+    for (int i = 0; i < tail.operands; i++)
+        tail.data[i] += first * tail.column_steps[i];
+    append_bias(conv->bias != NULL ? conv->bias + first : NULL, &epilogue);
+    sb_site_tail_append(&tail, &epilogue);
+    sb_chain16_args args = args_16(conv, group, &source, &epilogue);
+    sb_gemm_split_rectangle(&conv->split, index % parts, &m0, &m1, &n0, &n1);
+    sb_chain16_run(sb_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, scratch);
+}
+
+static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *program) {
+    sb_conv_shape shape = shape_f32(&conv->extents);
+    const int64_t *x_strides = conv->x->strides, *y_strides = conv->y->strides;
+    shape.x_batch_stride = x_strides[0];
+    shape.x_channel_stride = x_strides[1];
+    shape.y_batch_stride = y_strides[0];
+    shape.y_channel_stride = y_strides[1];
+    for (int i = 0; i < shape.rank; i++) {
+        shape.x_stride[i] = x_strides[i + 2];
+        shape.y_stride[i] = y_strides[i + 2];
+    }
+    SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
+    SB_TRY(sb_site_tail_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->tail));
+    conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));
+    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.scratch_bytes, run_rectangle_f32,
+                        conv);
+}
+
+static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *params, const sb_tensor *w) {
+    const sb_conv_extents *extents = &conv->extents;
+    conv->k = extents->taps * extents->group_inputs;
+    conv->group_weights = group_bytes_16(params, w) / sizeof(uint16_t);
+    int64_t threads = sb_workers_threads(call->workers);
+    int per_group = (int)((threads + extents->groups - 1) / extents->groups);
+    conv->split = sb_chain16_split(extents->batch * extents->positions, extents->group_outputs, per_group);
+    sb_chain16_args args = args_16(conv, 0, NULL, NULL);
+    size_t scratch = sb_chain16_scratch_bytes(&args);
+    if (scratch == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
+    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, scratch, run_rectangle_16,
+                        conv);
+}
+
+/* The bias as a gapless vector of f32. */
+static sb_status find_bias(sb_call *call, const sb_tensor *bias, const float **vector) {
+    *vector = NULL;
+    if (bias == NULL)
+        return SB_OK;
+    if (bias->dtype == SB_F32 && bias->strides[0] == 1) {
+        *vector = (const float *)(const void *)bias->data;
+        return SB_OK;
+    }
+    void *memory;
+    SB_TRY(sb_call_scratch(call, (size_t)bias->dims[0] * sizeof(float), &memory));
+    for (int64_t i = 0; i < bias->dims[0]; i++)
+        ((float *)memory)[i] = sb_real_load_f32(bias->dtype, bias->data, i * bias->strides[0]);
+    *vector = memory;
+    return SB_OK;
+}
+
+static sb_status find_weights(sb_call *call, const conv_state *state, const sb_tensor *w, const void **packed) {
+    const sb_conv_params *params = state->site.node->params;
+    *packed = state->packed;
+    if (state->packed != NULL)
+        return SB_OK;
+    size_t bytes = weight_bytes(call->isa, params, w, call->error);
+    void *memory;
+    if (bytes == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
+    SB_TRY(sb_call_scratch(call, bytes, &memory));
+    *packed = memory;
+    return pack_weights(call->isa, params, w, memory, call->error);
+}
+
+/* Output 0 with the channels innermost in memory. */
+static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
+    int order[SB_MAX_RANK] = {0};
+    for (int d = 1; d < rank - 1; d++)
+        order[d] = d + 1;
+    order[rank - 1] = 1;
+    return sb_call_output_ordered(call, 0, order, y);
+}
+
+static sb_status launch_conv(sb_call *call) {
+    const conv_state *state = call->state;
+    const sb_tensor *w = sb_site_tensor(&state->site, call, 1);
+    convolution conv = {.isa = call->isa, .x = sb_site_tensor(&state->site, call, 0)};
+    SB_TRY(create_channels_last(call, conv.x->rank, &conv.y));
+    if (sb_tensor_elements(conv.y) == 0)
+        return SB_OK;
+    sb_conv_extents_of(state->site.node->params, conv.x, w, conv.y->dims, &conv.extents);
+    SB_TRY(find_bias(call, sb_site_tensor(&state->site, call, 2), &conv.bias));
+    SB_TRY(find_weights(call, state, w, &conv.packed));
+    if (conv.x->dtype == SB_F32)
+        return run_f32(call, &conv, state->program);
+    SB_TRY(sb_site_tail_start(call, state->program, conv.y, 1, false, &conv.tail));
+    return run_16(call, &conv, state->site.node->params, w);
+}
+
+/* The sum's other operand, unless chains are so long that they pause in y. */
+static int in_place_conv(const sb_kernel_query *query) {
+    sb_site site = sb_site_of(query->node);
+    const sb_fact *w = sb_site_fact(&site, query, 1);
+    int64_t dims[SB_MAX_RANK], taps = 1;
+    if (w->dtype != SB_F32 || !sb_fact_is_concrete(w, dims))
+        return -1;
+    for (int d = 2; d < w->rank; d++)
+        taps *= dims[d];
+    return sb_gemm_in_one_pass(taps, dims[1]) ? sb_site_addend(&site, query) : -1;
+}
+
+#define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv, .prepare = prepare_conv,   \
+        .release = release_conv, .in_place = in_place_conv, .launch = launch_conv                                      \
+    }
+
+const sb_kernel sb_cpu_kernels_conv[] = {
+    CONV_KERNEL("Conv", "", "conv-channels-last"),
+    CONV_KERNEL("Fused", "samebit", "conv-fused-channels-last"),
+    {0},
+};

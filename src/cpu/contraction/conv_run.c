@@ -1,0 +1,398 @@
+/* Running convolutions as implicit matrix products.
+ *
+ * No matrix of patches is made. For a block of output pixels a table of pointers is filled, one per
+ * kernel position (or kernel row, see conv_strip.c) and pixel; padding points at zeros. Register
+ * tiles read the input through it, channel by channel, while weights stream from packed panels
+ * (gemm_block.c). The table costs one store per pixel and position, against `channels × columns`
+ * multiply-adds. */
+#include "cpu/contraction/conv_internal.h"
+
+typedef struct call {
+    const sb_conv_plan *plan;
+    sb_conv_scratch scratch;
+    const float *x, *packed;
+    float *y;
+    const sb_epilogue *epilogue;
+    int64_t n0, n1;
+    int64_t strip_first; /* the strip's first index of the first output dimension; -1 without a strip */
+} call;
+
+static int64_t minimum(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most) {
+    return value < least ? least : value > most ? most : value;
+}
+
+/* ceil(a / b) for positive b and any a. */
+static int64_t divide_up(int64_t a, int64_t b) {
+    return a / b + (a % b > 0);
+}
+
+/* -- Pointers -------------------------------------------------------------------------------------
+ */
+
+/* Consecutive output pixels [first, first + count) that differ in their last index only. */
+typedef struct segment {
+    int64_t batch;
+    int64_t index[SB_CONV_RANK]; /* of the first pixel */
+    int64_t count;
+} segment;
+
+/* The segment that starts at pixel m, of at most `most` pixels. */
+static segment segment_at(const sb_conv_shape *shape, int64_t m, int64_t most) {
+    segment s;
+    for (int d = shape->rank - 1; d >= 0; d--) {
+        s.index[d] = m % shape->output[d];
+        m /= shape->output[d];
+    }
+    s.batch = m;
+    s.count = minimum(most, shape->output[shape->rank - 1] - s.index[shape->rank - 1]);
+    return s;
+}
+
+static void fill_constant(const float **pointers, int64_t count, const float *value) {
+    for (int64_t i = 0; i < count; i++)
+        pointers[i] = value;
+}
+
+static void fill_even(const float **pointers, int64_t count, const float *first, int64_t step) {
+    for (int64_t i = 0; i < count; i++)
+        pointers[i] = first + i * step;
+}
+
+/* `count` positions along the last dimension, `start` and then every `step`-th, at one place of the
+ * other dimensions. */
+typedef struct line {
+    int64_t start, step, count;
+} line;
+
+/* The line that a segment reads at kernel position `tap`: a position per pixel. */
+static line line_of(const sb_conv_shape *shape, const segment *s, const int64_t *tap) {
+    const int last = shape->rank - 1;
+    return (line){.start = s->index[last] * shape->stride[last] - shape->pad[last] + tap[last] * shape->dilation[last],
+                  .step = shape->stride[last],
+                  .count = s->count};
+}
+
+/* Pointers to a line's pixels in the input, or to zeros where it is outside. `s` and `tap` tell the
+ * place in the other dimensions. */
+static void point_at_input(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
+    const sb_conv_shape *shape = &call->plan->shape;
+    const int last = shape->rank - 1;
+    int64_t offset = s->batch * shape->x_batch_stride;
+    for (int d = 0; d < last; d++) {
+        int64_t position = s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
+        if (position < 0 || position >= shape->input[d]) {
+            fill_constant(pointers, line.count, call->scratch.zero);
+            return;
+        }
+        offset += position * shape->x_stride[d];
+    }
+    /* Position start + i * step must be in [0, input). */
+    const int64_t first = clamp(divide_up(-line.start, line.step), 0, line.count);
+    const int64_t end = clamp(divide_up(shape->input[last] - line.start, line.step), first, line.count);
+    fill_constant(pointers, first, call->scratch.zero);
+    if (end > first)
+        fill_even(pointers + first, end - first,
+                  call->x + offset + (line.start + first * line.step) * shape->x_stride[last],
+                  line.step * shape->x_stride[last]);
+    fill_constant(pointers + end, line.count - end, call->scratch.zero);
+}
+
+/* The same in the strip: nothing is outside, but for what follows its last column. */
+static void point_at_strip(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
+    const int last = shape->rank - 1;
+    const int64_t channels = sb_conv_strip_channels(plan);
+    int64_t position = 0;
+    for (int d = 0; d < last; d++)
+        position = position * plan->strip[d] + (s->index[d] - (d == 0 ? call->strip_first : 0)) * shape->stride[d] +
+                   tap[d] * shape->dilation[d];
+    int64_t column = line.start + shape->pad[last];
+    if (last == 0)
+        column -= call->strip_first * shape->stride[0];
+    const int64_t inside = clamp(divide_up(plan->strip[last] - column, line.step), 0, line.count);
+    fill_even(pointers, inside, call->scratch.strip + (position * plan->strip[last] + column) * channels,
+              line.step * channels);
+    fill_constant(pointers + inside, line.count - inside, call->scratch.zero);
+}
+
+static void point_at_line(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
+    if (call->strip_first >= 0)
+        point_at_strip(call, s, tap, line, pointers);
+    else
+        point_at_input(call, s, tap, line, pointers);
+}
+
+/* The next kernel position in row-major order, of dimensions 0 to `last`. */
+static void next_tap(const sb_conv_shape *shape, int last, int64_t *tap) {
+    for (int d = last; d >= 0 && ++tap[d] == shape->kernel[d]; d--)
+        tap[d] = 0;
+}
+
+/* Fills the table for pixels [m, m + rows). */
+static void fill_pointers(const call *call, int64_t m, int64_t rows) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
+    /* Where kernel positions along the last dimension are one run, only the first one has a
+     * pointer. */
+    const bool merged = plan->runs != plan->taps;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        int64_t tap[SB_CONV_RANK] = {0};
+        for (int64_t run = 0; run < plan->runs; run++) {
+            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->scratch.a + run * plan->block_rows + row);
+            next_tap(shape, merged ? shape->rank - 2 : shape->rank - 1, tap);
+        }
+        row += s.count;
+    }
+}
+
+/* Pointers to the first channel of output pixels [m, m + rows). */
+static void fill_outputs(const call *call, int64_t m, int64_t rows) {
+    const sb_conv_shape *shape = &call->plan->shape;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        float *to = call->y + s.batch * shape->y_batch_stride;
+        for (int d = 0; d < shape->rank; d++)
+            to += s.index[d] * shape->y_stride[d];
+        for (int64_t i = 0; i < s.count; i++)
+            call->scratch.c[row + i] = to + i * shape->y_stride[shape->rank - 1];
+        row += s.count;
+    }
+}
+
+/* -- Strided output channels ----------------------------------------------------------------------
+ */
+
+static void point_at_rows(const call *call, int64_t rows) {
+    for (int64_t r = 0; r < rows; r++)
+        call->scratch.c[r] = call->scratch.c_rows + r * SB_CONV_STRIDED_COLUMNS;
+}
+
+/* Copies computed columns [n, n + count) of pixels [m, m + rows) to where they belong. */
+static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const sb_conv_shape *shape = &call->plan->shape;
+    const int last = shape->rank - 1;
+    fill_outputs(call, m, rows);
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        const float *from = call->scratch.c_rows + row * SB_CONV_STRIDED_COLUMNS;
+        float *to = call->scratch.c[row] + n * shape->y_channel_stride;
+        if (shape->y_stride[last] == 1) {
+            call->plan->kernels->copy(count, s.count, from, 1, SB_CONV_STRIDED_COLUMNS, to, shape->y_channel_stride);
+        } else {
+            for (int64_t i = 0; i < s.count; i++)
+                for (int64_t j = 0; j < count; j++)
+                    to[i * shape->y_stride[last] + j * shape->y_channel_stride] = from[i * SB_CONV_STRIDED_COLUMNS + j];
+        }
+        row += s.count;
+    }
+}
+
+/* -- Blocks ---------------------------------------------------------------------------------------
+ */
+
+/* Columns [n, n + count), of one group, of `rows` pixels from the table, into rows that start where
+ * scratch.c points. */
+typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count);
+
+/* One group's columns, or a part of them. */
+static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const sb_conv_plan *plan = call->plan;
+    const int64_t groups = plan->shape.groups, panel = plan->kernels->panel;
+    const int64_t columns = plan->n / groups, group = n / columns, within = n % columns;
+    const float *weights = call->packed + (size_t)group * (plan->packed_bytes / (size_t)groups / sizeof(float));
+    const int64_t channels = plan->shape.input_channels / groups;
+    sb_gemm_block_compute(plan->kernels,
+                          &(sb_gemm_block){.rows = rows,
+                                           .a = call->scratch.a,
+                                           .a_run_step = plan->block_rows,
+                                           .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
+                                           .a_column_stride = 1,
+                                           .runs = plan->runs,
+                                           .length = plan->length,
+                                           .b = weights + within / panel * panel * plan->k + within % panel,
+                                           .b_step = panel,
+                                           .b_panel_step = plan->k * panel,
+                                           .panel_offset = within % panel,
+                                           .n0 = n,
+                                           .n1 = n + count,
+                                           .c = call->scratch.c,
+                                           .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
+                                           .epilogue = call->epilogue,
+                                           .m = m,
+                                           .scratch = call->scratch.block});
+}
+
+static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
+    const sb_epilogue *epilogue = call->epilogue;
+    sb_depthwise_tile tile = {.w = call->packed,
+                              .y_offset = -n,
+                              .taps = call->plan->taps,
+                              .channel0 = n,
+                              .channel1 = n + count,
+                              .step = epilogue != NULL ? epilogue->steps : NULL};
+    while (epilogue != NULL && tile.steps < epilogue->count && sb_epilogue_in_registers(&epilogue->steps[tile.steps]))
+        tile.steps++;
+    return tile;
+}
+
+/* The steps that cannot run in registers, and all after them. */
+static void finish_depthwise(const call *call, const sb_depthwise_tile *tile) {
+    if (call->epilogue == NULL || tile->steps == call->epilogue->count)
+        return;
+    for (int64_t p = 0; p < tile->pixels; p++)
+        call->plan->kernels->finish_row(tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p],
+                                        tile->m + p, tile->channel0, tile->channel1 - tile->channel0);
+}
+
+static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const sb_conv_plan *plan = call->plan;
+    /* The last tile's missing pixels are copies of the last one. */
+    for (int64_t r = rows; r % SB_DEPTHWISE_PIXELS != 0; r++)
+        for (int64_t tap = 0; tap < plan->taps; tap++)
+            call->scratch.a[tap * plan->block_rows + r] = call->scratch.a[tap * plan->block_rows + rows - 1];
+    sb_depthwise_tile tile = depthwise_tile(call, n, count);
+    tile.x_step = plan->block_rows;
+    for (int64_t row = 0; row < rows; row += SB_DEPTHWISE_PIXELS) {
+        tile.x = call->scratch.a + row;
+        tile.y = call->scratch.c + row;
+        tile.pixels = minimum(SB_DEPTHWISE_PIXELS, rows - row);
+        tile.m = m + row;
+        plan->kernels->depthwise(&tile);
+        finish_depthwise(call, &tile);
+    }
+}
+
+/* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones
+ * included. */
+static int64_t row_columns(const sb_conv_shape *shape, int64_t pixels) {
+    const int64_t whole = divide_up(pixels, SB_DEPTHWISE_ROW_PIXELS) * SB_DEPTHWISE_ROW_PIXELS;
+    return (whole - 1) * shape->stride[shape->rank - 1] + SB_DEPTHWISE_ROW_KERNEL;
+}
+
+/* The table of a row kernel: for each kernel row, the input columns that the segment reads. */
+static void fill_row_pointers(const call *call, const segment *s, int64_t table_step) {
+    const sb_conv_plan *plan = call->plan;
+    int64_t tap[SB_CONV_RANK] = {0};
+    for (int64_t row = 0; row < plan->taps / SB_DEPTHWISE_ROW_KERNEL; row++) {
+        line line = line_of(&plan->shape, s, tap);
+        line.step = 1;
+        line.count = row_columns(&plan->shape, s->count);
+        point_at_line(call, s, tap, line, call->scratch.a + row * table_step);
+        next_tap(&plan->shape, plan->shape.rank - 2, tap);
+    }
+}
+
+static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
+    const sb_conv_plan *plan = call->plan;
+    const sb_conv_shape *shape = &plan->shape;
+    const int64_t stride = shape->stride[shape->rank - 1];
+    sb_depthwise_tile tile = depthwise_tile(call, n, count);
+    tile.x_step = plan->block_rows * SB_DEPTHWISE_ROW_KERNEL;
+    for (int64_t row = 0; row < rows;) {
+        segment s = segment_at(shape, m + row, rows - row);
+        fill_row_pointers(call, &s, tile.x_step);
+        for (int64_t pixel = 0; pixel < s.count; pixel += SB_DEPTHWISE_ROW_PIXELS) {
+            tile.x = call->scratch.a + pixel * stride;
+            tile.y = call->scratch.c + row + pixel;
+            tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
+            tile.m = m + row + pixel;
+            plan->kernels->depthwise_row(&tile, (int)stride);
+            finish_depthwise(call, &tile);
+        }
+        row += s.count;
+    }
+}
+
+/* Columns [n0, n1) of pixels [m, m + rows), at most a block. */
+static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0, int64_t n1) {
+    const sb_conv_plan *plan = call->plan;
+    const bool strided = plan->shape.y_channel_stride != 1;
+    const int64_t group_columns = sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    compute_columns *compute = compute_group;
+    if (sb_conv_is_depthwise(plan))
+        compute = plan->row_kernel ? compute_depthwise_rows : compute_depthwise;
+    if (!plan->row_kernel)
+        fill_pointers(call, m, rows);
+    while (n0 < n1) {
+        int64_t count = minimum(n1 - n0, group_columns - n0 % group_columns);
+        if (strided) {
+            count = minimum(count, SB_CONV_STRIDED_COLUMNS);
+            point_at_rows(call, rows);
+        } else {
+            fill_outputs(call, m, rows);
+            for (int64_t r = 0; r < rows; r++)
+                call->scratch.c[r] += n0;
+        }
+        compute(call, m, rows, n0, count);
+        if (strided)
+            scatter_rows(call, m, rows, n0, count);
+        n0 += count;
+    }
+}
+
+static void compute_blocks(const call *call, int64_t m, int64_t end, int64_t n0, int64_t n1) {
+    while (m < end) {
+        int64_t rows = minimum(call->plan->block_rows, end - m);
+        compute_block(call, m, rows, n0, n1);
+        m += rows;
+    }
+}
+
+/* Strip by strip: as many pixels as one serves, and for each the groups in turn, as a strip holds
+ * one group's channels (or, for depthwise, all). */
+static void run_strips(call *call, int64_t m0, int64_t m1) {
+    const sb_conv_plan *plan = call->plan;
+    const int64_t group_columns = sb_conv_is_depthwise(plan) ? plan->n : plan->n / plan->shape.groups;
+    for (int64_t m = m0; m < m1;) {
+        const int64_t sample = m - m % plan->pixels;
+        const int64_t first = (m - sample) / plan->row_pixels;
+        const int64_t end =
+            minimum(m1, sample + minimum((first + plan->strip_outputs) * plan->row_pixels, plan->pixels));
+        const int64_t count = (end - 1 - sample) / plan->row_pixels - first + 1;
+        call->strip_first = first;
+        for (int64_t n = call->n0; n < call->n1;) {
+            const int64_t group = n / group_columns;
+            const int64_t n1 = minimum(call->n1, (group + 1) * group_columns);
+            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count, call->scratch.strip);
+            compute_blocks(call, m, end, n, n1);
+            n = n1;
+        }
+        m = end;
+    }
+}
+
+void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *scratch) {
+    if (m0 >= m1 || n0 >= n1)
+        return;
+    if (plan->method == SB_CONV_MATRIX) {
+        sb_gemm_args args = plan->matrix;
+        args.a = x;
+        args.packed_b = packed;
+        args.c = y;
+        args.epilogue = epilogue;
+        sb_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, scratch);
+        return;
+    }
+    call call = {.plan = plan,
+                 .scratch = sb_conv_cut_scratch(plan, scratch),
+                 .x = x,
+                 .packed = packed,
+                 .y = y,
+                 .epilogue = epilogue,
+                 .n0 = n0,
+                 .n1 = n1,
+                 .strip_first = -1};
+    for (int64_t c = 0; c < sb_conv_zero_floats(plan); c++)
+        call.scratch.zero[c] = 0.0f;
+    if (sb_conv_has_strip(plan))
+        run_strips(&call, m0, m1);
+    else
+        compute_blocks(&call, m0, m1, n0, n1);
+}

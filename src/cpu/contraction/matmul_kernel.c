@@ -1,0 +1,296 @@
+/* MatMul and Gemm in f32, f16 and bf16, alone or with element-wise nodes behind them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "cpu/contraction/chain16.h"
+#include "cpu/contraction/gemm.h"
+#include "cpu/contraction/site.h"
+#include "cpu/lanes.h"
+#include "cpu/list.h"
+#include "ops/matmul.h"
+
+/* What is prepared once per node: B where it is a constant matrix, and the nodes behind. */
+typedef struct matmul_state {
+    sb_site site;
+    sb_tile_program *program;
+    void *packed; /* NULL when B only comes at run time */
+} matmul_state;
+
+static bool is_gemm(const sb_site *site) {
+    return strcmp(site->node->op->name, "Gemm") == 0;
+}
+
+static bool supports_matmul(const sb_kernel_query *query, char *why) {
+    sb_site site = sb_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0)) {
+        snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with MatMul or Gemm");
+        return false;
+    }
+    const sb_fact *a = sb_site_fact(&site, query, 0);
+    if (a->dtype != SB_F32 && a->dtype != SB_F16 && a->dtype != SB_BF16) {
+        snprintf(why, SB_WHY_BYTES, "matrix products of %s have no kernel", sb_dtype_name(a->dtype));
+        return false;
+    }
+    return sb_site_supports_tail(&site, query, a->dtype, why);
+}
+
+/* `tensor` as a matrix operand: with its two dimensions swapped if Gemm says so. */
+static sb_tensor operand_view(const sb_tensor *tensor, bool transpose) {
+    sb_tensor view = {.dtype = tensor->dtype, .rank = tensor->rank, .data = tensor->data};
+    memcpy(view.dims, tensor->dims, sizeof view.dims);
+    memcpy(view.strides, tensor->strides, sizeof view.strides);
+    if (transpose) {
+        view.dims[0] = tensor->dims[1];
+        view.dims[1] = tensor->dims[0];
+        view.strides[0] = tensor->strides[1];
+        view.strides[1] = tensor->strides[0];
+    }
+    return view;
+}
+
+/* Packs a constant matrix B. */
+static sb_status pack_constant(const sb_kernel_query *query, matmul_state *state, sb_error *error) {
+    const sb_fact *fact = sb_site_fact(&state->site, query, 1);
+    const sb_gemm_params *params = is_gemm(&state->site) ? state->site.node->params : NULL;
+    if (fact->constant == NULL || fact->constant->rank != 2)
+        return SB_OK;
+    sb_tensor b = operand_view(fact->constant, params != NULL && params->transpose_b);
+    bool wide = b.dtype == SB_F32;
+    const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(query->isa);
+    size_t bytes =
+        wide ? sb_gemm_f32_packed_bytes(kernels, b.dims[0], b.dims[1]) : sb_chain16_packed_bytes(b.dims[0], b.dims[1]);
+    state->packed = bytes != 0 ? sb_allocate(bytes) : NULL;
+    if (state->packed == NULL)
+        return sb_fail_memory(error, bytes);
+    if (wide)
+        sb_gemm_f32_pack_b(kernels, b.dims[0], b.dims[1], (const float *)(const void *)b.data, b.strides[0],
+                           b.strides[1], state->packed);
+    else
+        sb_chain16_pack_b(b.dims[0], b.dims[1], (const uint16_t *)(const void *)b.data, b.strides[0], b.strides[1], 0,
+                          b.dims[1], state->packed);
+    return SB_OK;
+}
+
+static void release_matmul(void *context) {
+    matmul_state *state = context;
+    if (state == NULL)
+        return;
+    sb_tile_program_destroy(state->program);
+    sb_free(state->packed);
+    sb_free(state);
+}
+
+static sb_status prepare_matmul(const sb_kernel_query *query, void **result, sb_error *error) {
+    matmul_state *state = sb_allocate_array(1, sizeof *state);
+    if (state == NULL)
+        return sb_fail_memory(error, sizeof *state);
+    state->site = sb_site_of(query->node);
+    sb_status status = sb_site_program(&state->site, query, &state->program, error);
+    if (status == SB_OK)
+        status = pack_constant(query, state, error);
+    if (status != SB_OK) {
+        release_matmul(state);
+        return status;
+    }
+    *result = state;
+    return SB_OK;
+}
+
+/* ---- running ---- */
+
+/* One product: `batches` matrices, each cut by `split`. */
+typedef struct product {
+    const matmul_state *state;
+    sb_isa isa;
+    sb_dtype dtype;
+    const sb_gemm_params *params; /* NULL for MatMul */
+    const sb_tensor *addend;      /* Gemm's C as a view of the output's shape, or NULL */
+    sb_matmul_geometry geometry;
+    const char *a, *b;
+    char *y;
+    sb_gemm_split split;
+    sb_site_tail tail;
+} product;
+
+/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
+ * spaced. */
+static void merge_batches(sb_matmul_geometry *g) {
+    int64_t rows = g->m, stride = g->a_row_stride;
+    for (int d = g->batch_rank - 1; d >= 0; d--) {
+        if (g->batch_dims[d] == 1)
+            continue;
+        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
+            return;
+        if (rows == 1)
+            stride = g->a_batch_strides[d];
+        rows *= g->batch_dims[d];
+    }
+    g->m = rows;
+    g->a_row_stride = stride;
+    g->batches = 1;
+    g->batch_rank = 0;
+}
+
+/* Gemm's alpha, beta and C on a segment of a row, for all forms that no simpler step covers. */
+static void finish_gemm(void *context, float *row, int64_t m, int64_t n, int64_t count) {
+    const product *product = context;
+    const sb_tensor *c = product->addend;
+    const char *from = NULL;
+    if (c != NULL)
+        from = c->data + (m * c->strides[0] + n * c->strides[1]) * (int64_t)sb_dtype_size(c->dtype);
+    sb_gemm_finish_f32(product->params, count, row, product->dtype, from, c != NULL ? c->strides[1] : 0);
+}
+
+static void append_gemm(const product *product, sb_epilogue *epilogue) {
+    const sb_gemm_params *params = product->params;
+    const sb_tensor *c = product->addend;
+    if (params == NULL || (params->alpha == 1.0f && c == NULL))
+        return;
+    sb_epilogue_step *step = &epilogue->steps[epilogue->count++];
+    if (params->alpha == 1.0f && params->beta == 1.0f && product->dtype == SB_F32 && c->strides[1] == 1) {
+        *step = (sb_epilogue_step){.kind = c->strides[0] == 0 ? SB_EPILOGUE_ADD_COLUMNS : SB_EPILOGUE_ADD_MATRIX,
+                                   .vector = (const float *)(const void *)c->data,
+                                   .row_stride = c->strides[0],
+                                   .column_stride = 1};
+        return;
+    }
+    *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = finish_gemm, .context = (void *)product};
+}
+
+/* The arguments for one matrix of an f32 product; without its pointers when `batch` is -1. */
+static sb_gemm_args args_f32(const product *product, int64_t a, int64_t b, int64_t row, const sb_epilogue *epilogue) {
+    const sb_matmul_geometry *g = &product->geometry;
+    return (sb_gemm_args){.m = g->m,
+                          .n = g->n,
+                          .k = g->k,
+                          .a = (const float *)(const void *)product->a + a,
+                          .a_row_stride = g->a_row_stride,
+                          .a_column_stride = g->a_k_stride,
+                          .packed_b = product->state->packed,
+                          .b = (const float *)(const void *)product->b + b,
+                          .b_row_stride = g->b_k_stride,
+                          .b_column_stride = g->b_column_stride,
+                          .c = (float *)(void *)product->y + row * g->n,
+                          .c_row_stride = g->n,
+                          .c_column_stride = 1,
+                          .epilogue = epilogue};
+}
+
+static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int64_t row, const sb_epilogue *epilogue) {
+    const sb_matmul_geometry *g = &product->geometry;
+    return (sb_chain16_args){.dtype = product->dtype,
+                             .m = g->m,
+                             .n = g->n,
+                             .k = g->k,
+                             .a = (const uint16_t *)(const void *)product->a + a,
+                             .a_row_stride = g->a_row_stride,
+                             .a_column_stride = g->a_k_stride,
+                             .packed_b = product->state->packed,
+                             .b = (const uint16_t *)(const void *)product->b + b,
+                             .b_row_stride = g->b_k_stride,
+                             .b_column_stride = g->b_column_stride,
+                             .c = (uint16_t *)(void *)product->y + row * g->n,
+                             .c_dtype = product->dtype,
+                             .c_row_stride = g->n,
+                             .c_column_stride = 1,
+                             .epilogue = epilogue};
+}
+
+static void run_rectangle(void *context, int64_t index, void *scratch) {
+    const product *product = context;
+    int64_t parts = product->split.m_parts * product->split.n_parts, batch = index / parts;
+    int64_t a, b, m0, m1, n0, n1;
+    sb_matmul_batch_offsets(&product->geometry, batch, &a, &b);
+    sb_gemm_split_rectangle(&product->split, index % parts, &m0, &m1, &n0, &n1);
+    int64_t first_row = batch * product->geometry.m;
+    sb_site_tail tail = product->tail;
+    sb_epilogue epilogue = {0};
+    tail.first_row = first_row;
+    append_gemm(product, &epilogue);
+    sb_site_tail_append(&tail, &epilogue);
+    if (product->dtype == SB_F32) {
+        sb_gemm_args args = args_f32(product, a, b, first_row, &epilogue);
+        sb_gemm_f32_run(sb_gemm_f32_kernels(product->isa), &args, m0, m1, n0, n1, scratch);
+    } else {
+        sb_chain16_args args = args_16(product, a, b, first_row, &epilogue);
+        sb_chain16_run(sb_chain16_kernels_of(product->isa), &args, m0, m1, n0, n1, scratch);
+    }
+}
+
+static sb_status run_product(sb_call *call, product *product) {
+    sb_matmul_geometry *g = &product->geometry;
+    if (g->batches == 0 || g->m == 0 || g->n == 0)
+        return SB_OK;
+    merge_batches(g);
+    /* Threads share out the batch first; only what is left over cuts a matrix. */
+    int64_t threads = sb_workers_threads(call->workers);
+    int per_matrix = (int)((threads + g->batches - 1) / g->batches);
+    size_t scratch;
+    if (product->dtype == SB_F32) {
+        const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(product->isa);
+        sb_gemm_args args = args_f32(product, 0, 0, 0, NULL);
+        product->split = sb_gemm_f32_split(kernels, g->m, g->n, g->k, per_matrix);
+        scratch = sb_gemm_f32_scratch_bytes(kernels, &args);
+    } else {
+        sb_chain16_args args = args_16(product, 0, 0, 0, NULL);
+        product->split = sb_chain16_split(g->m, g->n, per_matrix);
+        scratch = sb_chain16_scratch_bytes(&args);
+    }
+    if (scratch == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
+    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, scratch, run_rectangle,
+                        product);
+}
+
+static sb_status launch_matmul(sb_call *call) {
+    const matmul_state *state = call->state;
+    const sb_tensor *a = sb_site_tensor(&state->site, call, 0);
+    const sb_tensor *b = sb_site_tensor(&state->site, call, 1);
+    sb_tensor *c = NULL, *y, *addend = NULL;
+    product product = {.state = state, .isa = call->isa, .dtype = a->dtype};
+    if (is_gemm(&state->site)) {
+        product.params = state->site.node->params;
+        c = sb_site_tensor(&state->site, call, 2);
+    }
+    const sb_gemm_params *params = product.params;
+    sb_tensor left = operand_view(a, params != NULL && params->transpose_a);
+    sb_tensor right = operand_view(b, params != NULL && params->transpose_b);
+    sb_matmul_geometry_of(&left, &right, &product.geometry);
+    SB_TRY(sb_call_output(call, 0, &y));
+    product.a = left.data;
+    product.b = right.data;
+    product.y = y->data;
+    bool one_pass = a->dtype == SB_F32 && sb_gemm_f32_in_one_pass(product.geometry.k);
+    SB_TRY(sb_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass, &product.tail));
+    if (c != NULL)
+        SB_TRY(sb_tensor_broadcast(c, 2, y->dims, &addend, call->error));
+    product.addend = addend;
+    sb_status status = run_product(call, &product);
+    sb_tensor_release(addend);
+    return status;
+}
+
+/* The sum's other operand, unless chains are so long that they pause in y. Gemm's own sum may need
+ * a pass of its own. */
+static int in_place_matmul(const sb_kernel_query *query) {
+    sb_site site = sb_site_of(query->node);
+    const sb_fact *a = sb_site_fact(&site, query, 0);
+    int64_t dims[SB_MAX_RANK];
+    if (is_gemm(&site) || a->dtype != SB_F32 || a->rank < 1 || !sb_fact_is_concrete(a, dims))
+        return -1;
+    return sb_gemm_f32_in_one_pass(dims[a->rank - 1]) ? sb_site_addend(&site, query) : -1;
+}
+
+#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
+        .prepare = prepare_matmul, .release = release_matmul, .in_place = in_place_matmul, .launch = launch_matmul     \
+    }
+
+const sb_kernel sb_cpu_kernels_matmul[] = {
+    MATMUL_KERNEL("MatMul", "", "matmul"),
+    MATMUL_KERNEL("Gemm", "", "gemm"),
+    MATMUL_KERNEL("Fused", "samebit", "matmul-fused"),
+    {0},
+};

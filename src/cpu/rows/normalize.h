@@ -1,0 +1,26 @@
+/* Row kernels of softmax, layer normalisation and sums: contiguous f32 rows, one table per instruction set. Every function
+ * follows the order of src/numerics/reduce.h bit for bit. */
+#ifndef SB_CPU_ROWS_NORMALIZE_H
+#define SB_CPU_ROWS_NORMALIZE_H
+
+#include <stdint.h>
+
+#include <samebit/isa.h>
+
+typedef struct sb_row_kernels {
+    /* The sum of x[0 .. n) in the contract's order. */
+    float (*sum)(const float *x, int64_t n);
+    /* y = exp(x - max) / sum(exp(x - max)); y may be x. */
+    void (*softmax)(const float *x, float *y, int64_t n);
+    /* y = (x - max) - log(sum(exp(x - max))); `scratch` has room for n floats. */
+    void (*log_softmax)(const float *x, float *y, int64_t n, float *scratch);
+    /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and the
+     * reciprocal go to *mean and *inverse. */
+    void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,
+                       float *mean, float *inverse);
+} sb_row_kernels;
+
+/** The table of an instruction set that sb_isa_resolve gave. */
+const sb_row_kernels *sb_row_kernels_for(sb_isa isa);
+
+#endif

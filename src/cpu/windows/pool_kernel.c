@@ -1,0 +1,191 @@
+/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in
+ * memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/lanes.h"
+#include "cpu/list.h"
+#include "cpu/windows/pool_rows.h"
+#include "ops/contraction.h"
+#include "ops/pool.h"
+
+/* Output positions that a thread takes at once. */
+#define BLOCK 32
+
+static bool supports_pool(const sb_kernel_query *query, char *why) {
+    const sb_fact *x = query->inputs[0];
+    if (x->dtype != SB_F32) {
+        snprintf(why, SB_WHY_BYTES, "pools of %s have no kernel", sb_dtype_name(x->dtype));
+        return false;
+    }
+    if (query->node->output_count > 1 && query->node->outputs[1] != SB_NO_VALUE) {
+        snprintf(why, SB_WHY_BYTES, "pools that give indices have no kernel");
+        return false;
+    }
+    if (x->rank < 3) {
+        snprintf(why, SB_WHY_BYTES, "the pool has no spatial axis");
+        return false;
+    }
+    return true;
+}
+
+typedef struct pooling {
+    const sb_pool_kernels *kernels;
+    const sb_pool_params *params; /* NULL for global pools */
+    bool averages;
+    sb_pool_shape shape;
+    const float *x; /* channels innermost, adjacent */
+    int64_t x_batch, x_strides[SB_WINDOW_AXES];
+    float *y; /* [batch][positions][channels] */
+} pooling;
+
+/* Where the channels of x are not adjacent, a copy in which they are. */
+static sb_status find_channels_last(sb_call *call, const sb_tensor *x, pooling *pool) {
+    int axes = x->rank - 2;
+    pool->x = (const float *)(const void *)x->data;
+    pool->x_batch = x->strides[0];
+    memcpy(pool->x_strides, x->strides + 2, (size_t)axes * sizeof *pool->x_strides);
+    if (x->strides[1] == 1 || x->dims[1] == 1)
+        return SB_OK;
+    int64_t dims[SB_MAX_RANK], strides[SB_MAX_RANK], dense[SB_MAX_RANK];
+    dims[0] = x->dims[0];
+    strides[0] = x->strides[0];
+    for (int i = 0; i < axes; i++) {
+        dims[i + 1] = x->dims[i + 2];
+        strides[i + 1] = x->strides[i + 2];
+    }
+    dims[axes + 1] = x->dims[1];
+    strides[axes + 1] = x->strides[1];
+    sb_row_major_strides(x->rank, dims, dense);
+    void *copy;
+    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
+    sb_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
+    pool->x = copy;
+    pool->x_batch = dense[0];
+    memcpy(pool->x_strides, dense + 1, (size_t)axes * sizeof *pool->x_strides);
+    return SB_OK;
+}
+
+static void pool_block(void *context, int64_t index, void *scratch) {
+    const pooling *pool = context;
+    const sb_pool_shape *shape = &pool->shape;
+    int64_t begin = index * BLOCK, end = begin + BLOCK, all = shape->batch * shape->positions;
+    int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = scratch;
+    int64_t rest = begin % shape->positions;
+    for (int i = shape->axes - 1; i >= 0; i--) {
+        extents[i] = shape->axis[i].out;
+        position[i] = rest % extents[i];
+        rest /= extents[i];
+    }
+    for (int64_t at = begin; at < end && at < all; at++) {
+        const float *x = pool->x + at / shape->positions * pool->x_batch;
+        float *y = pool->y + at * shape->channels;
+        int64_t count = sb_pool_window(shape, pool->x_strides, position, offsets);
+        if (pool->averages) {
+            int64_t taps = pool->params->count_include_pad ? sb_pool_padded_taps(shape, position) : count;
+            pool->kernels->average(shape->channels, count, x, offsets, (float)taps, y);
+        } else {
+            pool->kernels->max(shape->channels, count, x, offsets, y);
+        }
+        sb_window_next(shape->axes, position, extents); /* begins again with the next batch index */
+    }
+}
+
+/* Output 0 with the channels innermost in memory. */
+static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
+    int order[SB_MAX_RANK] = {0};
+    for (int d = 1; d < rank - 1; d++)
+        order[d] = d + 1;
+    order[rank - 1] = 1;
+    return sb_call_output_ordered(call, 0, order, y);
+}
+
+static sb_status launch_pool(sb_call *call) {
+    const sb_tensor *x = sb_call_input(call, 0);
+    sb_tensor *y;
+    pooling pool = {.kernels = sb_pool_kernels_for(call->isa),
+                    .params = call->node->params,
+                    .averages = strcmp(call->node->op->name, "AveragePool") == 0};
+    SB_TRY(create_channels_last(call, x->rank, &y));
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
+    sb_pool_shape_of(&pool.params->window, x, y->dims, &pool.shape);
+    SB_TRY(find_channels_last(call, x, &pool));
+    pool.y = (float *)(void *)y->data;
+    int64_t all = pool.shape.batch * pool.shape.positions;
+    return sb_lanes_run(call, (all + BLOCK - 1) / BLOCK, (size_t)pool.shape.capacity * sizeof(int64_t), pool_block,
+                        &pool);
+}
+
+/* ---- global pools ---- */
+
+typedef struct global_pooling {
+    pooling pool;
+    int64_t elements, step; /* spatial elements and their distance */
+    int64_t pieces, piece;  /* channels are cut into so many pieces of so many */
+} global_pooling;
+
+/* Whether the spatial elements lie a constant step apart, in row-major order; sets that step. */
+static bool even_step(int axes, const int64_t *dims, const int64_t *strides, int64_t *step) {
+    int64_t reach = 0;
+    *step = 0;
+    for (int i = axes - 1; i >= 0; i--) {
+        if (dims[i] == 1)
+            continue;
+        if (reach == 0)
+            *step = strides[i];
+        else if (strides[i] != reach)
+            return false;
+        reach = strides[i] * dims[i];
+    }
+    return true;
+}
+
+static void pool_channels(void *context, int64_t index, void *scratch) {
+    const global_pooling *global = context;
+    const pooling *pool = &global->pool;
+    int64_t batch = index / global->pieces, first = index % global->pieces * global->piece;
+    int64_t left = pool->shape.channels - first;
+    int64_t channels = left < global->piece ? left : global->piece, *offsets = scratch;
+    const float *x = pool->x + batch * pool->x_batch + first;
+    float *y = pool->y + batch * pool->shape.channels + first;
+    if (pool->averages) {
+        pool->kernels->mean(channels, global->elements, x, global->step, y);
+        return;
+    }
+    for (int64_t i = 0; i < global->elements; i++)
+        offsets[i] = i * global->step;
+    pool->kernels->max(channels, global->elements, x, offsets, y);
+}
+
+static sb_status launch_global(sb_call *call) {
+    sb_tensor *x = sb_call_input(call, 0), *y;
+    global_pooling global = {.pool = {.kernels = sb_pool_kernels_for(call->isa),
+                                      .averages = strcmp(call->node->op->name, "GlobalAveragePool") == 0,
+                                      .shape = {.batch = x->dims[0], .channels = x->dims[1]}},
+                             .elements = 1,
+                             .piece = 64};
+    SB_TRY(sb_call_output(call, 0, &y));
+    if (sb_tensor_elements(y) == 0)
+        return SB_OK;
+    for (int d = 2; d < x->rank; d++)
+        global.elements *= x->dims[d];
+    SB_TRY(find_channels_last(call, x, &global.pool));
+    if (!even_step(x->rank - 2, x->dims + 2, global.pool.x_strides, &global.step))
+        return call->node->op->eval(call);
+    global.pool.y = (float *)(void *)y->data;
+    global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
+    size_t scratch = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
+    return sb_lanes_run(call, x->dims[0] * global.pieces, scratch, pool_channels, &global);
+}
+
+#define POOL_KERNEL(op_name, launcher)                                                                                 \
+    { .op = op_name, .name = "pool-channels-last", .supports = supports_pool, .launch = launcher }
+
+const sb_kernel sb_cpu_kernels_pool[] = {
+    POOL_KERNEL("MaxPool", launch_pool),
+    POOL_KERNEL("AveragePool", launch_pool),
+    POOL_KERNEL("GlobalAveragePool", launch_global),
+    POOL_KERNEL("GlobalMaxPool", launch_global),
+    {0},
+};

@@ -1,0 +1,21 @@
+/* Row kernels of pooling: f32 with channels innermost, one table per instruction set. */
+#ifndef SB_CPU_WINDOWS_POOL_ROWS_H
+#define SB_CPU_WINDOWS_POOL_ROWS_H
+
+#include <stdint.h>
+
+#include <samebit/isa.h>
+
+typedef struct sb_pool_kernels {
+    /* y[c] = the contract's maximum of x[offsets[i] + c]; minus infinity when `count` is 0. */
+    void (*max)(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float *y);
+    /* y[c] = (+0 + x[offsets[0] + c] + x[offsets[1] + c] + …) / divisor. */
+    void (*average)(int64_t channels, int64_t count, const float *x, const int64_t *offsets, float divisor, float *y);
+    /* y[c] = sum over i of x[i * stride + c] / count, the sum in the order of numerics/reduce.h. */
+    void (*mean)(int64_t channels, int64_t count, const float *x, int64_t stride, float *y);
+} sb_pool_kernels;
+
+/** The table of an instruction set that sb_isa_resolve gave. */
+const sb_pool_kernels *sb_pool_kernels_for(sb_isa isa);
+
+#endif

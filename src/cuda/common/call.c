@@ -1,0 +1,98 @@
+#include "cuda/common/call.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/common/compute.h"
+#include "tensor/walk.h"
+
+void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written) {
+    /* One more than there is room for is counted, and refused by the launch. */
+    if (work->range_count < SB_CUDA_WORK_RANGES)
+        work->ranges[work->range_count] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)address, bytes, written};
+    work->range_count++;
+}
+
+static void touch_tensor(sb_cuda_work *work, const sb_tensor *tensor, bool written) {
+    if (tensor == NULL)
+        return;
+    sb_cuda_range range = sb_cuda_tensor_range(tensor, written);
+    sb_cuda_work_touches(work, (const void *)(uintptr_t)range.address, range.bytes, written);
+}
+
+void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor) {
+    touch_tensor(work, tensor, false);
+}
+
+void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor) {
+    touch_tensor(work, tensor, true);
+}
+
+uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
+    uint32_t *word = (uint32_t *)(uintptr_t)call->target->fault;
+    sb_cuda_work_touches(work, word, sizeof *word, true);
+    return word;
+}
+
+sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
+    const sb_cuda_queue *queue = call->target->queue;
+    const sb_cuda_kernel *kernel;
+    if (work->blocks == 0)
+        return SB_OK;
+    if (work->range_count > SB_CUDA_WORK_RANGES)
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "kernel %s names %d ranges of memory where %d fit", work->kernel,
+                            work->range_count, SB_CUDA_WORK_RANGES);
+    sb_status status = sb_cuda_kernel_find(queue->stream->device, work->module, work->kernel, work->parameter_bytes,
+                                           &kernel, call->error);
+    if (status == SB_OK) {
+        sb_cuda_task task = {
+            .kind = SB_CUDA_KERNEL,
+            .step = call->target->step,
+            .kernel = {.kernel = kernel,
+                       .grid = {work->blocks, 1, 1},
+                       .block = {work->threads, 1, 1},
+                       .shared_bytes = work->shared_bytes,
+                       .parameters = work->parameters,
+                       .range_count = work->range_count,
+                       .ranges = work->ranges},
+        };
+        status = sb_cuda_launch(queue, &task, call->error);
+    }
+    if (status == SB_OK)
+        return SB_OK;
+    return sb_fail_within(call->error, status, "node %s (%s): ", call->node->name, call->node->op->name);
+}
+
+unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted) {
+    return sb_cuda_queue_blocks(call->target->queue, wanted);
+}
+
+void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors) {
+    const sb_tensor *operands[SB_CUDA_OPERANDS] = {out};
+    memcpy(operands + 1, tensors, (size_t)inputs * sizeof *tensors);
+    sb_walk walk;
+    sb_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
+    sb_cuda_box_of_walk(box, &walk, operands);
+}
+
+const char *sb_cuda_fault_text(uint32_t kind) {
+    switch (kind) {
+    case SB_CUDA_FAULT_DIVISION:
+        return "integer division by zero";
+    case SB_CUDA_FAULT_INDEX:
+        return "an index lies outside its dimension";
+    default:
+        return "the kernel reports a fault that has no name";
+    }
+}
+
+sb_status sb_cuda_fault_status(uint32_t kind) {
+    return kind == SB_CUDA_FAULT_INDEX ? SB_ERROR_SHAPE : SB_ERROR_INVALID_ARGUMENT;
+}
+
+bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t dtypes, char *why) {
+    if ((dtypes >> fact->dtype & 1) != 0)
+        return true;
+    snprintf(why, SB_WHY_BYTES, "%s of %s has no GPU kernel", query->node->op->name, sb_dtype_name(fact->dtype));
+    return false;
+}

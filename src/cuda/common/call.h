@@ -1,0 +1,69 @@
+/* What the kernels of operators on a device share: from a call to tasks.
+ *
+ * A device kernel is an sb_kernel whose `launch` gives tasks to call->target. Tensors of the call
+ * have addresses of the device as their data, which nothing on the host follows; those that the
+ * kernel lists in `host_inputs` lie on the host. sb_call_output makes outputs on the device,
+ * sb_call_scratch gives memory of the device, sb_call_copy copies there. A launch allocates nothing
+ * else and waits for nothing: what it gives may be recorded and replayed, so everything that can
+ * differ between two runs of the same shapes is in memory of the device. */
+#ifndef SB_CUDA_COMMON_CALL_H
+#define SB_CUDA_COMMON_CALL_H
+
+#include "cuda/common/parameters.h"
+#include "cuda/queue/task.h"
+#include "graph/op.h"
+#include "kernel/kernel.h"
+
+/* Where a call's tasks go. */
+typedef struct sb_cuda_target {
+    const sb_cuda_queue *queue;
+    int step;          /* of the plan */
+    CUdeviceptr fault; /* a 32-bit word of this step, in pinned memory of the host: see sb_cuda_fault */
+} sb_cuda_target;
+
+/* Ranges of memory that one piece of work names. */
+#define SB_CUDA_WORK_RANGES 24
+
+/* A kernel to be launched, on its way. */
+typedef struct sb_cuda_work {
+    const char *module, *kernel; /* src/cuda/<family>/<module>.cu, and the name there */
+    const void *parameters;      /* copied by the launch */
+    size_t parameter_bytes;
+    unsigned blocks, threads; /* grids and blocks have one dimension */
+    unsigned shared_bytes;    /* dynamic */
+    int range_count;
+    sb_cuda_range ranges[SB_CUDA_WORK_RANGES];
+} sb_cuda_work;
+
+/** Notes that the work reads, or writes, elements of a tensor. NULL is allowed. */
+void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor);
+void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor);
+/** The same for bytes, scratch memory for example. */
+void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written);
+/** The word that the work's kernel sets to an sb_cuda_fault when the data are wrong; noted as
+ * written. */
+uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call);
+
+/** Finds the kernel and launches it. With `blocks` 0 there is nothing to do. Errors: UNSUPPORTED
+ * when the build has no kernels for the device, DEVICE, OUT_OF_MEMORY, INTERNAL. */
+sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work);
+
+/** As many blocks as `wanted`, but no more than fill the call's device a few times over: for
+ * kernels whose blocks go on to further work a grid apart. */
+unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted);
+
+/** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's
+ * rule. */
+void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors);
+
+/** What a fault in `kind` means, for users. */
+const char *sb_cuda_fault_text(uint32_t kind);
+/** The status with which operators report it on the CPU. */
+sb_status sb_cuda_fault_status(uint32_t kind);
+
+/* Operators that many `supports` ask about. */
+
+/** Whether the dtype of a fact is in a set (SB_SET_…); says why not. */
+bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t dtypes, char *why);
+
+#endif

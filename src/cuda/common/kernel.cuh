@@ -1,0 +1,66 @@
+/* How kernels are written.
+ *
+ *     SB_CUDA_KERNEL(sb_name, sb_struct_of_parameters, p) { … p->member … }
+ *
+ * makes a kernel that takes one struct by value, which is all that launching, recording and
+ * replaying it need to know. The body is the common part of C and CUDA C++: tests compile the same
+ * sources with the host's compiler and hold them to the CPU's loops without a GPU
+ * (tests/cuda/host_kernels.c). So there are no templates, no references, and no warp instructions
+ * outside of what this header names.
+ *
+ * The parameters stay where the driver puts them (constant memory), and are never copied to a
+ * thread's own. */
+#ifndef SB_CUDA_COMMON_KERNEL_CUH
+#define SB_CUDA_COMMON_KERNEL_CUH
+
+#include <stdint.h>
+
+/* Dependent launch. Where the host asks for it, a kernel is launched once all blocks of the one ahead have begun, and its own
+ * first instructions wait until that one has ended and its writes are seen, so that only the way to the device is saved. Every
+ * kernel waits, whether it needs to or not: whoever waits for a kernel then waits for all that came before it. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#define SB_CUDA_DEPEND() asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
+#else
+#define SB_CUDA_DEPEND() (void)0
+#endif
+
+/* A hint that a condition is true less often than not, so that what it guards may lie apart. */
+#define SB_CUDA_SELDOM(condition) __builtin_expect((condition), 0)
+
+#if defined(__CUDACC__)
+#define SB_CUDA_KERNEL(name, type, parameters)                                                                         \
+    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
+    extern "C" __global__ void name(const __grid_constant__ type given) {                                              \
+        SB_CUDA_DEPEND();                                                                                              \
+        name##_body(&given);                                                                                           \
+    }                                                                                                                  \
+    static __device__ __forceinline__ void name##_body(const type *parameters)
+/* The same for blocks of at most `threads`, of which a multiprocessor shall take `blocks`: what a
+ * kernel that waits for memory gives registers up for. */
+#define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                                \
+    static __device__ __forceinline__ void name##_body(const type *parameters);                                        \
+    extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ type given) {           \
+        SB_CUDA_DEPEND();                                                                                              \
+        name##_body(&given);                                                                                           \
+    }                                                                                                                  \
+    static __device__ __forceinline__ void name##_body(const type *parameters)
+#define SB_CUDA_FUNCTION static __device__ __forceinline__
+#define SB_CUDA_SHARED __shared__
+#define SB_CUDA_BARRIER() __syncthreads()
+#define SB_CUDA_KEEP_LOOP _Pragma("unroll 1")
+#define SB_CUDA_UNROLL _Pragma("unroll")
+#else
+#define SB_CUDA_UNROLL
+#define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
+#endif
+
+/* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */
+#define SB_CUDA_EACH(index, count)                                                                                     \
+    for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);                              \
+         index += (int64_t)gridDim.x * blockDim.x)
+
+/* The element `offset` bytes behind the first one of an operand. */
+#define SB_CUDA_ELEMENT(type, first, offset) (*(type *)(void *)((first) + (offset)))
+#define SB_CUDA_CONST_ELEMENT(type, first, offset) (*(const type *)(const void *)((first) + (offset)))
+
+#endif

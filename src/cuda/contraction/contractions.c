@@ -1,0 +1,33 @@
+#include "cuda/contraction/contractions.h"
+
+#include <stdio.h>
+
+bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_site *site, char *why) {
+    const sb_fact *first = sb_site_fact(site, query, 0);
+    if (site->body == NULL)
+        return true;
+    if (first->dtype != SB_F32) {
+        snprintf(why, SB_WHY_BYTES, "nodes behind a contraction of %s run by themselves", sb_dtype_name(first->dtype));
+        return false;
+    }
+    if (query->outputs[0].dtype != first->dtype) {
+        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s", sb_dtype_name(query->outputs[0].dtype),
+                 sb_dtype_name(first->dtype));
+        return false;
+    }
+    return sb_cuda_tail_supports(query, site->body, why);
+}
+
+sb_status sb_cuda_contraction_prepare(const sb_kernel_query *query, void **state, sb_error *error) {
+    sb_site site = sb_site_of(query->node);
+    sb_cuda_tail_plan *plan;
+    if (site.body == NULL)
+        return SB_OK;
+    SB_TRY(sb_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
+    *state = plan;
+    return SB_OK;
+}
+
+void sb_cuda_contraction_release(void *state) {
+    sb_cuda_tail_plan_destroy(state);
+}

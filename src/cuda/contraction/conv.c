@@ -1,0 +1,318 @@
+/* Conv, alone or with element-wise nodes behind it. */
+#include <string.h>
+
+#include "cuda/common/elements.h"
+#include "cuda/contraction/contractions.h"
+#include "cuda/contraction/tiles.h"
+#include "cuda/driver/device.h"
+#include "cuda/list.h"
+#include "ops/convolution.h"
+
+static bool supports_conv(const sb_kernel_query *query, char *why) {
+    sb_site site = sb_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0)
+        return false;
+    return sb_cuda_contraction_supports(query, &site, why);
+}
+
+/* ---- what all kernels take ---- */
+
+/* A convolution as its kernels see it. */
+typedef struct convolution {
+    const sb_tensor *x, *w, *bias; /* bias may be NULL */
+    sb_tensor *y;
+    sb_conv_extents extents;
+    int64_t k; /* the chains' length */
+} convolution;
+
+static const float *floats(const sb_tensor *tensor) {
+    return (const float *)(const void *)tensor->data;
+}
+
+/* The nodes behind, with channels as rows and positions as columns; and the ranges of all but the
+ * weights, which may be packed. */
+static sb_status start_tail(sb_call *call, const convolution *conv, sb_cuda_tail *tail, sb_cuda_work *work) {
+    sb_cuda_tail_role roles[SB_MAX_RANK];
+    for (int d = 0; d < conv->y->rank; d++)
+        roles[d] = d == 0 ? SB_CUDA_TAIL_BATCH : d == 1 ? SB_CUDA_TAIL_ROW : SB_CUDA_TAIL_COLUMN;
+    sb_cuda_work_reads(work, conv->bias);
+    sb_cuda_work_reads(work, conv->x);
+    sb_cuda_work_writes(work, conv->y);
+    return sb_cuda_tail_start(call, call->state, conv->y, roles, tail, work);
+}
+
+/* What happens behind the chains of kernels with tiles. */
+static sb_status start_output(sb_call *call, const convolution *conv, sb_cuda_contraction *base, sb_cuda_work *work) {
+    base->y = (float *)(void *)conv->y->data;
+    base->y_row = conv->extents.positions;
+    base->y_column = 1;
+    base->vectors = conv->extents.positions % 4 == 0 && (uintptr_t)base->y % 16 == 0;
+    base->alpha = base->beta = 1;
+    base->k = conv->k;
+    if (conv->bias != NULL) {
+        base->addend = floats(conv->bias);
+        base->addend_row = conv->bias->strides[0];
+    }
+    SB_TRY(start_tail(call, conv, &base->tail, work));
+    base->plain = base->addend == NULL && base->tail.code.count == 0;
+    return SB_OK;
+}
+
+/* ---- 1x1 kernels on dense positions: a matrix product ---- */
+
+/* Samples with fewer positions than this fill tiles better when they are one row of positions. */
+#define LONG_ROW 1500
+
+static bool is_product(const convolution *conv) {
+    const sb_conv_extents *extents = &conv->extents;
+    bool dense = extents->groups == 1 && extents->taps == 1;
+    int64_t behind = 1;
+    for (int i = extents->axes - 1; i >= 0 && dense; i--) {
+        const sb_window_axis *axis = &extents->axis[i];
+        dense = axis->stride == 1 && axis->begin == 0 && axis->in == axis->out &&
+                (axis->in == 1 || conv->x->strides[i + 2] == behind * conv->x->strides[extents->axes + 1]);
+        behind *= axis->in;
+    }
+    return dense && extents->axes > 0 && (extents->batch == 1 || extents->positions >= LONG_ROW);
+}
+
+static sb_status launch_product(sb_call *call, const convolution *conv) {
+    const sb_conv_extents *extents = &conv->extents;
+    sb_cuda_matmul matmul = {.rank = 1, .dims = {extents->batch}, .b_steps = {conv->x->strides[0]}};
+    sb_cuda_contraction *base = &matmul.base;
+    sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
+    SB_TRY(start_output(call, conv, base, &work));
+    sb_cuda_work_reads(&work, conv->w);
+    base->batches = extents->batch;
+    base->m = extents->group_outputs;
+    base->n = extents->positions;
+    matmul.y_batch = base->m * base->n;
+    base->a = (sb_cuda_operand){.data = floats(conv->w), .step = conv->w->strides[0], .k_step = conv->w->strides[1]};
+    /* The position's step is that of the innermost axis that has more than one. */
+    int inner = extents->axes - 1;
+    while (inner > 0 && extents->axis[inner].in == 1)
+        inner--;
+    base->b =
+        (sb_cuda_operand){.data = floats(conv->x), .step = conv->x->strides[inner + 2], .k_step = conv->x->strides[1]};
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
+    base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
+    return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
+}
+
+/* ---- up to three axes ---- */
+
+static bool fits(int64_t value) {
+    return value >= 0 && value < INT32_MAX / 2;
+}
+
+/* Whether positions, taps and all that is computed of them are 32-bit numbers. */
+static bool is_small(const convolution *conv) {
+    const sb_conv_extents *extents = &conv->extents;
+    int64_t columns;
+    bool small = extents->axes <= SB_CUDA_CONV_AXES && fits(conv->k) && fits(extents->group_inputs) &&
+                 !__builtin_mul_overflow(extents->batch, extents->positions, &columns) && fits(columns);
+    for (int i = 0; i < extents->axes && small; i++) {
+        const sb_window_axis *axis = &extents->axis[i];
+        int64_t reach;
+        small = fits(axis->in) && fits(axis->begin < 0 ? -axis->begin : axis->begin) &&
+                !__builtin_mul_overflow(axis->out, axis->stride, &reach) && fits(reach) &&
+                !__builtin_mul_overflow(axis->kernel, axis->dilation, &reach) && fits(reach);
+    }
+    return small;
+}
+
+static sb_cuda_divisor divisor(int64_t value) {
+    return sb_cuda_divisor_of(value > 0 ? (uint32_t)value : 1);
+}
+
+static void fill_convolution(const convolution *conv, sb_cuda_convolution *to) {
+    const sb_conv_extents *extents = &conv->extents;
+    const sb_tensor *x = conv->x, *w = conv->w;
+    to->base.batches = extents->groups;
+    to->base.m = extents->group_outputs;
+    to->base.n = extents->batch * extents->positions;
+    to->x = floats(x);
+    to->x_sample = x->strides[0];
+    to->x_channel = x->strides[1];
+    to->x_group = extents->group_inputs * x->strides[1];
+    to->y_sample = extents->groups * extents->group_outputs * extents->positions;
+    to->channels = extents->group_inputs > 0 ? (int32_t)extents->group_inputs : 1;
+    to->chain = divisor(to->channels);
+    to->positions = divisor(extents->positions);
+    for (int d = 0; d < SB_CUDA_CONV_AXES; d++) {
+        int i = d - (SB_CUDA_CONV_AXES - extents->axes);
+        sb_window_axis none = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+        const sb_window_axis *axis = i >= 0 ? &extents->axis[i] : &none;
+        to->in[d] = (int32_t)axis->in;
+        to->stride[d] = (int32_t)axis->stride;
+        to->dilation[d] = (int32_t)axis->dilation;
+        to->begin[d] = (int32_t)axis->begin;
+        to->out[d] = divisor(axis->out);
+        to->kernel[d] = divisor(axis->kernel);
+        to->x_steps[d] = i >= 0 ? x->strides[i + 2] : 0;
+        to->w_steps[d] = i >= 0 ? w->strides[i + 2] : 0;
+    }
+    to->base.a = (sb_cuda_operand){.data = floats(w), .step = w->strides[0], .k_step = w->strides[1]};
+    to->a_group = extents->group_outputs * w->strides[0];
+}
+
+/* Writes the weights in chain order, outputs side by side, to scratch memory. */
+static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_convolution *to) {
+    const sb_conv_extents *extents = &conv->extents;
+    int64_t length = extents->taps * extents->group_inputs;
+    sb_cuda_pack_weights pack = {
+        .groups = extents->groups,
+        .outputs = extents->group_outputs,
+        .channels = extents->group_inputs,
+        .taps = extents->taps,
+        .pitch = (extents->group_outputs + 3) / 4 * 4,
+        .w_output = conv->w->strides[0],
+        .w_channel = conv->w->strides[1],
+        .across = (extents->group_outputs + 31) / 32,
+        .down = (length + 31) / 32,
+        .w = floats(conv->w),
+    };
+    sb_cuda_work work = {.module = "conv_direct_f32",
+                         .kernel = "sb_cuda_conv_f32_pack",
+                         .parameters = &pack,
+                         .parameter_bytes = sizeof pack,
+                         .threads = 256};
+    int64_t bytes;
+    void *memory;
+    if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float), &bytes))
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
+    SB_TRY(sb_call_scratch(call, (size_t)bytes, &memory));
+    pack.packed = memory;
+    for (int d = 0; d < SB_CUDA_CONV_AXES; d++) {
+        pack.kernel[d] = to->kernel[d].divisor;
+        pack.w_steps[d] = to->w_steps[d];
+    }
+    work.blocks = sb_cuda_call_blocks(call, pack.groups * pack.across * pack.down);
+    sb_cuda_work_reads(&work, conv->w);
+    sb_cuda_work_touches(&work, memory, (size_t)bytes, true);
+    SB_TRY(sb_cuda_call_launch(call, &work));
+    to->base.a = (sb_cuda_operand){.data = memory, .step = 1, .k_step = pack.pitch, .fetch = SB_CUDA_FETCH_VECTORS};
+    to->a_group = length * pack.pitch;
+    return SB_OK;
+}
+
+static sb_status launch_tiles(sb_call *call, const convolution *conv) {
+    const sb_conv_extents *extents = &conv->extents;
+    sb_cuda_convolution to = {0};
+    sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    fill_convolution(conv, &to);
+    SB_TRY(start_output(call, conv, &to.base, &work));
+    const sb_cuda_tile *tile = sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n,
+                                                   call->target->queue->stream->device->multiprocessors);
+    bool packs = extents->taps > 1 && extents->group_inputs > 0;
+    if (packs)
+        SB_TRY(pack_weights(call, conv, &to));
+    if (!packs || tile->m < 4)
+        to.base.a.fetch = sb_cuda_tile_fetch(&to.base.a, tile->m, to.base.m, 1, &to.a_group);
+    if (packs)
+        sb_cuda_work_touches(&work, to.base.a.data, (size_t)(extents->groups * to.a_group) * sizeof(float), false);
+    else
+        sb_cuda_work_reads(&work, conv->w);
+    return sb_cuda_tile_launch(call, &work, "conv_f32", "sb_cuda_conv_f32_", tile, &to.base);
+}
+
+/* Groups in which tiles would be mostly empty. */
+static bool is_narrow(const sb_conv_extents *extents) {
+    return extents->groups > 1 && (extents->group_inputs == 1 || extents->group_outputs <= 4);
+}
+
+#define THREADS 128
+
+static sb_status launch_narrow(sb_call *call, const convolution *conv) {
+    const sb_conv_extents *extents = &conv->extents;
+    sb_cuda_convolution to = {0};
+    sb_cuda_work work = {.module = "conv_direct_f32",
+                         .kernel = "sb_cuda_conv_f32_narrow",
+                         .parameters = &to,
+                         .parameter_bytes = sizeof to,
+                         .threads = THREADS};
+    fill_convolution(conv, &to);
+    SB_TRY(start_output(call, conv, &to.base, &work));
+    sb_cuda_work_reads(&work, conv->w);
+    to.quads = (extents->positions + 3) / 4;
+    int64_t threads = extents->batch * extents->groups * extents->group_outputs * to.quads;
+    work.blocks = sb_cuda_call_blocks(call, (threads + THREADS - 1) / THREADS);
+    return sb_cuda_call_launch(call, &work);
+}
+
+/* ---- any dtype and number of axes ---- */
+
+static void fill_any(const convolution *conv, sb_cuda_any_convolution *to) {
+    const sb_conv_extents *extents = &conv->extents;
+    const sb_tensor *x = conv->x, *w = conv->w;
+    *to = (sb_cuda_any_convolution){
+        .elements = sb_tensor_elements(conv->y),
+        .outputs = extents->groups * extents->group_outputs,
+        .positions = extents->positions,
+        .channels = extents->group_inputs,
+        .taps = extents->taps,
+        .group_outputs = extents->group_outputs,
+        .x = x->data,
+        .w = w->data,
+        .bias = conv->bias != NULL ? conv->bias->data : NULL,
+        .y = conv->y->data,
+        .x_sample = x->strides[0],
+        .x_channel = x->strides[1],
+        .w_output = w->strides[0],
+        .w_channel = w->strides[1],
+        .bias_step = conv->bias != NULL ? conv->bias->strides[0] : 0,
+        .rank = extents->axes,
+    };
+    for (int d = 0; d < extents->axes; d++) {
+        const sb_window_axis *axis = &extents->axis[d];
+        to->in[d] = axis->in;
+        to->out[d] = axis->out;
+        to->kernel[d] = axis->kernel;
+        to->stride[d] = axis->stride;
+        to->dilation[d] = axis->dilation;
+        to->begin[d] = axis->begin;
+        to->x_steps[d] = x->strides[d + 2];
+        to->w_steps[d] = w->strides[d + 2];
+    }
+}
+
+static sb_status launch_any(sb_call *call, const convolution *conv) {
+    sb_cuda_any_convolution to;
+    sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    fill_any(conv, &to);
+    SB_TRY(start_tail(call, conv, &to.tail, &work));
+    sb_cuda_work_reads(&work, conv->w);
+    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_conv_any", sb_dtype_name(conv->x->dtype),
+                               to.elements);
+}
+
+static sb_status launch_conv(sb_call *call) {
+    sb_site site = sb_site_of(call->node);
+    convolution conv = {.x = sb_site_tensor(&site, call, 0),
+                        .w = sb_site_tensor(&site, call, 1),
+                        .bias = sb_site_tensor(&site, call, 2)};
+    SB_TRY(sb_call_output(call, 0, &conv.y));
+    if (sb_tensor_elements(conv.y) == 0)
+        return SB_OK;
+    sb_conv_extents_of(site.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
+    conv.k = conv.extents.taps * conv.extents.group_inputs;
+    if (conv.x->dtype != SB_F32 || !is_small(&conv))
+        return launch_any(call, &conv);
+    if (is_product(&conv))
+        return launch_product(call, &conv);
+    return is_narrow(&conv.extents) ? launch_narrow(call, &conv) : launch_tiles(call, &conv);
+}
+
+#define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_conv,                            \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_conv          \
+    }
+
+const sb_kernel sb_cuda_kernels_conv[] = {
+    CONV_KERNEL("Conv", "", "conv"),
+    CONV_KERNEL("Fused", "samebit", "conv-fused"),
+    {0},
+};

@@ -1,0 +1,232 @@
+#include "cuda/contraction/gemm16.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/allocation.h"
+#include "base/error.h"
+
+_Static_assert(sizeof(sb_gemm16) <= 1024, "kernels add tensor maps to it");
+
+#define SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
+
+/* In the order in which sb_gemm_schedule_name counts. */
+static const sb_gemm_schedule *schedule_at(int index) {
+    static const sb_gemm_schedule *const general[] = {&sb_gemm_general, &sb_gemm_general_small};
+    return index < SB_GEMM_HOPPER_SCHEDULES ? &sb_gemm_hopper[index] : general[index - SB_GEMM_HOPPER_SCHEDULES];
+}
+
+/* The first of an engine's: only the general ones know Ampere's chain. */
+static int first_schedule(const sb_engine *engine) {
+    return engine->chain == SB_CHAIN_AMPERE ? SB_GEMM_HOPPER_SCHEDULES : 0;
+}
+
+struct sb_gemm_device {
+    void *states[SCHEDULES];
+    sb_cuda_stream *stream; /* the one given last; NULL before the first */
+};
+
+/* ---- creation ---- */
+
+sb_status sb_gemm_device_create(sb_engine *engine, sb_error *error) {
+    sb_gemm_device *state = sb_allocate_array(1, sizeof *state);
+    if (state == NULL)
+        return sb_fail_memory(error, sizeof *state);
+    engine->device_state = state;
+    sb_status status = sb_cuda_enter(engine->cuda, error);
+    if (status == SB_OK) {
+        for (int i = first_schedule(engine); i < SCHEDULES && status == SB_OK; i++)
+            status = schedule_at(i)->prepare(schedule_at(i), engine, &state->states[i], error);
+        status = sb_cuda_leave(engine->cuda, status, error);
+    }
+    if (status != SB_OK)
+        sb_gemm_device_destroy(engine);
+    return status;
+}
+
+void sb_gemm_device_destroy(sb_engine *engine) {
+    sb_gemm_device *state = engine->device_state;
+    if (state == NULL)
+        return;
+    for (int i = 0; i < SCHEDULES; i++)
+        schedule_at(i)->release(state->states[i]);
+    sb_cuda_stream_destroy(state->stream);
+    sb_free(state);
+    engine->device_state = NULL;
+}
+
+/* ---- choice ---- */
+
+int sb_gemm_device_schedule_count(const sb_engine *engine) {
+    return SCHEDULES - first_schedule(engine);
+}
+
+const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index) {
+    return index >= 0 && index < sb_gemm_device_schedule_count(engine)
+               ? schedule_at(first_schedule(engine) + index)->name
+               : NULL;
+}
+
+static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+    const char *name = plan->gemm->schedule;
+    char why[SB_GEMM_WHY_BYTES] = "";
+    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
+        if (strcmp(schedule_at(i)->name, name) != 0)
+            continue;
+        if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
+            return sb_fail(
+                error, SB_ERROR_UNSUPPORTED,
+                "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
+                why);
+        *chosen = i;
+        return SB_OK;
+    }
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                   "there is no schedule \"%s\" on a device: sb_gemm_schedule_name names those there are", name);
+}
+
+/* The quickest of those that can; the general ones always can. */
+static sb_status choose(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+    if (plan->gemm->schedule != NULL)
+        return find_named(engine, plan, chosen, error);
+    char why[SB_GEMM_WHY_BYTES] = "";
+    double least = 0;
+    *chosen = -1;
+    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
+        if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
+            continue;
+        double cost = schedule_at(i)->cost(schedule_at(i), engine, plan);
+        if (*chosen < 0 || cost < least) {
+            *chosen = i;
+            least = cost;
+        }
+    }
+    return *chosen >= 0 ? SB_OK : sb_fail(error, SB_ERROR_UNSUPPORTED, "no schedule can compute this product: %s", why);
+}
+
+sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
+                                sb_error *error) {
+    int chosen = 0;
+    SB_TRY(choose(engine, plan, &chosen, error));
+    *schedule = schedule_at(chosen)->name;
+    return SB_OK;
+}
+
+/* ---- loading ---- */
+
+sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+                         sb_gemm16_kernels **kernels, sb_error *error) {
+    sb_gemm16_kernels *made = sb_allocate_array(1, sizeof *made);
+    if (made == NULL)
+        return sb_fail_memory(error, sizeof *made);
+    sb_status status = SB_OK;
+    for (int i = 0; i < 8 && status == SB_OK; i++) {
+        int is_f16 = i / 4, across_a = i / 2 % 2, across_b = i % 2;
+        char name[64];
+        if (!(layouts >> i % 4 & 1))
+            continue;
+        snprintf(name, sizeof name, "sb_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", across_a ? "across" : "along",
+                 across_b ? "across" : "along");
+        status =
+            sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][across_a][across_b], error);
+    }
+    if (status == SB_OK)
+        *kernels = made;
+    else
+        sb_free(made);
+    return status;
+}
+
+/* ---- what kernels need to know ---- */
+
+static sb_gemm16_operand describe(const sb_matrix *matrix, bool lines_are_columns) {
+    return (sb_gemm16_operand){
+        .data = matrix->data,
+        .line_stride = lines_are_columns ? matrix->column_stride : matrix->row_stride,
+        .k_stride = lines_are_columns ? matrix->row_stride : matrix->column_stride,
+        .batch_stride = matrix->batch_stride,
+    };
+}
+
+void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters) {
+    const sb_gemm *gemm = plan->gemm;
+    *parameters = (sb_gemm16){
+        .m = plan->m,
+        .n = plan->n,
+        .k = plan->k,
+        .batches = plan->batches,
+        .a = describe(&gemm->a, false),
+        .b = describe(&gemm->b, true),
+        .c = {.data = gemm->c.data,
+              .row_stride = gemm->c.row_stride,
+              .column_stride = gemm->c.column_stride,
+              .batch_stride = gemm->c.batch_stride,
+              .dtype = (int32_t)gemm->c.dtype,
+              .accumulate = gemm->accumulate},
+        .groups = (const sb_row_group *)(uintptr_t)plan->device_groups,
+        .group_count = plan->group_count,
+        .gate = (int32_t)gemm->gate,
+        .has_epilogue = !sb_gemm_is_plain(&plan->epilogue),
+        .epilogue = plan->epilogue,
+    };
+}
+
+int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES]) {
+    const sb_gemm_range *touched[] = {&plan->c, &plan->a, &plan->b, &plan->bias, &plan->residual};
+    int count = 0;
+    for (size_t i = 0; i < sizeof touched / sizeof touched[0]; i++) {
+        if (touched[i]->bytes > 0)
+            ranges[count++] = (sb_cuda_range){touched[i]->first, touched[i]->bytes, i == 0};
+    }
+    if (plan->device_groups != 0)
+        ranges[count++] = (sb_cuda_range){plan->device_groups, (size_t)plan->group_count * sizeof(sb_row_group), false};
+    return count;
+}
+
+bool sb_gemm16_reads_along(const sb_gemm16_operand *operand) {
+    return operand->k_stride == 1 || operand->line_stride != 1;
+}
+
+int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
+    bool along = sb_gemm16_reads_along(operand), is_b = operand == &product->b;
+    int64_t lines = is_b && product->gate != SB_GATE_NONE ? 2 * product->n : is_b ? product->n : product->m;
+    /* Groups of rows begin anywhere. */
+    if (along && (operand->k_stride != 1 || product->groups != NULL))
+        return 1;
+    int64_t steps = product->batches > 1 ? operand->batch_stride : 0;
+    if (along)
+        steps |= lines > 1 ? operand->line_stride : 0;
+    else
+        steps |= (product->k > 1 ? operand->k_stride : 0) | (is_b && product->gate == SB_GATE_STACKED ? product->n : 0);
+    steps |= (int64_t)((uintptr_t)operand->data / sizeof(uint16_t));
+    return steps % 8 == 0 ? 8 : steps % 2 == 0 ? 2 : 1;
+}
+
+/* ---- running ---- */
+
+/* Making a stream known allocates, so the last one is kept: a program mostly has one. */
+sb_status sb_gemm_device_stream(sb_engine *engine, void *handle, sb_cuda_stream **stream, sb_error *error) {
+    sb_gemm_device *state = engine->device_state;
+    if (state->stream == NULL || state->stream->handle != handle) {
+        sb_cuda_stream *other = NULL;
+        SB_TRY(sb_cuda_stream_wrap(engine->cuda, handle, &other, error));
+        sb_cuda_stream_destroy(state->stream);
+        state->stream = other;
+    }
+    *stream = state->stream;
+    return SB_OK;
+}
+
+sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error) {
+    int chosen = 0;
+    /* Kernels wait by themselves for what is before them, behind what they prepare: half a microsecond (measured). */
+    sb_cuda_queue queue = {.dependent_launch = true};
+    if (plan->is_empty)
+        return SB_OK;
+    SB_TRY(choose(engine, plan, &chosen, error));
+    SB_TRY(sb_gemm_device_stream(engine, stream, &queue.stream, error));
+    SB_TRY(sb_cuda_enter(engine->cuda, error));
+    sb_status status = schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->device_state->states[chosen],
+                                                   &queue, plan, error);
+    return sb_cuda_leave(engine->cuda, status, error);
+}

@@ -1,0 +1,107 @@
+/* 16-bit products on a device: from a checked product to a task.
+ *
+ * A schedule is a way to compute products: some kernels, what they can do, and how long they would
+ * take. None changes a bit, so the quickest of those that can is taken, unless the caller names
+ * one. To add a schedule: a table entry in a source of its own, and its line in gemm.c. */
+#ifndef SB_CUDA_CONTRACTION_GEMM16_H
+#define SB_CUDA_CONTRACTION_GEMM16_H
+
+#include "cuda/contraction/gemm16_parameters.h"
+#include "cuda/queue/task.h"
+#include "kernel/contraction/check.h"
+#include "kernel/contraction/engine.h"
+#include "kernel/logp/logp_tasks.h"
+
+#define SB_GEMM_WHY_BYTES 192
+/* A, B, C, bias, residual, and the groups of rows. */
+#define SB_GEMM_RANGES 6
+
+typedef struct sb_gemm_schedule sb_gemm_schedule;
+struct sb_gemm_schedule {
+    const char *name;
+    const void *shape; /* what tells schedules of one source apart: theirs to read */
+    /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a stream
+     * may be being captured. A device that it is not made for gets NULL and SB_OK. In the device's context. */
+    sb_status (*prepare)(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error);
+    /** NULL is allowed. */
+    void (*release)(void *state);
+    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES. `state` may be NULL. */
+    bool (*can)(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+                char *why);
+    /** About how many microseconds the device would take, for what it can compute. */
+    double (*cost)(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan);
+    /** Gives the task to the queue, between sb_cuda_enter and sb_cuda_leave. Allocates nothing, and neither waits nor asks the
+     * driver anything: the stream may be being captured. */
+    sb_status (*launch)(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error);
+};
+
+extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* general.c: everything */
+
+#define SB_GEMM_HOPPER_SCHEDULES 18
+extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
+
+/** Loads the kernels of every schedule: sets engine->device_state, which sb_gemm_device_destroy ends. Not while this thread
+ * captures a stream. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_device_create(sb_engine *engine, sb_error *error);
+/** NULL in engine->device_state is allowed. */
+void sb_gemm_device_destroy(sb_engine *engine);
+
+/** Gives a checked product to `stream`, a CUstream of the engine's device or NULL for the legacy one, and returns at once; a
+ * product without elements of C is none. In the steady state nothing is allocated. Errors: UNSUPPORTED when the schedule that
+ * plan->gemm names cannot compute it; INVALID_ARGUMENT when there is no such schedule, or the stream is another device's;
+ * DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error);
+
+/** The stream that a caller calls `handle`, kept until another one is asked for. Errors: INVALID_ARGUMENT when it is another
+ * device's; DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_device_stream(sb_engine *engine, void *handle, sb_cuda_stream **stream, sb_error *error);
+
+/** The name of the schedule that sb_gemm_on_device would take, or its error. */
+sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
+                                sb_error *error);
+int sb_gemm_device_schedule_count(const sb_engine *engine);
+/** NULL when `index` is out of range. */
+const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index);
+
+/* ---- for schedules ---- */
+
+/* Kernels by dtype (bf16, f16), and by whether A and B are read across their lines; NULL for layouts that a schedule has not. */
+typedef struct sb_gemm16_kernels {
+    const sb_cuda_kernel *by[2][2][2];
+} sb_gemm16_kernels;
+
+/* Sets of layouts: bit 2 * a_across + b_across. */
+enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_ALONG = 0x5, SB_GEMM_LAYOUTS_ACROSS = 0x8 };
+
+/** Loads "sb_<module>_<dtype>_<along|across>_<along|across>" of a module for a set of layouts. The caller frees *kernels with
+ * sb_free. Errors: as sb_cuda_kernel_find. */
+sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+                         sb_gemm16_kernels **kernels, sb_error *error);
+
+static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
+    return value / divisor + (value % divisor != 0);
+}
+
+/** What the kernels of all schedules need to know. */
+void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters);
+/** The memory that a product touches; returns how many ranges there are. */
+int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES]);
+/** Whether an operand's elements are to be read along k rather than across its lines: across only if lines are side by side and
+ * k are not. */
+bool sb_gemm16_reads_along(const sb_gemm16_operand *operand);
+/** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the address, the other
+ * strides, the groups of rows and, where a gated B is read across, the way to the second half of its columns leave. */
+int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
+
+/* ---- logits that are reduced where they are computed: hopper.c ---- */
+
+/** Loads the kernels, where the device has them. */
+sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error);
+/** Whether the next can: the plan has one batch and no epilogue, and its C is not looked at. */
+bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan);
+/** Reduces the plan's logits, all of `reduce`'s chunk, whose own logits are not read. As the launch of a schedule. */
+sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+                                  const sb_logp_reduce *reduce, sb_error *error);
+
+#endif

@@ -1,0 +1,8 @@
+/* 16-bit products by TMA and wgmma, in tiles of 128 by 256. */
+#define SB_GEMM_N 256
+#define SB_GEMM_GROUPS 2
+#define SB_GEMM_BOXES 1
+#define SB_GEMM_STAGES 4
+#define SB_GEMM_CLUSTER 2
+#define SB_GEMM_KERNEL(layout) sb_gemm16_128x256_##layout
+#include "cuda/contraction/gemm16_hopper_layouts.cuh"

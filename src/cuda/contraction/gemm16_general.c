@@ -1,0 +1,95 @@
+/* The schedules that compute every product: any strides, alignments, groups of rows, gates and
+ * epilogues, with tiles of two sizes. */
+#include "base/allocation.h"
+#include "base/error.h"
+#include "cuda/contraction/gemm16.h"
+
+/* A size of tiles, and about what it costs on an H200. */
+typedef struct tile {
+    const char *modules[2]; /* by sb_chain */
+    int m, n, threads;
+    double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
+    double latency; /* … and that they take when there is none */
+} tile;
+
+static const tile large_tile = {{"gemm16_general", "gemm16_ampere"}, 128, 128, 256, 0.40, 0.50};
+static const tile small_tile = {{"gemm16_general_small", "gemm16_ampere_small"}, 64, 64, 128, 0.15, 0.30};
+
+static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
+    const tile *tile = self->shape;
+    sb_gemm16_kernels *kernels;
+    SB_TRY(sb_gemm16_load(engine->cuda, tile->modules[engine->chain], sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL,
+                          &kernels, error));
+    *state = kernels;
+    return SB_OK;
+}
+
+static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+                char *why) {
+    return true;
+}
+
+/* Columns of C in a tile. */
+static int columns_of(const tile *tile, const sb_gemm_plan *plan) {
+    return plan->gemm->gate != SB_GATE_NONE ? tile->n / 2 : tile->n;
+}
+
+static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
+    const tile *tile = self->shape;
+    double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
+                   (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
+    double each = count / engine->cuda->multiprocessors * tile->step;
+    return 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
+}
+
+/* Strides of extents of one may be anything, and kernels compute addresses before they know whether they need them. */
+static void drop_idle_strides(sb_gemm16 *p) {
+    sb_gemm16_operand *operands[] = {&p->a, &p->b};
+    for (int i = 0; i < 2; i++) {
+        int64_t lines = i == 0 ? p->m : p->gate != SB_GATE_NONE ? 2 * p->n : p->n;
+        operands[i]->line_stride *= lines > 1;
+        operands[i]->k_stride *= p->k > 1;
+        operands[i]->batch_stride *= p->batches > 1;
+    }
+    p->c.row_stride *= p->m > 1;
+    p->c.column_stride *= p->n > 1;
+    p->c.batch_stride *= p->batches > 1;
+}
+
+static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
+    const sb_gemm16_kernels *kernels = state;
+    const tile *tile = self->shape;
+    sb_cuda_range ranges[SB_GEMM_RANGES];
+    sb_gemm16_general parameters = {
+        .row_tiles = sb_gemm_divide_up(plan->m, tile->m),
+        .column_tiles = sb_gemm_divide_up(plan->n, columns_of(tile, plan)),
+    };
+    sb_gemm16 *product = &parameters.product;
+    sb_gemm16_describe(plan, product);
+    drop_idle_strides(product);
+    /* No more than C has elements, which are all in memory. */
+    parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
+    parameters.a_width = sb_gemm16_width(product, &product->a);
+    parameters.b_width = sb_gemm16_width(product, &product->b);
+    bool a_across = !sb_gemm16_reads_along(&product->a), b_across = !sb_gemm16_reads_along(&product->b);
+    sb_cuda_task task = {
+        .kind = SB_CUDA_KERNEL,
+        .step = -1,
+        .kernel = {.kernel = kernels->by[plan->dtype == SB_F16][a_across][b_across],
+                   .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
+                   .block = {(unsigned)tile->threads, 1, 1},
+                   .parameters = &parameters,
+                   .range_count = sb_gemm_ranges(plan, ranges),
+                   .ranges = ranges},
+    };
+    return sb_cuda_launch(queue, &task, error);
+}
+
+#define SCHEDULE(of_tile, title)                                                                                       \
+    {                                                                                                                  \
+        .name = title, .shape = &of_tile##_tile, .prepare = prepare, .release = sb_free, .can = can, .cost = cost,     \
+        .launch = launch                                                                                               \
+    }
+const sb_gemm_schedule sb_gemm_general = SCHEDULE(large, "general");
+const sb_gemm_schedule sb_gemm_general_small = SCHEDULE(small, "general-small");

@@ -1,0 +1,16 @@
+/* Products of f16 and bf16 matrices of any kind: large tiles, which threads fetch into SHARED memory together. */
+#define TILE_M 128
+#define TILE_N 128
+#define WARPS_M 2
+#define WARPS_N 4
+#define STAGES 3
+#define BLOCKS 2
+#include "cuda/contraction/gemm16_tile.cuh"
+
+#if defined(AMPERE_CHAIN)
+LAYOUTS(sb_gemm16_ampere_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_ampere_f16, f16, "f16")
+#else
+LAYOUTS(sb_gemm16_general_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_general_f16, f16, "f16")
+#endif

@@ -1,0 +1,17 @@
+/* Products of f16 and bf16 matrices of any kind: small tiles in SHARED memory, for products
+ * that would leave much of a device idle in large ones. */
+#define TILE_M 64
+#define TILE_N 64
+#define WARPS_M 2
+#define WARPS_N 2
+#define STAGES 4
+#define BLOCKS 4
+#include "cuda/contraction/gemm16_tile.cuh"
+
+#if defined(AMPERE_CHAIN)
+LAYOUTS(sb_gemm16_ampere_small_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_ampere_small_f16, f16, "f16")
+#else
+LAYOUTS(sb_gemm16_general_small_bf16, bf16, "bf16")
+LAYOUTS(sb_gemm16_general_small_f16, f16, "f16")
+#endif

@@ -1,0 +1,458 @@
+/* The schedules by TMA and wgmma, of Hopper alone: matrices whose elements lie side by side along one dimension, with addresses
+ * and steps that are multiples of 16 bytes. What else there is, the general ones compute. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/allocation.h"
+#include "base/error.h"
+#include "cuda/contraction/gemm16.h"
+#include "cuda/contraction/gemm16_hopper_parameters.h"
+
+#define TILE_K 64
+#define BOX 64 /* elements of 128 bytes, what the swizzle spreads over the banks */
+/* A warpgroup's room for results: gemm16_hopper.cuh. */
+#define ROOM_BYTES 16384
+#define ALIGNMENT 1024
+/* Of a block's weights, what it asks for before the kernel ahead has ended. */
+#define AHEAD_BYTES 65536
+/* What a block may have of shared memory, but for its barriers. */
+#define SHARED_BYTES (227 * 1024 - 1024)
+
+/* A shape of tiles: the numbers of its source, and what it costs on an H200. */
+typedef struct shape {
+    const char *module; /* the kernels' names begin so too */
+    int rows, n, boxes, stages, cluster;
+    unsigned form;
+    double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
+    double around; /* … and the product before and behind its k */
+} shape;
+enum {
+    TURNED = 1,  /* B's columns are the kernel's rows, for products of few rows */
+    B_ALONG = 2, /* the kernel's B must lie along k */
+    MAPPED = 4,  /* with a row map, A and B across */
+};
+
+/* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every shape on an
+ * H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes 0.6 % longer than the best one for
+ * each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to two rounds of narrower tiles.) */
+static const shape shapes[] = {
+    {"gemm16_128x256", 128, 256, 1, 4, 2, 0, 0.778, 3.28},
+    {"gemm16_128x224", 128, 224, 1, 4, 1, 0, 0.670, 3.66},
+    {"gemm16_128x192", 128, 192, 1, 4, 1, 0, 0.600, 2.73},
+    {"gemm16_128x128", 128, 128, 1, 6, 1, 0, 0.501, 3.32},
+    {"gemm16_128x112", 128, 112, 1, 6, 1, B_ALONG, 0.454, 4.89},
+    {"gemm16_128x96", 128, 96, 1, 6, 1, B_ALONG, 0.408, 2.78},
+    {"gemm16_128x64", 128, 64, 1, 8, 1, 0, 0.174, 1.69},
+    {"gemm16_64x128", 64, 128, 2, 32, 1, B_ALONG, 0.220, 2.00},
+    {"gemm16_64x112", 64, 112, 2, 32, 1, B_ALONG, 0.201, 1.14},
+    {"gemm16_64x64", 64, 64, 2, 32, 1, B_ALONG, 0.161, 1.68},
+    {"gemm16_64x32", 64, 32, 2, 32, 1, B_ALONG, 0.103, 1.18},
+    {"gemm16_64x16", 64, 16, 4, 32, 1, B_ALONG, 0.083, 2.32},
+    {"gemm16_64x64", 64, 64, 2, 32, 1, TURNED | B_ALONG, 0.143, 5.84},
+    {"gemm16_64x32", 64, 32, 2, 32, 1, TURNED | B_ALONG, 0.098, 3.45},
+    {"gemm16_64x16", 64, 16, 4, 32, 1, TURNED | B_ALONG, 0.101, 1.09},
+    {"gemm16_64x8", 64, 8, 2, 32, 1, TURNED | B_ALONG, 0.098, 1.98},
+    {"gemm16_mapped_128x256", 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
+    {"gemm16_mapped_128x128", 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+};
+
+static bool has(const shape *shape, unsigned form) {
+    return (shape->form & form) != 0;
+}
+
+/* ---- what it can do ---- */
+
+/* How TMA sees an operand. */
+typedef enum layout { ALONG, ACROSS, NEITHER } layout;
+
+static bool is_step(int64_t stride) {
+    return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
+}
+
+static layout layout_of(const sb_gemm16_operand *operand, int64_t lines, int64_t k, int64_t batches) {
+    if ((uintptr_t)operand->data % 16 != 0 ||
+        (batches > 1 && operand->batch_stride != 0 && !is_step(operand->batch_stride)))
+        return NEITHER;
+    if (operand->k_stride == 1 && (lines == 1 || is_step(operand->line_stride)))
+        return ALONG;
+    if (operand->line_stride == 1 && (k == 1 || is_step(operand->k_stride)))
+        return ACROSS;
+    return NEITHER;
+}
+
+/* Columns of B. */
+static int64_t b_lines(const sb_gemm_plan *plan) {
+    return plan->gemm->gate != SB_GATE_NONE ? 2 * plan->n : plan->n;
+}
+
+static bool refuse(char *why, const char *reason) {
+    snprintf(why, SB_GEMM_WHY_BYTES, "%s", reason);
+    return false;
+}
+
+static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+                char *why) {
+    const shape *shape = self->shape;
+    sb_gemm16 product;
+    if (state == NULL)
+        return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
+    bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
+    if (plan->group_count == 0 || (is_gated && (has(shape, TURNED) || shape->n % 32 != 0)))
+        return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
+    if ((plan->device_groups != 0) != has(shape, MAPPED))
+        return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
+                                              : "its k is in groups of 16 from 0, not in those of a row map");
+    if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 ||
+        plan->batches > INT32_MAX / 2 ||
+        (double)plan->m * (double)plan->n * (double)plan->batches / 512 > INT32_MAX / 2)
+        return refuse(why, "an extent is more than 2^30, or there are more than 2^30 tiles");
+    sb_gemm16_describe(plan, &product);
+    layout a = layout_of(&product.a, plan->m, plan->k, plan->batches);
+    layout b = layout_of(&product.b, b_lines(plan), plan->k, plan->batches);
+    if (a == NEITHER || b == NEITHER)
+        return refuse(why, a == NEITHER
+                               ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
+                               : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
+    if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
+        return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
+    if (is_stacked && (b != ALONG || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
+                       (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
+        return refuse(why,
+                      "gates before values must lie along k, be a multiple of 8, and in tiles of 64 rows of one batch");
+    if (has(shape, MAPPED) && (is_gated || a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
+        return refuse(why, "A's rows and B's columns must lie across k, in multiples of 64");
+    if (shape->boxes > 1 && plan->k % TILE_K != 0)
+        return refuse(why, "k must be a multiple of 64");
+    return true;
+}
+
+/* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is more, as it
+ * gives the rows once to multiprocessors that ask for them together; and of memory. */
+#define CACHE_RATE 7.61e6
+#define FEW_CACHE_RATE 9.0e6
+#define MEMORY_RATE 4.2e6
+
+/* Clusters that run at the same time. */
+static int at_once(const sb_engine *engine, const shape *shape) {
+    int clusters = engine->cuda->multiprocessors / shape->cluster;
+    return clusters > 0 ? clusters : 1;
+}
+
+/* Tiles of 64 k. */
+static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
+    return sb_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
+}
+
+static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm_plan *plan) {
+    bool turned = has(shape, TURNED);
+    int64_t lines = turned ? plan->n : plan->m, most = shape->rows * shape->cluster;
+    double rows = (double)sb_gemm_divide_up(lines, most);
+    double columns = (double)sb_gemm_divide_up(turned ? plan->m : b_lines(plan), shape->n);
+    double tiles = rows * columns * (double)plan->batches;
+    double rounds = ceil(tiles / at_once(engine, shape));
+    double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
+    double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
+                     (shape->rows == 64 ? FEW_CACHE_RATE : CACHE_RATE);
+    double moved = 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
+    /* Of shapes that wait for memory alike, that which computes least. */
+    return fmax(fmax(computing, fetched), moved) + computing / 8;
+}
+
+static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
+    return cost_of(self->shape, engine, plan);
+}
+
+/* ---- loading ---- */
+
+/* Whether the module is machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has none. */
+static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
+    char why[SB_CUDA_WHY_BYTES];
+    const sb_cuda_image *image =
+        sb_cuda_choose_image(device->images, module, device->compute, device->driver->version, why);
+    return device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT;
+}
+
+static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
+    const shape *shape = self->shape;
+    *state = NULL;
+    if (!has_hopper_code(engine->cuda, shape->module))
+        return SB_OK;
+    unsigned layouts = has(shape, MAPPED)    ? SB_GEMM_LAYOUTS_ACROSS
+                       : has(shape, B_ALONG) ? SB_GEMM_LAYOUTS_B_ALONG
+                                             : SB_GEMM_LAYOUTS_ALL;
+    sb_gemm16_kernels *kernels;
+    SB_TRY(sb_gemm16_load(engine->cuda, shape->module, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
+    *state = kernels;
+    return SB_OK;
+}
+
+/* ---- launching ---- */
+
+/* A tensor as the copy engine sees it: extents and steps from one element to the next, of which the first is 1, and boxes. */
+typedef struct boxes {
+    unsigned rank;
+    const void *data;
+    int64_t extents[5], steps[5];
+    int box[5];
+} boxes;
+
+static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
+                        sb_error *error) {
+    cuuint64_t extents[5], steps[4];
+    cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
+    for (unsigned i = 0; i < boxes->rank; i++) {
+        extents[i] = (cuuint64_t)boxes->extents[i];
+        box[i] = (cuuint32_t)boxes->box[i];
+        /* Where there is no next one, any step will do. */
+        if (i > 0)
+            steps[i - 1] = (cuuint64_t)(boxes->extents[i] > 1 ? boxes->steps[i] : 8) * 2;
+    }
+    _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map),
+                   "the driver's map");
+    return SB_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+                      dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
+                      (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+/* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines `k_part` k. Where a
+ * stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one in some 80 cycles (measured),
+ * however little each brings. */
+static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+                                const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
+                                sb_tensor_map *map, sb_error *error) {
+    int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
+    int64_t batch = operand->batch_stride;
+    int64_t step = operand->k_stride;
+    const boxes across = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
+    const boxes one = {4, operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1, 1}};
+    /* Of the groups of a row map, in chunks of 64 lines. */
+    const boxes group = {
+        4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
+    int64_t whole = plan->k / BOX;
+    const boxes some = {
+        4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
+    const boxes *chosen = has(shape, MAPPED) ? &group : layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some;
+    return encode(engine, plan->dtype, chosen, map, error);
+}
+
+/* B with gates before values, of which eights take turns. */
+static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+                                sb_tensor_map *map, sb_error *error) {
+    sb_gemm16 product;
+    sb_gemm16_describe(plan, &product);
+    const sb_gemm16_operand *b = &product.b;
+    int64_t batches = b->batch_stride != 0 ? plan->batches : 1, line = b->line_stride, eights = plan->n / 8;
+    int part = shape->n / 16 / shape->cluster;
+    const boxes one = {.rank = 5,
+                       .data = b->data,
+                       .extents = {plan->k, 8, 2, eights, batches},
+                       .steps = {1, line, plan->n * line, 8 * line, b->batch_stride},
+                       .box = {BOX, 8, 2, part, 1}};
+    const boxes some = {.rank = 5,
+                        .data = b->data,
+                        .extents = {BOX, 8, 2, eights, plan->k / BOX},
+                        .steps = {1, line, plan->n * line, 8 * line, BOX},
+                        .box = {BOX, 8, 2, part, shape->boxes}};
+    return encode(engine, plan->dtype, shape->boxes == 1 ? &one : &some, map, error);
+}
+
+/* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
+static bool stores_in_bulk(const sb_gemm16 *product, bool turned) {
+    const sb_gemm16_output *c = &product->c;
+    return !turned && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
+           product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
+           (product->batches == 1 || is_step(c->batch_stride));
+}
+
+static bool stores_pairs(const sb_gemm16_hopper *p) {
+    const sb_gemm16_output *c = &p->product.c;
+    size_t element = c->dtype == SB_F32 ? 4 : 2;
+    return p->column_stride == 1 && p->columns % 2 == 0 && (p->rows == 1 || p->row_stride % 2 == 0) &&
+           (p->product.batches == 1 || c->batch_stride % 2 == 0) && (uintptr_t)c->data % (2 * element) == 0;
+}
+
+static int threads_of(const shape *shape) {
+    return shape->rows * 2 + 128;
+}
+
+/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what wgmma, which
+ * reads 64 rows of A whether there are so many or not, reads behind the last stage. */
+static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
+    if (shape->n >= BOX)
+        return shape->rows / 64 * ROOM_BYTES;
+    int read = (shape->boxes - 1) * p->a_box_bytes + shape->rows * TILE_K * 2;
+    return read > p->stage_bytes ? read - p->stage_bytes : 0;
+}
+
+static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
+    return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
+}
+
+/* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply whatever lies
+ * behind them, and no result is kept of it. */
+static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
+    bool few = shape->rows == 64 && layouts[0] == ALONG && p->rows < shape->rows;
+    int rows = few ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
+    int columns = layouts[1] == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
+    p->a_box_bytes = rows * TILE_K * 2;
+    p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
+    int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
+    p->stages = fitting < shape->stages ? fitting : shape->stages;
+}
+
+/* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
+static void fill_stream(const shape *shape, sb_gemm16_hopper *p) {
+    bool turned = has(shape, TURNED), is_repeated = p->product.batches > 1 && !(turned ? p->a_batched : p->b_batched);
+    if (shape->rows > 64 || is_repeated || (turned ? p->column_tiles : p->row_tiles) > 1)
+        return;
+    p->streams = turned ? 1 : 2;
+    int lines = turned ? shape->rows : shape->n;
+    int blocks = AHEAD_BYTES / (lines * TILE_K * 2);
+    p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
+}
+
+static void fill(const shape *shape, sb_gemm16_hopper *p) {
+    const sb_gemm16 *product = &p->product;
+    bool turned = has(shape, TURNED);
+    p->turned = turned;
+    p->rows = turned ? product->n : product->m;
+    p->columns = turned ? product->m : product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
+    p->stacked = product->gate == SB_GATE_STACKED;
+    p->row_stride = turned ? product->c.column_stride : product->c.row_stride;
+    p->column_stride = turned ? product->c.row_stride : product->c.column_stride;
+    p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, shape->rows * shape->cluster);
+    p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
+    p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
+    p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
+                 (stores_in_bulk(product, turned) ? SB_GEMM16_BULK : 0) |
+                 (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
+}
+
+/* The kernel's parameters but for where results go, and the layouts of its A and B. */
+static sb_status fill_factors(const sb_engine *engine, const shape *shape, const sb_gemm_plan *plan,
+                              sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
+    sb_gemm16_describe(plan, &p->product);
+    fill(shape, p);
+    bool turned = has(shape, TURNED);
+    const sb_gemm16_operand *a = turned ? &p->product.b : &p->product.a;
+    const sb_gemm16_operand *b = turned ? &p->product.a : &p->product.b;
+    layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
+    layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
+    fill_ring(shape, layouts, p);
+    p->k_blocks = (int32_t)blocks_of(shape, plan);
+    p->a_batched = a->batch_stride != 0;
+    p->b_batched = b->batch_stride != 0;
+    fill_stream(shape, p);
+    SB_TRY(encode_operand(engine, plan, shape, a, p->rows, layouts[0], p->a_box_bytes / (TILE_K * 2), TILE_K, &p->a,
+                          error));
+    if (p->stacked)
+        return encode_stacked(engine, plan, shape, &p->b, error);
+    int sharers = has(shape, MAPPED) ? 1 : shape->cluster;
+    return encode_operand(engine, plan, shape, b, p->columns, layouts[1], shape->n / sharers, TILE_K / sharers, &p->b,
+                          error);
+}
+
+/* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
+static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters,
+                      sb_error *error) {
+    int clusters = p->tiles < at_once(engine, shape) ? p->tiles : at_once(engine, shape);
+    sb_cuda_range ranges[SB_GEMM_RANGES];
+    sb_cuda_task task = {
+        .kind = SB_CUDA_KERNEL,
+        .step = -1,
+        .kernel = {.kernel = kernel,
+                   .grid = {(unsigned)(clusters * shape->cluster), 1, 1},
+                   .block = {(unsigned)threads_of(shape), 1, 1},
+                   .shared_bytes = shared_bytes(shape, p),
+                   .parameters = parameters,
+                   .range_count = sb_gemm_ranges(plan, ranges),
+                   .ranges = ranges},
+    };
+    return sb_cuda_launch(queue, &task, error);
+}
+
+/* Where results go by TMA. */
+static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
+                               sb_error *error) {
+    const sb_gemm16_output *c = &p->product.c;
+    boxes boxes = {
+        4, c->data, {p->columns, p->rows, 1, plan->batches}, {1, c->row_stride, 0, c->batch_stride}, {BOX, 64, 1, 1}};
+    return p->storing & SB_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : SB_OK;
+}
+
+static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+                        const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
+    const shape *shape = self->shape;
+    const sb_gemm16_kernels *kernels = state;
+    sb_gemm16_hopper p = {0};
+    layout layouts[2];
+    SB_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
+    SB_TRY(encode_output(engine, plan, &p, error));
+    const sb_cuda_kernel *kernel = kernels->by[plan->dtype == SB_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
+    return give(shape, engine, queue, plan, kernel, &p, &p, error);
+}
+
+/* ---- logits ---- */
+
+/* Times of the first by its 7.49 ms for 4096 x 4096 x 151,936 on an H200; those of the second are no more than near. */
+static const shape logits_shapes[] = {
+    {"gemm16_logits_128x256", 128, 256, 1, 4, 2, 0, 0.812, 2.77},
+    {"gemm16_logits_64x256", 64, 256, 1, 32, 1, 0, 0.480, 2.77},
+};
+#define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
+
+static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_across,
+                             const sb_cuda_kernel **kernel, sb_error *error) {
+    char name[64];
+    snprintf(name, sizeof name, "sb_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16",
+             b_across ? "across" : "along");
+    return sb_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(sb_gemm16_logits), kernel, error);
+}
+
+sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
+    const sb_cuda_kernel *kernel;
+    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->cuda, logits_shapes[i / 4].module); i++)
+        SB_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
+    return SB_OK;
+}
+
+bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
+    char why[SB_GEMM_WHY_BYTES];
+    sb_gemm16 product;
+    if (engine->chain != SB_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) ||
+        !can(&sb_gemm_hopper[0], engine, engine, plan, why))
+        return false;
+    sb_gemm16_describe(plan, &product);
+    return layout_of(&product.a, plan->m, plan->k, 1) == ALONG;
+}
+
+sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+                                  const sb_logp_reduce *reduce, sb_error *error) {
+    const shape *shape = &logits_shapes[0];
+    for (int i = 1; i < LOGITS_SHAPES; i++)
+        shape = cost_of(&logits_shapes[i], engine, plan) < cost_of(shape, engine, plan) ? &logits_shapes[i] : shape;
+    sb_gemm16_logits p = {.reduce = *reduce};
+    const sb_cuda_kernel *kernel;
+    layout layouts[2];
+    SB_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
+    SB_TRY(find_logits(engine, shape, plan->dtype == SB_F16, layouts[1] == ACROSS, &kernel, error));
+    return give(shape, engine, queue, plan, kernel, &p.product, &p, error);
+}
+
+#define SCHEDULE(index, title)                                                                                         \
+    {                                                                                                                  \
+        .name = title, .shape = &shapes[index], .prepare = prepare, .release = sb_free, .can = can, .cost = cost,      \
+        .launch = launch                                                                                               \
+    }
+const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
+    SCHEDULE(0, "tile-128x256"),  SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),  SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
+    SCHEDULE(6, "tile-128x64"),   SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
+    SCHEDULE(9, "tile-64x64"),    SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
+    SCHEDULE(12, "turned-64x64"), SCHEDULE(13, "turned-64x32"),   SCHEDULE(14, "turned-64x16"),
+    SCHEDULE(15, "turned-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+};
+_Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

@@ -1,0 +1,539 @@
+/* A kernel of 16-bit products by TMA and wgmma. Included by gemm16_hopper_layouts.cuh, which defines
+ *
+ *     SB_GEMM_NAME         the kernel's name
+ *     SB_GEMM_TYPE         "bf16" or "f16", and SB_GEMM_SUFFIX bf16 or f16
+ *     SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS  1 where the rows of A, the columns of B, lie side by side, else the k do
+ *
+ * which this file undefines again, for a source that defines
+ *
+ *     SB_GEMM_N            the columns of a block's tile, for which wgmma.cuh has a macro
+ *     SB_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
+ *     SB_GEMM_BOXES        how many tiles of 64 k are in a stage
+ *     SB_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
+ *     SB_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box only
+ *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for matrices across (gemm16_mapped.cuh)
+ *     SB_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
+ *
+ * These numbers are once more in cuda/contraction/gemm16_hopper.c.
+ *
+ * A block has a warpgroup that fetches and others that multiply. The fetching threads keep the ring of stages full across tiles: a
+ * stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that its data went to have used
+ * it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k; the zeros that TMA puts behind the
+ * last k change no chain. */
+#define TILE_M (64 * SB_GEMM_GROUPS)
+#define TILE_N SB_GEMM_N
+#define TILE_K 64
+#define GROUP_THREADS 128
+/* Registers are given out to four warps at a time, so with two warpgroups that multiply the one that fetches gives most of its
+ * registers to the others. */
+#define GIVES_REGISTERS (SB_GEMM_GROUPS > 1)
+#define THREADS ((SB_GEMM_GROUPS + 1) * GROUP_THREADS)
+/* Bytes of a stage. Columns that lie side by side come in 64s. */
+#define A_BYTES (TILE_M * TILE_K * 2)
+#define B_WIDTH (SB_GEMM_B_ACROSS ? (TILE_N + 63) / 64 * 64 : TILE_N)
+#define B_BYTES (B_WIDTH * TILE_K * 2)
+#define BOXES SB_GEMM_BOXES
+/* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
+#define FEW (SB_GEMM_GROUPS == 1)
+/* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
+#define FILLERS (FEW ? 2 : 1)
+#define FETCHERS (FEW ? 4 : 1)
+#define A_BOX (FEW ? p->a_box_bytes : A_BYTES)
+#define STAGES (FEW ? p->stages : SB_GEMM_STAGES)
+#define STAGE_BYTES (FEW ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
+#define CHUNK_BYTES (64 * TILE_K * 2)
+/* Bytes from one chunk to the next, and from 16 k to the next: groups of a row map are fetched one by one, each with all its
+ * chunks. */
+#if defined(SB_GEMM_MAPPED)
+#define CHUNK_STEP 2048
+#define A_STEP (TILE_M / 64 * CHUNK_STEP)
+#define B_STEP (B_WIDTH / 64 * CHUNK_STEP)
+#else
+#define CHUNK_STEP CHUNK_BYTES
+#define A_STEP 2048
+#define B_STEP 2048
+#endif
+/* A warpgroup's room for results on their way out: two boxes of 64 rows of 128 bytes. */
+#define BOX_BYTES (64 * 128)
+#define ROOM_BYTES (2 * BOX_BYTES)
+#define SUMS (TILE_N / 2)
+#define SOME (SUMS < SB_GEMM16_SOME ? SUMS : SB_GEMM16_SOME)
+
+#define NAME2(a, b) a##b
+#define NAME(a, b) NAME2(a, b)
+#define MULTIPLY NAME(SB_WGMMA_, SB_GEMM_N)
+
+#if defined(SB_GEMM_LOGITS)
+#define SB_GEMM_GIVEN sb_gemm16_logits
+#define SB_GEMM_PRODUCT(given) (&(given).product)
+#else
+#define SB_GEMM_GIVEN sb_gemm16_hopper
+#define SB_GEMM_PRODUCT(given) (&(given))
+#endif
+
+#define NEXT_STAGE()                                                                                                   \
+    do {                                                                                                               \
+        if (++stage == STAGES) {                                                                                       \
+            stage = 0;                                                                                                 \
+            phase ^= 1;                                                                                                \
+        }                                                                                                              \
+    } while (0)
+/* Whose phases say that a stage can be multiplied. */
+#if defined(SB_GEMM_MAPPED)
+#define READY ready
+#else
+#define READY full
+#endif
+/* Begins the products of a stage; with `adds` 0 the chains begin too. */
+#define MULTIPLY_STAGE(adds)                                                                                           \
+    do {                                                                                                               \
+        const uint32_t at_stage = stages + stage * STAGE_BYTES;                                                        \
+        const uint64_t a_matrix = sb_matrix_descriptor(at_stage + a_part, CHUNK_STEP, 1024);                           \
+        const uint64_t b_matrix = sb_matrix_descriptor(at_stage + BOXES * A_BOX, CHUNK_STEP, 1024);                    \
+        sb_barrier_wait(READY + 8 * stage, phase);                                                                     \
+        SB_WGMMA_BEGIN();                                                                                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
+            MULTIPLY(sums, step > 0 || (adds),                                                                         \
+                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_ACROSS ? A_STEP / 16 : 32 / 16) * (step % 4),     \
+                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_ACROSS ? B_STEP / 16 : 32 / 16) * (step % 4),   \
+                     SB_GEMM_TYPE, SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS);                                                \
+        SB_WGMMA_END();                                                                                                \
+    } while (0)
+/* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. `load` is
+ * LOAD or ASK. */
+#define FETCH_ALONG(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
+#define FETCH_ACROSS(load, lines, box_bytes, to, map, first, batch)                                                    \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                               \
+            load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                      \
+                 (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                        \
+    } while (0)
+#if FEW
+/* What no other tile reads goes through the second-level cache without staying there. */
+#define LOAD(to, map, x, y, z, w)                                                                                      \
+    do {                                                                                                               \
+        if (streams)                                                                                                   \
+            sb_tensor_stream(to, map, arrived, x, y, z, w, policy);                                                    \
+        else                                                                                                           \
+            sb_tensor_load(to, map, arrived, x, y, z, w);                                                              \
+    } while (0)
+#define LOAD_FIVE(to, map, x, y, z, w, v)                                                                              \
+    do {                                                                                                               \
+        if (streams)                                                                                                   \
+            sb_tensor_stream_five(to, map, arrived, x, y, z, w, v, policy);                                            \
+        else                                                                                                           \
+            sb_tensor_load_five(to, map, arrived, x, y, z, w, v);                                                      \
+    } while (0)
+#else
+#define LOAD(to, map, x, y, z, w) sb_tensor_load(to, map, arrived, x, y, z, w)
+#define LOAD_FIVE(to, map, x, y, z, w, v) sb_tensor_load_five(to, map, arrived, x, y, z, w, v)
+#endif
+#define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, policy)
+#define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
+#if SB_GEMM_A_ACROSS
+#define FETCH_A(load, to, first, batch) FETCH_ACROSS(load, TILE_M, A_BYTES, to, &p->a, first, batch)
+#else
+#define FETCH_A(load, to, first, batch) FETCH_ALONG(load, to, &p->a, first, batch)
+#endif
+/* B that lies along k and has gates before values: eights of either take turns. */
+#define FETCH_STACKED(load, to, map, first, batch)                                                                     \
+    load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
+#define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
+    sb_tensor_load_five_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k, 0, 0,                \
+                            (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch,                         \
+                            (1 << SB_GEMM_CLUSTER) - 1)
+/* The block's part of B, for all of the cluster: some columns, or some k of all. */
+#define FETCH_PART_ALONG(to, map, first, batch)                                                                        \
+    sb_tensor_load_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k,                           \
+                       (first) + (int)rank * (TILE_N / SB_GEMM_CLUSTER), 0, batch, (1 << SB_GEMM_CLUSTER) - 1)
+#define FETCH_PART_ACROSS(to, map, first, batch)                                                                       \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < B_WIDTH / 64; i++)                                                                         \
+            sb_tensor_load_all((to) + i * CHUNK_BYTES + (int)rank * (TILE_K / SB_GEMM_CLUSTER) * 128, map, arrived,    \
+                               (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), 0, batch,                 \
+                               (1 << SB_GEMM_CLUSTER) - 1);                                                            \
+    } while (0)
+#if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_ACROSS
+#define FETCH_B(load, to, first, batch) FETCH_PART_ACROSS(to, &p->b, first, batch)
+#elif SB_GEMM_CLUSTER > 1
+#define FETCH_B(load, to, first, batch)                                                                                \
+    do {                                                                                                               \
+        if (p->stacked)                                                                                                \
+            FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
+        else                                                                                                           \
+            FETCH_PART_ALONG(to, &p->b, first, batch);                                                                 \
+    } while (0)
+#elif SB_GEMM_B_ACROSS
+#define FETCH_B(load, to, first, batch) FETCH_ACROSS(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
+#else
+#define FETCH_B(load, to, first, batch)                                                                                \
+    do {                                                                                                               \
+        if (p->stacked)                                                                                                \
+            FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
+        else                                                                                                           \
+            FETCH_ALONG(load, to, &p->b, first, batch);                                                                \
+    } while (0)
+#endif
+/* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
+#define RELEASE(barrier)                                                                                               \
+    do {                                                                                                               \
+        if (SB_GEMM_CLUSTER == 1 && leads)                                                                             \
+            sb_barrier_arrive(barrier);                                                                                \
+        else if (SB_GEMM_CLUSTER > 1 && thread % GROUP_THREADS < SB_GEMM_CLUSTER)                                      \
+            sb_barrier_arrive_at(barrier, thread % GROUP_THREADS);                                                     \
+    } while (0)
+
+#if defined(SB_GEMM_LOGITS)
+#define BULK 0
+#else
+#define BULK (TILE_N >= 64)
+#endif
+/* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which the last one
+ * begins early enough to end with the tile, and repeats some columns. */
+#if BULK
+#define SEND()                                                                                                         \
+    do {                                                                                                               \
+        if (rounded_m < 0)                                                                                             \
+            break;                                                                                                     \
+        const int lane = thread % 32, row = thread % GROUP_THREADS / 32 * 16 + lane % 16;                              \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int q = 0; q < (TILE_N + 63) / 64; q++) {                                                                 \
+            const int start = q * 64 + 64 <= TILE_N ? q * 64 : TILE_N - 64;                                            \
+            const uint32_t room = rooms + group * ROOM_BYTES + turn * BOX_BYTES;                                       \
+            turn ^= 1;                                                                                                 \
+            /* The store before the last one has read this room. */                                                    \
+            if (leads)                                                                                                 \
+                SB_TENSOR_STORES_READ(1);                                                                              \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const uint32_t *from = rounded + start / 4 + i * 4;                                                    \
+                const uint32_t piece = (uint32_t)(2 * i + lane / 16) ^ (uint32_t)(row & 7);                            \
+                sb_store_matrices(room + row * 128 + piece * 16, NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[0]),    \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[1]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[2]),                                   \
+                                  NAME(sb_canonical_pair_, SB_GEMM_SUFFIX)(from[3]));                                  \
+            }                                                                                                          \
+            sb_shared_written();                                                                                       \
+            sb_warpgroup_sync(1 + group);                                                                              \
+            if (leads) {                                                                                               \
+                sb_tensor_store(&p->c, room, rounded_n + start, rounded_m, 0, rounded_batch);                          \
+                SB_TENSOR_STORES_END();                                                                                \
+            }                                                                                                          \
+        }                                                                                                              \
+        rounded_m = -1;                                                                                                \
+    } while (0)
+#else
+#define SEND() (void)0
+#endif
+
+#if SB_HOPPER
+extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
+    SB_GEMM_NAME(const __grid_constant__ SB_GEMM_GIVEN given) {
+    const sb_gemm16_hopper *p = SB_GEMM_PRODUCT(given);
+    extern __shared__ __align__(1024) unsigned char shared_memory[];
+    __shared__ __align__(8) uint64_t full_barriers[SB_GEMM_STAGES], empty_barriers[SB_GEMM_STAGES];
+#if defined(SB_GEMM_MAPPED)
+    __shared__ __align__(8) uint64_t ready_barriers[SB_GEMM_STAGES];
+    const uint32_t ready = sb_shared_address(ready_barriers);
+#endif
+    const uint32_t stages = (sb_shared_address(shared_memory) + 1023) / 1024 * 1024;
+#if BULK
+    const uint32_t rooms = stages + STAGES * STAGE_BYTES;
+#endif
+    const uint32_t full = sb_shared_address(full_barriers), empty = sb_shared_address(empty_barriers);
+    /* Said so that the compiler sees that all threads of a warp go the same way, and keeps what they share in uniform registers. */
+    const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);
+    /* Which of the fetching warps it is; the first thread of each fetches. */
+    const int fetcher = __shfl_sync(0xffffffffu, thread / 32 - SB_GEMM_GROUPS * 4, 0);
+    const bool fetches = fetcher >= 0 && fetcher < FETCHERS && thread % 32 == 0;
+    const uint32_t rank = SB_GEMM_CLUSTER > 1 ? sb_cluster_rank() : 0;
+    const int clusters = (int)gridDim.x / SB_GEMM_CLUSTER, first = (int)blockIdx.x / SB_GEMM_CLUSTER;
+    if (fetches && fetcher == 0) {
+        sb_tensor_map_prefetch(&p->a);
+        sb_tensor_map_prefetch(&p->b);
+        if (p->storing & SB_GEMM16_BULK)
+            sb_tensor_map_prefetch(&p->c);
+    }
+    if (thread < STAGES) {
+        sb_barrier_init(full + 8 * thread, FILLERS);
+        sb_barrier_init(empty + 8 * thread, SB_GEMM_GROUPS * SB_GEMM_CLUSTER);
+#if defined(SB_GEMM_MAPPED)
+        sb_barrier_init(ready + 8 * thread, SB_GEMM16_CLEARING_WARPS);
+#endif
+        sb_barrier_init_done();
+    }
+    /* Where the first tile is takes divisions, which are done before there is anything to wait for. */
+    sb_gemm16_place at = sb_gemm16_place_of(p, first);
+    sb_gemm16_keep_place(&at);
+#if FEW
+    const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
+    const uint64_t policy = sb_streaming_policy();
+    /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the second-level cache
+     * gets them, which holds what is written too. */
+    if (fetches && streams && fetcher % 2 == 0) {
+        SB_CUDA_KEEP_LOOP
+        for (int block = 0; block < p->ahead; block += BOXES) {
+            const int k = block * TILE_K;
+            if (fetches_a)
+                FETCH_A(ASK, 0, at.m * TILE_M, at.batch * p->a_batched);
+            else
+                FETCH_B(ASK, 0, at.n * TILE_N, at.batch * p->b_batched);
+        }
+    }
+#else
+    const bool fetches_a = true, fetches_b = true;
+#endif
+    __syncthreads();
+    if (SB_GEMM_CLUSTER > 1)
+        sb_cluster_sync();
+    SB_CUDA_DEPEND();
+
+    if (group == SB_GEMM_GROUPS) {
+#if GIVES_REGISTERS
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+#endif
+        if (fetches) {
+            const uint32_t bytes = (fetches_a ? BOXES * A_BOX : 0) + (fetches_b ? BOXES * B_BYTES : 0);
+            int stage = 0, turn = fetcher % 2;
+            uint32_t phase = 0;
+            SB_CUDA_KEEP_LOOP
+            for (int index = first; index < p->tiles; index += clusters) {
+                if (index != first)
+                    at = sb_gemm16_place_of(p, index);
+                const int m = (at.m * SB_GEMM_CLUSTER + (int)rank) * TILE_M, n = at.n * TILE_N;
+                const int a_z = at.batch * p->a_batched, b_z = at.batch * p->b_batched;
+#if defined(SB_GEMM_MAPPED)
+                /* Read while the stage before is being fetched. */
+                sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
+#endif
+                SB_CUDA_KEEP_LOOP
+                for (int block = 0; block < p->k_blocks; block += BOXES) {
+                    const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
+                    if (!FEW || turn == 0) {
+                        sb_barrier_wait(empty + 8 * stage, phase ^ 1);
+                        sb_barrier_expect(arrived, bytes);
+#if defined(SB_GEMM_MAPPED)
+                        SB_CUDA_UNROLL
+                        for (int g = 0; g < 4; g++) {
+                            sb_tensor_load(a + g * A_BOX / 4, &p->a, arrived, 0, (int)groups.group[g].row, m / 64, a_z);
+                            if (SB_GEMM_CLUSTER == 1)
+                                sb_tensor_load(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row, n / 64,
+                                               b_z);
+                            else if (g / (4 / SB_GEMM_CLUSTER) == (int)rank)
+                                sb_tensor_load_all(b + g * B_BYTES / 4, &p->b, arrived, 0, (int)groups.group[g].row,
+                                                   n / 64, b_z, (1 << SB_GEMM_CLUSTER) - 1);
+                        }
+                        groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
+#else
+                        const int k = block * TILE_K;
+                        if (fetches_a)
+                            FETCH_A(LOAD, a, m, a_z);
+                        if (fetches_b)
+                            FETCH_B(LOAD, b, n, b_z);
+#endif
+                    }
+                    turn ^= 1;
+                    NEXT_STAGE();
+                }
+            }
+        }
+#if defined(SB_GEMM_MAPPED)
+        /* The other warps go behind the fetching one, and make stages ready. They read the groups themselves, a stage ahead too. */
+        if (fetcher > 0) {
+            int stage = 0;
+            uint32_t phase = 0;
+            SB_CUDA_KEEP_LOOP
+            for (int index = first; index < p->tiles; index += clusters) {
+                sb_gemm16_stage_groups groups = sb_gemm16_stage_groups_of(&p->product, 0);
+                SB_CUDA_KEEP_LOOP
+                for (int block = 0; block < p->k_blocks; block++) {
+                    const uint32_t a = stages + stage * STAGE_BYTES, counts = sb_gemm16_counts_of(&groups);
+                    groups = sb_gemm16_stage_groups_of(&p->product, block + 1);
+                    sb_barrier_wait(full + 8 * stage, phase);
+                    if (counts != SB_GEMM16_WHOLE_GROUPS) {
+                        sb_gemm16_clear_rows(a, TILE_M / 64, counts, fetcher - 1);
+                        sb_gemm16_clear_rows(a + A_BYTES, B_WIDTH / 64, counts, fetcher - 1);
+                        sb_shared_written();
+                    }
+                    __syncwarp();
+                    if (thread % 32 == 0)
+                        sb_barrier_arrive(ready + 8 * stage);
+                    NEXT_STAGE();
+                }
+            }
+        }
+#endif
+    } else {
+#if GIVES_REGISTERS
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+#endif
+        int stage = 0;
+        uint32_t phase = 0;
+        const uint32_t a_part = group * (SB_GEMM_A_ACROSS ? CHUNK_STEP : 64 * 128);
+        const bool leads = thread % GROUP_THREADS == 0;
+#if BULK
+        /* Rounded results leave while the products of the next tile have begun. */
+        uint32_t rounded[SUMS / 2];
+        int rounded_m = -1, rounded_n = 0, rounded_batch = 0, turn = 0;
+#endif
+        SB_CUDA_KEEP_LOOP
+        for (int index = first; index < p->tiles; index += clusters) {
+            if (index != first)
+                at = sb_gemm16_place_of(p, index);
+            const int m = (at.m * SB_GEMM_CLUSTER + (int)rank) * TILE_M + group * 64, n = at.n * TILE_N;
+            float sums[SUMS];
+#if !defined(SB_GEMM_LOGITS)
+            sb_gemm16_corner corner;
+            if (FEW || p->product.c.accumulate)
+                corner = sb_gemm16_corner_of(p, at.batch, m, n);
+#if FEW
+            /* So that nothing but stores is behind the products. */
+            sb_gemm16_keep_corner(&corner);
+#endif
+            if (SB_CUDA_SELDOM(p->product.c.accumulate))
+                sb_gemm16_begin(&corner, SUMS, sums);
+#endif
+            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
+            MULTIPLY_STAGE(p->product.c.accumulate);
+            SEND();
+            SB_WGMMA_WAIT(0);
+            SB_CUDA_KEEP_LOOP
+            for (int block = BOXES; block < p->k_blocks; block += BOXES) {
+                const uint32_t before = empty + 8 * stage;
+                NEXT_STAGE();
+                MULTIPLY_STAGE(1);
+                /* The stage before this one is free once its products are done, while this one's go on. */
+                SB_WGMMA_WAIT(1);
+                RELEASE(before);
+            }
+            SB_WGMMA_WAIT(0);
+            RELEASE(empty + 8 * stage);
+            NEXT_STAGE();
+#if defined(SB_GEMM_LOGITS)
+            sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
+#else
+            const int storing = FEW ? corner.storing : p->storing;
+#if SUMS % (2 * SB_GEMM16_SOME) == 0
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
+                SB_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / (2 * SOME); q++) {
+                    const sb_gemm16_some some = {p, at.batch, m, n / 2 + q * (2 * SOME)};
+                    sb_gemm16_finish_gated(&some, sums);
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i + 2 * SOME < SUMS; i++)
+                        sums[i] = sums[i + 2 * SOME];
+                }
+                continue;
+            }
+#endif
+            if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN))) {
+                /* The first sums are finished and go behind the last ones, until all have come by. */
+                SB_CUDA_KEEP_LOOP
+                for (int q = 0; q < SUMS / SOME; q++) {
+                    const sb_gemm16_some some = {p, at.batch, m, n + q * (2 * SOME)};
+                    float results[SOME];
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i < SOME; i++)
+                        results[i] = sums[i];
+                    sb_gemm16_finish_some(&some, SOME, results);
+                    SB_CUDA_UNROLL
+                    for (int i = 0; i < SUMS; i++)
+                        sums[i] = i + SOME < SUMS ? sums[i + SOME < SUMS ? i + SOME : 0]
+                                                  : results[i + SOME < SUMS ? 0 : i + SOME - SUMS];
+                }
+            }
+#if BULK
+            if (storing & SB_GEMM16_BULK) {
+                SB_CUDA_UNROLL
+                for (int i = 0; i < SUMS / 2; i++)
+                    rounded[i] = NAME(sb_round_pair_, SB_GEMM_SUFFIX)(sums[2 * i], sums[2 * i + 1]);
+                rounded_m = m;
+                rounded_n = n;
+                rounded_batch = at.batch;
+                continue;
+            }
+#endif
+            if (!FEW)
+                corner = sb_gemm16_corner_of(p, at.batch, m, n);
+            NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
+#endif
+        }
+        SEND();
+        if (leads)
+            SB_TENSOR_STORES_READ(0);
+    }
+    /* No block ends while another may still write into it. */
+    if (SB_GEMM_CLUSTER > 1) {
+        __syncthreads();
+        sb_cluster_sync();
+    }
+}
+#else
+/* Other generations never run this; the host computes by the definition. */
+#if defined(SB_GEMM_LOGITS)
+SB_GEMM16_REDUCING_KERNEL(SB_GEMM_NAME) {
+    NAME(sb_gemm16_define_logits_, SB_GEMM_SUFFIX)(p);
+}
+#else
+SB_GEMM16_DEFINED_KERNEL(SB_GEMM_NAME) {
+    NAME(sb_gemm16_define_, SB_GEMM_SUFFIX)(&p->product);
+}
+#endif
+#endif
+
+#undef TILE_M
+#undef TILE_N
+#undef TILE_K
+#undef GROUP_THREADS
+#undef GIVES_REGISTERS
+#undef THREADS
+#undef A_BYTES
+#undef B_WIDTH
+#undef B_BYTES
+#undef STAGE_BYTES
+#undef CHUNK_BYTES
+#undef BOXES
+#undef FEW
+#undef FILLERS
+#undef FETCHERS
+#undef LOAD
+#undef LOAD_FIVE
+#undef ASK
+#undef ASK_FIVE
+#undef FETCH_A
+#undef FETCH_B
+#undef STAGES
+#undef A_BOX
+#undef FETCH_ALONG
+#undef FETCH_ACROSS
+#undef FETCH_PART_ALONG
+#undef FETCH_STACKED
+#undef FETCH_PART_STACKED
+#undef FETCH_PART_ACROSS
+#undef CHUNK_STEP
+#undef A_STEP
+#undef B_STEP
+#undef READY
+#undef BOX_BYTES
+#undef ROOM_BYTES
+#undef SOME
+#undef SUMS
+#undef NAME2
+#undef NAME
+#undef MULTIPLY
+#undef NEXT_STAGE
+#undef MULTIPLY_STAGE
+#undef RELEASE
+#undef BULK
+#undef SB_GEMM_GIVEN
+#undef SB_GEMM_PRODUCT
+#undef SEND
+#undef SB_GEMM_NAME
+#undef SB_GEMM_TYPE
+#undef SB_GEMM_SUFFIX
+#undef SB_GEMM_A_ACROSS
+#undef SB_GEMM_B_ACROSS

@@ -1,0 +1,48 @@
+/* What the kernels of 16-bit products by TMA and wgmma take, for the host and for the device. */
+#ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_PARAMETERS_H
+#define SB_CUDA_CONTRACTION_GEMM16_HOPPER_PARAMETERS_H
+
+#include "cuda/contraction/gemm16_parameters.h"
+#include "kernel/logp/logp_tasks.h"
+
+/* A tensor map of the driver (CUtensorMap), which the copy engine reads. */
+typedef struct sb_tensor_map {
+    uint64_t words[16];
+} __attribute__((aligned(64))) sb_tensor_map;
+
+enum {
+    SB_GEMM16_PLAIN = 1, /* only rounded, without gates and epilogues */
+    SB_GEMM16_BULK = 2,  /* by TMA: of 16 bits, without a gate */
+    SB_GEMM16_WIDE = 4,  /* as f32 */
+    SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
+};
+
+/* The kernel computes rows × columns tiles of C, or of C turned over when `turned`: then A of the kernel is B of the product, and
+ * its rows are C's columns. A chain does not depend on which factor is which. */
+typedef struct sb_gemm16_hopper {
+    sb_gemm16 product;
+    sb_tensor_map a, b;                /* of the kernel */
+    sb_tensor_map c;                   /* where results leave in bulk */
+    int64_t rows, columns;             /* of the kernel's C */
+    int64_t row_stride, column_stride; /* the same of C */
+    int32_t row_tiles, column_tiles;   /* tiles of clusters, and of columns */
+    int32_t tiles;                     /* of clusters, of all batches */
+    int32_t k_blocks;                  /* of 64 */
+    int32_t stages;                    /* in shared memory */
+    int32_t stage_bytes; /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
+    int32_t a_box_bytes; /* of A's part for 64 k */
+    int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
+    int32_t turned;
+    int32_t stacked; /* eight of B's gates and eight of its values take turns in tiles */
+    int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
+    int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */
+    int32_t ahead;   /* k of those, in 64s, that are asked for before the kernel ahead has ended */
+} sb_gemm16_hopper;
+
+/* A product of logits, and what becomes of them. */
+typedef struct sb_gemm16_logits {
+    sb_gemm16_hopper product;
+    sb_logp_reduce reduce;
+} sb_gemm16_logits;
+
+#endif

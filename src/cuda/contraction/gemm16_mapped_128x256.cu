@@ -1,0 +1,24 @@
+/* 16-bit products with a row map by TMA and wgmma, in tiles of 128 by 256: for gradients of weights. */
+#include "cuda/contraction/gemm16_mapped.cuh"
+#include "cuda/contraction/wgmma.cuh"
+
+#define SB_GEMM_N 256
+#define SB_GEMM_GROUPS 2
+#define SB_GEMM_BOXES 1
+#define SB_GEMM_STAGES 4
+#define SB_GEMM_CLUSTER 2
+#define SB_GEMM_MAPPED
+
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_bf16_across_across
+#define SB_GEMM_TYPE "bf16"
+#define SB_GEMM_SUFFIX bf16
+#define SB_GEMM_A_ACROSS 1
+#define SB_GEMM_B_ACROSS 1
+#include "cuda/contraction/gemm16_hopper.cuh"
+
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_f16_across_across
+#define SB_GEMM_TYPE "f16"
+#define SB_GEMM_SUFFIX f16
+#define SB_GEMM_A_ACROSS 1
+#define SB_GEMM_B_ACROSS 1
+#include "cuda/contraction/gemm16_hopper.cuh"

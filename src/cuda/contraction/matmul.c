@@ -1,0 +1,257 @@
+/* MatMul and Gemm, alone or with element-wise nodes behind them. */
+#include <string.h>
+
+#include "cuda/common/elements.h"
+#include "cuda/contraction/contractions.h"
+#include "cuda/contraction/tiles.h"
+#include "cuda/driver/device.h"
+#include "cuda/list.h"
+#include "ops/matmul.h"
+
+static bool is_gemm(const sb_site *site) {
+    return strcmp(site->node->op->name, "Gemm") == 0;
+}
+
+static bool supports_matmul(const sb_kernel_query *query, char *why) {
+    sb_site site = sb_site_of(query->node);
+    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
+        return false;
+    return sb_cuda_contraction_supports(query, &site, why);
+}
+
+/* ---- what is computed ---- */
+
+/* A product as its kernel sees it. */
+typedef struct product {
+    sb_matmul_geometry geometry;
+    const char *a, *b;
+    const sb_gemm_params *params; /* NULL for MatMul */
+    const sb_tensor *y;
+    sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
+    bool merged;       /* batches have become rows */
+    bool turned;       /* rows have become columns, and A is on the right */
+} product;
+
+/* A matrix with its two dimensions swapped if Gemm says so. */
+static void turn_operand(const sb_tensor *tensor, bool transpose, sb_tensor *view) {
+    view->rank = tensor->rank;
+    view->data = tensor->data;
+    for (int d = 0; d < tensor->rank; d++) {
+        int from = transpose ? 1 - d : d;
+        view->dims[d] = tensor->dims[from];
+        view->strides[d] = tensor->strides[from];
+    }
+}
+
+/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
+ * spaced. */
+static bool merge_batches(sb_matmul_geometry *g) {
+    int64_t rows = g->m, stride = g->a_row_stride;
+    for (int d = g->batch_rank - 1; d >= 0; d--) {
+        if (g->batch_dims[d] == 1)
+            continue;
+        if (g->b_batch_strides[d] != 0 || (rows != 1 && g->a_batch_strides[d] != stride * rows))
+            return false;
+        if (rows == 1)
+            stride = g->a_batch_strides[d];
+        rows *= g->batch_dims[d];
+    }
+    g->m = rows;
+    g->a_row_stride = stride;
+    g->batches = 1;
+    g->batch_rank = 0;
+    return true;
+}
+
+/* Few columns and many rows: kernels take few rows and many columns. */
+#define FEW_COLUMNS 16
+
+static sb_status describe(sb_call *call, const sb_site *site, product *product) {
+    const sb_tensor *a = sb_site_tensor(site, call, 0), *b = sb_site_tensor(site, call, 1);
+    sb_tensor *c = NULL, *y, left, right;
+    if (is_gemm(site)) {
+        product->params = site->node->params;
+        c = sb_site_tensor(site, call, 2);
+    }
+    SB_TRY(sb_call_output(call, 0, &y));
+    product->y = y;
+    turn_operand(a, product->params != NULL && product->params->transpose_a, &left);
+    turn_operand(b, product->params != NULL && product->params->transpose_b, &right);
+    sb_matmul_geometry *g = &product->geometry;
+    sb_matmul_geometry_of(&left, &right, g);
+    product->a = left.data;
+    product->b = right.data;
+    product->merged = merge_batches(g);
+    product->turned = a->dtype == SB_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
+    return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
+}
+
+/* ---- parameters ---- */
+
+static void swap_numbers(int64_t *left, int64_t *right) {
+    int64_t kept = *left;
+    *left = *right;
+    *right = kept;
+}
+
+static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_contraction *base = &matmul->base;
+    sb_cuda_operand a = {
+        .data = (const float *)(const void *)product->a, .step = g->a_row_stride, .k_step = g->a_k_stride};
+    sb_cuda_operand b = {
+        .data = (const float *)(const void *)product->b, .step = g->b_column_stride, .k_step = g->b_k_stride};
+    bool turned = product->turned;
+    base->m = turned ? g->n : g->m;
+    base->n = turned ? g->m : g->n;
+    base->k = g->k;
+    base->a = turned ? b : a;
+    base->b = turned ? a : b;
+    base->batches = g->batches;
+    matmul->rank = g->batch_rank;
+    for (int d = 0; d < g->batch_rank; d++) {
+        matmul->dims[d] = g->batch_dims[d];
+        matmul->a_steps[d] = turned ? g->b_batch_strides[d] : g->a_batch_strides[d];
+        matmul->b_steps[d] = turned ? g->a_batch_strides[d] : g->b_batch_strides[d];
+    }
+}
+
+static void fill_output(const product *product, sb_cuda_matmul *matmul) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_contraction *base = &matmul->base;
+    base->y = (float *)(void *)product->y->data;
+    base->y_row = g->n;
+    base->y_column = 1;
+    matmul->y_batch = g->m * g->n;
+    base->alpha = base->beta = 1;
+    if (product->params != NULL) {
+        base->alpha = product->params->alpha;
+        base->beta = product->params->beta;
+    }
+    if (product->addend != NULL) {
+        base->addend = (const float *)(const void *)product->addend->data;
+        base->addend_row = product->addend->strides[0];
+        base->addend_column = product->addend->strides[1];
+    }
+    if (product->turned) {
+        swap_numbers(&base->y_row, &base->y_column);
+        swap_numbers(&base->addend_row, &base->addend_column);
+    }
+    base->vectors = base->y_column == 1 && base->y_row % 4 == 0 && (uintptr_t)base->y % 16 == 0;
+}
+
+/* The roles of y's dimensions in the matrices that the kernel computes. */
+static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_tail_role *roles) {
+    int rank = product->y->rank, row = rank - 1 - (b_rank > 1);
+    for (int d = 0; d < rank; d++) {
+        bool is_column = b_rank > 1 && d == rank - 1;
+        bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
+        roles[d] = is_column || is_row ? is_column != product->turned ? SB_CUDA_TAIL_COLUMN : SB_CUDA_TAIL_ROW
+                                       : SB_CUDA_TAIL_BATCH;
+    }
+}
+
+static void name_ranges(const sb_call *call, const sb_site *site, const product *product, sb_cuda_work *work) {
+    sb_cuda_work_reads(work, sb_site_tensor(site, call, 0));
+    sb_cuda_work_reads(work, sb_site_tensor(site, call, 1));
+    sb_cuda_work_reads(work, product->addend);
+    sb_cuda_work_writes(work, product->y);
+}
+
+static sb_status launch_product(sb_call *call, const sb_site *site, const product *product) {
+    sb_cuda_tail_role roles[SB_MAX_RANK];
+    sb_cuda_matmul matmul = {0};
+    sb_cuda_contraction *base = &matmul.base;
+    sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
+    fill_operands(product, &matmul);
+    fill_output(product, &matmul);
+    find_roles(product, sb_site_tensor(site, call, 0)->rank, sb_site_tensor(site, call, 1)->rank, roles);
+    name_ranges(call, site, product, &work);
+    SB_TRY(sb_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
+    base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+    base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
+    base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
+    return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
+}
+
+/* Kernels of dtypes without tiles; signed integers take those of unsigned ones. */
+static const char *suffix_of(sb_dtype dtype) {
+    return dtype == SB_S32 ? "u32" : dtype == SB_S64 ? "u64" : sb_dtype_name(dtype);
+}
+
+/* The compute capability whose tensor cores compute the chain of f16 and bf16. */
+#define HOPPER 90
+#define WARPS_16 4
+
+static sb_status launch_tiles_16(sb_call *call, sb_cuda_work *work, const sb_cuda_any_matmul *to, sb_dtype dtype) {
+    int64_t batches = to->elements / (to->m * to->n);
+    int64_t tiles = batches * ((to->m + 15) / 16) * ((to->n + 7) / 8);
+    work->module = "matmul_16";
+    work->kernel = dtype == SB_F16 ? "sb_cuda_matmul_16_f16" : "sb_cuda_matmul_16_bf16";
+    work->threads = 32 * WARPS_16;
+    work->blocks = sb_cuda_call_blocks(call, (tiles + WARPS_16 - 1) / WARPS_16);
+    return sb_cuda_call_launch(call, work);
+}
+
+static sb_status launch_any(sb_call *call, const sb_site *site, const product *product) {
+    const sb_matmul_geometry *g = &product->geometry;
+    sb_cuda_any_matmul to = {
+        .elements = sb_tensor_elements(product->y),
+        .m = g->m,
+        .n = g->n,
+        .k = g->k,
+        .rank = g->batch_rank,
+        .a_row = g->a_row_stride,
+        .a_k = g->a_k_stride,
+        .b_k = g->b_k_stride,
+        .b_column = g->b_column_stride,
+        .a = product->a,
+        .b = product->b,
+        .y = product->y->data,
+        .alpha = product->params != NULL ? product->params->alpha : 1,
+        .beta = product->params != NULL ? product->params->beta : 1,
+    };
+    sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
+    for (int d = 0; d < g->batch_rank; d++) {
+        to.dims[d] = g->batch_dims[d];
+        to.a_steps[d] = g->a_batch_strides[d];
+        to.b_steps[d] = g->b_batch_strides[d];
+    }
+    if (product->addend != NULL) {
+        to.addend = product->addend->data;
+        to.addend_row = product->addend->strides[0];
+        to.addend_column = product->addend->strides[1];
+    }
+    name_ranges(call, site, product, &work);
+    if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) &&
+        call->target->queue->stream->device->compute == HOPPER)
+        return launch_tiles_16(call, &work, &to, product->y->dtype);
+    return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
+                               to.elements);
+}
+
+static sb_status launch_matmul(sb_call *call) {
+    sb_site site = sb_site_of(call->node);
+    product product = {0};
+    SB_TRY(describe(call, &site, &product));
+    sb_status status = SB_OK;
+    if (sb_tensor_elements(product.y) != 0)
+        status = product.y->dtype == SB_F32 ? launch_product(call, &site, &product) : launch_any(call, &site, &product);
+    sb_tensor_release(product.addend);
+    return status;
+}
+
+#define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
+    {                                                                                                                  \
+        .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_matmul        \
+    }
+
+const sb_kernel sb_cuda_kernels_matmul[] = {
+    MATMUL_KERNEL("MatMul", "", "matmul"),
+    MATMUL_KERNEL("Gemm", "", "gemm"),
+    MATMUL_KERNEL("Fused", "samebit", "matmul-fused"),
+    {0},
+};

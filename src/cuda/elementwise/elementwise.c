@@ -1,0 +1,64 @@
+/* Element-wise operators of one and two inputs. */
+#include <stdio.h>
+
+#include "cuda/common/call.h"
+#include "cuda/common/compute.h"
+#include "cuda/list.h"
+#include "ops/binary.h"
+#include "ops/list.h"
+#include "ops/unary.h"
+
+static bool is_of(const sb_node *node, const sb_op *family, int count) {
+    return node->op >= family && node->op < family + count;
+}
+
+static bool is_unary(const sb_node *node) {
+    return is_of(node, sb_ops_unary, SB_UNARY_ROW_GeluTanh);
+}
+
+static bool is_binary(const sb_node *node) {
+    return is_of(node, sb_ops_binary, SB_BINARY_ROW_Fmod);
+}
+
+/* The name that the kernels know the operator by, where its attributes choose among several. */
+static const char *kernel_op(const sb_node *node) {
+    const char *name = node->op->name;
+    if (is_unary(node))
+        return ((const sb_unary_params *)node->params)->by_tanh ? "GeluTanh" : name;
+    bool variant = ((const sb_binary_params *)node->params)->variant;
+    if (node->op == &sb_ops_binary[SB_BINARY_ROW_Mod])
+        return variant ? "Fmod" : name;
+    if (node->op == &sb_ops_binary[SB_BINARY_ROW_BitShift])
+        return variant ? "ShiftRight" : "ShiftLeft";
+    return name;
+}
+
+/* Inference has checked that the operator exists for the dtype, and every such pair has a kernel. */
+static bool supports_elementwise(const sb_kernel_query *query, char *why) {
+    return is_unary(query->node) || is_binary(query->node);
+}
+
+static sb_status launch_elementwise(sb_call *call) {
+    int inputs = is_unary(call->node) ? 1 : 2;
+    sb_tensor *out, right;
+    const sb_tensor *tensors[2] = {sb_call_input(call, 0), &right};
+    sb_cuda_elementwise_options options = {.fault = call->target->fault};
+    const sb_cuda_kernel *kernel;
+    if (inputs == 2) {
+        sb_binary_align(call, &right);
+    } else {
+        const sb_unary_params *params = call->node->params;
+        options.a = params->a;
+        options.b = params->b;
+    }
+    SB_TRY(sb_call_output(call, 0, &out));
+    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, kernel_op(call->node), inputs,
+                                    tensors[0]->dtype, &kernel, call->error));
+    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, inputs, tensors,
+                                      call->error);
+}
+
+const sb_kernel sb_cuda_kernels_elementwise[] = {
+    {.op = SB_ANY_OP, .name = "elementwise", .supports = supports_elementwise, .launch = launch_elementwise},
+    {0},
+};

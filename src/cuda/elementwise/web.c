@@ -1,0 +1,199 @@
+/* Fused nodes of element-wise nodes only: one kernel, which reads and writes memory once. And single
+ * nodes that are several steps, as webs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/contraction/tail.h"
+#include "cuda/elementwise/web_parameters.h"
+#include "cuda/list.h"
+#include "tensor/walk.h"
+
+_Static_assert(SB_CUDA_TAIL_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a web's operands");
+
+static sb_status create_plan(const sb_kernel_query *query, sb_cuda_tail_plan **plan, sb_error *error) {
+    const sb_node *node = query->node;
+    if ((node->op->flags & SB_OP_FUSED) != 0)
+        return sb_cuda_tail_plan_create(sb_node_graph(node, "body"), 0, query->inputs, plan, error);
+    return sb_cuda_tail_plan_create_single(node, query->inputs, &query->outputs[0], plan, error);
+}
+
+static bool supports_web(const sb_kernel_query *query, char *why) {
+    sb_cuda_tail_plan *plan;
+    sb_error error;
+    sb_status status = create_plan(query, &plan, &error);
+    if (status != SB_OK) {
+        *query->exhausted = status == SB_ERROR_OUT_OF_MEMORY;
+        snprintf(why, SB_WHY_BYTES, "%.200s", error.message);
+        return false;
+    }
+    sb_cuda_tail_plan_destroy(plan);
+    return true;
+}
+
+/* In inference: with other outputs it trains. */
+static bool supports_normalization(const sb_kernel_query *query, char *why) {
+    const sb_node *node = query->node;
+    const sb_attribute *training = sb_attributes_find(&node->attributes, "training_mode");
+    bool trains = training != NULL && training->kind == SB_ATTRIBUTE_INTS && training->ints[0] != 0;
+    for (int i = 1; i < node->output_count; i++)
+        trains = trains || node->outputs[i] != SB_NO_VALUE;
+    if (trains) {
+        snprintf(why, SB_WHY_BYTES, "batch normalisation in training is no web");
+        return false;
+    }
+    return supports_web(query, why);
+}
+
+static sb_status prepare_web(const sb_kernel_query *query, void **state, sb_error *error) {
+    sb_cuda_tail_plan *plan;
+    SB_TRY(create_plan(query, &plan, error));
+    *state = plan;
+    return SB_OK;
+}
+
+static void release_web(void *state) {
+    sb_cuda_tail_plan_destroy(state);
+}
+
+static void choose_kernel(const sb_cuda_tail_code *code, sb_cuda_work *work) {
+    int registers = code->preloaded;
+    bool heavy = false;
+    for (int i = 0; i < code->count; i++) {
+        int kept = code->steps[i].keep - SB_CUDA_TAIL_REGISTER + 1;
+        registers = kept > registers ? kept : registers;
+        heavy = heavy || code->steps[i].opcode >= SB_CUDA_TAIL_FIRST_HEAVY;
+    }
+    bool large = registers > SB_CUDA_WEB_REGISTERS;
+    work->module = large ? "web_large" : "web";
+    work->kernel = large ? "sb_cuda_web_large" : heavy ? "sb_cuda_web_heavy" : "sb_cuda_web_light";
+}
+
+/* Whether groups of neighbours start at multiples of their size, wherever they are. */
+static bool is_aligned(const sb_walk *walk, int operand, int64_t group) {
+    bool aligned = (intptr_t)walk->data[operand] % group == 0;
+    for (int d = 0; d < walk->rank - 1; d++)
+        aligned = aligned && walk->steps[operand][d] % group == 0;
+    return aligned;
+}
+
+/* Operand 0 of the walk is the output. */
+static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *input) {
+    int last = walk->rank - 1;
+    bool single = true, linear = true, rows = walk->dims[last] % SB_CUDA_WEB_WIDTH == 0;
+    int64_t size = input->size, behind = size;
+    for (int d = last; d >= 0; d--) {
+        single = single && walk->steps[operand][d] == 0;
+        linear = linear && walk->steps[operand][d] == behind;
+        behind *= walk->dims[d];
+    }
+    input->data = walk->data[operand];
+    memcpy(input->steps, walk->steps[operand], (size_t)walk->rank * sizeof input->steps[0]);
+    input->layout = single                                    ? SB_CUDA_WEB_SINGLE
+                    : linear                                  ? SB_CUDA_WEB_LINEAR
+                    : rows && walk->steps[operand][last] == 0 ? SB_CUDA_WEB_REPEATED
+                                                              : SB_CUDA_WEB_ANY;
+    bool loads_whole = input->dtype == SB_CUDA_TAIL_F32 || input->dtype == SB_CUDA_TAIL_F16 ||
+                       input->dtype == SB_CUDA_TAIL_BF16 || input->dtype == SB_CUDA_TAIL_U8;
+    int64_t group = SB_CUDA_WEB_WIDTH * size;
+    input->whole = loads_whole && !single && walk->steps[operand][last] == size &&
+                   (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
+}
+
+/* What is the same for all parts of the output. */
+typedef struct web_launch {
+    sb_call *call;
+    const sb_cuda_tail_plan *plan;
+    const sb_tensor *out;
+    sb_tensor inputs[SB_CUDA_TAIL_INPUTS];
+    int input_count;
+} web_launch;
+
+static void fill_web(const web_launch *launch, const sb_walk *walk, sb_cuda_web *web) {
+    memset(web, 0, sizeof *web);
+    web->code = *sb_cuda_tail_plan_code(launch->plan);
+    web->elements = (uint32_t)walk->elements;
+    web->rank = walk->rank;
+    web->out_dtype = (uint8_t)sb_cuda_tail_dtype_of(launch->out->dtype);
+    web->out = walk->data[0];
+    web->whole = (uintptr_t)web->out % (SB_CUDA_WEB_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
+    for (int d = 0; d < walk->rank; d++)
+        web->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
+    for (int i = 0; i < launch->input_count; i++) {
+        web->inputs[i].dtype = (uint8_t)sb_cuda_tail_dtype_of(launch->inputs[i].dtype);
+        web->inputs[i].size = (uint8_t)sb_dtype_size(launch->inputs[i].dtype);
+        describe_input(walk, 1 + i, &web->inputs[i]);
+    }
+}
+
+static sb_status launch_part(const web_launch *launch, const sb_walk *walk) {
+    sb_cuda_web web;
+    sb_cuda_work work = {.parameters = &web, .parameter_bytes = sizeof web};
+    fill_web(launch, walk, &web);
+    for (int i = 0; i < launch->input_count; i++)
+        sb_cuda_work_reads(&work, &launch->inputs[i]);
+    sb_cuda_work_writes(&work, launch->out);
+    choose_kernel(&web.code, &work);
+    work.threads = SB_CUDA_WEB_THREADS;
+    int64_t per_block = (int64_t)SB_CUDA_WEB_THREADS * SB_CUDA_WEB_WIDTH;
+    work.blocks = sb_cuda_call_blocks(launch->call, (walk->elements + per_block - 1) / per_block);
+    return sb_cuda_call_launch(launch->call, &work);
+}
+
+/* Halves the outermost dimension until a part is small enough for 32-bit indices; parts of a single
+ * row begin at groups. */
+static sb_status launch_parts(const web_launch *launch, const sb_walk *walk) {
+    if (walk->elements <= SB_CUDA_WEB_MOST)
+        return launch_part(launch, walk);
+    sb_walk part = *walk;
+    int d = 0;
+    while (part.dims[d] == 1)
+        d++;
+    int64_t half = part.dims[d] / 2, inner = walk->elements / part.dims[d];
+    half += d == walk->rank - 1 ? -half & (SB_CUDA_WEB_WIDTH - 1) : 0;
+    part.dims[d] = half;
+    part.elements = half * inner;
+    SB_TRY(launch_parts(launch, &part));
+    part.dims[d] = walk->dims[d] - half;
+    part.elements = walk->elements - half * inner;
+    for (int i = 0; i < walk->operands; i++)
+        part.data[i] += half * walk->steps[i][d];
+    return launch_parts(launch, &part);
+}
+
+static sb_status launch_web(sb_call *call) {
+    web_launch launch = {.call = call, .plan = call->state};
+    const sb_tensor *operands[1 + SB_CUDA_TAIL_INPUTS];
+    sb_tensor *out;
+    SB_TRY(sb_call_output(call, 0, &out));
+    if (sb_tensor_elements(out) == 0)
+        return SB_OK;
+    launch.out = operands[0] = out;
+    launch.input_count = sb_cuda_tail_plan_inputs(launch.plan);
+    for (int i = 0; i < launch.input_count; i++) {
+        sb_cuda_tail_operand(launch.plan, call, i, &launch.inputs[i]);
+        operands[1 + i] = &launch.inputs[i];
+    }
+    sb_walk walk;
+    sb_walk_start_ordered(&walk, out->rank, out->dims, 1 + launch.input_count, operands);
+    return launch_parts(&launch, &walk);
+}
+
+#define WEB(operator, place)                                                                                           \
+    {                                                                                                                  \
+        .op = operator, .domain = place, .name = "elementwise-web", .supports = supports_web, .prepare = prepare_web,  \
+        .release = release_web, .launch = launch_web                                                                   \
+    }
+const sb_kernel sb_cuda_kernels_web[] = {
+    WEB("Fused", "samebit"),
+    WEB("Max", ""),
+    WEB("Min", ""),
+    WEB("Sum", ""),
+    WEB("Mean", ""),
+    {.op = "BatchNormalization",
+     .name = "batch-normalization",
+     .supports = supports_normalization,
+     .prepare = prepare_web,
+     .release = release_web,
+     .launch = launch_web},
+    {0},
+};

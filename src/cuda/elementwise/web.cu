@@ -1,0 +1,27 @@
+/* Webs of element-wise nodes: a thread computes four neighbours of the output. One kernel for
+ * programs of light steps, one for those with elementary functions; what needs more registers is in
+ * web_large.cu. */
+#include "cuda/elementwise/web.cuh"
+
+#define SB_TAIL_NAME evaluate_light
+#define SB_TAIL_WIDTH SB_CUDA_WEB_WIDTH
+#define SB_TAIL_HEAVY 0
+#define SB_TAIL_REGISTERS SB_CUDA_WEB_REGISTERS
+#define SB_TAIL_CONTEXT web_group
+#define SB_TAIL_LOAD web_load
+#define SB_TAIL_BEGIN web_load_begin
+#define SB_TAIL_END web_load_end
+#include "cuda/contraction/tail_evaluator.cuh"
+
+#define SB_TAIL_NAME evaluate_heavy
+#define SB_TAIL_WIDTH SB_CUDA_WEB_WIDTH
+#define SB_TAIL_HEAVY 1
+#define SB_TAIL_REGISTERS SB_CUDA_WEB_REGISTERS
+#define SB_TAIL_CONTEXT web_group
+#define SB_TAIL_LOAD web_load
+#define SB_TAIL_BEGIN web_load_begin
+#define SB_TAIL_END web_load_end
+#include "cuda/contraction/tail_evaluator.cuh"
+
+WEB_KERNEL(sb_cuda_web_light, evaluate_light, 4)
+WEB_KERNEL(sb_cuda_web_heavy, evaluate_heavy, 3)

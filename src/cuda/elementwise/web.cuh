@@ -1,0 +1,151 @@
+/* Finding, loading and storing the elements of a web. */
+#ifndef SB_CUDA_ELEMENTWISE_WEB_CUH
+#define SB_CUDA_ELEMENTWISE_WEB_CUH
+
+#include "cuda/common/words.cuh"
+#include "cuda/contraction/tail.cuh"
+#include "cuda/elementwise/web_parameters.h"
+
+#define WIDTH SB_CUDA_WEB_WIDTH
+
+/* A group of neighbours, by the first one's index. */
+typedef struct web_group {
+    const sb_cuda_web *web;
+    uint32_t index;
+    bool full; /* false where elements are missing, or the output is not aligned */
+} web_group;
+
+/* Where element `j` of the group lies in an input. A missing one stands for the last, so that
+ * nothing else is read. */
+SB_CUDA_FUNCTION const char *web_address(web_group group, const sb_cuda_web_input *input, int j) {
+    const sb_cuda_web *web = group.web;
+    uint32_t rest = group.index + (uint32_t)j;
+    rest = rest < web->elements ? rest : web->elements - 1;
+    if (input->layout == SB_CUDA_WEB_LINEAR)
+        return input->data + (int64_t)rest * input->size;
+    int64_t offset = 0;
+    SB_CUDA_KEEP_LOOP
+    for (int d = web->rank - 1; d > 0; d--) {
+        uint32_t quotient = sb_cuda_divide(rest, &web->divisors[d]);
+        offset += (rest - quotient * web->divisors[d].divisor) * input->steps[d];
+        rest = quotient;
+    }
+    return input->data + offset + rest * input->steps[0];
+}
+
+/* Four neighbours in one access: their bits as they are, … */
+SB_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
+    if (dtype == SB_CUDA_TAIL_F32) {
+        sb_cuda_words4 words = *(const sb_cuda_words4 *)(const void *)at;
+        values[0] = sb_bits_to_f32(words.x);
+        values[1] = sb_bits_to_f32(words.y);
+        values[2] = sb_bits_to_f32(words.z);
+        values[3] = sb_bits_to_f32(words.w);
+    } else if (dtype == SB_CUDA_TAIL_U8) {
+        values[0] = sb_bits_to_f32(*(const uint32_t *)(const void *)at);
+    } else {
+        sb_cuda_words2 words = *(const sb_cuda_words2 *)(const void *)at;
+        values[0] = sb_bits_to_f32(words.x);
+        values[1] = sb_bits_to_f32(words.y);
+    }
+}
+
+/* … and as values. */
+SB_CUDA_FUNCTION void web_widen(int dtype, float *values) {
+    if (dtype == SB_CUDA_TAIL_F32)
+        return;
+    uint32_t words[2] = {sb_bits_from_f32(values[0]), sb_bits_from_f32(values[1])};
+    SB_CUDA_UNROLL
+    for (int j = 0; j < WIDTH; j++) {
+        uint16_t half = (uint16_t)(words[j / 2] >> 16 * (j % 2));
+        values[j] = dtype == SB_CUDA_TAIL_U8    ? (float)(words[0] >> 8 * j & 255)
+                    : dtype == SB_CUDA_TAIL_F16 ? sb_f16_to_f32(half)
+                                                : sb_bf16_to_f32(half);
+    }
+}
+
+/* Loads an input in two steps, so that several loads may be under way. What is not one access is
+ * loaded one by one, by one piece of code for all dtypes. */
+SB_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values) {
+    const sb_cuda_web_input *input = &group.web->inputs[number];
+    int count = input->layout == SB_CUDA_WEB_SINGLE || input->layout == SB_CUDA_WEB_REPEATED ? 1 : WIDTH;
+    if (input->whole && group.full) {
+        web_load_whole(input->dtype, web_address(group, input, 0), values);
+        return;
+    }
+    SB_CUDA_KEEP_LOOP
+    for (int turn = 0; turn < count; turn++) {
+        const char *at = input->layout == SB_CUDA_WEB_SINGLE ? input->data : web_address(group, input, turn);
+        float value = sb_cuda_tail_element(input->dtype, at);
+        SB_CUDA_UNROLL
+        for (int j = 0; j + 1 < WIDTH; j++)
+            values[j] = count == 1 ? value : values[j + 1];
+        values[WIDTH - 1] = value;
+    }
+}
+
+SB_CUDA_FUNCTION void web_load_end(web_group group, int number, float *values) {
+    const sb_cuda_web_input *input = &group.web->inputs[number];
+    if (input->whole && group.full)
+        web_widen(input->dtype, values);
+}
+
+SB_CUDA_FUNCTION void web_load(web_group group, int number, float *values) {
+    web_load_begin(group, number, values);
+    web_load_end(group, number, values);
+}
+
+/* The output's bits: values have been rounded to its dtype. */
+SB_CUDA_FUNCTION uint32_t web_bits(int dtype, float value) {
+    return dtype == SB_CUDA_TAIL_F32    ? sb_bits_from_f32(value)
+           : dtype == SB_CUDA_TAIL_F16  ? sb_f16_from_f32(value)
+           : dtype == SB_CUDA_TAIL_BF16 ? sb_bf16_from_f32(value)
+                                        : (uint32_t)value;
+}
+
+SB_CUDA_FUNCTION void web_store(web_group group, const float *values) {
+    int dtype = group.web->out_dtype;
+    int size = dtype == SB_CUDA_TAIL_F32 ? 4 : dtype == SB_CUDA_TAIL_U8 ? 1 : 2;
+    char *out = group.web->out + (int64_t)group.index * size;
+    uint32_t bits[WIDTH];
+    SB_CUDA_UNROLL
+    for (int j = 0; j < WIDTH; j++)
+        bits[j] = web_bits(dtype, values[j]);
+    if (!group.full) {
+        SB_CUDA_UNROLL
+        for (int j = 0; j < WIDTH; j++) {
+            if (group.index + (uint32_t)j >= group.web->elements)
+                break;
+            if (size == 4)
+                *(uint32_t *)(void *)(out + 4 * j) = bits[j];
+            else if (size == 2)
+                *(uint16_t *)(void *)(out + 2 * j) = (uint16_t)bits[j];
+            else
+                *(uint8_t *)(out + j) = (uint8_t)bits[j];
+        }
+    } else if (size == 4) {
+        sb_cuda_words4 words = {bits[0], bits[1], bits[2], bits[3]};
+        *(sb_cuda_words4 *)(void *)out = words;
+    } else if (size == 2) {
+        sb_cuda_words2 words = {bits[0] | bits[1] << 16, bits[2] | bits[3] << 16};
+        *(sb_cuda_words2 *)(void *)out = words;
+    } else {
+        *(uint32_t *)(void *)out = bits[0] | bits[1] << 8 | bits[2] << 16 | bits[3] << 24;
+    }
+}
+
+/* A kernel around an evaluator that takes groups. */
+#define WEB_KERNEL(name, evaluate, blocks)                                                                             \
+    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_web, web, SB_CUDA_WEB_THREADS, blocks) {                                      \
+        uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                                              \
+        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; index < web->elements;                  \
+             index += stride) {                                                                                        \
+            bool full = web->whole && web->elements - index >= WIDTH;                                                  \
+            web_group group = {web, index, full};                                                                      \
+            float values[WIDTH] = {0};                                                                                 \
+            evaluate(&web->code, group, values);                                                                       \
+            web_store(group, values);                                                                                  \
+        }                                                                                                              \
+    }
+
+#endif

@@ -1,9 +1,0 @@
-/* 16-bit products by TMA and wgmma, in tiles of 128 by 112. */
-#define SB_GEMM_N 112
-#define SB_GEMM_GROUPS 2
-#define SB_GEMM_BOXES 1
-#define SB_GEMM_STAGES 6
-#define SB_GEMM_CLUSTER 1
-#define SB_GEMM_KERNEL(layout) sb_gemm16_128x112_##layout
-#define SB_GEMM_B_ALONG
-#include "cuda/kernels/gemm16_hopper_layouts.cuh"

@@ -1,8 +1,0 @@
-/* 16-bit products by TMA and wgmma, in tiles of 128 by 224. */
-#define SB_GEMM_N 224
-#define SB_GEMM_GROUPS 2
-#define SB_GEMM_BOXES 1
-#define SB_GEMM_STAGES 4
-#define SB_GEMM_CLUSTER 1
-#define SB_GEMM_KERNEL(layout) sb_gemm16_128x224_##layout
-#include "cuda/kernels/gemm16_hopper_layouts.cuh"

@@ -1,0 +1,60 @@
+/* The structs that the kernels of moving.cu take. Elements lie packed unless there are steps. */
+#ifndef SB_CUDA_MOVING_MOVING_PARAMETERS_H
+#define SB_CUDA_MOVING_MOVING_PARAMETERS_H
+
+#include "cuda/common/parameters.h"
+#include "ops/pad_values.h"
+#include "ops/range_values.h"
+
+/* Every element gets the same bits. */
+typedef struct sb_cuda_fill {
+    int64_t elements;
+    uint64_t bits;
+    char *out;
+} sb_cuda_fill;
+
+/* [rows, columns]: `one` where column = row + diagonal, else 0. */
+typedef struct sb_cuda_eye {
+    int64_t elements, columns, diagonal;
+    uint64_t one;
+    char *out;
+} sb_cuda_eye;
+
+typedef struct sb_cuda_range_fill {
+    sb_range range;
+    char *out;
+} sb_cuda_range_fill;
+
+/* [matrices, rows, columns]: 0 where column < row + diagonal (upper) or column > row + diagonal. */
+typedef struct sb_cuda_trilu {
+    int64_t elements, rows, columns, diagonal;
+    int32_t upper;
+    const char *in;
+    char *out;
+} sb_cuda_trilu;
+
+/* [outer, middle, inner], one of the first two the time axis and the other the batch: the first
+ * lengths[batch] elements of time are reversed. */
+typedef struct sb_cuda_reverse {
+    int64_t elements, outer, middle, inner;
+    int32_t time_first, wide_lengths;
+    const void *lengths;
+    uint32_t *fault;
+    const char *in;
+    char *out;
+} sb_cuda_reverse;
+
+/* The output is packed; the input has steps in bytes. */
+typedef struct sb_cuda_pad {
+    int64_t elements;
+    int32_t rank; /* at least 1 */
+    sb_pad_mode mode;
+    int64_t dims[SB_CUDA_RANK];    /* of the output */
+    int64_t extents[SB_CUDA_RANK]; /* of the input */
+    int64_t before[SB_CUDA_RANK], steps[SB_CUDA_RANK];
+    uint64_t constant;
+    const char *in;
+    char *out;
+} sb_cuda_pad;
+
+#endif

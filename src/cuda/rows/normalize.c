@@ -1,0 +1,205 @@
+/* Normalisations of rows, and LRN. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/list.h"
+#include "cuda/rows/rows.h"
+#include "ops/normalization.h"
+#include "ops/row_normalization.h"
+
+/* The tensors of a normalisation, as views with the dimensions of the input (or of its channels
+ * split into groups). Scale, bias, means and inverses may be NULL. */
+typedef struct operands {
+    const sb_tensor *tensors[SB_CUDA_ROW_OPERANDS];
+    const sb_tensor *means, *inverses;
+} operands;
+
+static sb_status launch_rows(sb_call *call, sb_cuda_normalization *parameters, int rank, const int64_t *dims,
+                             uint32_t inner, const operands *given) {
+    const sb_tensor *in = given->tensors[SB_CUDA_ROW_IN];
+    const sb_tensor *scale = given->tensors[SB_CUDA_ROW_SCALE];
+    const sb_tensor *bias = given->tensors[SB_CUDA_ROW_BIAS];
+    sb_cuda_rows *rows = &parameters->rows;
+    sb_cuda_rows_fill(rows, rank, dims, inner, given->tensors);
+    if (rows->count == 0 || rows->length == 0)
+        return SB_OK;
+    parameters->scale_dtype = scale != NULL ? (int32_t)scale->dtype : 0;
+    parameters->bias_dtype = bias != NULL ? (int32_t)bias->dtype : 0;
+    parameters->means = given->means != NULL ? given->means->data : NULL;
+    parameters->inverses = given->inverses != NULL ? given->inverses->data : NULL;
+    const sb_tensor *note = given->means != NULL ? given->means : given->inverses;
+    parameters->note_dtype = note != NULL ? (int32_t)note->dtype : 0;
+    bool team = sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && scale != NULL && scale->dtype == in->dtype &&
+                (bias == NULL || bias->dtype == in->dtype);
+    char name[64];
+    snprintf(name, sizeof name, "sb_cuda_normalize_%s_%s", team ? "team" : "block", sb_dtype_name(in->dtype));
+    sb_cuda_work work = {
+        .module = "normalize", .kernel = name, .parameters = parameters, .parameter_bytes = sizeof *parameters};
+    if (team)
+        sb_cuda_rows_grid_short(call, rows, &work);
+    else
+        sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+    sb_cuda_work_reads(&work, in);
+    sb_cuda_work_reads(&work, scale);
+    sb_cuda_work_reads(&work, bias);
+    sb_cuda_work_writes(&work, given->tensors[SB_CUDA_ROW_OUT]);
+    sb_cuda_work_writes(&work, given->means);
+    sb_cuda_work_writes(&work, given->inverses);
+    return sb_cuda_call_launch(call, &work);
+}
+
+/* ---- LayerNormalization and RMSNormalization ---- */
+
+static bool supports_layer(const sb_kernel_query *query, char *why) {
+    if (!sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why))
+        return false;
+    if (query->outputs[0].dtype == query->inputs[0]->dtype)
+        return true;
+    snprintf(why, SB_WHY_BYTES, "%s from %s to %s has no GPU kernel", query->node->op->name,
+             sb_dtype_name(query->inputs[0]->dtype), sb_dtype_name(query->outputs[0].dtype));
+    return false;
+}
+
+static sb_status launch_layer(sb_call *call) {
+    const sb_norm_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    int axis = (int)(params->axis < 0 ? params->axis + input->rank : params->axis);
+    sb_tensor *outputs[3] = {NULL}, views[2];
+    for (int o = 0; o < 3; o++) {
+        if (sb_call_wants(call, o))
+            SB_TRY(sb_call_output(call, o, &outputs[o]));
+    }
+    operands given = {.tensors = {[SB_CUDA_ROW_OUT] = outputs[0], [SB_CUDA_ROW_IN] = input},
+                      .means = outputs[1],
+                      .inverses = outputs[2]};
+    for (int i = 0; i < 2; i++) {
+        const sb_tensor *factor = sb_call_input(call, i + 1);
+        if (factor == NULL)
+            continue;
+        SB_TRY(sb_cuda_rows_broadcast(call, i + 1, factor, input->rank, input->dims, &views[i]));
+        given.tensors[SB_CUDA_ROW_SCALE + i] = &views[i];
+    }
+    bool rms = strcmp(call->node->op->name, "RMSNormalization") == 0;
+    sb_cuda_normalization parameters = {.kind = rms ? SB_CUDA_NORM_RMS : SB_CUDA_NORM_MOMENTS,
+                                        .epsilon = params->epsilon};
+    uint32_t inner = ((UINT32_C(1) << input->rank) - 1) & ~((UINT32_C(1) << axis) - 1);
+    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given);
+}
+
+/* ---- InstanceNormalization and GroupNormalization ---- */
+
+/* Splits dimension 1 into `groups` and the rest. */
+static void split_channels(const sb_tensor *tensor, int64_t groups, sb_tensor *split) {
+    memcpy(split, tensor, sizeof *split);
+    for (int d = tensor->rank; d > 2; d--) {
+        split->dims[d] = tensor->dims[d - 1];
+        split->strides[d] = tensor->strides[d - 1];
+    }
+    split->rank = tensor->rank + 1;
+    split->dims[1] = groups;
+    split->dims[2] = tensor->dims[1] / groups;
+    split->strides[1] = tensor->strides[1] * split->dims[2];
+    split->strides[2] = tensor->strides[1];
+}
+
+static sb_status launch_groups(sb_call *call) {
+    const sb_norm_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    bool instance = strcmp(call->node->op->name, "InstanceNormalization") == 0;
+    int64_t channels = input->dims[1], groups = instance ? channels : params->groups;
+    sb_tensor *output, split[2], views[2];
+    SB_TRY(sb_call_output(call, 0, &output));
+    if (sb_tensor_elements(input) == 0)
+        return SB_OK;
+    if (channels % groups != 0 || input->rank == SB_MAX_RANK)
+        return sb_call_fail(call, SB_ERROR_SHAPE, "%lld channels do not split into %lld groups", (long long)channels,
+                            (long long)groups);
+    split_channels(output, groups, &split[0]);
+    split_channels(input, groups, &split[1]);
+    operands given = {.tensors = {&split[0], &split[1]}};
+    /* Before operator set 21 a group has one scale and one bias. */
+    bool by_group = !instance && call->node->version < 21;
+    int64_t expected = by_group ? groups : channels;
+    for (int i = 0; i < 2; i++) {
+        const sb_tensor *factor = sb_call_input(call, i + 1);
+        if (factor->rank != 1 || factor->dims[0] != expected)
+            return sb_call_fail(call, SB_ERROR_SHAPE, "input %d must be a list of %lld values", i + 1,
+                                (long long)expected);
+        memcpy(&views[i], factor, sizeof views[i]);
+        memset(views[i].strides, 0, sizeof views[i].strides);
+        views[i].strides[1] = factor->strides[0] * (by_group ? 1 : split[1].dims[2]);
+        views[i].strides[2] = by_group ? 0 : factor->strides[0];
+        /* What is read, for the hazards: the list. */
+        views[i].rank = 1;
+        given.tensors[SB_CUDA_ROW_SCALE + i] = &views[i];
+    }
+    sb_cuda_normalization parameters = {.kind = SB_CUDA_NORM_MOMENTS, .epsilon = params->epsilon};
+    uint32_t inner = ((UINT32_C(1) << split[1].rank) - 1) & ~UINT32_C(3);
+    return launch_rows(call, &parameters, split[1].rank, split[1].dims, inner, &given);
+}
+
+/* ---- MeanVarianceNormalization and LpNormalization ---- */
+
+static bool supports_float(const sb_kernel_query *query, char *why) {
+    return sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why);
+}
+
+static sb_status launch_plain(sb_call *call, sb_cuda_norm kind, uint32_t inner) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    operands given = {.tensors = {output, input}};
+    sb_cuda_normalization parameters = {.kind = (int32_t)kind};
+    return launch_rows(call, &parameters, input->rank, input->dims, inner, &given);
+}
+
+static sb_status launch_mean_variance(sb_call *call) {
+    uint32_t inner;
+    SB_TRY(sb_axes_of_call(call, call->node->params, sb_call_input(call, 0)->rank, &inner));
+    return launch_plain(call, SB_CUDA_NORM_DEVIATION, inner);
+}
+
+static sb_status launch_lp(sb_call *call) {
+    const sb_lp_params *params = call->node->params;
+    int rank = sb_call_input(call, 0)->rank;
+    return launch_plain(call, params->p == 1 ? SB_CUDA_NORM_L1 : SB_CUDA_NORM_L2,
+                        UINT32_C(1) << (params->axis < 0 ? params->axis + rank : params->axis));
+}
+
+/* ---- LRN ---- */
+
+static sb_status launch_lrn(sb_call *call) {
+    const sb_lrn_params *params = call->node->params;
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    if (sb_tensor_elements(output) == 0)
+        return SB_OK;
+    sb_cuda_lrn parameters = {.alpha = params->alpha, .beta = params->beta, .bias = params->bias, .size = params->size};
+    sb_cuda_rows_fill(&parameters.rows, input->rank, input->dims, 2, (const sb_tensor *[]){output, input, NULL, NULL});
+    char name[32];
+    snprintf(name, sizeof name, "sb_cuda_lrn_%s", sb_dtype_name(input->dtype));
+    sb_cuda_work work = {.module = "lrn",
+                         .kernel = name,
+                         .parameters = &parameters,
+                         .parameter_bytes = sizeof parameters,
+                         .threads = 256};
+    work.blocks = sb_cuda_call_blocks(call, (sb_tensor_elements(output) + 255) / 256);
+    sb_cuda_work_reads(&work, input);
+    sb_cuda_work_writes(&work, output);
+    return sb_cuda_call_launch(call, &work);
+}
+
+#define NORMALIZE(op_name, kernel_name, condition, function)                                                           \
+    { .op = op_name, .name = kernel_name, .supports = condition, .launch = function }
+
+const sb_kernel sb_cuda_kernels_normalize[] = {
+    NORMALIZE("LayerNormalization", "layer-norm", supports_layer, launch_layer),
+    NORMALIZE("RMSNormalization", "rms-norm", supports_layer, launch_layer),
+    NORMALIZE("InstanceNormalization", "instance-norm", supports_float, launch_groups),
+    NORMALIZE("GroupNormalization", "group-norm", supports_float, launch_groups),
+    NORMALIZE("MeanVarianceNormalization", "mean-variance", supports_float, launch_mean_variance),
+    NORMALIZE("LpNormalization", "lp-norm", supports_float, launch_lp),
+    NORMALIZE("LRN", "lrn", supports_float, launch_lrn),
+    {0},
+};

@@ -1,0 +1,144 @@
+/* Rows brought to mean 0 and variance 1, or to a norm of 1: the formulas of ops/moments.h,
+ * ops/row_normalization.c and ops/normalization.c. Threads meet at every SB_CUDA_BARRIER.
+ *
+ * Teams take what models are full of and keep the row in registers: moments and root mean squares
+ * of short rows whose elements are equally far apart, with factors of the input's type. Blocks take
+ * all else, and read the row again for each sum, from caches mostly. Unrolled, the general case
+ * takes more than half a minute to compile. */
+#include "cuda/rows/rows.cuh"
+#include "ops/number.h"
+#include "ops/type_lists.h"
+
+/* Scale and bias may be of another type, and are then converted. */
+#define FACTOR(type, real, load, dtype_code, factor_dtype, address)                                                    \
+    ((factor_dtype) == (dtype_code) ? load(SB_CUDA_CONST_ELEMENT(type, address, 0))                                    \
+                                    : (real)sb_number_load((sb_dtype)(factor_dtype), (address), 0))
+
+/* What rows have in common once the sums are known. `norm` is the row's norm for the norms, its
+ * deviation for MeanVarianceNormalization, and 1 / deviation else. */
+#define DEFINE_NORM(real, suffix)                                                                                      \
+    SB_CUDA_FUNCTION real norm_##suffix(const sb_cuda_normalization *p, real total) {                                  \
+        switch (p->kind) {                                                                                             \
+        case SB_CUDA_NORM_L1:                                                                                          \
+            return total;                                                                                              \
+        case SB_CUDA_NORM_L2:                                                                                          \
+            return sb_sqrt_##suffix(total);                                                                            \
+        case SB_CUDA_NORM_DEVIATION:                                                                                   \
+            return sb_sqrt_##suffix(sb_div_##suffix(total, (real)p->rows.length)) + (real)1e-9;                        \
+        default:                                                                                                       \
+            return sb_rsqrt_##suffix(sb_div_##suffix(total, (real)p->rows.length) + (real)p->epsilon);                 \
+        }                                                                                                              \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION real normalised_##suffix(const sb_cuda_normalization *p, real value, real norm) {                 \
+        switch (p->kind) {                                                                                             \
+        case SB_CUDA_NORM_L1:                                                                                          \
+        case SB_CUDA_NORM_L2:                                                                                          \
+            return norm == 0 ? 0 : sb_div_##suffix(value, norm);                                                       \
+        case SB_CUDA_NORM_DEVIATION:                                                                                   \
+            return sb_div_##suffix(value, norm);                                                                       \
+        default:                                                                                                       \
+            return value * norm;                                                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    SB_CUDA_FUNCTION void note_##suffix(const sb_cuda_normalization *p, int64_t row, real mean, real inverse) {        \
+        if (p->means != NULL)                                                                                          \
+            sb_number_store((sb_dtype)p->note_dtype, p->means, row, (double)mean);                                     \
+        if (p->inverses != NULL)                                                                                       \
+            sb_number_store((sb_dtype)p->note_dtype, p->inverses, row, (double)inverse);                               \
+    }
+DEFINE_NORM(float, f32)
+DEFINE_NORM(double, f64)
+
+#define HAS_MEAN(p) ((p)->kind == SB_CUDA_NORM_MOMENTS || (p)->kind == SB_CUDA_NORM_DEVIATION)
+
+#define STORE_ELEMENT(suffix_code, type, real, real_suffix, load, store, value)                                        \
+    do {                                                                                                               \
+        real result = normalised_##real_suffix(p, (value), norm);                                                      \
+        if (scale != NULL)                                                                                             \
+            result = result * FACTOR(type, real, load, suffix_code, p->scale_dtype,                                    \
+                                     scale + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_SCALE, at));                         \
+        if (bias != NULL)                                                                                              \
+            result = result + FACTOR(type, real, load, suffix_code, p->bias_dtype,                                     \
+                                     bias + SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_BIAS, at));                           \
+        SB_CUDA_ELEMENT(type, out, SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_OUT, at)) = store(result);                     \
+    } while (0)
+
+#define ROW_POINTERS                                                                                                   \
+    const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                                                     \
+    const char *scale =                                                                                                \
+        rows->data[SB_CUDA_ROW_SCALE] != NULL ? SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_SCALE, row) : NULL;                \
+    const char *bias = rows->data[SB_CUDA_ROW_BIAS] != NULL ? SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_BIAS, row) : NULL;   \
+    char *out = rows->data[SB_CUDA_ROW_OUT] != NULL ? SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row) : NULL
+
+#define VALUE_AT(type, load, at) load(SB_CUDA_CONST_ELEMENT(type, in, SB_CUDA_ROW_OFFSET(rows, SB_CUDA_ROW_IN, at)))
+
+/* Where element `at` of a row lies, in rows of one dimension. */
+#define NEAR(operand, at) ((at)*rows->inner_steps[operand][0])
+
+#define TEAM(suffix, type, real, real_suffix, load, store)                                                             \
+    SB_CUDA_KERNEL(sb_cuda_normalize_team_##suffix, sb_cuda_normalization, p) {                                        \
+        const sb_cuda_rows *rows = &p->rows;                                                                           \
+        SB_CUDA_TEAMS(rows) {                                                                                          \
+            SB_CUDA_TEAM_ROW(rows);                                                                                    \
+            ROW_POINTERS;                                                                                              \
+            real values[SB_CUDA_TEAM_VALUES], mean = 0, total;                                                         \
+            SB_CUDA_TEAM_EACH(i, at) {                                                                                 \
+                values[i] = load(SB_CUDA_CONST_ELEMENT(type, in, NEAR(SB_CUDA_ROW_IN, at)));                           \
+            }                                                                                                          \
+            if (p->kind == SB_CUDA_NORM_MOMENTS) {                                                                     \
+                SB_CUDA_TEAM_REDUCE(mean, SUM, SUM, real, real_suffix, values[i]);                                     \
+                mean = sb_div_##real_suffix(mean, (real)rows->length);                                                 \
+                SB_CUDA_TEAM_EACH(i, at) {                                                                             \
+                    values[i] = values[i] - mean;                                                                      \
+                }                                                                                                      \
+            }                                                                                                          \
+            SB_CUDA_TEAM_REDUCE(total, SQUARES, SUM, real, real_suffix, values[i]);                                    \
+            real inverse = sb_rsqrt_##real_suffix(sb_div_##real_suffix(total, (real)rows->length) + (real)p->epsilon); \
+            if (t == 0 && length != 0)                                                                                 \
+                note_##real_suffix(p, row, mean, inverse);                                                             \
+            if (out != NULL) {                                                                                         \
+                SB_CUDA_TEAM_EACH(i, at) {                                                                             \
+                    real result = values[i] * inverse;                                                                 \
+                    result = result * load(SB_CUDA_CONST_ELEMENT(type, scale, NEAR(SB_CUDA_ROW_SCALE, at)));           \
+                    if (bias != NULL)                                                                                  \
+                        result = result + load(SB_CUDA_CONST_ELEMENT(type, bias, NEAR(SB_CUDA_ROW_BIAS, at)));         \
+                    SB_CUDA_ELEMENT(type, out, NEAR(SB_CUDA_ROW_OUT, at)) = store(result);                             \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define BLOCK(code, suffix, type, real, real_suffix, load, store)                                                      \
+    SB_CUDA_KERNEL_BOUNDED(sb_cuda_normalize_block_##suffix, sb_cuda_normalization, p, 1024, 1) {                      \
+        SB_CUDA_SHARED real lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
+        SB_CUDA_SHARED real parts[SB_CUDA_WAVES];                                                                      \
+        const sb_cuda_rows *rows = &p->rows;                                                                           \
+        int64_t length = rows->length, begin = 0;                                                                      \
+        for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {                                          \
+            ROW_POINTERS;                                                                                              \
+            real mean = 0, total;                                                                                      \
+            if (HAS_MEAN(p)) {                                                                                         \
+                SB_CUDA_BLOCK_REDUCE(mean, SUM, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at));      \
+                mean = sb_div_##real_suffix(mean, (real)length);                                                       \
+                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length,                            \
+                                     VALUE_AT(type, load, at) - mean);                                                 \
+            } else if (p->kind == SB_CUDA_NORM_L1) {                                                                   \
+                SB_CUDA_BLOCK_REDUCE(total, SUM, SUM, real, real_suffix, begin, length,                                \
+                                     sb_abs_##real_suffix(VALUE_AT(type, load, at)));                                  \
+            } else {                                                                                                   \
+                SB_CUDA_BLOCK_REDUCE(total, SQUARES, SUM, real, real_suffix, begin, length, VALUE_AT(type, load, at)); \
+            }                                                                                                          \
+            real norm = norm_##real_suffix(p, total);                                                                  \
+            if (threadIdx.x == 0)                                                                                      \
+                note_##real_suffix(p, row, mean, norm);                                                                \
+            for (int64_t at = threadIdx.x; at < length && out != NULL; at += blockDim.x) {                             \
+                real value = VALUE_AT(type, load, at);                                                                 \
+                STORE_ELEMENT(code, type, real, real_suffix, load, store, HAS_MEAN(p) ? value - mean : value);         \
+            }                                                                                                          \
+        }                                                                                                              \
+    }
+
+#define KERNELS(dtype, suffix, type, real, real_suffix, load, store, unused)                                           \
+    TEAM(suffix, type, real, real_suffix, load, store)                                                                 \
+    BLOCK(SB_##dtype, suffix, type, real, real_suffix, load, store)
+SB_FLOAT_TYPES(KERNELS, )

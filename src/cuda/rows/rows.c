@@ -1,0 +1,106 @@
+#include "cuda/rows/rows.h"
+
+#include <string.h>
+
+/* Adds a dimension to a list. One of extent 1 adds nothing, and one that continues the dimension
+ * before it in every operand is one with it. A list of none is one dimension of extent 1. */
+static void add_dimension(int32_t *rank, int64_t *dims, int64_t (*steps)[SB_CUDA_RANK], int64_t dim,
+                          const int64_t *step) {
+    int last = *rank - 1;
+    if (dim == 1)
+        return;
+    bool continues = true;
+    for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
+        continues = continues && steps[i][last] == step[i] * dim;
+    if (dims[last] == 1)
+        dims[last] = dim;
+    else if (continues)
+        dims[last] *= dim;
+    else {
+        dims[++last] = dim;
+        ++*rank;
+    }
+    for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
+        steps[i][last] = step[i];
+}
+
+void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32_t inner,
+                       const sb_tensor *const *tensors) {
+    *rows = (sb_cuda_rows){
+        .count = 1, .length = 1, .outer_rank = 1, .inner_rank = 1, .outer_dims = {1}, .inner_dims = {1}, .team = 32};
+    for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++)
+        rows->data[i] = tensors[i] != NULL ? tensors[i]->data : NULL;
+    for (int d = 0; d < rank; d++) {
+        int64_t step[SB_CUDA_ROW_OPERANDS] = {0};
+        for (int i = 0; i < SB_CUDA_ROW_OPERANDS; i++) {
+            if (tensors[i] != NULL)
+                step[i] = tensors[i]->strides[d] * (int64_t)sb_dtype_size(tensors[i]->dtype);
+        }
+        if ((inner >> d & 1) != 0) {
+            rows->length *= dims[d];
+            add_dimension(&rows->inner_rank, rows->inner_dims, rows->inner_steps, dims[d], step);
+        } else {
+            rows->count *= dims[d];
+            add_dimension(&rows->outer_rank, rows->outer_dims, rows->outer_steps, dims[d], step);
+        }
+    }
+}
+
+void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view) {
+    int64_t stride = 1;
+    memcpy(view, packed, sizeof *view);
+    view->rank = rank;
+    for (int d = rank - 1; d >= 0; d--) {
+        bool reduced = (gone >> d & 1) != 0;
+        view->dims[d] = reduced ? 1 : dims[d];
+        view->strides[d] = reduced ? 0 : stride;
+        stride *= view->dims[d] > 0 ? view->dims[d] : 1;
+    }
+}
+
+sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor *tensor, int rank, const int64_t *dims,
+                                 sb_tensor *view) {
+    int missing = rank - tensor->rank;
+    bool fits = missing >= 0;
+    memcpy(view, tensor, sizeof *view);
+    view->rank = rank;
+    for (int d = 0; d < rank && fits; d++) {
+        int64_t extent = d < missing ? 1 : tensor->dims[d - missing];
+        fits = extent == 1 || extent == dims[d];
+        view->dims[d] = extent;
+        view->strides[d] = extent == 1 ? 0 : tensor->strides[d - missing];
+    }
+    if (fits)
+        return SB_OK;
+    char given[SB_DIMS_TEXT_BYTES], shape[SB_DIMS_TEXT_BYTES];
+    return sb_call_fail(call, SB_ERROR_SHAPE, "input %d of shape %s does not broadcast to %s", index,
+                        sb_dims_text(tensor->rank, tensor->dims, given), sb_dims_text(rank, dims, shape));
+}
+
+bool sb_cuda_rows_are_short(const sb_cuda_rows *rows) {
+    return rows->length <= SB_CUDA_TEAM_LENGTH;
+}
+
+void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_work *work) {
+    int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
+    unsigned team = 1, threads = 256;
+    while (team < 32 && (int64_t)team * SB_CUDA_TEAM_LANES < rows->length)
+        team *= 2;
+    rows->team = (int32_t)team;
+    /* Few rows are spread over the multiprocessors rather than packed into full blocks. */
+    while (threads > 32 && rows->count * team / threads < multiprocessors)
+        threads /= 2;
+    int64_t per_block = threads / team;
+    work->threads = threads;
+    work->blocks = sb_cuda_call_blocks(call, (rows->count + per_block - 1) / per_block);
+}
+
+void sb_cuda_rows_grid_long(const sb_call *call, const sb_cuda_rows *rows, int64_t items, sb_cuda_work *work) {
+    int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
+    unsigned waves = 1;
+    int64_t length = items > rows->count ? SB_CUDA_WAVE : rows->length;
+    while (waves < SB_CUDA_WAVES && length > (int64_t)waves * 4096 && items * waves < 4 * multiprocessors)
+        waves *= 2;
+    work->threads = SB_CUDA_WAVE * waves;
+    work->blocks = sb_cuda_call_blocks(call, items);
+}

@@ -1,0 +1,33 @@
+/* Rows of tensors for kernels, and how many threads take them. */
+#ifndef SB_CUDA_ROWS_ROWS_H
+#define SB_CUDA_ROWS_ROWS_H
+
+#include "cuda/common/call.h"
+#include "cuda/rows/rows_parameters.h"
+
+/** Describes the rows of `tensors` (SB_CUDA_ROW_OUT and so on; NULL where there is none): `dims` of
+ * `rank` dimensions, of which those in the bit set `inner` are the row. Each tensor has `rank`
+ * dimensions, whose strides count; its own extents do not, so a stride of 0 repeats it. */
+void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32_t inner,
+                       const sb_tensor *const *tensors);
+
+/** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those
+ * in the bit set `gone`, which have stride 0: what a reduction writes, with or without its
+ * dimensions.
+ */
+void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view);
+
+/** A borrowed view of `tensor`, broadcast by numpy's rule to `rank` dimensions: strides of 0 where
+ * it repeats. SHAPE, naming input `index`, where it does not fit. */
+sb_status sb_cuda_rows_broadcast(const sb_call *call, int index, const sb_tensor *tensor, int rank, const int64_t *dims,
+                                 sb_tensor *view);
+
+/** Whether the rows are short enough for teams (SB_CUDA_TEAM_LENGTH). */
+bool sb_cuda_rows_are_short(const sb_cuda_rows *rows);
+
+/** Sets the work's blocks and threads, and the team, for kernels of short rows; or for those of
+ * long ones, where each of `items` gets a block (0 of either: no blocks). */
+void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_work *work);
+void sb_cuda_rows_grid_long(const sb_call *call, const sb_cuda_rows *rows, int64_t items, sb_cuda_work *work);
+
+#endif

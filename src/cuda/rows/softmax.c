@@ -1,0 +1,45 @@
+/* Softmax and LogSoftmax. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda/list.h"
+#include "cuda/rows/softmax.h"
+#include "ops/softmax.h"
+
+static bool supports_softmax(const sb_kernel_query *query, char *why) {
+    return sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why);
+}
+
+sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t inner, bool log) {
+    sb_cuda_softmax parameters = {.log = log};
+    sb_cuda_rows *rows = &parameters.rows;
+    sb_cuda_rows_fill(rows, in->rank, in->dims, inner, (const sb_tensor *[]){out, in, NULL, NULL});
+    if (rows->count == 0 || rows->length == 0)
+        return SB_OK;
+    bool team = sb_cuda_rows_are_short(rows) && rows->inner_rank == 1;
+    char name[64];
+    snprintf(name, sizeof name, "sb_cuda_softmax_%s_%s", team ? "team" : "block", sb_dtype_name(in->dtype));
+    sb_cuda_work work = {
+        .module = "softmax", .kernel = name, .parameters = &parameters, .parameter_bytes = sizeof parameters};
+    if (team)
+        sb_cuda_rows_grid_short(call, rows, &work);
+    else
+        sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+    sb_cuda_work_reads(&work, in);
+    sb_cuda_work_writes(&work, out);
+    return sb_cuda_call_launch(call, &work);
+}
+
+static sb_status launch_softmax(sb_call *call) {
+    const sb_tensor *input = sb_call_input(call, 0);
+    sb_tensor *output;
+    SB_TRY(sb_call_output(call, 0, &output));
+    return sb_cuda_softmax_rows(call, output, input, sb_softmax_axes(call->node->params, input->rank),
+                                strcmp(call->node->op->name, "LogSoftmax") == 0);
+}
+
+const sb_kernel sb_cuda_kernels_softmax[] = {
+    {.op = "Softmax", .name = "softmax", .supports = supports_softmax, .launch = launch_softmax},
+    {.op = "LogSoftmax", .name = "log-softmax", .supports = supports_softmax, .launch = launch_softmax},
+    {0},
+};

@@ -1,0 +1,47 @@
+/* Checking the descriptors of a product, for the CPU and for devices: everything that can be wrong
+ * is said here, before anything is computed. */
+#ifndef SB_KERNEL_CONTRACTION_CHECK_H
+#define SB_KERNEL_CONTRACTION_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <samebit/gemm.h>
+
+#include "kernel/contraction/engine.h"
+#include "kernel/contraction/epilogue.h"
+#include "kernel/contraction/row_map.h"
+
+/* No extent is larger, so that sums and small multiples of extents do not overflow. */
+#define SB_GEMM_MOST_EXTENT ((int64_t)1 << 48)
+
+/* The bytes from the first to the last element of an operand, over all batches: 0 when it has no
+ * element or is not there. Addresses of the process or of the device. */
+typedef struct sb_gemm_range {
+    uintptr_t first;
+    size_t bytes;
+} sb_gemm_range;
+
+/* A product that has been checked. Valid during the call that was given `gemm`. */
+typedef struct sb_gemm_plan {
+    const sb_gemm *gemm; /* a, b, c as given, with addresses where they have elements */
+    int64_t m, n, k, batches;
+    int64_t columns;            /* of B: n, or 2n with a gate */
+    sb_dtype dtype;             /* of A and B */
+    bool is_empty;              /* C has no element: nothing to do */
+    sb_gemm_epilogue epilogue;  /* with no bias or residual where none was given */
+    int64_t group_count;        /* steps of each chain, with and without a row map */
+    const sb_row_group *groups; /* of the row map, on the host; NULL without a map */
+    CUdeviceptr device_groups;  /* on the device; 0 without a map or groups, and on the CPU */
+    sb_gemm_range a, b, c, bias, residual;
+} sb_gemm_plan;
+
+/** Checks a product against the contract of <samebit/gemm.h> and fills `*plan`. On a device it asks
+ * the driver once for each operand where its memory is; it allocates nothing, launches nothing and
+ * is allowed while the thread captures. The name of a schedule is known to be one of the engine's,
+ * or NULL; whether it can run the product is its own to say. Messages name the operand, its dtype,
+ * extents and strides, and the way out. Errors: INVALID_ARGUMENT, SHAPE, UNSUPPORTED, DEVICE. */
+sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error);
+
+#endif
