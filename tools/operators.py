@@ -57,7 +57,7 @@ def names(body, headers):
 
 def families():
     text = (OPS / "list.h").read_text()
-    return re.findall(r"family\((\w+)\) \\", text)
+    return re.findall(r"family\((\w+)\)", text)
 
 
 def rows():

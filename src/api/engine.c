@@ -45,7 +45,7 @@ static sb_status fill_engine(sb_engine *engine, const sb_engine_options *options
     engine->chain = options->chain;
     if (options->device == NULL)
         return fill_cpu(engine, options, error);
-    engine->cuda = sb_cuda_device_retain(options->device->cuda);
+    engine->cuda = sb_cuda_device_retain(sb_cuda_device_behind(options->device));
     SB_TRY(sb_gemm_device_create(engine, error));
     return sb_logp_device_prepare(engine, error);
 }

@@ -20,4 +20,7 @@
 SB_CPU_FAMILIES(SB_DECLARE_FAMILY)
 #undef SB_DECLARE_FAMILY
 
+/** The CPU's sb_kernel_finder. */
+sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
+
 #endif

@@ -32,7 +32,7 @@ static int equally(const sb_kernel *family, const sb_node *node) {
     return 1;
 }
 
-sb_status sb_cuda_find_op(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
+sb_status sb_cuda_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error) {
     const sb_op *op = query->node->op;
     *kernel = NULL;
     if ((op->flags & SB_OP_CONTROL) != 0) {

@@ -1,4 +1,4 @@
-/* The families of GPU kernels for operators: one source file in ops/ and one table each. */
+/* The families of GPU kernels for operators: one table each. */
 #ifndef SB_CUDA_LIST_H
 #define SB_CUDA_LIST_H
 
@@ -41,5 +41,8 @@
 #define SB_DECLARE_FAMILY(name) extern const sb_kernel sb_cuda_kernels_##name[];
 SB_CUDA_FAMILIES(SB_DECLARE_FAMILY)
 #undef SB_DECLARE_FAMILY
+
+/** A CUDA device's sb_kernel_finder. The kernels' `launch` gives tasks to call->target. */
+sb_status sb_cuda_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
 
 #endif

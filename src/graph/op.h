@@ -126,6 +126,14 @@ typedef struct sb_frame {
     sb_status (*iterate)(struct sb_frame *frame, const sb_call *call, int64_t iteration);
 } sb_frame;
 
+/* Where the work of a call on a device goes. */
+typedef struct sb_call_target {
+    const void *queue; /* the back end's own: sb_queue.target */
+    int step;          /* of the plan */
+    uint32_t *
+        fault; /* this step's word for what is wrong with its data, on the host and in the device's reach: kernel/fault.h */
+} sb_call_target;
+
 struct sb_call {
     const sb_node *node;
     int input_count;
@@ -135,10 +143,9 @@ struct sb_call {
     sb_value *outputs;    /* to fill; references pass to the runtime */
     sb_workers *workers;
     sb_frame *frame;
-    void *state; /* what the kernel prepared for this node; NULL for reference evaluation */
-    sb_isa isa;  /* the instruction set that kernels may use */
-    const struct sb_cuda_target
-        *target; /* the device that the call gives its work to (cuda/common/call.h); NULL on the CPU */
+    void *state;                  /* what the kernel prepared for this node; NULL for reference evaluation */
+    sb_isa isa;                   /* the instruction set that kernels may use */
+    const sb_call_target *target; /* the device that the call gives its work to; NULL on the host */
     sb_error *error;
 };
 

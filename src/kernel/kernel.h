@@ -1,8 +1,9 @@
-/* What a backend offers: kernels for operators. */
+/* Kernels: what a back end offers for operators, and how one is found for a node. */
 #ifndef SB_KERNEL_KERNEL_H
 #define SB_KERNEL_KERNEL_H
 
 #include "graph/op.h"
+#include "kernel/device.h"
 
 /* What a kernel decides by: a node and what is known of its inputs and outputs. */
 typedef struct sb_kernel_query {
@@ -10,6 +11,8 @@ typedef struct sb_kernel_query {
     const sb_fact *const *inputs; /* NULL where omitted; constants carry their tensor */
     const sb_fact *outputs;
     sb_isa isa;
+    void *device;    /* the back end's device that is to compute the node, for its kernels' eyes; NULL: the host */
+    sb_queue *queue; /* of that device, where there is one already, entered: `prepare` may copy by it; else NULL */
     bool *exhausted; /* `supports` sets it when memory runs out before it can tell; may be NULL outside of that */
 } sb_kernel_query;
 
@@ -24,7 +27,8 @@ typedef struct sb_kernel {
     const char *name; /* dtype, op, layout: what a profile shows */
     /* Whether the kernel computes this node. If not, `why` (SB_WHY_BYTES) says why in words for the user. */
     bool (*supports)(const sb_kernel_query *query, char *why);
-    /* Computes what depends only on constants (packed weights, …) once per node and model. May be NULL. `*state` NULL is allowed. */
+    /* Computes what depends only on constants (packed weights, …) once per node, model and device. May be NULL. `*state` NULL is
+     * allowed. */
     sb_status (*prepare)(const sb_kernel_query *query, void **state, sb_error *error);
     void (*release)(void *state);
     /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
@@ -47,11 +51,12 @@ sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_que
 /** Whether a kernel is for an operator by its name. */
 bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op);
 
-/** The CPU backend's kernel for a node. *kernel is NULL where reference evaluation runs it: `why` (SB_WHY_BYTES) then says why, in
- * words for the user. Errors: OUT_OF_MEMORY. */
-sb_status sb_cpu_find_kernel(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
+/** A back end's kernel for a node. *kernel is NULL where it has none: `why` (SB_WHY_BYTES) then says why, in words for the user.
+ * Errors: OUT_OF_MEMORY. */
+typedef sb_status sb_kernel_finder(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
 
-/** The CUDA back end's kernel for a node, likewise: its `launch` gives tasks to call->target. */
-sb_status sb_cuda_find_op(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
+/* The host's. Whoever puts the library together says which (src/api/backends.c); where it finds none, reference evaluation runs
+ * the node. A device's comes with its queues: sb_device_interface. */
+extern sb_kernel_finder *const sb_find_host_kernel;
 
 #endif

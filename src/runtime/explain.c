@@ -102,7 +102,7 @@ static void visit_runner(visitor *visitor, const sb_runner *runner) {
 int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *context, const sb_placed_node *node),
                               void *context) {
     visitor visitor = {visit, context, 0};
-    if (runner->settings->placement.lane != NULL)
+    if (runner->settings->placement.queue != NULL)
         visit_runner(&visitor, runner);
     return visitor.on_host;
 }

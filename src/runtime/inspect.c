@@ -320,7 +320,7 @@ static sb_status choose_kernel(sb_inspection *inspection, const source *source, 
         described->why = "the model was loaded with reference_only";
     } else if (concrete) {
         const sb_kernel *kernel;
-        SB_TRY(sb_cpu_find_kernel(query, &kernel, why, error));
+        SB_TRY(sb_find_host_kernel(query, &kernel, why, error));
         described->kernel = kernel != NULL ? kernel->name : "reference";
         if (kernel == NULL)
             return keep_text(inspection, why, &described->why, error);

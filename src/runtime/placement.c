@@ -41,7 +41,13 @@ static bool facts_are_concrete(const sb_node *node, const sb_fact *const *inputs
 sb_status sb_place(const sb_placement *placement, const sb_program *program, size_t step, const sb_fact *const *inputs,
                    const sb_fact *outputs, const sb_kernel **kernel, char *why, sb_error *error) {
     const sb_node *node = program->steps[step].node;
-    sb_kernel_query query = {.node = node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
+    sb_queue *queue = placement->queue;
+    sb_kernel_query query = {.node = node,
+                             .inputs = inputs,
+                             .outputs = outputs,
+                             .isa = program->isa,
+                             .device = queue->device,
+                             .queue = queue};
     size_t length;
     *kernel = NULL;
     const char *part = forced_by(placement->force_cpu, node, &length);
@@ -53,5 +59,5 @@ sb_status sb_place(const sb_placement *placement, const sb_program *program, siz
         snprintf(why, SB_WHY_BYTES, "the data decide the shape of what it reads or makes");
         return SB_OK;
     }
-    return sb_cuda_find_op(&query, kernel, why, error);
+    return queue->interface->find_kernel(&query, kernel, why, error);
 }

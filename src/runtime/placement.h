@@ -6,7 +6,7 @@
 
 /* What may be placed where. Immutable while runners use it. */
 typedef struct sb_placement {
-    sb_lane *lane; /* the device; NULL: everything runs on the CPU */
+    sb_queue *queue; /* of the device; NULL: everything runs on the CPU */
     const char
         *force_cpu; /* parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none */
 } sb_placement;

@@ -99,15 +99,15 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
                                size_t step, const step_facts *facts, const char *stays, sb_error *error) {
     char why[SB_WHY_BYTES];
     planned->in_place = -1;
-    if (placement->lane != NULL) {
+    if (placement->queue != NULL) {
         if (stays != NULL)
             snprintf(why, sizeof why, "%s", stays);
         else
             SB_TRY(sb_place(placement, program, step, facts->inputs, facts->outputs, &planned->kernel, why, error));
         planned->side = planned->kernel != NULL ? SB_DEVICE : SB_HOST;
         if (planned->side == SB_DEVICE)
-            return sb_program_prepare(program, step, planned->kernel, facts->inputs, facts->outputs, &planned->state,
-                                      error);
+            return sb_program_prepare(program, step, placement->queue, planned->kernel, facts->inputs, facts->outputs,
+                                      &planned->state, error);
         SB_TRY(sb_plan_explain(planned, why, error));
     }
     return sb_program_choose(program, step, facts->inputs, facts->outputs, &planned->kernel, &planned->state,
@@ -138,7 +138,7 @@ static sb_status plan_step(sb_plan *plan, sb_program *program, const sb_placemen
     const sb_node *node = program->steps[step].node;
     sb_planned_step *planned = &plan->steps[step];
     planned->mode = step_mode(node, plan->facts);
-    for (int i = 0; i < node->input_count && placement->lane != NULL && planned->mode == SB_STEP_STATIC; i++) {
+    for (int i = 0; i < node->input_count && placement->queue != NULL && planned->mode == SB_STEP_STATIC; i++) {
         const sb_fact *fact = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
         if (fact != NULL && fact->kind == SB_KIND_TENSOR && !sb_fact_is_concrete(fact, NULL))
             planned->mode = SB_STEP_DYNAMIC;
@@ -221,17 +221,17 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     plan->offsets = sb_allocate_array(values, SB_SIDES * sizeof *plan->offsets);
     plan->copied = sb_allocate_array(values, sizeof *plan->copied);
     plan->steps = sb_allocate_array(program->step_count, sizeof *plan->steps);
-    if (placement->lane != NULL)
+    if (placement->queue != NULL)
         plan->constants = sb_allocate_array(values, sizeof(sb_tensor *));
     if (plan->facts == NULL || plan->sides == NULL || plan->offsets == NULL || plan->copied == NULL ||
-        plan->steps == NULL || (placement->lane != NULL && plan->constants == NULL))
+        plan->steps == NULL || (placement->queue != NULL && plan->constants == NULL))
         return sb_fail_memory(error, values * sizeof *plan->facts);
     for (size_t i = 0; i < graph->input_count; i++)
         plan->sides[graph->inputs[i]] = sb_value_side(inputs[i]);
     SB_TRY(infer_facts(plan, program, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(plan_step(plan, program, placement, s, error));
-    if (placement->lane != NULL) {
+    if (placement->queue != NULL) {
         SB_TRY(keep_views_on_host(plan, program, placement, error));
         SB_TRY(sb_segments_find(plan, program, error));
     }

@@ -135,7 +135,7 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph) {
 static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb_kernel_query *query, void **state,
                                 sb_error *error) {
     for (sb_kernel_state *known = step->states; known != NULL; known = known->next) {
-        if (known->kernel == kernel) {
+        if (known->kernel == kernel && known->device == query->device) {
             *state = known->state;
             return SB_OK;
         }
@@ -149,6 +149,7 @@ static sb_status prepared_state(sb_step *step, const sb_kernel *kernel, const sb
         return status;
     }
     fresh->kernel = kernel;
+    fresh->device = query->device;
     fresh->next = step->states;
     step->states = fresh;
     *state = fresh->state;
@@ -163,15 +164,19 @@ sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *con
     *kernel = NULL;
     *state = NULL;
     if (!program->reference_only)
-        SB_TRY(sb_cpu_find_kernel(&query, kernel, why, error));
+        SB_TRY(sb_find_host_kernel(&query, kernel, why, error));
     *in_place = *kernel != NULL && (*kernel)->in_place != NULL ? (*kernel)->in_place(&query) : -1;
-    return *kernel != NULL ? sb_program_prepare(program, step, *kernel, inputs, outputs, state, error) : SB_OK;
+    return *kernel != NULL ? sb_program_prepare(program, step, NULL, *kernel, inputs, outputs, state, error) : SB_OK;
 }
 
-sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *kernel, const sb_fact *const *inputs,
-                             const sb_fact *outputs, void **state, sb_error *error) {
-    sb_kernel_query query = {
-        .node = program->steps[step].node, .inputs = inputs, .outputs = outputs, .isa = program->isa};
+sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
+                             const sb_fact *const *inputs, const sb_fact *outputs, void **state, sb_error *error) {
+    sb_kernel_query query = {.node = program->steps[step].node,
+                             .inputs = inputs,
+                             .outputs = outputs,
+                             .isa = program->isa,
+                             .device = queue != NULL ? queue->device : NULL,
+                             .queue = queue};
     *state = NULL;
     if (kernel->prepare == NULL)
         return SB_OK;
@@ -184,7 +189,7 @@ sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *
 /* ---- constants on devices ---- */
 
 /* Under the lock. */
-static sb_status constants_on(sb_program *program, const sb_cuda_device *device, sb_program_constants **constants,
+static sb_status constants_on(sb_program *program, const void *device, sb_program_constants **constants,
                               sb_error *error) {
     for (sb_program_constants *known = program->constants; known != NULL; known = known->next) {
         if (known->device == device) {
@@ -205,14 +210,14 @@ static sb_status constants_on(sb_program *program, const sb_cuda_device *device,
     return SB_OK;
 }
 
-sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_lane *lane, sb_tensor **constant,
+sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
                               sb_error *error) {
     sb_program_constants *constants;
     pthread_mutex_lock(&program->lock);
-    sb_status status = constants_on(program, lane->device, &constants, error);
+    sb_status status = constants_on(program, queue->device, &constants, error);
     if (status == SB_OK && constants->tensors[value] == NULL)
         status =
-            sb_lane_to_device(lane, program->graph->values[value].fact.constant, &constants->tensors[value], error);
+            sb_queue_to_device(queue, program->graph->values[value].fact.constant, &constants->tensors[value], error);
     if (status == SB_OK)
         *constant = sb_tensor_retain(constants->tensors[value]);
     pthread_mutex_unlock(&program->lock);

@@ -4,14 +4,13 @@
 
 #include <pthread.h>
 
-#include "cuda/queue/lane.h"
 #include "kernel/kernel.h"
 
 typedef struct sb_program sb_program;
 
 /* The graph's constants on a device, one per value, NULL until somebody wants it there. */
 typedef struct sb_program_constants {
-    const sb_cuda_device *device;
+    const void *device; /* sb_queue.device */
     sb_tensor **tensors;
     struct sb_program_constants *next;
 } sb_program_constants;
@@ -19,6 +18,7 @@ typedef struct sb_program_constants {
 /* What a kernel prepared for a node. */
 typedef struct sb_kernel_state {
     const sb_kernel *kernel;
+    const void *device; /* sb_queue.device; NULL: for the host */
     void *state;
     struct sb_kernel_state *next;
 } sb_kernel_state;
@@ -55,13 +55,14 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph);
 sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
                             const sb_kernel **kernel, void **state, int *in_place, sb_error *error);
 
-/** What `kernel` prepares for a step, once: see sb_kernel. May be called from several threads. */
-sb_status sb_program_prepare(sb_program *program, size_t step, const sb_kernel *kernel, const sb_fact *const *inputs,
-                             const sb_fact *outputs, void **state, sb_error *error);
+/** What `kernel` prepares for a step, once for each device: see sb_kernel. `queue` is the device's, entered, or NULL for the host.
+ * May be called from several threads, each with a queue of its own. */
+sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
+                             const sb_fact *const *inputs, const sb_fact *outputs, void **state, sb_error *error);
 
-/** The graph's constant `value` on the lane's device, uploaded when it is first wanted there: retained for the caller. May be
- * called from several threads, each with a lane of its own, between sb_cuda_enter and sb_cuda_leave. */
-sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_lane *lane, sb_tensor **constant,
+/** The graph's constant `value` on the queue's device, uploaded when it is first wanted there: retained for the caller. May be
+ * called from several threads, each with a queue of its own, between sb_queue_enter and sb_queue_leave. */
+sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
                               sb_error *error);
 
 #endif

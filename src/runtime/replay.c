@@ -137,7 +137,8 @@ typedef struct recorded_escape {
 } recorded_escape;
 
 struct sb_replay {
-    sb_cuda_graph *graph;
+    const sb_queue *queue; /* whose recording it is */
+    sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
     size_t input_count, output_count, escape_count, held_count;
@@ -172,7 +173,7 @@ static void destroy_replay(sb_replay *replay) {
         sb_tensor_release(replay->outputs[i].tensor);
     for (size_t i = 0; i < replay->held_count; i++)
         sb_storage_release(replay->held[i]);
-    sb_cuda_graph_destroy(replay->graph);
+    sb_recording_destroy(replay->queue, replay->recording);
     sb_free(replay->held);
     sb_free(replay->taken);
     sb_free(replay->inputs);
@@ -333,7 +334,7 @@ static size_t own_bytes(const sb_runner *runner, size_t step, int index) {
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
 
-/* Lets the lane have the blocks that the steps will take for values outside of the arena: while a stream is captured nothing can
+/* Lets the queue have the blocks that the steps will take for values outside of the arena: while a stream is captured nothing can
  * be allocated, and the caller may hold those of the runs before. Taken at once and given back, they wait for the steps. */
 static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segment, sb_error *error) {
     size_t most = 0, count = 0;
@@ -345,7 +346,7 @@ static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segme
         for (int i = 0; i < runner->program->steps[s].node->output_count && status == SB_OK; i++) {
             size_t bytes = own_bytes(runner, s, i);
             if (bytes != 0)
-                status = sb_lane_storage(runner->settings->placement.lane, bytes, &blocks[count], error);
+                status = sb_queue_storage(runner->settings->placement.queue, bytes, &blocks[count], error);
             count += bytes != 0 && status == SB_OK;
         }
     }
@@ -358,33 +359,30 @@ static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segme
 /* Captures the steps, and launches what was captured: before that nothing is carried out. */
 static sb_status capture(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
                          sb_error *error) {
-    sb_lane *lane = runner->settings->placement.lane;
+    sb_queue *queue = runner->settings->placement.queue;
     size_t captured = segment->first;
     SB_TRY(provide_blocks(runner, segment, error));
-    SB_TRY(sb_cuda_capture_begin(&lane->queue, error));
-    SB_TRY(sb_cuda_capture_end(&lane->queue, run_steps_from(runner, segment, &captured, error), &replay->graph, error));
-    SB_TRY(sb_cuda_graph_launch(replay->graph, lane->queue.stream, error));
+    SB_TRY(sb_queue_record(queue, true, error));
+    SB_TRY(sb_queue_stop(queue, run_steps_from(runner, segment, &captured, error), &replay->recording, error));
+    SB_TRY(sb_queue_launch(queue, replay->recording, error));
     *next = segment->end;
     return SB_OK;
 }
 
+/* Carries the steps out, and makes what can be launched again of the list of their tasks. */
 static sb_status build(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next, sb_error *error) {
-    sb_lane *lane = runner->settings->placement.lane;
-    SB_TRY(run_steps_from(runner, segment, next, error));
-    return sb_cuda_graph_build(lane->device, lane->queue.record, lane->queue.dependent_launch, &replay->graph, error);
+    sb_queue *queue = runner->settings->placement.queue;
+    SB_TRY(sb_queue_record(queue, false, error));
+    return sb_queue_stop(queue, run_steps_from(runner, segment, next, error), &replay->recording, error);
 }
 
 /* Records the segment; *next is the first of its steps that have not been carried out on the way. */
 static sb_status record(sb_runner *runner, const sb_segment *segment, sb_replay *replay, size_t *next,
                         sb_error *error) {
-    sb_lane *lane = runner->settings->placement.lane;
     SB_TRY(describe_inputs(runner, segment, replay, error));
-    SB_TRY(sb_cuda_task_list_create(&lane->queue.record, error));
     sb_status status = runner->settings->graphs == SB_GRAPHS_CAPTURE ? capture(runner, segment, replay, next, error)
                                                                      : build(runner, segment, replay, next, error);
-    sb_cuda_task_list_destroy(lane->queue.record);
-    lane->queue.record = NULL;
-    if (status == SB_OK && lane->moves != replay->moves)
+    if (status == SB_OK && replay->queue->moves != replay->moves)
         status = sb_fail(error, SB_ERROR_INTERNAL, "memory moved while the steps were recorded");
     if (status == SB_OK)
         status = describe_outputs(runner, segment, replay, error);
@@ -424,22 +422,23 @@ static void keep_replay(sb_segment *segment, sb_replay *replay) {
  * nothing more. */
 static sb_status record_or_run(sb_runner *runner, sb_segment *segment, sb_error *error) {
     sb_error failure = {SB_OK, ""};
-    sb_lane *lane = runner->settings->placement.lane;
+    sb_queue *queue = runner->settings->placement.queue;
     size_t next = segment->first;
     sb_replay *replay = sb_allocate_array(1, sizeof *replay);
     if (replay == NULL)
         return sb_fail_memory(error, sizeof *replay);
-    replay->moves = lane->moves;
+    replay->queue = queue;
+    replay->moves = queue->moves;
     if (record(runner, segment, replay, &next, &failure) == SB_OK) {
         keep_replay(segment, replay);
         return SB_OK;
     }
     note_failure(segment, &failure);
     sb_status status = SB_OK;
-    if (atomic_load(&lane->device->is_lost))
+    if (sb_queue_is_lost(queue))
         status = sb_fail(error, failure.status, "%.1900s", failure.message);
     else if (next == segment->end)
-        status = sb_lane_wait(lane, error); /* for what was launched, before its graph goes */
+        status = sb_queue_wait(queue, error); /* for what was launched, before its graph goes */
     destroy_replay(replay);
     if (status != SB_OK)
         return status;
@@ -462,12 +461,12 @@ static bool inputs_match(const sb_runner *runner, const sb_segment *segment, con
 }
 
 /* Takes the recorded blocks for the values that outlive the run, if nobody holds them. Just any blocks would hardly ever be those:
- * a caller who passes outputs on as inputs changes their order in the lane's list with each run. */
+ * a caller who passes outputs on as inputs changes their order in the queue's list with each run. */
 static bool take_escapes(sb_runner *runner, const sb_replay *replay) {
     bool fit = true;
     for (size_t i = 0; i < replay->escape_count && fit; i++) {
         replay->taken[i] =
-            sb_lane_storage_at(runner->settings->placement.lane, replay->escapes[i].data, replay->escapes[i].bytes);
+            sb_queue_storage_at(runner->settings->placement.queue, replay->escapes[i].data, replay->escapes[i].bytes);
         fit = replay->taken[i] != NULL;
     }
     return fit;
@@ -497,12 +496,12 @@ static sb_status publish(sb_runner *runner, const sb_segment *segment, const sb_
 static sb_status try_replay(sb_runner *runner, const sb_segment *segment, const sb_replay *replay, bool *done,
                             sb_error *error) {
     *done = false;
-    if (replay->moves != runner->settings->placement.lane->moves || !inputs_match(runner, segment, replay))
+    if (replay->moves != runner->settings->placement.queue->moves || !inputs_match(runner, segment, replay))
         return SB_OK;
     *done = take_escapes(runner, replay);
     sb_status status = *done ? publish(runner, segment, replay, error) : SB_OK;
     if (status == SB_OK && *done)
-        status = sb_cuda_graph_launch(replay->graph, runner->settings->placement.lane->queue.stream, error);
+        status = sb_queue_launch(runner->settings->placement.queue, replay->recording, error);
     for (size_t i = 0; i < replay->escape_count; i++) {
         sb_storage_release(replay->taken[i]);
         replay->taken[i] = NULL;
@@ -556,8 +555,10 @@ void sb_runner_report_graphs(const sb_runner *runner, sb_graph_report *report) {
         if (segment->failed && report->failed++ == 0)
             report->reason = segment->reason != NULL ? segment->reason : "out of memory";
         for (const sb_replay *replay = segment->replays; replay != NULL; replay = replay->next) {
-            report->tasks += replay->graph->task_count;
-            report->edges += replay->graph->edge_count;
+            int64_t tasks, edges;
+            sb_recording_measure(replay->queue, replay->recording, &tasks, &edges);
+            report->tasks += tasks;
+            report->edges += edges;
         }
     }
 }

@@ -6,7 +6,6 @@
 #ifndef SB_RUNTIME_REPLAY_H
 #define SB_RUNTIME_REPLAY_H
 
-#include "cuda/queue/graph.h"
 #include "runtime/plan.h"
 
 typedef struct sb_runner sb_runner;

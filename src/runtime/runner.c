@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "kernel/fault.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 
@@ -19,7 +20,7 @@ static size_t larger_of(size_t left, size_t right) {
 /* Everything that a step needs room for is here from the start, so that runs allocate nothing. */
 static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     size_t values = runner->program->graph->value_count, operands = 0, outputs = 0;
-    const sb_lane *lane = runner->settings->placement.lane;
+    sb_queue *queue = runner->settings->placement.queue;
     for (size_t s = 0; s < runner->program->step_count; s++) {
         const sb_node *node = runner->program->steps[s].node;
         operands = larger_of(operands, (size_t)node->input_count + (size_t)node->output_count);
@@ -31,10 +32,10 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     runner->step_facts = sb_allocate_array(outputs, sizeof *runner->step_facts);
     if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
         return sb_fail_memory(error, values * sizeof *runner->values);
-    if (lane == NULL || runner->program->step_count == 0)
+    if (queue == NULL || runner->program->step_count == 0)
         return SB_OK;
     size_t bytes = runner->program->step_count * sizeof(uint32_t);
-    SB_TRY(sb_cuda_pinned_create(lane->device, bytes, &runner->faults, error));
+    SB_TRY(sb_host_block_create(queue, bytes, &runner->faults, error));
     memset(runner->faults->data, 0, bytes);
     return SB_OK;
 }
@@ -76,7 +77,7 @@ void sb_runner_destroy(sb_runner *runner) {
     }
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         sb_storage_release(runner->arenas[side]);
-    sb_cuda_pinned_destroy(runner->faults);
+    sb_host_block_destroy(runner->settings->placement.queue, runner->faults);
     sb_free(runner->values);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
@@ -86,11 +87,11 @@ void sb_runner_destroy(sb_runner *runner) {
 
 /* Before memory of the device moves: waits for what uses it, and forgets the graphs that know its address. */
 static sb_status forget_graphs(sb_runner *runner, sb_error *error) {
-    sb_lane *lane = runner->settings->placement.lane;
-    sb_status status = lane->queue.stream->capturing ? SB_OK : sb_lane_wait(lane, error);
+    sb_queue *queue = runner->settings->placement.queue;
+    sb_status status = queue->is_capturing ? SB_OK : sb_queue_wait(queue, error);
     for (sb_plan *plan = runner->plans; plan != NULL; plan = plan->next)
         sb_segments_forget(plan);
-    lane->moves++;
+    queue->moves++;
     return status;
 }
 
@@ -103,7 +104,7 @@ static sb_status fit_arena(sb_runner *runner, sb_side side, sb_error *error) {
     if (!wanted || (*arena != NULL && (*arena)->bytes >= bytes))
         return SB_OK;
     sb_status status = side == SB_HOST ? sb_storage_create(bytes, &larger, error)
-                                       : sb_lane_storage(runner->settings->placement.lane, bytes, &larger, error);
+                                       : sb_queue_storage(runner->settings->placement.queue, bytes, &larger, error);
     if (status != SB_OK)
         return sb_memory_plan_blame(plan, runner->program, status, error);
     if (side == SB_DEVICE)
@@ -153,8 +154,8 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
         if (count >= PLAN_LIMIT) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
-            if (runner->settings->placement.lane != NULL && !runner->settings->placement.lane->queue.stream->capturing)
-                (void)sb_lane_wait(runner->settings->placement.lane, NULL);
+            if (runner->settings->placement.queue != NULL && !runner->settings->placement.queue->is_capturing)
+                (void)sb_queue_wait(runner->settings->placement.queue, NULL);
             sb_plan_destroy(*link, runner->program);
             *link = NULL;
         }
@@ -190,11 +191,11 @@ sb_value sb_runner_value(const sb_runner *runner, sb_side side, sb_value_id valu
  * plan. */
 static sb_status bring_constant(sb_runner *runner, sb_value_id value, sb_error *error) {
     sb_tensor *constant = runner->plan->facts[value].constant;
-    sb_lane *lane = runner->settings->placement.lane;
+    sb_queue *queue = runner->settings->placement.queue;
     if (constant == runner->program->graph->values[value].fact.constant)
-        SB_TRY(sb_program_constant(runner->program, value, lane, &runner->plan->constants[value], error));
+        SB_TRY(sb_program_constant(runner->program, value, queue, &runner->plan->constants[value], error));
     else
-        SB_TRY(sb_lane_to_device(lane, constant, &runner->plan->constants[value], error));
+        SB_TRY(sb_queue_to_device(queue, constant, &runner->plan->constants[value], error));
     return sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error);
 }
 
@@ -213,7 +214,7 @@ static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, b
 sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bool planned, sb_error *error) {
     if (value == SB_NO_VALUE || sb_runner_value(runner, side, value).kind != SB_KIND_NONE)
         return SB_OK;
-    sb_lane *lane = runner->settings->placement.lane;
+    sb_queue *queue = runner->settings->placement.queue;
     sb_value source = runner->values[sb_copy_index(runner->program, side == SB_HOST ? SB_DEVICE : SB_HOST, value)];
     if (side == SB_DEVICE && source.kind == SB_KIND_NONE && runner->plan->facts[value].constant != NULL)
         return bring_constant(runner, value, error);
@@ -225,8 +226,8 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
     sb_tensor *tensor;
     int64_t start = runner->settings->observer != NULL ? sb_now_ns() : 0;
     SB_TRY(make_copy(runner, value, side, planned, source.tensor, &tensor, error));
-    sb_status status = side == SB_DEVICE ? sb_lane_upload(lane, tensor, source.tensor, error)
-                                         : sb_lane_download(lane, tensor, source.tensor, error);
+    sb_status status = side == SB_DEVICE ? sb_queue_upload(queue, tensor, source.tensor, error)
+                                         : sb_queue_download(queue, tensor, source.tensor, error);
     if (status != SB_OK) {
         sb_tensor_release(tensor);
         return sb_fail_within(error, status,
@@ -275,11 +276,11 @@ static sb_status check_aliases(const sb_runner *runner, const sb_call *call) {
 
 /* Makes the call one of the device's. */
 static void aim(sb_runner *runner, size_t index, sb_call *call) {
-    const sb_lane *lane = runner->settings->placement.lane;
-    runner->target = (sb_cuda_target){
-        .queue = &lane->queue,
+    sb_queue *queue = runner->settings->placement.queue;
+    runner->target = (sb_call_target){
+        .queue = queue->target,
         .step = (int)index,
-        .fault = (CUdeviceptr)(uintptr_t)((uint32_t *)runner->faults->data + index),
+        .fault = (uint32_t *)runner->faults->data + index,
     };
     call->target = &runner->target;
 }
@@ -296,7 +297,7 @@ static sb_status launch(sb_runner *runner, size_t index, sb_call *call, const sb
     if (status != SB_OK || settings->observer == NULL)
         return status;
     if (side == SB_DEVICE)
-        SB_TRY(sb_lane_wait(settings->placement.lane, call->error));
+        SB_TRY(sb_queue_wait(settings->placement.queue, call->error));
     return sb_runner_observe(runner, call, kernel != NULL ? kernel->name : "reference", start, sb_now_ns());
 }
 
@@ -372,7 +373,7 @@ static bool all_concrete(const sb_node *node, const dynamic_facts *facts) {
 /* Infers, from elements that have to be brought to the host where nothing else tells the outputs' shapes. */
 static sb_status infer_dynamic(sb_runner *runner, const sb_node *node, dynamic_facts *facts, sb_error *error) {
     SB_TRY(infer_now(runner, node, facts, error));
-    if (runner->settings->placement.lane == NULL || all_concrete(node, facts))
+    if (runner->settings->placement.queue == NULL || all_concrete(node, facts))
         return SB_OK;
     for (int i = 0; i < node->input_count; i++)
         SB_TRY(sb_runner_bring(runner, node->inputs[i], SB_HOST, false, error));
@@ -386,15 +387,15 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
     const sb_node *node = runner->program->steps[index].node;
     planned->kernel = NULL;
     planned->side = SB_HOST;
-    if (runner->settings->placement.lane != NULL) {
+    if (runner->settings->placement.queue != NULL) {
         char why[SB_WHY_BYTES];
         SB_TRY(sb_place(&runner->settings->placement, runner->program, index, facts->pointers, facts->outputs,
                         &planned->kernel, why, error));
         SB_TRY(sb_plan_explain(planned, planned->kernel == NULL ? why : NULL, error));
         if (planned->kernel != NULL) {
             planned->side = SB_DEVICE;
-            return sb_program_prepare(runner->program, index, planned->kernel, facts->pointers, facts->outputs, state,
-                                      error);
+            return sb_program_prepare(runner->program, index, runner->settings->placement.queue, planned->kernel,
+                                      facts->pointers, facts->outputs, state, error);
         }
         if (runner->settings->require_device)
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
@@ -494,9 +495,9 @@ static sb_status check_interrupt(const sb_runner *runner, const sb_step *step, s
 /* Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside a recorded step is recorded
  * with it. */
 static bool may_replay(const sb_runner *runner) {
-    const sb_lane *lane = runner->settings->placement.lane;
-    return runner->settings->graphs != SB_GRAPHS_OFF && runner->settings->observer == NULL && lane != NULL &&
-           runner->settings->task_times == NULL && lane->queue.record == NULL;
+    sb_queue *queue = runner->settings->placement.queue;
+    return runner->settings->graphs != SB_GRAPHS_OFF && runner->settings->observer == NULL && queue != NULL &&
+           runner->settings->task_times == NULL && !queue->is_recording;
 }
 
 static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *error) {
@@ -557,10 +558,10 @@ sb_status sb_runner_check_faults(sb_runner *runner, sb_error *error) {
     for (size_t s = 0; runner->faults != NULL && s < runner->program->step_count; s++) {
         uint32_t *fault = (uint32_t *)runner->faults->data + s;
         const sb_node *node = runner->program->steps[s].node;
-        if (*fault != SB_CUDA_FAULT_NONE && status == SB_OK)
-            status = sb_fail(error, sb_cuda_fault_status(*fault), "node %s (%s): %s", node->name, node->op->name,
-                             sb_cuda_fault_text(*fault));
-        *fault = SB_CUDA_FAULT_NONE;
+        if (*fault != SB_FAULT_NONE && status == SB_OK)
+            status = sb_fail(error, sb_fault_status(*fault), "node %s (%s): %s", node->name, node->op->name,
+                             sb_fault_text(*fault));
+        *fault = SB_FAULT_NONE;
     }
     for (size_t i = 0; i < runner->nested_count; i++) {
         sb_status nested = sb_runner_check_faults(runner->nested[i], status == SB_OK ? error : NULL);

@@ -38,7 +38,7 @@ void sb_runner_destroy(sb_runner *runner);
 
 /** Runs once. `inputs` (as many as the graph has) are borrowed, `outputs` (likewise) the caller's; nothing on failure.
  * `host_outputs`: outputs are wanted on the host; else they stay where they are made, and a device may still be at work on
- * them. With a device, between sb_cuda_enter and sb_cuda_leave. */
+ * them. With a device, between sb_queue_enter and sb_queue_leave. */
 sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_value *outputs,
                         sb_error *error);
 

@@ -14,7 +14,7 @@ sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, si
         return SB_OK;
     }
     if (side == SB_DEVICE)
-        SB_TRY(sb_lane_storage(runner->settings->placement.lane, bytes, storage, error));
+        SB_TRY(sb_queue_storage(runner->settings->placement.queue, bytes, storage, error));
     else
         SB_TRY(sb_storage_create(bytes, storage, error));
     *data = (*storage)->data;
@@ -45,10 +45,10 @@ static sb_status take_device_scratch(sb_runner *runner, size_t bytes, void **mem
     sb_storage **block = &runner->device_scratch[runner->device_scratch_used];
     if (*block == NULL || (*block)->bytes < bytes) {
         sb_storage *larger;
-        SB_TRY(sb_lane_storage(runner->settings->placement.lane, bytes, &larger, error));
+        SB_TRY(sb_queue_storage(runner->settings->placement.queue, bytes, &larger, error));
         sb_storage_release(*block);
         *block = larger;
-        runner->settings->placement.lane->moves++;
+        runner->settings->placement.queue->moves++;
     }
     runner->device_scratch_used++;
     *memory = (*block)->data;
@@ -78,7 +78,7 @@ static sb_status take_scratch(sb_frame *frame, const sb_call *call, size_t bytes
 }
 
 static sb_status copy_on_device(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
-    return sb_lane_copy(((sb_runner *)frame)->settings->placement.lane, call->target->step, to, from, call->error);
+    return sb_queue_copy(((sb_runner *)frame)->settings->placement.queue, call->target->step, to, from, call->error);
 }
 
 static sb_status nested_runner(sb_runner *runner, const sb_graph *graph, sb_runner **nested, sb_error *error) {

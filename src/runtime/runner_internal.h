@@ -20,7 +20,7 @@ struct sb_runner {
     sb_scratch_block *scratch;
     size_t device_scratch_used, device_scratch_count, device_scratch_capacity;
     sb_storage **device_scratch;
-    sb_cuda_pinned *faults; /* a word for each step; NULL without a device */
+    sb_host_block *faults; /* a word for each step; NULL without a device */
     size_t nested_count, nested_capacity;
     sb_runner **nested; /* one per graph of a node that has run */
     /* The run in progress. */
@@ -31,7 +31,7 @@ struct sb_runner {
     const sb_step *step;
     sb_value *step_values; /* inputs and, behind them, outputs */
     sb_fact *step_facts;   /* of the outputs; borrowed */
-    sb_cuda_target target; /* of the step */
+    sb_call_target target; /* of the step */
 };
 
 /* The functions of a runner's frame: runner_frame.c. */

@@ -38,7 +38,7 @@ static sb_status on_host(const sb_runner *runner, sb_value value, sb_value *show
     }
     sb_tensor *copy;
     SB_TRY(sb_tensor_create_uninitialised(value.tensor->dtype, value.tensor->rank, value.tensor->dims, &copy, error));
-    sb_status status = sb_lane_download(runner->settings->placement.lane, copy, value.tensor, error);
+    sb_status status = sb_queue_download(runner->settings->placement.queue, copy, value.tensor, error);
     if (status != SB_OK) {
         sb_tensor_release(copy);
         return status;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cuda/driver/device_open.h"
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
 #include "runtime/runner.h"
@@ -13,7 +12,7 @@
 
 struct sb_session {
     sb_model *model;
-    sb_lane *lane;
+    sb_queue *queue;
     char *force_cpu;
     sb_run_settings settings;
     sb_task_observer *task_observer;
@@ -30,7 +29,7 @@ struct sb_session {
     int64_t *values;
 };
 
-static sb_status open_lane(sb_session *session, const sb_session_options *options, sb_error *error) {
+static sb_status open_queue(sb_session *session, const sb_session_options *options, sb_error *error) {
     sb_placement *placement = &session->settings.placement;
     if (options->graphs < SB_GRAPHS_AUTO || options->graphs > SB_GRAPHS_BUILD)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "%d is not an sb_graph_mode", (int)options->graphs);
@@ -51,17 +50,16 @@ static sb_status open_lane(sb_session *session, const sb_session_options *option
             return sb_fail_memory(error, strlen(options->force_cpu) + 1);
         placement->force_cpu = session->force_cpu;
     }
-    SB_TRY(sb_lane_create(options->device->cuda, options->stream, &session->lane, error));
-    session->lane->queue.dependent_launch = options->dependent_launch;
-    placement->lane = session->lane;
+    SB_TRY(sb_queue_create(options->device, options->stream, options->dependent_launch, &session->queue, error));
+    placement->queue = session->queue;
     session->task_observer = options->task_observer;
     session->task_observer_context = options->task_observer_context;
-    return session->task_observer != NULL ? sb_task_times_create(session->lane, &session->settings.task_times, error)
+    return session->task_observer != NULL ? sb_task_times_create(session->queue, &session->settings.task_times, error)
                                           : SB_OK;
 }
 
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
-    SB_TRY(open_lane(session, options, error));
+    SB_TRY(open_queue(session, options, error));
     /* Threads inherit the floating-point environment: the contract's is the default one (nearest even, subnormals kept). */
     fenv_t caller;
     fegetenv(&caller);
@@ -120,7 +118,7 @@ void sb_session_destroy(sb_session *session) {
     sb_runner_destroy(session->runner);
     sb_workers_destroy(session->settings.workers);
     sb_task_times_destroy(session->settings.task_times);
-    sb_lane_destroy(session->lane);
+    sb_queue_destroy(session->queue);
     sb_tensor_pool_close(session->tensors);
     sb_free(session->operands);
     sb_free(session->force_cpu);
@@ -167,11 +165,11 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
                            "input %s: extent %lld of dimension %d is called %s, which is %lld elsewhere", info->name,
                            (long long)tensor->dims[d], d, symbol, (long long)extent);
     }
-    const sb_cuda_device *lies_on = tensor->storage->device;
-    if (fits && lies_on != NULL && (session->lane == NULL || lies_on != session->lane->device))
+    const sb_storage *storage = tensor->storage;
+    if (fits && storage->device != NULL && (session->queue == NULL || storage->device != session->queue->device))
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "input %s lies on device %d, and the session runs on %s: copy it with sb_tensor_to_host",
-                       info->name, lies_on->index, session->lane == NULL ? "the CPU" : "another");
+                       info->name, storage->device_index, session->queue == NULL ? "the CPU" : "another");
     if (fits)
         return SB_OK;
     return sb_fail(error, SB_ERROR_SHAPE, "input %s is %s%s where the model takes %s", info->name,
@@ -203,16 +201,16 @@ static sb_status check_inputs(sb_session *session, const sb_value *inputs, sb_er
 /* Runs; on a device, within its context, and waits: what the caller gets is finished, and what kernels found wrong with their
  * data is this run's failure. */
 static sb_status run_where_placed(sb_session *session, const sb_value *inputs, sb_value *outputs, sb_error *error) {
-    sb_lane *lane = session->settings.placement.lane;
+    sb_queue *queue = session->settings.placement.queue;
     bool host_outputs = !session->settings.device_outputs;
-    if (lane == NULL)
+    if (queue == NULL)
         return sb_runner_run(session->runner, host_outputs, inputs, outputs, error);
     sb_task_times *times = session->settings.task_times;
-    SB_TRY(sb_cuda_enter(lane->device, error));
+    SB_TRY(sb_queue_enter(queue, error));
     sb_status status = times != NULL ? sb_task_times_begin(times, error) : SB_OK;
     if (status == SB_OK)
         status = sb_runner_run(session->runner, host_outputs, inputs, outputs, error);
-    sb_status waited = sb_lane_wait(lane, status == SB_OK ? error : NULL);
+    sb_status waited = sb_queue_wait(queue, status == SB_OK ? error : NULL);
     status = status == SB_OK ? waited : status;
     sb_status faults = sb_runner_check_faults(session->runner, status == SB_OK ? error : NULL);
     status = status == SB_OK ? faults : status;
@@ -220,7 +218,7 @@ static sb_status run_where_placed(sb_session *session, const sb_value *inputs, s
         sb_task_times_end(times);
     if (times != NULL && status == SB_OK)
         status = sb_task_times_report(times, session->task_observer, session->task_observer_context, error);
-    status = sb_cuda_leave(lane->device, status, error);
+    status = sb_queue_leave(queue, status, error);
     for (int i = 0; i < session->model->output_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
     return status;

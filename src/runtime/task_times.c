@@ -1,7 +1,6 @@
 #include "runtime/task_times.h"
 
 #include "base/allocation.h"
-#include "cuda/queue/trace.h"
 #include "runtime/runner_internal.h"
 
 /* The clocks are read together until the two readings of the host's are this close, which bounds the error, or so often. */
@@ -15,19 +14,19 @@ typedef struct purpose {
 } purpose;
 
 struct sb_task_times {
-    sb_lane *lane;
-    sb_cuda_trace *trace;
+    sb_queue *queue;
+    sb_trace *trace;
     int64_t origin_ns; /* of the trace, by the monotonic clock */
     purpose *purposes;
     size_t count, capacity;
 };
 
-sb_status sb_task_times_create(sb_lane *lane, sb_task_times **times, sb_error *error) {
+sb_status sb_task_times_create(sb_queue *queue, sb_task_times **times, sb_error *error) {
     sb_task_times *created = sb_allocate_array(1, sizeof *created);
     if (created == NULL)
         return sb_fail_memory(error, sizeof *created);
-    created->lane = lane;
-    sb_status status = sb_cuda_trace_create(lane->device, &created->trace, error);
+    created->queue = queue;
+    sb_status status = sb_trace_create(queue, &created->trace, error);
     if (status != SB_OK) {
         sb_free(created);
         return status;
@@ -40,7 +39,7 @@ void sb_task_times_destroy(sb_task_times *times) {
     if (times == NULL)
         return;
     sb_task_times_end(times);
-    sb_cuda_trace_destroy(times->trace);
+    sb_trace_destroy(times->queue, times->trace);
     sb_free(times->purposes);
     sb_free(times);
 }
@@ -50,16 +49,16 @@ sb_status sb_task_times_begin(sb_task_times *times, sb_error *error) {
     int64_t before = 0, after = CLOSE_NS;
     for (int i = 0; i < MOST_READINGS && after - before >= CLOSE_NS; i++) {
         before = sb_now_ns();
-        SB_TRY(sb_cuda_trace_restart(times->trace, times->lane->queue.stream, error));
+        SB_TRY(sb_trace_restart(times->queue, times->trace, error));
         after = sb_now_ns();
     }
     times->origin_ns = before + (after - before) / 2;
-    times->lane->queue.trace = times->trace;
+    sb_queue_measure(times->queue, times->trace);
     return SB_OK;
 }
 
 sb_status sb_task_times_note(sb_task_times *times, const char *name, const char *op, int depth, sb_error *error) {
-    int end = sb_cuda_trace_count(times->trace);
+    int end = sb_trace_count(times->queue, times->trace);
     if (end == (times->count > 0 ? times->purposes[times->count - 1].end : 0))
         return SB_OK;
     if (!sb_grow((void **)&times->purposes, &times->capacity, times->count + 1, sizeof *times->purposes))
@@ -69,14 +68,14 @@ sb_status sb_task_times_note(sb_task_times *times, const char *name, const char 
 }
 
 void sb_task_times_end(sb_task_times *times) {
-    times->lane->queue.trace = NULL;
+    sb_queue_measure(times->queue, NULL);
 }
 
 static sb_status fill_spans(const sb_task_times *times, sb_task_span *spans, size_t count, sb_error *error) {
     size_t p = 0;
     for (size_t i = 0; i < count; i++) {
-        sb_cuda_span span;
-        SB_TRY(sb_cuda_trace_span(times->trace, (int)i, &span, error));
+        sb_measured_task span;
+        SB_TRY(sb_trace_task(times->queue, times->trace, (int)i, &span, error));
         while (p < times->count && times->purposes[p].end <= (int)i)
             p++;
         const purpose *purpose = p < times->count ? &times->purposes[p] : NULL;
@@ -91,7 +90,7 @@ static sb_status fill_spans(const sb_task_times *times, sb_task_span *spans, siz
 }
 
 sb_status sb_task_times_report(const sb_task_times *times, sb_task_observer *observer, void *context, sb_error *error) {
-    size_t count = (size_t)sb_cuda_trace_count(times->trace);
+    size_t count = (size_t)sb_trace_count(times->queue, times->trace);
     sb_task_span *spans = sb_allocate_array(count, sizeof *spans);
     if (spans == NULL)
         return sb_fail_memory(error, count * sizeof *spans);

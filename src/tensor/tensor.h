@@ -15,9 +15,9 @@ typedef struct sb_storage {
     size_t bytes;
     void (*release)(void *context); /* frees `data`; may be NULL */
     void *context;
-    struct sb_cuda_device
-        *device;      /* on which `data` is an address, which the host must not follow; NULL: the host's memory.
-                                      Kept alive by `context` */
+    void *
+        device; /* whose memory `data` is an address in, which the host must not follow: the back end's device, kept alive by
+                     `context`; NULL: the host's */
     int device_index; /* its number, with `device` */
     bool embedded;    /* lies in `context`, to which `release` gives both back */
 } sb_storage;

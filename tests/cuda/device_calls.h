@@ -9,6 +9,7 @@
 
 #include "cuda/common/call.h"
 #include "cuda/common/compute.h"
+#include "cuda/list.h"
 #include "cuda/queue/staging.h"
 #include "driver_choice.h"
 #include "host_kernels.h"
@@ -248,8 +249,8 @@ static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size
 
 static inline sb_status frame_copy(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
     const sb_cuda_kernel *kernel;
-    SB_TRY(sb_cuda_find_copy(call->target->queue->stream->device, to->dtype, &kernel, call->error));
-    return sb_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from, call->error);
+    SB_TRY(sb_cuda_find_copy(sb_cuda_call_device(call), to->dtype, &kernel, call->error));
+    return sb_cuda_launch_copy(sb_cuda_call_queue(call), call->target->step, kernel, to, from, call->error);
 }
 
 /* The device's kernel for a node whose inputs are these; `constants` says which are known
@@ -266,7 +267,7 @@ static inline const sb_kernel *find_device_kernel(const builder *b, const sb_nod
     }
     MUST(sb_node_infer(node, b->scope, pointers, results, error));
     sb_kernel_query query = {.node = node, .inputs = pointers, .outputs = results};
-    MUST(sb_cuda_find_op(&query, &kernel, why, error));
+    MUST(sb_cuda_find_kernel(&query, &kernel, why, error));
     *state = NULL;
     if (kernel != NULL && kernel->prepare != NULL)
         MUST(kernel->prepare(&query, state, error));
@@ -289,7 +290,7 @@ static inline void run_node(const setting *setting, const builder *b, const sb_n
     device_frame frame = {.frame = {.allocate = frame_allocate, .scratch = frame_scratch, .copy = frame_copy},
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
-    sb_cuda_target target = {&setting->queue, 0, (CUdeviceptr)(uintptr_t)setting->fault->data};
+    sb_call_target target = {&setting->queue, 0, setting->fault->data};
     sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const sb_fact *pointers[SB_WALK_OPERANDS];
     sb_value in[SB_WALK_OPERANDS] = {{0}}, out[5] = {{0}};

@@ -29,9 +29,9 @@ static inline setting set_up_chain(sb_chain chain) {
         define_host_kernels(setting.fake);
     }
     MUST(sb_cuda_driver_open(library, &driver, NULL, NULL, error));
-    MUST(sb_cuda_device_open(driver, 0, is_fake() ? &host_images : NULL, &setting.device.cuda, error));
-    MUST(sb_cuda_stream_create(setting.device.cuda, &setting.queue.stream, error));
-    MUST(sb_cuda_staging_create(setting.device.cuda, 1 << 20, &setting.staging, error));
+    MUST(open_device_handle(driver, 0, is_fake() ? &host_images : NULL, &setting.device, error));
+    MUST(sb_cuda_stream_create(setting.device.handle, &setting.queue.stream, error));
+    MUST(sb_cuda_staging_create(setting.device.handle, 1 << 20, &setting.staging, error));
     options.threads = 1;
     options.chain = chain;
     MUST(sb_engine_create(&options, &setting.cpu, error));
@@ -49,7 +49,7 @@ static inline void tear_down(setting *setting) {
     sb_engine_destroy(setting->cpu);
     sb_cuda_staging_destroy(setting->staging);
     sb_cuda_stream_destroy(setting->queue.stream);
-    sb_cuda_device_release(setting->device.cuda);
+    sb_cuda_device_release(setting->device.handle);
     if (setting->fake != NULL)
         check_nothing_lives(setting->fake);
 }

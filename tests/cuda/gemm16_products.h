@@ -122,7 +122,7 @@ static pair make_pair(setting *setting, sb_dtype dtype, int64_t rows, int64_t co
     pair made = {.host = matrix, .device = matrix, .bytes = (size_t)span * sb_dtype_size(dtype)};
     made.storage = malloc(made.bytes);
     assert_non_null(made.storage);
-    MUST(sb_cuda_memory_create(setting->device.cuda, made.bytes, &made.memory, error));
+    MUST(sb_cuda_memory_create(setting->device.handle, made.bytes, &made.memory, error));
     made.host.data = made.storage + (size_t)first * sb_dtype_size(dtype);
     made.device.data = (void *)(uintptr_t)(made.memory->address + (size_t)first * sb_dtype_size(dtype));
     fill(setting, &made, values);

@@ -257,8 +257,8 @@ static void test_streams(void **unused) {
     sb_cuda_stream *streams[3] = {setting.queue.stream};
     product p = plain;
     p.m = p.n = p.k = 21;
-    MUST(sb_cuda_stream_create(setting.device.cuda, &streams[1], error));
-    MUST(sb_cuda_stream_wrap(setting.device.cuda, NULL, &streams[2], error));
+    MUST(sb_cuda_stream_create(setting.device.handle, &streams[1], error));
+    MUST(sb_cuda_stream_wrap(setting.device.handle, NULL, &streams[2], error));
     operands all = make_operands(&setting, &p);
     sb_gemm gemm = describe_gemm(&p, &all, true);
     for (int i = 0; i < 6; i++) {
@@ -269,11 +269,11 @@ static void test_streams(void **unused) {
         MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
         MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
         sb_allocation_counters before = sb_allocation_count();
-        sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.cuda);
+        sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.handle);
         for (int again = 0; again < 3; again++)
             MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
         sb_allocation_counters after = sb_allocation_count();
-        sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.cuda);
+        sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.handle);
         assert_int_equal(after.allocations, before.allocations);
         assert_int_equal(device_after.device_allocations, device_before.device_allocations);
         assert_int_equal(device_after.kernels, device_before.kernels + 3);
@@ -290,7 +290,7 @@ static void test_streams(void **unused) {
 #define DRIVER(setting, call, ...)                                                                                     \
     do {                                                                                                               \
         sb_error error_ = {SB_OK, ""};                                                                                 \
-        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)                                   \
+        if (SB_CUDA_DO(sb_cuda_device_behind(&(setting)->device), &error_, call, __VA_ARGS__) != SB_OK)                \
             fail_msg("%s", error_.message);                                                                            \
     } while (0)
 
@@ -308,7 +308,7 @@ static void test_capture(void **unused) {
     CUgraph graph = NULL;
     CUgraphExec ready = NULL;
     MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
-    MUST(sb_cuda_enter(setting.device.cuda, error));
+    MUST(sb_cuda_enter(setting.device.handle, error));
     DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     MUST(sb_gemm_run(setting.gpu, stream, &gemm, error));
     gemm.accumulate = true;
@@ -327,7 +327,7 @@ static void test_capture(void **unused) {
     }
     DRIVER(&setting, cuGraphExecDestroy, ready);
     DRIVER(&setting, cuGraphDestroy, graph);
-    MUST(sb_cuda_leave(setting.device.cuda, SB_OK, error));
+    MUST(sb_cuda_leave(setting.device.handle, SB_OK, error));
     release_operands(&all);
     tear_down(&setting);
 }
@@ -348,14 +348,14 @@ static void test_without_machine_code(void **unused) {
         table[i].kind = SB_CUDA_PTX;
     }
     sb_cuda_images images = {host_images.toolkit, host_images.count, table};
-    struct sb_device device = {.cuda = NULL};
+    struct sb_device device = {0};
     sb_engine *engine;
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
-    MUST(sb_cuda_device_open(open_fake(), 0, &images, &device.cuda, error));
+    MUST(open_device_handle(open_fake(), 0, &images, &device, error));
     MUST(sb_engine_create(&options, &engine, error));
     sb_cuda_memory *memory;
-    MUST(sb_cuda_memory_create(device.cuda, 4096, &memory, error));
+    MUST(sb_cuda_memory_create(device.handle, 4096, &memory, error));
     char *data = (char *)(uintptr_t)memory->address;
     sb_gemm gemm = SB_GEMM_DEFAULT;
     gemm.a = (sb_matrix){SB_BF16, data, 8, 16, 16, 1, 0};
@@ -374,7 +374,7 @@ static void test_without_machine_code(void **unused) {
     }
     sb_cuda_memory_release(memory);
     sb_engine_destroy(engine);
-    sb_cuda_device_release(device.cuda);
+    sb_cuda_device_release(device.handle);
     free(table);
     check_nothing_lives(fake);
 }
@@ -390,7 +390,7 @@ typedef struct failing {
 static sb_status attempt(void *context) {
     const failing *over = context;
     static const int64_t lengths[] = {3, 20};
-    struct sb_device device = {.cuda = NULL};
+    struct sb_device device = {0};
     sb_cuda_memory *memory = NULL;
     sb_engine *engine = NULL;
     sb_row_map *map = NULL;
@@ -399,9 +399,9 @@ static sb_status attempt(void *context) {
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
     define_host_kernels(over->fake);
-    sb_status status = sb_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    sb_status status = open_device_handle(over->driver, 0, &host_images, &device, &error);
     if (status == SB_OK)
-        status = sb_cuda_memory_create(device.cuda, 4096, &memory, &error);
+        status = sb_cuda_memory_create(device.handle, 4096, &memory, &error);
     if (status == SB_OK)
         status = sb_engine_create(&options, &engine, &error);
     if (status == SB_OK)
@@ -427,7 +427,7 @@ static sb_status attempt(void *context) {
     sb_row_map_release(map);
     sb_engine_destroy(engine);
     sb_cuda_memory_release(memory);
-    sb_cuda_device_release(device.cuda);
+    sb_cuda_device_release(device.handle);
     return status;
 }
 

@@ -40,15 +40,15 @@ static void set_up(setting *s) {
     both = *driver;
     both.device_count = 2;
     for (int i = 0; i < 2; i++) {
-        MUST(sb_cuda_device_open(&both, i, &host_images, &s->devices[i].cuda, error));
-        MUST(sb_cuda_memory_create(s->devices[i].cuda, BYTES, &s->memory[i], error));
+        MUST(open_device_handle(&both, i, &host_images, &s->devices[i], error));
+        MUST(sb_cuda_memory_create(s->devices[i].handle, BYTES, &s->memory[i], error));
         sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
         options.device = &s->devices[i];
         MUST(sb_engine_create(&options, &s->engines[i], error));
     }
     for (int i = 0; i < 4; i++)
-        MUST(sb_cuda_memory_create(s->devices[0].cuda, BYTES, &s->operands[i], error));
-    MUST(sb_cuda_pinned_create(s->devices[0].cuda, BYTES, &s->pinned, error));
+        MUST(sb_cuda_memory_create(s->devices[0].handle, BYTES, &s->operands[i], error));
+    MUST(sb_cuda_pinned_create(s->devices[0].handle, BYTES, &s->pinned, error));
 }
 
 static void tear_down(setting *s) {
@@ -58,7 +58,7 @@ static void tear_down(setting *s) {
     for (int i = 0; i < 2; i++) {
         sb_cuda_memory_release(s->memory[i]);
         sb_engine_destroy(s->engines[i]);
-        sb_cuda_device_release(s->devices[i].cuda);
+        sb_cuda_device_release(s->devices[i].handle);
     }
     check_nothing_lives(s->fake);
 }

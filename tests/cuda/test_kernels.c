@@ -308,7 +308,7 @@ static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cud
     sb_binary_context context = {false};
     run_loop(sb_binary_loops_scalar[row][dtype], &context, 3, pairs);
     upload(setting, flag);
-    sb_cuda_elementwise_options options = {.fault = (CUdeviceptr)(uintptr_t)flag->device->data};
+    sb_cuda_elementwise_options options = {.fault = (uint32_t *)(void *)flag->device->data};
     MUST(launch(setting, kernel, &options, 2, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);

@@ -71,7 +71,7 @@ static mirror make_mirror(setting *setting, logp_case here) {
     mirror made = {.here = here, .there = here};
     void *there[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
-        MUST(sb_cuda_memory_create(setting->device.cuda, bytes_of(&here, i) + 64, &made.blocks[i], error));
+        MUST(sb_cuda_memory_create(setting->device.handle, bytes_of(&here, i) + 64, &made.blocks[i], error));
         there[i] = (void *)(uintptr_t)made.blocks[i]->address;
     }
     made.there.hidden = there[HIDDEN];
@@ -107,7 +107,7 @@ static void run_cut(setting *setting, mirror *mirror, sb_linear_logp *logp, cons
         MUST(sb_logp_lay_out(&plan, plan.wants_d_weight ? plan.rows : cut.rows, cut.columns, error));
     if (mirror->workspace == NULL || mirror->workspace->bytes < plan.bytes) {
         sb_cuda_memory_release(mirror->workspace);
-        MUST(sb_cuda_memory_create(setting->device.cuda, plan.bytes, &mirror->workspace, error));
+        MUST(sb_cuda_memory_create(setting->device.handle, plan.bytes, &mirror->workspace, error));
     }
     logp->workspace = (void *)(uintptr_t)mirror->workspace->address;
     logp->workspace_bytes = plan.bytes;
@@ -232,7 +232,7 @@ static void test_targets_out_of_range(void **unused) {
 #define DRIVER(setting, call, ...)                                                                                     \
     do {                                                                                                               \
         sb_error error_ = {SB_OK, ""};                                                                                 \
-        if (SB_CUDA_DO((setting)->device.cuda, &error_, call, __VA_ARGS__) != SB_OK)                                   \
+        if (SB_CUDA_DO(sb_cuda_device_behind(&(setting)->device), &error_, call, __VA_ARGS__) != SB_OK)                \
             fail_msg("%s", error_.message);                                                                            \
     } while (0)
 
@@ -258,7 +258,7 @@ static void test_capture(void **unused) {
     CUgraphExec ready = NULL;
     run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream); /* makes the workspace */
     MUST(sb_cuda_stream_synchronize(setting.queue.stream, error));
-    MUST(sb_cuda_enter(setting.device.cuda, error));
+    MUST(sb_cuda_enter(setting.device.handle, error));
     DRIVER(&setting, cuStreamBeginCapture, stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     run_passes(&setting, &mirror, NULL, (cut){11, 128}, stream);
     DRIVER(&setting, cuStreamEndCapture, stream, &graph);
@@ -276,7 +276,7 @@ static void test_capture(void **unused) {
     }
     DRIVER(&setting, cuGraphExecDestroy, ready);
     DRIVER(&setting, cuGraphDestroy, graph);
-    MUST(sb_cuda_leave(setting.device.cuda, SB_OK, error));
+    MUST(sb_cuda_leave(setting.device.handle, SB_OK, error));
     release_mirror(&mirror);
     tear_down(&setting);
 }
@@ -289,10 +289,10 @@ static void test_steady(void **unused) {
     CUstream stream = setting.queue.stream->handle;
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
     sb_allocation_counters before = sb_allocation_count();
-    sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.cuda);
+    sb_cuda_counters device_before = sb_cuda_device_counters(setting.device.handle);
     run_passes(&setting, &mirror, NULL, (cut){0, 0}, stream);
     sb_allocation_counters after = sb_allocation_count();
-    sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.cuda);
+    sb_cuda_counters device_after = sb_cuda_device_counters(setting.device.handle);
     assert_int_equal(after.allocations, before.allocations);
     device_before.kernels = device_after.kernels = 0;
     assert_memory_equal(&device_before, &device_after, sizeof device_before);
@@ -401,16 +401,16 @@ static sb_status run_both(sb_engine *engine, const sb_cuda_memory *memory, sb_er
 
 static sb_status attempt(void *context) {
     const failing *over = context;
-    struct sb_device device = {.cuda = NULL};
+    struct sb_device device = {0};
     sb_cuda_memory *memory = NULL;
     sb_engine *engine = NULL;
     sb_error error = {SB_OK, ""};
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.device = &device;
     define_host_kernels(over->fake);
-    sb_status status = sb_cuda_device_open(over->driver, 0, &host_images, &device.cuda, &error);
+    sb_status status = open_device_handle(over->driver, 0, &host_images, &device, &error);
     if (status == SB_OK)
-        status = sb_cuda_memory_create(device.cuda, 1 << 20, &memory, &error);
+        status = sb_cuda_memory_create(device.handle, 1 << 20, &memory, &error);
     if (status == SB_OK)
         status = sb_engine_create(&options, &engine, &error);
     if (status == SB_OK)
@@ -419,7 +419,7 @@ static sb_status attempt(void *context) {
         assert_true(error.message[0] != '\0');
     sb_engine_destroy(engine);
     sb_cuda_memory_release(memory);
-    sb_cuda_device_release(device.cuda);
+    sb_cuda_device_release(device.handle);
     return status;
 }
 

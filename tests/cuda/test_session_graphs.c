@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "cuda/driver/device_open.h"
+#include "cuda/queue/stream.h"
 #include "session_models.h"
 
 static void check_no_failure(sb_session *session) {
@@ -349,7 +350,7 @@ static void test_callers_stream(void **unused) {
     setting s = start(network, false);
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         sb_cuda_stream *stream;
-        MUST(sb_cuda_stream_create(s.device->cuda, &stream, error));
+        MUST(sb_cuda_stream_create(sb_cuda_device_behind(s.device), &stream, error));
         sb_session_options options = options_on(s.device);
         options.graphs = mode;
         options.stream = stream->handle;

@@ -133,7 +133,7 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
     char why[SB_WHY_BYTES] = "no kernel has that name";
     void *state = NULL;
     if (isa != SB_ISA_BEST) {
-        SB_TRY(sb_cpu_find_kernel(&query, &kernel, why, error));
+        SB_TRY(sb_find_host_kernel(&query, &kernel, why, error));
         if (kernel == NULL)
             return sb_fail(error, SB_ERROR_INTERNAL, "no kernel for %s: %s", runner->op, why);
         if (kernel->prepare != NULL)

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "cuda/list.h"
 #include "runtime/replay.h"
 #include "support/graph_builder.h"
 #include "support/random.h"
@@ -305,8 +306,9 @@ static void test_two_sides(void **state) {
         random_source source = {seed};
         builder b = builder_create();
         sb_value_id values[NODES];
-        sb_lane lane = {0};
-        sb_placement placement = {&lane, "Exp"};
+        const sb_device_interface interface = {.find_kernel = sb_cuda_find_kernel};
+        sb_queue queue = {.interface = &interface};
+        sb_placement placement = {&queue, "Exp"};
         values[0] = builder_input(&b, SB_F32, 2, (int64_t[]){32, 32});
         for (int i = 1; i < NODES; i++)
             values[i] = random_node(&b, &source, values, i);

@@ -33,8 +33,12 @@ static bool node_fits(const sb_kernel_query *query, const sb_node *node, const s
         inputs[i] = node->inputs[i] != SB_NO_VALUE ? &facts[node->inputs[i]] : NULL;
     for (int i = 0; i < node->output_count && fits; i++)
         outputs[i] = node->outputs[i] != SB_NO_VALUE ? facts[node->outputs[i]] : (sb_fact){0}; /* borrowed */
-    sb_kernel_query inner = {.node = node, .inputs = inputs, .outputs = outputs, .isa = query->isa};
-    if (fits && sb_cuda_find_op(&inner, &kernel, reason, NULL) != SB_OK)
+    sb_kernel_query inner = *query;
+    inner.node = node;
+    inner.inputs = inputs;
+    inner.outputs = outputs;
+    inner.exhausted = NULL;
+    if (fits && sb_cuda_find_kernel(&inner, &kernel, reason, NULL) != SB_OK)
         *query->exhausted = true;
     for (int i = 0; i < node->input_count && kernel != NULL; i++) {
         if ((kernel->host_inputs >> i & 1) == 0 || inputs[i] == NULL || inputs[i]->constant != NULL)

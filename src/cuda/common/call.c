@@ -29,13 +29,13 @@ void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor) {
 }
 
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
-    uint32_t *word = (uint32_t *)(uintptr_t)call->target->fault;
+    uint32_t *word = call->target->fault;
     sb_cuda_work_touches(work, word, sizeof *word, true);
     return word;
 }
 
 sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
-    const sb_cuda_queue *queue = call->target->queue;
+    const sb_cuda_queue *queue = sb_cuda_call_queue(call);
     const sb_cuda_kernel *kernel;
     if (work->blocks == 0)
         return SB_OK;
@@ -64,7 +64,7 @@ sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work) {
 }
 
 unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted) {
-    return sb_cuda_queue_blocks(call->target->queue, wanted);
+    return sb_cuda_queue_blocks(sb_cuda_call_queue(call), wanted);
 }
 
 void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors) {
@@ -73,21 +73,6 @@ void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const 
     sb_walk walk;
     sb_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
     sb_cuda_box_of_walk(box, &walk, operands);
-}
-
-const char *sb_cuda_fault_text(uint32_t kind) {
-    switch (kind) {
-    case SB_CUDA_FAULT_DIVISION:
-        return "integer division by zero";
-    case SB_CUDA_FAULT_INDEX:
-        return "an index lies outside its dimension";
-    default:
-        return "the kernel reports a fault that has no name";
-    }
-}
-
-sb_status sb_cuda_fault_status(uint32_t kind) {
-    return kind == SB_CUDA_FAULT_INDEX ? SB_ERROR_SHAPE : SB_ERROR_INVALID_ARGUMENT;
 }
 
 bool sb_cuda_takes(const sb_kernel_query *query, const sb_fact *fact, uint32_t dtypes, char *why) {

@@ -14,12 +14,15 @@
 #include "graph/op.h"
 #include "kernel/kernel.h"
 
-/* Where a call's tasks go. */
-typedef struct sb_cuda_target {
-    const sb_cuda_queue *queue;
-    int step;          /* of the plan */
-    CUdeviceptr fault; /* a 32-bit word of this step, in pinned memory of the host: see sb_cuda_fault */
-} sb_cuda_target;
+/** Where a call's tasks go. */
+static inline const sb_cuda_queue *sb_cuda_call_queue(const sb_call *call) {
+    return call->target->queue;
+}
+
+/** The device that computes a call. */
+static inline sb_cuda_device *sb_cuda_call_device(const sb_call *call) {
+    return sb_cuda_call_queue(call)->stream->device;
+}
 
 /* Ranges of memory that one piece of work names. */
 #define SB_CUDA_WORK_RANGES 24
@@ -40,7 +43,7 @@ void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor);
 void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor);
 /** The same for bytes, scratch memory for example. */
 void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written);
-/** The word that the work's kernel sets to an sb_cuda_fault when the data are wrong; noted as
+/** The word that the work's kernel sets to an SB_FAULT_… when the data are wrong; noted as
  * written. */
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call);
 
@@ -55,11 +58,6 @@ unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted);
 /** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's
  * rule. */
 void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors);
-
-/** What a fault in `kind` means, for users. */
-const char *sb_cuda_fault_text(uint32_t kind);
-/** The status with which operators report it on the CPU. */
-sb_status sb_cuda_fault_status(uint32_t kind);
 
 /* Operators that many `supports` ask about. */
 

@@ -230,14 +230,14 @@ sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const
         operands[1 + i] = tensors[i];
         ranges[1 + i] = sb_cuda_tensor_range(tensors[i], false);
     }
-    if (options->fault != 0)
-        ranges[range_count++] = (sb_cuda_range){options->fault, sizeof(uint32_t), true};
+    if (options->fault != NULL)
+        ranges[range_count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)options->fault, sizeof(uint32_t), true};
     sb_walk walk;
     sb_walk_start(&walk, out->rank, out->dims, 1 + inputs, operands);
     sb_cuda_elementwise parameters = {
         .a = options->a,
         .b = options->b,
-        .fault = (uint32_t *)(uintptr_t)options->fault,
+        .fault = options->fault,
     };
     sb_cuda_box_of_walk(&parameters.box, &walk, operands);
     return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count, ranges, error);

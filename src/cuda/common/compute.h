@@ -36,9 +36,8 @@ sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int i
 
 /* What an element-wise kernel takes beside tensors. */
 typedef struct sb_cuda_elementwise_options {
-    float a, b;        /* of operators of one input: ops/unary_formulas.h */
-    CUdeviceptr fault; /* a 32-bit word on the device that integer divisions by zero set
-                                    to 1; only those need it */
+    float a, b;      /* of operators of one input: ops/unary_formulas.h */
+    uint32_t *fault; /* a word in the device's reach that integer divisions by zero set; only those need it */
 } sb_cuda_elementwise_options;
 
 /** Computes `out` from `inputs` (1 or 2, as the kernel was found for), which are broadcast to it.

@@ -24,7 +24,7 @@ SB_CUDA_FUNCTION int64_t sb_cuda_index(const void *list, int wide, int64_t index
 /* An index counted from the end when negative; -1, with a fault, outside the extent. */
 SB_CUDA_FUNCTION int64_t sb_cuda_check_index(int64_t index, int64_t extent, uint32_t *fault) {
     if (index < -extent || index >= extent) {
-        *fault = SB_CUDA_FAULT_INDEX;
+        *fault = SB_FAULT_INDEX;
         return -1;
     }
     return index < 0 ? index + extent : index;

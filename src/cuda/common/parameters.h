@@ -5,20 +5,13 @@
 #include <stdint.h>
 
 #include "cuda/common/divisor.h"
+#include "kernel/fault.h"
 
 /* As many dimensions as a tensor can have. */
 #define SB_CUDA_RANK 12
 #define SB_CUDA_OPERANDS 4
 /* Elements of a box that a thread takes at once. */
 #define SB_CUDA_GROUP 4
-
-/* What a kernel may find wrong with its data. It writes the kind to the word that it is given, in
- * pinned memory of the host, and computes something harmless; who waits for the results looks. */
-typedef enum sb_cuda_fault {
-    SB_CUDA_FAULT_NONE = 0,
-    SB_CUDA_FAULT_DIVISION = 1, /* an integer is divided by zero */
-    SB_CUDA_FAULT_INDEX = 2     /* an index is outside its dimension */
-} sb_cuda_fault;
 
 /* A box of elements and where they lie; operand 0 is written. Dimensions count from the slowest,
  * and those that lie behind each other in every operand have been merged, so packed operands come

@@ -95,7 +95,7 @@ static sb_status launch_product(sb_call *call, const convolution *conv) {
     base->b =
         (sb_cuda_operand){.data = floats(conv->x), .step = conv->x->strides[inner + 2], .k_step = conv->x->strides[1]};
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, 0, NULL);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, 1, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -204,8 +204,8 @@ static sb_status launch_tiles(sb_call *call, const convolution *conv) {
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_convolution(conv, &to);
     SB_TRY(start_output(call, conv, &to.base, &work));
-    const sb_cuda_tile *tile = sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n,
-                                                   call->target->queue->stream->device->multiprocessors);
+    const sb_cuda_tile *tile =
+        sb_cuda_tile_choose(to.base.batches, to.base.m, to.base.n, sb_cuda_call_device(call)->multiprocessors);
     bool packs = extents->taps > 1 && extents->group_inputs > 0;
     if (packs)
         SB_TRY(pack_weights(call, conv, &to));

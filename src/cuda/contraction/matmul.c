@@ -170,7 +170,7 @@ static sb_status launch_product(sb_call *call, const sb_site *site, const produc
     SB_TRY(sb_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
     base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
     const sb_cuda_tile *tile =
-        sb_cuda_tile_choose(base->batches, base->m, base->n, call->target->queue->stream->device->multiprocessors);
+        sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
@@ -225,8 +225,7 @@ static sb_status launch_any(sb_call *call, const sb_site *site, const product *p
         to.addend_column = product->addend->strides[1];
     }
     name_ranges(call, site, product, &work);
-    if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) &&
-        call->target->queue->stream->device->compute == HOPPER)
+    if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) && sb_cuda_call_device(call)->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
                                to.elements);

@@ -52,10 +52,10 @@ static sb_status launch_elementwise(sb_call *call) {
         options.b = params->b;
     }
     SB_TRY(sb_call_output(call, 0, &out));
-    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, kernel_op(call->node), inputs,
-                                    tensors[0]->dtype, &kernel, call->error));
-    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, inputs, tensors,
-                                      call->error);
+    SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), kernel_op(call->node), inputs, tensors[0]->dtype,
+                                    &kernel, call->error));
+    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, kernel, &options, out, inputs,
+                                      tensors, call->error);
 }
 
 const sb_kernel sb_cuda_kernels_elementwise[] = {

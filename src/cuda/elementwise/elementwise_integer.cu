@@ -6,7 +6,7 @@
 /* Threads that divide by zero all write the same. */
 #define NOTE_ZERO                                                                                                      \
     if (y[0] == 0)                                                                                                     \
-    *p->fault = SB_CUDA_FAULT_DIVISION
+    *p->fault = SB_FAULT_DIVISION
 
 #define KERNELS(dtype, suffix, type, wide, unused)                                                                     \
     SB_CUDA_UNARY(Abs, suffix, type, type)                                                                             \

@@ -40,5 +40,4 @@ SB_CUDA_FUNCTION uint64_t bits_of_f64(int type, double value) {
     }
 POWER(f32, float, bits_of_f32(p->base.type, sb_power_f32(x, y)))
 POWER(f64, double, bits_of_f64(p->base.type, sb_power_f64(x, y)))
-POWER(s64, int64_t,
-      (uint64_t)sb_power_s64(x, y, p->exponent.type != SB_CUDA_TYPE_u64, p->fault, SB_CUDA_FAULT_DIVISION))
+POWER(s64, int64_t, (uint64_t)sb_power_s64(x, y, p->exponent.type != SB_CUDA_TYPE_u64, p->fault, SB_FAULT_DIVISION))

@@ -22,8 +22,8 @@ static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_te
     const sb_tensor *tensors[2] = {left, right};
     sb_cuda_elementwise_options options = {.fault = call->target->fault};
     const sb_cuda_kernel *kernel;
-    SB_TRY(sb_cuda_find_elementwise(call->target->queue->stream->device, op, 2, out->dtype, &kernel, call->error));
-    return sb_cuda_launch_elementwise(call->target->queue, call->target->step, kernel, &options, out, 2, tensors,
+    SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), op, 2, out->dtype, &kernel, call->error));
+    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, kernel, &options, out, 2, tensors,
                                       call->error);
 }
 

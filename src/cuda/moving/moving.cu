@@ -43,7 +43,7 @@ SB_CUDA_SIZES(TRILU)
             int64_t extent = p->time_first ? p->outer : p->middle;                                                     \
             int64_t length = sb_cuda_index(p->lengths, p->wide_lengths, batch);                                        \
             if (length < 0 || length > extent) {                                                                       \
-                *p->fault = SB_CUDA_FAULT_INDEX;                                                                       \
+                *p->fault = SB_FAULT_INDEX;                                                                            \
                 length = 0;                                                                                            \
             }                                                                                                          \
             if (time < length)                                                                                         \

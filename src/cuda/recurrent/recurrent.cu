@@ -32,7 +32,7 @@ SB_CUDA_FUNCTION int64_t length_of(const sb_cuda_recurrent *p, int64_t batch) {
     int64_t length = p->lengths[batch * p->length_stride];
     if (length >= 0 && length <= p->steps)
         return length;
-    *p->fault = SB_CUDA_FAULT_INDEX;
+    *p->fault = SB_FAULT_INDEX;
     return 0;
 }
 

@@ -15,7 +15,7 @@ SB_CUDA_FUNCTION int64_t target_of(const sb_cuda_losses *p, int64_t row) {
         return -1;
     if (target >= 0 && target < p->rows.length)
         return target;
-    *p->fault = SB_CUDA_FAULT_INDEX;
+    *p->fault = SB_FAULT_INDEX;
     return -1;
 }
 

@@ -83,7 +83,7 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
         return SB_OK;
     if (sb_cuda_rows_are_short(rows) && rows->inner_rank == 1 && !how->long_only)
         return launch_stage(call, &parameters, "team", how->module, how->kernel, suffix, out, in, 0);
-    int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
+    int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     size_t bytes = 0;
     if (rows->length > CUT_LENGTH && rows->count < 2 * multiprocessors) {
         void *totals;

@@ -82,7 +82,7 @@ bool sb_cuda_rows_are_short(const sb_cuda_rows *rows) {
 }
 
 void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_work *work) {
-    int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
+    int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     unsigned team = 1, threads = 256;
     while (team < 32 && (int64_t)team * SB_CUDA_TEAM_LANES < rows->length)
         team *= 2;
@@ -96,7 +96,7 @@ void sb_cuda_rows_grid_short(const sb_call *call, sb_cuda_rows *rows, sb_cuda_wo
 }
 
 void sb_cuda_rows_grid_long(const sb_call *call, const sb_cuda_rows *rows, int64_t items, sb_cuda_work *work) {
-    int64_t multiprocessors = call->target->queue->stream->device->multiprocessors;
+    int64_t multiprocessors = sb_cuda_call_device(call)->multiprocessors;
     unsigned waves = 1;
     int64_t length = items > rows->count ? SB_CUDA_WAVE : rows->length;
     while (waves < SB_CUDA_WAVES && length > (int64_t)waves * 4096 && items * waves < 4 * multiprocessors)

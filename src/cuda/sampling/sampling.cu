@@ -40,7 +40,7 @@ SB_CUDA_KERNEL(sb_cuda_make_affine_grid, sb_cuda_affine_grid, p) {
     int64_t channel = sb_cuda_take(&region, p->channels), batch = of_region;                                           \
     int64_t plane = batch * p->image.strides[0] + channel * p->image.strides[1];                                       \
     if (batch < 0 || batch >= p->image.dims[0]) {                                                                      \
-        *p->fault = SB_CUDA_FAULT_INDEX;                                                                               \
+        *p->fault = SB_FAULT_INDEX;                                                                                    \
         continue;                                                                                                      \
     }
 

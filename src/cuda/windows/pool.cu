@@ -158,7 +158,7 @@ SB_CUDA_KERNEL(sb_cuda_unpool_mark, sb_cuda_unpool, p) {
     SB_CUDA_EACH(element, p->elements) {
         int64_t index = p->indices[element], place = 0;
         if (index < 0 || index >= p->limit) {
-            *p->fault = SB_CUDA_FAULT_INDEX;
+            *p->fault = SB_FAULT_INDEX;
             continue;
         }
         SB_CUDA_KEEP_LOOP

@@ -1,19 +1,20 @@
 /* DLPack tensors on devices. See <samebit/dlpack.h>. */
 #include "base/allocation.h"
-#include "cuda/driver/device_open.h"
+#include "kernel/device.h"
 #include "tensor/dlpack.h"
 
 /* What keeps imported memory: the structure that it came in, and the device. */
 typedef struct import {
     void (*release)(void *managed);
     void *managed;
-    sb_cuda_device *device;
+    const sb_device_interface *interface;
+    void *device; /* one reference */
 } import;
 
 static void release_import(void *context) {
     import *import = context;
     import->release(import->managed);
-    sb_cuda_device_release(import->device);
+    import->interface->release(import->device);
     sb_free(import);
 }
 
@@ -23,12 +24,12 @@ static sb_status check_device(const sb_device *device, const DLTensor *from, sb_
             error, SB_ERROR_UNSUPPORTED,
             "the DLPack tensor is on device type %d: copy it to the CPU (type 1) or to CUDA device %d (type 2) "
             "first",
-            (int)from->device.device_type, device->cuda->index);
-    if (from->device.device_id == device->cuda->index)
+            (int)from->device.device_type, device->index);
+    if (from->device.device_id == device->index)
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                    "the DLPack tensor is on CUDA device %d, not on device %d (%s): copy it there first",
-                   (int)from->device.device_id, device->cuda->index, device->cuda->name);
+                   (int)from->device.device_id, device->index, device->name);
 }
 
 static sb_status wrap_on(sb_device *device, const DLTensor *from, void (*release)(void *managed), void *managed,
@@ -44,9 +45,9 @@ static sb_status wrap_on(sb_device *device, const DLTensor *from, void (*release
         sb_free(fresh);
         return status;
     }
-    *fresh = (import){release, managed, sb_cuda_device_retain(device->cuda)};
-    (*tensor)->storage->device = device->cuda;
-    (*tensor)->storage->device_index = device->cuda->index;
+    *fresh = (import){release, managed, device->interface, device->interface->retain(device->handle)};
+    (*tensor)->storage->device = device->handle;
+    (*tensor)->storage->device_index = device->index;
     return SB_OK;
 }
 

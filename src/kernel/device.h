@@ -1,0 +1,252 @@
+/* Devices: what a back end with memory of its own implements, so that sessions can run on it.
+ *
+ * The host talks to a device through a *queue*: memory, copies, and the calls of kernels, in one order. What a queue is given
+ * can be *recorded* and launched again as a whole, and measured. Everything here is one thread's at a time, memory excepted:
+ * storage may be released by any thread and at any time, also after its queue is gone.
+ *
+ * Tensors on a device have addresses of the device as their data, which the host must not follow. */
+#ifndef SB_KERNEL_DEVICE_H
+#define SB_KERNEL_DEVICE_H
+
+#include <pthread.h>
+
+#include <samebit/device.h>
+
+#include "tensor/tensor.h"
+
+struct sb_kernel;
+struct sb_kernel_query;
+
+typedef struct sb_device_interface sb_device_interface;
+typedef struct sb_recording sb_recording; /* tasks that were recorded; the back end's own */
+typedef struct sb_trace sb_trace;         /* tasks that were measured; the back end's own */
+
+/* A timeline of runs on a device. Back ends' own queues begin with it. */
+typedef struct sb_queue {
+    const sb_device_interface *interface;
+    void *device; /* the back end's device; storages on it have this address for their `device` */
+    int device_index;
+    void *target;          /* what the calls of kernels give their work to: sb_call.target */
+    bool is_recording;     /* between sb_queue_record and sb_queue_stop */
+    bool is_capturing;     /* … and nothing is carried out meanwhile */
+    int64_t moves;         /* how often memory that runs use again has moved: its users count here */
+} sb_queue;
+
+/* A device in use: what the public interface calls by this name. */
+struct sb_device {
+    const sb_device_interface *interface;
+    void *handle; /* the back end's device, one reference */
+    const char *name;
+    int index;
+    pthread_mutex_t lock;
+    sb_queue *queue; /* for copies of tensors; under the lock */
+};
+
+/* Memory of the host that a device reads and writes where it is. */
+typedef struct sb_host_block {
+    void *data;
+    size_t bytes;
+} sb_host_block;
+
+/* How long a task took. */
+typedef struct sb_measured_task {
+    const char *name;        /* lives as long as the device */
+    double start_ns, end_ns; /* since sb_trace_restart */
+} sb_measured_task;
+
+/* The functions of a back end. Their contracts are those of the functions below. */
+struct sb_device_interface {
+    const char *name; /* "cuda" */
+    void *(*retain)(void *handle); /* returns it */
+    void (*release)(void *handle);
+    void (*count)(void *handle, sb_device_counters *counters);
+    bool (*is_lost)(const void *handle);
+    /* sb_kernel_finder, declared where kernels are: kernel/kernel.h */
+    sb_status (*find_kernel)(const struct sb_kernel_query *query, const struct sb_kernel **kernel, char *why,
+                             sb_error *error);
+    sb_status (*enter)(void *handle, sb_error *error);
+    sb_status (*leave)(void *handle, sb_status status, sb_error *error);
+
+    sb_status (*create_queue)(void *handle, void *stream, bool dependent_launch, sb_queue **queue, sb_error *error);
+    void (*destroy_queue)(sb_queue *queue);
+    sb_status (*wait)(sb_queue *queue, sb_error *error);
+
+    sb_status (*storage)(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error);
+    sb_storage *(*storage_at)(sb_queue *queue, const void *data, size_t bytes);
+    sb_status (*create_host_block)(sb_queue *queue, size_t bytes, sb_host_block **block, sb_error *error);
+    void (*destroy_host_block)(sb_host_block *block);
+
+    sb_status (*upload)(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error);
+    sb_status (*download)(sb_queue *queue, const sb_tensor *to, const sb_tensor *from, sb_error *error);
+    sb_status (*copy)(sb_queue *queue, int step, const sb_tensor *to, const sb_tensor *from, sb_error *error);
+
+    sb_status (*record)(sb_queue *queue, bool capture, sb_error *error);
+    sb_status (*stop)(sb_queue *queue, sb_status status, sb_recording **recording, sb_error *error);
+    sb_status (*launch)(sb_queue *queue, const sb_recording *recording, sb_error *error);
+    void (*measure_recording)(const sb_recording *recording, int64_t *tasks, int64_t *edges);
+    void (*destroy_recording)(sb_recording *recording);
+
+    sb_status (*create_trace)(sb_queue *queue, sb_trace **trace, sb_error *error);
+    void (*destroy_trace)(sb_trace *trace);
+    sb_status (*restart_trace)(sb_queue *queue, sb_trace *trace, sb_error *error);
+    void (*attach_trace)(sb_queue *queue, sb_trace *trace);
+    int (*trace_count)(const sb_trace *trace);
+    sb_status (*trace_task)(const sb_trace *trace, int index, sb_measured_task *task, sb_error *error);
+};
+
+/** Whether the tensor's elements lie on a device. */
+static inline bool sb_tensor_on_device(const sb_tensor *tensor) {
+    return tensor->storage->device != NULL;
+}
+
+/* ---- queues ---- */
+
+/** A queue on a device with a stream of its own, or the caller's `stream` (of the back end's kind, on that device, and alive for
+ * as long as the queue). With `dependent_launch` kernels may be launched before those ahead of them have ended. Errors: DEVICE; OUT_OF_MEMORY; INVALID_ARGUMENT when the stream is another device's. */
+static inline sb_status sb_queue_create(const sb_device *device, void *stream, bool dependent_launch, sb_queue **queue,
+                                        sb_error *error) {
+    return device->interface->create_queue(device->handle, stream, dependent_launch, queue, error);
+}
+
+/** Waits for what was given to the queue and frees it; storages live on. NULL is allowed. */
+static inline void sb_queue_destroy(sb_queue *queue) {
+    if (queue != NULL)
+        queue->interface->destroy_queue(queue);
+}
+
+/** Makes the device the thread's; until sb_queue_leave, which comes in any case if this succeeds. What says "entered" below is
+ * for between the two. Fails with the first failure if the device is lost. */
+static inline sb_status sb_queue_enter(sb_queue *queue, sb_error *error) {
+    return queue->interface->enter(queue->device, error);
+}
+
+/** Gives the thread back what it had. Returns `status`, or when that is SB_OK, what went wrong here. */
+static inline sb_status sb_queue_leave(sb_queue *queue, sb_status status, sb_error *error) {
+    return queue->interface->leave(queue->device, status, error);
+}
+
+/** Waits until everything given to the queue is done, and reports what failed in it. */
+static inline sb_status sb_queue_wait(sb_queue *queue, sb_error *error) {
+    return queue->interface->wait(queue, error);
+}
+
+/** Whether the device has failed for good: nothing more is to be given to it. */
+static inline bool sb_queue_is_lost(const sb_queue *queue) {
+    return queue->interface->is_lost(queue->device);
+}
+
+/* ---- memory ---- */
+
+/** Storage on the device for `bytes` bytes, aligned to 256, not initialised: from blocks that were given back, of which one
+ * serves requests of at least half its size, or freshly allocated. What the queue was told to do with a block before it was
+ * given back comes before what it is told now. Errors: OUT_OF_MEMORY; DEVICE. */
+static inline sb_status sb_queue_storage(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error) {
+    return queue->interface->storage(queue, bytes, storage, error);
+}
+
+/** The same with the block at `data`, if that is one that was given back and waits; else NULL. Allocates nothing. */
+static inline sb_storage *sb_queue_storage_at(sb_queue *queue, const void *data, size_t bytes) {
+    return queue->interface->storage_at(queue, data, bytes);
+}
+
+/** Memory of the host that the device can reach, not initialised, with one owner. Errors: OUT_OF_MEMORY; DEVICE. */
+static inline sb_status sb_host_block_create(sb_queue *queue, size_t bytes, sb_host_block **block, sb_error *error) {
+    return queue->interface->create_host_block(queue, bytes, block, error);
+}
+
+/** Frees the block of a queue's device, which nothing uses any more. NULL is allowed. */
+static inline void sb_host_block_destroy(sb_queue *queue, sb_host_block *block) {
+    if (block != NULL)
+        queue->interface->destroy_host_block(block);
+}
+
+/* ---- copies (entered) ---- */
+
+/** Copies the elements of `from`, on the host, to `to`, on the device: same dtype and extents, `to` contiguous. The elements have
+ * been read when it returns. */
+static inline sb_status sb_queue_upload(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error) {
+    return queue->interface->upload(queue, to, from, error);
+}
+
+/** The other way; `to`, on the host, is contiguous. Returns when it is done. */
+static inline sb_status sb_queue_download(sb_queue *queue, const sb_tensor *to, const sb_tensor *from,
+                                          sb_error *error) {
+    return queue->interface->download(queue, to, from, error);
+}
+
+/** Copies on the device, strides and broadcasting as they are; `step` is what measuring calls it by. */
+static inline sb_status sb_queue_copy(sb_queue *queue, int step, const sb_tensor *to, const sb_tensor *from,
+                                      sb_error *error) {
+    return queue->interface->copy(queue, step, to, from, error);
+}
+
+/** A contiguous tensor on the queue's device with the elements of a host tensor. The caller releases it. Errors: OUT_OF_MEMORY;
+ * DEVICE. */
+sb_status sb_queue_to_device(sb_queue *queue, sb_tensor *source, sb_tensor **tensor, sb_error *error);
+
+/* ---- recording (entered) ---- */
+
+/** Begins to record what the queue is given. With `capture` it is not carried out, and until sb_queue_stop this thread must not
+ * allocate memory of the device, load kernels, or wait. Errors: OUT_OF_MEMORY; DEVICE. */
+static inline sb_status sb_queue_record(sb_queue *queue, bool capture, sb_error *error) {
+    return queue->interface->record(queue, capture, error);
+}
+
+/** Ends what sb_queue_record began and makes what was recorded launchable. `status` is how giving the tasks went: if that is not
+ * SB_OK, nothing is kept, and `status` given back with the error as it is. Whatever happens, the queue can be used again.
+ * Memory that the tasks use is the caller's to keep; one launch at a time. */
+static inline sb_status sb_queue_stop(sb_queue *queue, sb_status status, sb_recording **recording, sb_error *error) {
+    return queue->interface->stop(queue, status, recording, error);
+}
+
+/** Gives the queue everything that was recorded. */
+static inline sb_status sb_queue_launch(sb_queue *queue, const sb_recording *recording, sb_error *error) {
+    return queue->interface->launch(queue, recording, error);
+}
+
+/** Adds up the tasks of a recording, and the edges between them that its back end made. */
+static inline void sb_recording_measure(const sb_queue *queue, const sb_recording *recording, int64_t *tasks,
+                                        int64_t *edges) {
+    queue->interface->measure_recording(recording, tasks, edges);
+}
+
+/** The queue must have done what was launched. NULL is allowed. */
+static inline void sb_recording_destroy(const sb_queue *queue, sb_recording *recording) {
+    if (recording != NULL)
+        queue->interface->destroy_recording(recording);
+}
+
+/* ---- measuring ---- */
+
+/** An empty trace for tasks of the queue. Errors: OUT_OF_MEMORY; DEVICE. */
+static inline sb_status sb_trace_create(sb_queue *queue, sb_trace **trace, sb_error *error) {
+    return queue->interface->create_trace(queue, trace, error);
+}
+
+/** The queue must have done what was measured. NULL is allowed. */
+static inline void sb_trace_destroy(const sb_queue *queue, sb_trace *trace) {
+    if (trace != NULL)
+        queue->interface->destroy_trace(trace);
+}
+
+/** Forgets all tasks and waits for the queue: times count from then. (Entered.) */
+static inline sb_status sb_trace_restart(sb_queue *queue, sb_trace *trace, sb_error *error) {
+    return queue->interface->restart_trace(queue, trace, error);
+}
+
+/** Measures every task that the queue is given from now on; none with a trace of NULL. */
+static inline void sb_queue_measure(sb_queue *queue, sb_trace *trace) {
+    queue->interface->attach_trace(queue, trace);
+}
+
+static inline int sb_trace_count(const sb_queue *queue, const sb_trace *trace) {
+    return queue->interface->trace_count(trace);
+}
+
+/** Task `index` in the order of launching; the queue must have done it. Errors: DEVICE. */
+static inline sb_status sb_trace_task(const sb_queue *queue, const sb_trace *trace, int index, sb_measured_task *task,
+                                      sb_error *error) {
+    return queue->interface->trace_task(trace, index, task, error);
+}
+
+#endif
