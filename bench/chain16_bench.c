@@ -67,21 +67,21 @@ static double measure(const shape *shape, sb_isa isa) {
                             .c_dtype = SB_F32,
                             .c_row_stride = shape->n,
                             .c_column_stride = 1};
-    void *scratch = sb_allocate(sb_chain16_scratch_bytes(&args));
+    void *workspace = sb_allocate(sb_chain16_workspace_bytes(&args));
     double best = 1e9;
-    if (a && b && c && packed && scratch) {
+    if (a && b && c && packed && workspace) {
         fill(shape->dtype, a, shape->m * shape->k);
         fill(shape->dtype, b, shape->k * shape->n);
         sb_chain16_pack_b(shape->k, shape->n, b, shape->n, 1, 0, shape->n, packed);
         double begin = seconds();
         do {
             double start = seconds();
-            sb_chain16_run(sb_chain16_kernels_of(isa), &args, 0, shape->m, 0, shape->n, scratch);
+            sb_chain16_run(sb_chain16_kernels_of(isa), &args, 0, shape->m, 0, shape->n, workspace);
             double elapsed = seconds() - start;
             best = elapsed < best ? elapsed : best;
         } while (seconds() - begin < 0.7);
     }
-    sb_free(scratch);
+    sb_free(workspace);
     sb_free(packed);
     sb_free(c);
     sb_free(b);

@@ -178,7 +178,7 @@ typedef struct work {
     sb_gemm_args args;
     sb_conv_plan plan;
     float *a, *b, *c, *packed;
-    void *scratch;
+    void *workspace;
     double flops;
 } work;
 
@@ -220,7 +220,7 @@ static bool prepare_convolution(const shape *shape, int64_t batch, work *work) {
     work->b = random_floats(shape->n * group_channels * window * window);
     work->c = random_floats(batch * out * out * shape->n);
     work->packed = sb_allocate(work->plan.packed_bytes);
-    work->scratch = sb_allocate(work->plan.scratch_bytes);
+    work->workspace = sb_allocate(work->plan.workspace_bytes);
     if (work->b == NULL || work->packed == NULL)
         return false;
     sb_conv_f32_pack(&work->plan, work->b, group_channels * window * window, window * window,
@@ -255,16 +255,16 @@ static bool prepare_product(const shape *shape, work *work) {
         sb_gemm_f32_pack_b(work->kernels, shape->k, shape->n, work->b, shape->n, 1, work->packed);
         work->args.packed_b = work->packed;
     }
-    work->scratch = sb_allocate(sb_gemm_f32_scratch_bytes(work->kernels, &work->args));
+    work->workspace = sb_allocate(sb_gemm_f32_workspace_bytes(work->kernels, &work->args));
     return true;
 }
 
 static void run(const work *work) {
     if (work->is_convolution)
         sb_conv_f32_run(&work->plan, work->a, work->packed, work->c, NULL, 0, work->plan.m, 0, work->plan.n,
-                        work->scratch);
+                        work->workspace);
     else
-        sb_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n, work->scratch);
+        sb_gemm_f32_run(work->kernels, &work->args, 0, work->args.m, 0, work->args.n, work->workspace);
 }
 
 /* GFLOP/s of the best of at least 5 timings of at least 2 ms each; 0 when memory ran out. */
@@ -272,7 +272,7 @@ static double measure(const shape *shape, int64_t batch, sb_isa isa) {
     work work = {.kernels = sb_gemm_f32_kernels(isa), .is_convolution = shape->kind == CONVOLUTION};
     bool ready = work.is_convolution ? prepare_convolution(shape, batch, &work) : prepare_product(shape, &work);
     double best = 0;
-    if (ready && work.a != NULL && work.c != NULL && work.scratch != NULL) {
+    if (ready && work.a != NULL && work.c != NULL && work.workspace != NULL) {
         double start = seconds();
         run(&work);
         int times = (int)(0.002 / (seconds() - start)) + 1;
@@ -288,7 +288,7 @@ static double measure(const shape *shape, int64_t batch, sb_isa isa) {
     sb_free(work.b);
     sb_free(work.c);
     sb_free(work.packed);
-    sb_free(work.scratch);
+    sb_free(work.workspace);
     return best;
 }
 

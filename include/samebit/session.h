@@ -80,7 +80,7 @@ typedef struct sb_session_options {
      * the next one. 0, the default: any number. No number tells a long loop from an endless one (exporters write the
      * largest integer where a condition ends the loop), so who runs models of strangers sets one, or interrupts. */
     int64_t iteration_limit;
-    /** The most bytes that the session may hold at any time: plans, memory of values, scratch memory, weights packed on its
+    /** The most bytes that the session may hold at any time: plans, memory of values, workspace, weights packed on its
      * behalf, and outputs until their caller releases them. No tensor in a run may be larger either, even where it only
      * shows a smaller one repeatedly, which bounds the work of a node. What would exceed it ends the run with
      * SB_ERROR_OUT_OF_MEMORY. 0, the default: the memory of the machine, or of the process's control group where that is

@@ -36,7 +36,7 @@ static sb_status fill_cpu(sb_engine *engine, const sb_engine_options *options, s
     sb_status status = sb_workers_create(options->threads, &engine->workers, error);
     fesetenv(&caller);
     SB_TRY(status);
-    return sb_gemm_scratch_create(engine, error);
+    return sb_gemm_workspace_create(engine, error);
 }
 
 static sb_status fill_engine(sb_engine *engine, const sb_engine_options *options, sb_error *error) {
@@ -68,7 +68,7 @@ sb_status sb_engine_create(const sb_engine_options *given, sb_engine **engine, s
 void sb_engine_destroy(sb_engine *engine) {
     if (engine == NULL)
         return;
-    sb_gemm_scratch_destroy(engine->scratch);
+    sb_gemm_workspace_destroy(engine->workspace);
     sb_workers_destroy(engine->workers);
     if (engine->cuda != NULL)
         sb_gemm_device_destroy(engine);

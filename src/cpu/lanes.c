@@ -9,37 +9,38 @@ typedef struct lanes {
     int64_t count;
     sb_lane_task *task;
     void *context;
-    char *scratch;
-    size_t scratch_bytes;
+    char *workspace;
+    size_t workspace_bytes;
 } lanes;
 
 /* Each index is a thread's worth of work: it takes pieces until none is left. */
 static void run_lanes(void *context, int64_t begin, int64_t end) {
     lanes *running = context;
     for (int64_t lane = begin; lane < end; lane++) {
-        char *scratch = running->scratch + (size_t)lane * running->scratch_bytes;
+        char *workspace = running->workspace + (size_t)lane * running->workspace_bytes;
         for (;;) {
             int64_t index = atomic_fetch_add_explicit(&running->next, 1, memory_order_relaxed);
             if (index >= running->count)
                 break;
-            running->task(running->context, index, scratch);
+            running->task(running->context, index, workspace);
         }
     }
 }
 
-sb_status sb_lanes_run(sb_call *call, int64_t count, size_t scratch_bytes, sb_lane_task *task, void *context) {
+sb_status sb_lanes_run(sb_call *call, int64_t count, size_t workspace_bytes, sb_lane_task *task, void *context) {
     if (count <= 0)
         return SB_OK;
     int64_t threads = sb_workers_threads(call->workers);
     lanes running = {.count = count, .task = task, .context = context};
-    running.scratch_bytes = (scratch_bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
+    running.workspace_bytes = (workspace_bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
     int64_t used = threads < count ? threads : count;
     size_t bytes;
     void *memory;
-    if (running.scratch_bytes < scratch_bytes || __builtin_mul_overflow(running.scratch_bytes, (size_t)used, &bytes))
+    if (running.workspace_bytes < workspace_bytes ||
+        __builtin_mul_overflow(running.workspace_bytes, (size_t)used, &bytes))
         return sb_fail_memory(call->error, SIZE_MAX);
-    SB_TRY(sb_call_scratch(call, bytes, &memory));
-    running.scratch = memory;
+    SB_TRY(sb_call_workspace(call, bytes, &memory));
+    running.workspace = memory;
     sb_workers_run(call->workers, used, 1, run_lanes, &running);
     return SB_OK;
 }

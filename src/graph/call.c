@@ -99,10 +99,10 @@ sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from) {
     return SB_OK;
 }
 
-/* A contiguous copy in scratch memory of the call's device. */
+/* A contiguous copy in workspace of the call's device. */
 static sb_status contiguous_on_device(sb_call *call, const sb_tensor *input, sb_tensor **tensor) {
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(input) * sb_dtype_size(input->dtype), &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(input) * sb_dtype_size(input->dtype), &memory));
     SB_TRY(sb_tensor_over(input->storage, memory, input->dtype, input->rank, input->dims, NULL, tensor, call->error));
     sb_status status = sb_call_copy(call, *tensor, input);
     if (status != SB_OK)
@@ -117,10 +117,10 @@ sb_status sb_call_contiguous(sb_call *call, int index, sb_tensor **tensor) {
     return sb_tensor_contiguous(input, tensor, call->error);
 }
 
-sb_status sb_call_scratch(sb_call *call, size_t bytes, void **memory) {
+sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory) {
     if (call->frame == NULL)
-        return sb_call_fail(call, SB_ERROR_INTERNAL, "scratch memory needs a frame");
-    return call->frame->scratch(call->frame, call, bytes, memory);
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "a workspace needs a frame");
+    return call->frame->workspace(call->frame, call, bytes, memory);
 }
 
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,

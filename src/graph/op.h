@@ -117,7 +117,7 @@ typedef struct sb_frame {
     sb_status (*allocate)(struct sb_frame *frame, const sb_call *call, int index, size_t bytes, sb_storage **storage,
                           char **data);
     /* Memory that is the call's until it returns. */
-    sb_status (*scratch)(struct sb_frame *frame, const sb_call *call, size_t bytes, void **memory);
+    sb_status (*workspace)(struct sb_frame *frame, const sb_call *call, size_t bytes, void **memory);
     sb_status (*run_graph)(struct sb_frame *frame, const sb_call *call, const sb_graph *graph, int input_count,
                            const sb_value *inputs, sb_value *outputs);
     /* Copies the elements of `from` to `to` where they lie, in the order of the call's other work: for calls on a device. */
@@ -170,9 +170,9 @@ sb_status sb_call_contiguous(sb_call *call, int index, sb_tensor **tensor);
 /** Copies all elements of `from` to `to`, where both lie: in the host's memory, or on the call's device. Same dtype, same
  * extents or broadcast ones of `from`, any strides; not for text. */
 sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from);
-/** Scratch memory of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory of
+/** A workspace of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory of
  * the device, which the call's later tasks may use. */
-sb_status sb_call_scratch(sb_call *call, size_t bytes, void **memory);
+sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory);
 /** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function), `outputs` owned by the caller. */
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
                             sb_value *outputs);

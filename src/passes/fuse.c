@@ -227,7 +227,7 @@ static void fused_name(const sb_graph *graph, const group *group, char *name, si
         used += (size_t)snprintf(name + used, bytes - used, i == 0 ? "%s" : "+%s", graph->nodes[group->nodes[i]]->name);
 }
 
-/* Makes the new node in a scratch graph of its own, so that it can be put where the group's last node was. */
+/* Makes the new node in a temporary graph of its own, so that it can be put where the group's last node was. */
 static sb_status create_node(body *body, sb_value_id output, const char *name, sb_node **node, sb_error *error) {
     sb_attributes attributes = {0};
     sb_graph *graph = body->graph;

@@ -1,7 +1,7 @@
 /* Replaying: runs of consecutive steps on a device are given to it as one graph, once they have been recorded.
  *
  * A *segment* is a longest run of static steps on the device whose launches follow from the plan alone: none reads anything on
- * the host that is not a constant. The first run of a segment is eager: it loads kernels and sizes scratch memory. The second
+ * the host that is not a constant. The first run of a segment is eager: it loads kernels and sizes workspaces. The second
  * records its tasks. From then on the graph is launched, as long as everything that it touches lies where it did. */
 #ifndef SB_RUNTIME_REPLAY_H
 #define SB_RUNTIME_REPLAY_H

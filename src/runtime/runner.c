@@ -64,12 +64,12 @@ void sb_runner_destroy(sb_runner *runner) {
     for (size_t i = 0; i < runner->nested_count; i++)
         sb_runner_destroy(runner->nested[i]);
     sb_free(runner->nested);
-    for (size_t i = 0; i < runner->scratch_count; i++)
-        sb_free(runner->scratch[i].memory);
-    sb_free(runner->scratch);
-    for (size_t i = 0; i < runner->device_scratch_count; i++)
-        sb_storage_release(runner->device_scratch[i]);
-    sb_free(runner->device_scratch);
+    for (size_t i = 0; i < runner->workspace_count; i++)
+        sb_free(runner->workspace[i].memory);
+    sb_free(runner->workspace);
+    for (size_t i = 0; i < runner->device_workspace_count; i++)
+        sb_storage_release(runner->device_workspace[i]);
+    sb_free(runner->device_workspace);
     while (runner->plans != NULL) {
         sb_plan *next = runner->plans->next;
         sb_plan_destroy(runner->plans, runner->program);
@@ -287,7 +287,7 @@ static void aim(sb_runner *runner, size_t index, sb_call *call) {
 
 static sb_status launch(sb_runner *runner, size_t index, sb_call *call, const sb_kernel *kernel, sb_side side) {
     const sb_run_settings *settings = runner->settings;
-    runner->scratch_used = runner->device_scratch_used = 0;
+    runner->workspace_used = runner->device_workspace_used = 0;
     if (side == SB_DEVICE)
         aim(runner, index, call);
     int64_t start = settings->observer != NULL ? sb_now_ns() : 0;

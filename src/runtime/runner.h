@@ -1,4 +1,4 @@
-/* Runners: the mutable side of running a program: plans, arena, scratch memory, and a runner per nested graph. */
+/* Runners: the mutable side of running a program: plans, arena, workspace, and a runner per nested graph. */
 #ifndef SB_RUNTIME_RUNNER_H
 #define SB_RUNTIME_RUNNER_H
 

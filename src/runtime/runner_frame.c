@@ -36,13 +36,13 @@ static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index
 }
 
 /* Blocks stay with the runner, so that a recorded step finds the addresses that it had. */
-static sb_status take_device_scratch(sb_runner *runner, size_t bytes, void **memory, sb_error *error) {
-    if (!sb_grow((void **)&runner->device_scratch, &runner->device_scratch_capacity, runner->device_scratch_used + 1,
-                 sizeof(sb_storage *)))
+static sb_status take_device_workspace(sb_runner *runner, size_t bytes, void **memory, sb_error *error) {
+    if (!sb_grow((void **)&runner->device_workspace, &runner->device_workspace_capacity,
+                 runner->device_workspace_used + 1, sizeof(sb_storage *)))
         return sb_fail_memory(error, sizeof(sb_storage *));
-    if (runner->device_scratch_used == runner->device_scratch_count)
-        runner->device_scratch[runner->device_scratch_count++] = NULL;
-    sb_storage **block = &runner->device_scratch[runner->device_scratch_used];
+    if (runner->device_workspace_used == runner->device_workspace_count)
+        runner->device_workspace[runner->device_workspace_count++] = NULL;
+    sb_storage **block = &runner->device_workspace[runner->device_workspace_used];
     if (*block == NULL || (*block)->bytes < bytes) {
         sb_storage *larger;
         SB_TRY(sb_queue_storage(runner->settings->placement.queue, bytes, &larger, error));
@@ -50,29 +50,29 @@ static sb_status take_device_scratch(sb_runner *runner, size_t bytes, void **mem
         *block = larger;
         runner->settings->placement.queue->moves++;
     }
-    runner->device_scratch_used++;
+    runner->device_workspace_used++;
     *memory = (*block)->data;
     return SB_OK;
 }
 
-static sb_status take_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static sb_status take_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     sb_runner *runner = (sb_runner *)frame;
     if (call->target != NULL)
-        return take_device_scratch(runner, bytes, memory, call->error);
-    if (!sb_grow((void **)&runner->scratch, &runner->scratch_capacity, runner->scratch_used + 1,
-                 sizeof *runner->scratch))
-        return sb_fail_memory(call->error, sizeof *runner->scratch);
-    if (runner->scratch_used == runner->scratch_count)
-        runner->scratch[runner->scratch_count++] = (sb_scratch_block){0};
-    sb_scratch_block *block = &runner->scratch[runner->scratch_used];
+        return take_device_workspace(runner, bytes, memory, call->error);
+    if (!sb_grow((void **)&runner->workspace, &runner->workspace_capacity, runner->workspace_used + 1,
+                 sizeof *runner->workspace))
+        return sb_fail_memory(call->error, sizeof *runner->workspace);
+    if (runner->workspace_used == runner->workspace_count)
+        runner->workspace[runner->workspace_count++] = (sb_workspace_block){0};
+    sb_workspace_block *block = &runner->workspace[runner->workspace_used];
     if (block->bytes < bytes) {
         void *larger = sb_allocate(bytes);
         if (larger == NULL)
             return sb_fail_memory(call->error, bytes);
         sb_free(block->memory);
-        *block = (sb_scratch_block){larger, bytes};
+        *block = (sb_workspace_block){larger, bytes};
     }
-    runner->scratch_used++;
+    runner->workspace_used++;
     *memory = block->memory;
     return SB_OK;
 }
@@ -138,4 +138,4 @@ static sb_status begin_iteration(sb_frame *frame, const sb_call *call, int64_t i
     return SB_OK;
 }
 
-const sb_frame sb_runner_frame = {allocate_output, take_scratch, run_graph, copy_on_device, begin_iteration};
+const sb_frame sb_runner_frame = {allocate_output, take_workspace, run_graph, copy_on_device, begin_iteration};

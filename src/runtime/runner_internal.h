@@ -4,10 +4,10 @@
 
 #include "runtime/runner.h"
 
-typedef struct sb_scratch_block {
+typedef struct sb_workspace_block {
     void *memory;
     size_t bytes;
-} sb_scratch_block;
+} sb_workspace_block;
 
 struct sb_runner {
     sb_frame frame; /* first, so that a frame is its runner */
@@ -16,10 +16,10 @@ struct sb_runner {
     int depth;
     sb_plan *plans; /* most recently used first */
     sb_storage *arenas[SB_SIDES];
-    size_t scratch_used, scratch_count, scratch_capacity;
-    sb_scratch_block *scratch;
-    size_t device_scratch_used, device_scratch_count, device_scratch_capacity;
-    sb_storage **device_scratch;
+    size_t workspace_used, workspace_count, workspace_capacity;
+    sb_workspace_block *workspace;
+    size_t device_workspace_used, device_workspace_count, device_workspace_capacity;
+    sb_storage **device_workspace;
     sb_host_block *faults; /* a word for each step; NULL without a device */
     size_t nested_count, nested_capacity;
     sb_runner **nested; /* one per graph of a node that has run */

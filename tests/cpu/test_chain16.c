@@ -161,11 +161,11 @@ static uint16_t *packed(int64_t k, int64_t n, const uint16_t *b, int64_t k_strid
 }
 
 static void run(sb_isa isa, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1) {
-    size_t bytes = sb_chain16_scratch_bytes(args);
+    size_t bytes = sb_chain16_workspace_bytes(args);
     assert_true(bytes > 0);
-    void *scratch = allocate(bytes);
-    sb_chain16_run(sb_chain16_kernels_of(isa), args, m0, m1, n0, n1, scratch);
-    sb_free(scratch);
+    void *workspace = allocate(bytes);
+    sb_chain16_run(sb_chain16_kernels_of(isa), args, m0, m1, n0, n1, workspace);
+    sb_free(workspace);
 }
 
 static int available(sb_isa *isas) {
@@ -409,11 +409,11 @@ static void sizes_that_do_not_fit(void **state) {
     assert_true(sb_chain16_packed_bytes(0, 0) > 0);
     assert_true(sb_chain16_packed_bytes(17, 65) >= 32 * 128 * 2);
     sb_chain16_args args = {.m = 4, .n = 4, .k = INT64_MAX};
-    assert_int_equal(sb_chain16_scratch_bytes(&args), 0);
+    assert_int_equal(sb_chain16_workspace_bytes(&args), 0);
     args.packed_b = (const uint16_t *)(const void *)&args;
-    assert_int_equal(sb_chain16_scratch_bytes(&args), 0);
+    assert_int_equal(sb_chain16_workspace_bytes(&args), 0);
     args.k = 0;
-    assert_true(sb_chain16_scratch_bytes(&args) > 0);
+    assert_true(sb_chain16_workspace_bytes(&args) > 0);
 }
 
 static void splits_cover(void **state) {

@@ -118,23 +118,23 @@ static float *copy_of(const float *values, int64_t count) {
 }
 
 static void run_in_rectangles(random_source *source, const sb_conv_plan *plan, const problem *p, const float *packed,
-                              float *y, void *scratch) {
+                              float *y, void *workspace) {
     for (int64_t m0 = 0, m1; m0 < plan->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, plan->m);
         for (int64_t n0 = 0, n1; n0 < plan->n; n0 = n1) {
             n1 = random_between(source, n0 + 1, plan->n);
-            sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
+            sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, workspace);
         }
     }
 }
 
 static void run_by_split(const sb_conv_plan *plan, const problem *p, const float *packed, float *y, int threads,
-                         void *scratch) {
+                         void *workspace) {
     sb_gemm_split split = sb_conv_f32_split(plan, threads);
     for (int64_t part = 0; part < split.m_parts * split.n_parts; part++) {
         int64_t m0, m1, n0, n1;
         sb_gemm_split_rectangle(&split, part, &m0, &m1, &n0, &n1);
-        sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, scratch);
+        sb_conv_f32_run(plan, p->x, packed, y, &p->epilogue, m0, m1, n0, n1, workspace);
     }
 }
 
@@ -149,24 +149,24 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
     methods_seen[plan.method]++;
     assert_int_equal(plan.m, p->m);
     float *packed = sb_allocate(plan.packed_bytes);
-    void *scratch = sb_allocate(plan.scratch_bytes);
-    assert_true(packed != NULL && scratch != NULL);
+    void *workspace = sb_allocate(plan.workspace_bytes);
+    assert_true(packed != NULL && workspace != NULL);
     sb_conv_f32_pack(&plan, p->w, p->w_output_stride, p->w_input_stride, p->w_kernel_strides, packed);
     for (int way = 0; way < 3; way++) {
         float *y = copy_of(p->initial, p->y_size);
         if (way == 0)
-            sb_conv_f32_run(&plan, p->x, packed, y, &p->epilogue, 0, plan.m, 0, plan.n, scratch);
+            sb_conv_f32_run(&plan, p->x, packed, y, &p->epilogue, 0, plan.m, 0, plan.n, workspace);
         else if (way == 1)
-            run_in_rectangles(source, &plan, p, packed, y, scratch);
+            run_in_rectangles(source, &plan, p, packed, y, workspace);
         else
-            run_by_split(&plan, p, packed, y, (int)random_between(source, 1, 8), scratch);
+            run_by_split(&plan, p, packed, y, (int)random_between(source, 1, 8), workspace);
         char what[300];
         snprintf(what, sizeof what, "%s, method %d, way %d, %s", kernels->name, (int)plan.method, way, p->name);
         assert_same_floats(what, expected, y, p->y_size);
         sb_free(y);
     }
     sb_free(packed);
-    sb_free(scratch);
+    sb_free(workspace);
 }
 
 static void check(random_source *source, sb_conv_shape shape) {

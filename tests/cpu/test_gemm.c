@@ -56,12 +56,12 @@ static float *copy_of(const float *values, int64_t count) {
 
 /* All of C by random rectangles: cut at random rows, each band at random columns. */
 static void run_in_rectangles(random_source *source, const sb_gemm_kernels *kernels, const sb_gemm_args *args,
-                              void *scratch) {
+                              void *workspace) {
     for (int64_t m0 = 0, m1; m0 < args->m; m0 = m1) {
         m1 = random_between(source, m0 + 1, args->m);
         for (int64_t n0 = 0, n1; n0 < args->n; n0 = n1) {
             n1 = random_between(source, n0 + 1, args->n);
-            sb_gemm_f32_run(kernels, args, m0, m1, n0, n1, scratch);
+            sb_gemm_f32_run(kernels, args, m0, m1, n0, n1, workspace);
         }
     }
 }
@@ -80,17 +80,17 @@ static void check_kernels(random_source *source, const sb_gemm_kernels *kernels,
         float *c = copy_of(p->initial, p->c_size);
         args.c = c;
         args.epilogue = &p->epilogue;
-        void *scratch = sb_allocate(sb_gemm_f32_scratch_bytes(kernels, &args));
-        assert_non_null(scratch);
+        void *workspace = sb_allocate(sb_gemm_f32_workspace_bytes(kernels, &args));
+        assert_non_null(workspace);
         if (way & 2)
-            run_in_rectangles(source, kernels, &args, scratch);
+            run_in_rectangles(source, kernels, &args, workspace);
         else
-            sb_gemm_f32_run(kernels, &args, 0, args.m, 0, args.n, scratch);
+            sb_gemm_f32_run(kernels, &args, 0, args.m, 0, args.n, workspace);
         char what[256];
         snprintf(what, sizeof what, "%s, %s, %s, %s", kernels->name, way & 1 ? "packed" : "raw",
                  way & 2 ? "in rectangles" : "whole", p->name);
         assert_same_floats(what, expected, c, p->c_size);
-        sb_free(scratch);
+        sb_free(workspace);
         sb_free(c);
     }
     sb_free(packed);
@@ -203,7 +203,7 @@ static void test_sizes_overflow(void **state) {
     assert_int_equal(sb_gemm_f32_packed_bytes(kernels, INT64_MAX, 1), 0);
     assert_true(sb_gemm_f32_packed_bytes(kernels, 0, 0) > 0);
     sb_gemm_args args = {.m = 1, .n = 1, .k = INT64_MAX, .c_column_stride = 1};
-    assert_int_equal(sb_gemm_f32_scratch_bytes(kernels, &args), 0);
+    assert_int_equal(sb_gemm_f32_workspace_bytes(kernels, &args), 0);
 }
 
 int main(void) {

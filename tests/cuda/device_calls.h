@@ -216,8 +216,8 @@ static inline void evaluate_graph(const builder *b, sb_tensor *const *inputs, sb
 typedef struct device_frame {
     sb_frame frame;
     const setting *setting;
-    sb_tensor *scratch[32];
-    int scratch_count;
+    sb_tensor *workspace[32];
+    int workspace_count;
 } device_frame;
 
 static inline sb_status allocate_on_device(device_frame *frame, size_t bytes, sb_tensor **tensor, sb_error *error) {
@@ -238,10 +238,10 @@ static inline sb_status frame_allocate(sb_frame *frame, const sb_call *call, int
     return SB_OK;
 }
 
-static inline sb_status frame_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static inline sb_status frame_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     device_frame *own = (device_frame *)frame;
-    assert_true(own->scratch_count < 32);
-    sb_tensor **tensor = &own->scratch[own->scratch_count++];
+    assert_true(own->workspace_count < 32);
+    sb_tensor **tensor = &own->workspace[own->workspace_count++];
     SB_TRY(allocate_on_device(own, bytes, tensor, call->error));
     *memory = (*tensor)->data;
     return SB_OK;
@@ -287,7 +287,7 @@ static inline void run_node(const setting *setting, const builder *b, const sb_n
     const sb_kernel *kernel = find_device_kernel(b, node, inputs, constants, &state, why);
     if (kernel == NULL)
         fail_msg("%s: %s", node->op->name, why);
-    device_frame frame = {.frame = {.allocate = frame_allocate, .scratch = frame_scratch, .copy = frame_copy},
+    device_frame frame = {.frame = {.allocate = frame_allocate, .workspace = frame_workspace, .copy = frame_copy},
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
     sb_call_target target = {&setting->queue, 0, setting->fault->data};
@@ -331,8 +331,8 @@ static inline void run_node(const setting *setting, const builder *b, const sb_n
         sb_value_release(&in[i]);
         sb_fact_clear(&facts[i]);
     }
-    for (int i = 0; i < frame.scratch_count; i++)
-        sb_tensor_release(frame.scratch[i]);
+    for (int i = 0; i < frame.workspace_count; i++)
+        sb_tensor_release(frame.workspace[i]);
     if (kernel->release != NULL)
         kernel->release(state);
 }

@@ -280,13 +280,13 @@ static void test_limits(void **unused) {
 
 typedef struct host_frame {
     sb_frame frame;
-    void *scratch[SB_CUDA_TAIL_INPUTS];
+    void *workspace[SB_CUDA_TAIL_INPUTS];
     int count;
 } host_frame;
 
-static sb_status host_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static sb_status host_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     host_frame *own = (host_frame *)frame;
-    *memory = own->scratch[own->count++] = malloc(bytes + 1);
+    *memory = own->workspace[own->count++] = malloc(bytes + 1);
     return SB_OK;
 }
 
@@ -377,7 +377,7 @@ static void test_tails(void **unused) {
         MUST(sb_cuda_tail_plan_create(b.graph, 1, facts, &plan, error));
         if (!sb_cuda_tail_plan_is_light(plan, why))
             fail_msg("%s", why);
-        host_frame frame = {.frame = {.scratch = host_scratch}};
+        host_frame frame = {.frame = {.workspace = host_workspace}};
         sb_call call = {
             .node = b.graph->nodes[0], .input_count = (int)b.graph->input_count, .inputs = in, .frame = &frame.frame};
         sb_error error;
@@ -398,7 +398,7 @@ static void test_tails(void **unused) {
         sb_tensor_release(y);
         sb_cuda_tail_plan_destroy(plan);
         for (int i = 0; i < frame.count; i++)
-            free(frame.scratch[i]);
+            free(frame.workspace[i]);
         release_all(values, b.graph->value_count);
         free(values);
         release_all(tensors, SB_WALK_OPERANDS);

@@ -28,12 +28,12 @@ typedef struct node_runner {
     sb_fact facts[NODE_INPUTS], output_facts[NODE_OUTPUTS];
 } node_runner;
 
-#define NODE_SCRATCH_BLOCKS 64
+#define NODE_WORKSPACE_BLOCKS 64
 
 typedef struct node_frame {
     sb_frame frame;
     int count;
-    void *blocks[NODE_SCRATCH_BLOCKS];
+    void *blocks[NODE_WORKSPACE_BLOCKS];
 } node_frame;
 
 /* Outputs start out as garbage, so that an element that nobody writes shows. */
@@ -48,10 +48,10 @@ static inline sb_status node_allocate(sb_frame *frame, const sb_call *call, int 
     return SB_OK;
 }
 
-static inline sb_status node_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static inline sb_status node_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     node_frame *own = (node_frame *)frame;
-    if (own->count == NODE_SCRATCH_BLOCKS)
-        return sb_fail(call->error, SB_ERROR_INTERNAL, "too many scratch blocks for a test");
+    if (own->count == NODE_WORKSPACE_BLOCKS)
+        return sb_fail(call->error, SB_ERROR_INTERNAL, "too many workspace blocks for a test");
     *memory = sb_allocate(bytes);
     if (*memory == NULL)
         return sb_fail_memory(call->error, bytes);
@@ -139,7 +139,7 @@ static inline sb_status node_run(node_runner *runner, sb_isa isa, int threads, s
         if (kernel->prepare != NULL)
             SB_TRY(kernel->prepare(&query, &state, error));
     }
-    node_frame frame = {.frame = {node_allocate, node_scratch, NULL}};
+    node_frame frame = {.frame = {node_allocate, node_workspace, NULL}};
     sb_call call = {.node = runner->node,
                     .input_count = runner->input_count,
                     .inputs = values,

@@ -20,14 +20,14 @@ static int64_t rows_per_block(int64_t rows, int64_t groups) {
     return rows < block ? rows : block;
 }
 
-/* The parts of the scratch memory. */
-typedef struct workspace {
+/* The parts of the workspace. */
+typedef struct workspace_parts {
     sb_chain16_b *tile;
     float *acc;            /* [rows][columns of a tile] */
     sb_chain16_a *records; /* [groups][rows] */
     uint16_t *panel;       /* of B, when it comes unpacked */
     uint16_t *elements;    /* one row of A, padded with zeros to whole groups */
-} workspace;
+} workspace_parts;
 
 /* Adds `count` elements of `size` bytes, rounded up to whole cache lines; false on overflow. */
 static bool add_bytes(size_t *total, int64_t count, size_t size) {
@@ -49,7 +49,7 @@ size_t sb_chain16_packed_bytes(int64_t k, int64_t n) {
     return bytes;
 }
 
-size_t sb_chain16_scratch_bytes(const sb_chain16_args *args) {
+size_t sb_chain16_workspace_bytes(const sb_chain16_args *args) {
     int64_t groups = groups_of(args->k);
     int64_t block = rows_per_block(args->m, groups);
     int64_t records;
@@ -63,17 +63,17 @@ size_t sb_chain16_scratch_bytes(const sb_chain16_args *args) {
     return bytes;
 }
 
-/* The same order as in sb_chain16_scratch_bytes; each part is a whole number of cache lines long.
+/* The same order as in sb_chain16_workspace_bytes; each part is a whole number of cache lines long.
  */
-static workspace divide(const sb_chain16_args *args, int64_t block, int64_t groups, void *scratch) {
-    workspace work;
-    work.tile = scratch;
-    work.acc = (float *)(void *)(work.tile + 1);
-    work.records = (sb_chain16_a *)(void *)(work.acc + block * SB_CHAIN16_PANEL);
-    work.panel = (uint16_t *)(void *)(work.records + block * groups);
-    work.elements =
-        work.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
-    return work;
+static workspace_parts divide(const sb_chain16_args *args, int64_t block, int64_t groups, void *workspace) {
+    workspace_parts parts;
+    parts.tile = workspace;
+    parts.acc = (float *)(void *)(parts.tile + 1);
+    parts.records = (sb_chain16_a *)(void *)(parts.acc + block * SB_CHAIN16_PANEL);
+    parts.panel = (uint16_t *)(void *)(parts.records + block * groups);
+    parts.elements =
+        parts.panel + (args->packed_b ? 0 : sb_chain16_packed_bytes(args->k, SB_CHAIN16_PANEL) / sizeof(uint16_t));
+    return parts;
 }
 
 const sb_chain16_kernels *sb_chain16_kernels_of(sb_isa isa) {
@@ -115,23 +115,23 @@ void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stri
 
 /* Expands rows [first, first + rows) of A. */
 static void prepare_rows(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first, int64_t rows,
-                         const workspace *work) {
+                         const workspace_parts *parts) {
     int64_t groups = groups_of(args->k);
     bool in_place = !args->gather && args->a_column_stride == 1 && args->k % SB_CHAIN16_GROUP == 0;
     for (int64_t row = 0; row < rows; row++) {
-        const uint16_t *elements = work->elements;
+        const uint16_t *elements = parts->elements;
         if (in_place) {
             elements = args->a + (first + row) * args->a_row_stride;
         } else if (args->gather) {
-            args->gather(args->gather_context, first + row, 0, args->k, work->elements);
+            args->gather(args->gather_context, first + row, 0, args->k, parts->elements);
         } else {
             const uint16_t *from = args->a + (first + row) * args->a_row_stride;
             for (int64_t k = 0; k < args->k; k++)
-                work->elements[k] = from[k * args->a_column_stride];
+                parts->elements[k] = from[k * args->a_column_stride];
         }
         for (int64_t k = args->k; !in_place && k < groups * SB_CHAIN16_GROUP; k++)
-            work->elements[k] = 0;
-        kernels->expand_a(args->dtype, elements, groups, work->records + row, rows);
+            parts->elements[k] = 0;
+        kernels->expand_a(args->dtype, elements, groups, parts->records + row, rows);
     }
 }
 
@@ -198,47 +198,47 @@ static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernel
 /* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel.
  */
 static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
-                    int64_t rows, const workspace *work) {
+                    int64_t rows, const workspace_parts *parts) {
     int columns = kernels->columns;
     int64_t groups = groups_of(args->k);
     int valid = args->n - tile < columns ? (int)(args->n - tile) : columns;
     panel += tile % SB_CHAIN16_PANEL;
     for (int64_t group = 0; group < groups; group++, panel += SB_CHAIN16_GROUP * SB_CHAIN16_PANEL) {
-        kernels->expand_b(args->dtype, panel, valid, work->tile);
-        kernels->step(args->dtype, work->records + group * rows, rows, work->tile, work->acc);
+        kernels->expand_b(args->dtype, panel, valid, parts->tile);
+        kernels->step(args->dtype, parts->records + group * rows, rows, parts->tile, parts->acc);
     }
 }
 
 /* The panel that begins with column `first`: in packed B, or packed here. */
-static const uint16_t *panel_at(const sb_chain16_args *args, int64_t first, const workspace *work) {
+static const uint16_t *panel_at(const sb_chain16_args *args, int64_t first, const workspace_parts *parts) {
     if (args->packed_b)
         return args->packed_b + first * groups_of(args->k) * SB_CHAIN16_GROUP;
     int columns = args->n - first < SB_CHAIN16_PANEL ? (int)(args->n - first) : SB_CHAIN16_PANEL;
     pack_panel(args->k, columns, args->b + first * args->b_column_stride, args->b_row_stride, args->b_column_stride,
-               work->panel);
-    return work->panel;
+               parts->panel);
+    return parts->panel;
 }
 
 void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
-                    int64_t n1, void *scratch) {
+                    int64_t n1, void *workspace) {
     if (m0 >= m1 || n0 >= n1)
         return;
     int columns = kernels->columns;
     int64_t groups = groups_of(args->k);
     int64_t block = rows_per_block(m1 - m0, groups);
-    workspace work = divide(args, block, groups, scratch);
+    workspace_parts parts = divide(args, block, groups, workspace);
     for (int64_t row = m0; row < m1; row += block) {
         int64_t rows = m1 - row < block ? m1 - row : block;
-        prepare_rows(args, kernels, row, rows, &work);
+        prepare_rows(args, kernels, row, rows, &parts);
         const uint16_t *panel = NULL;
         for (int64_t tile = n0 / columns * columns; tile < n1; tile += columns) {
             int64_t begin = tile > n0 ? tile : n0;
             int64_t end = tile + columns < n1 ? tile + columns : n1;
             if (!panel || tile % SB_CHAIN16_PANEL == 0)
-                panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &work);
-            start(args, row, rows, tile, columns, begin, end, work.acc);
-            advance(args, kernels, panel, tile, rows, &work);
-            finish(args, kernels, row, rows, tile, begin, end, work.acc);
+                panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &parts);
+            start(args, row, rows, tile, columns, begin, end, parts.acc);
+            advance(args, kernels, panel, tile, rows, &parts);
+            finish(args, kernels, row, rows, tile, begin, end, parts.acc);
         }
     }
 }

@@ -8,7 +8,7 @@
  * padding.
  *
  * The interface is that of the f32 product (cpu/contraction/gemm.h), epilogues and splits included: raw
- * pointers, no allocation, any number of threads, each with its own scratch and its own part of C.
+ * pointers, no allocation, any number of threads, each with its own workspace and its own part of C.
  * Strides are in elements and may be anything, except that C's elements must be distinct. C must
  * not overlap any operand but `initial`, when that has its address and strides. */
 #ifndef SB_CPU_CONTRACTION_CHAIN16_H
@@ -66,14 +66,14 @@ size_t sb_chain16_packed_bytes(int64_t k, int64_t n);
 void sb_chain16_pack_b(int64_t k, int64_t n, const uint16_t *b, int64_t row_stride, int64_t column_stride, int64_t n0,
                        int64_t n1, uint16_t *packed);
 
-/** Bytes of scratch that any sb_chain16_run with these args needs; 0 when that overflows. Reads the
+/** Bytes of workspace that any sb_chain16_run with these args needs; 0 when that overflows. Reads the
  * extents and whether B is packed. */
-size_t sb_chain16_scratch_bytes(const sb_chain16_args *args);
+size_t sb_chain16_workspace_bytes(const sb_chain16_args *args);
 
-/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
- * this call alone, aligned to 64, of sb_chain16_scratch_bytes bytes. */
+/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `workspace` is for
+ * this call alone, aligned to 64, of sb_chain16_workspace_bytes bytes. */
 void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0,
-                    int64_t n1, void *scratch);
+                    int64_t n1, void *workspace);
 
 /** The same by its definition: plain loops over the reference chain. */
 void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);

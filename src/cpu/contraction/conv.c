@@ -194,11 +194,11 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
         plan->packed_bytes = packed_bytes(plan);
         if (plan->method == SB_CONV_MATRIX) {
             plan->matrix = matrix_args(plan);
-            plan->scratch_bytes = sb_gemm_f32_scratch_bytes(kernels, &plan->matrix);
+            plan->workspace_bytes = sb_gemm_f32_workspace_bytes(kernels, &plan->matrix);
         } else {
-            plan->scratch_bytes = sb_conv_cut_scratch(plan, NULL).bytes;
+            plan->workspace_bytes = sb_conv_cut_workspace(plan, NULL).bytes;
         }
-        fits = plan->packed_bytes > 0 && plan->scratch_bytes > 0;
+        fits = plan->packed_bytes > 0 && plan->workspace_bytes > 0;
     }
     if (!fits)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
@@ -207,7 +207,7 @@ sb_status sb_conv_f32_plan(const sb_gemm_kernels *kernels, const sb_conv_shape *
     return SB_OK;
 }
 
-sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory) {
+sb_conv_workspace sb_conv_cut_workspace(const sb_conv_plan *plan, void *memory) {
     int64_t strip = sb_conv_has_strip(plan) ? sb_conv_strip_channels(plan) : 0;
     bool fits = true;
     for (int d = 0; d < plan->shape.rank && strip > 0; d++)
@@ -220,7 +220,7 @@ sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory) {
         sb_conv_zero_floats(plan) * (int64_t)sizeof(float),
         plan->shape.y_channel_stride == 1 ? 0 : plan->block_rows * SB_CONV_STRIDED_COLUMNS * (int64_t)sizeof(float),
         strip * (int64_t)sizeof(float),
-        (int64_t)sb_gemm_block_scratch_bytes(),
+        (int64_t)sb_gemm_block_workspace_bytes(),
     };
     enum { PARTS = sizeof parts / sizeof *parts };
     char *starts[PARTS] = {NULL};
@@ -230,13 +230,13 @@ sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory) {
         starts[i] = memory == NULL ? NULL : (char *)memory + bytes;
         bytes += sb_gemm_lines((size_t)parts[i]);
     }
-    return (sb_conv_scratch){.a = (const float **)(void *)starts[0],
-                             .c = (float **)(void *)starts[1],
-                             .zero = (float *)(void *)starts[2],
-                             .c_rows = (float *)(void *)starts[3],
-                             .strip = (float *)(void *)starts[4],
-                             .block = starts[5],
-                             .bytes = fits ? bytes : 0};
+    return (sb_conv_workspace){.a = (const float **)(void *)starts[0],
+                               .c = (float **)(void *)starts[1],
+                               .zero = (float *)(void *)starts[2],
+                               .c_rows = (float *)(void *)starts[3],
+                               .strip = (float *)(void *)starts[4],
+                               .block = starts[5],
+                               .bytes = fits ? bytes : 0};
 }
 
 bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan) {

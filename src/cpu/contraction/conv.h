@@ -63,7 +63,7 @@ typedef struct sb_conv_plan {
     int64_t strip[SB_CONV_RANK]; /* extents of a strip */
     sb_gemm_args matrix;         /* of SB_CONV_MATRIX, but for its pointers */
     size_t packed_bytes;         /* of the packed weights; align to 64 */
-    size_t scratch_bytes;        /* of one call; align to 64 */
+    size_t workspace_bytes;      /* of one call; align to 64 */
 } sb_conv_plan;
 
 /** Plans a convolution. Fails with INVALID_ARGUMENT on extents or attributes that no convolution
@@ -82,10 +82,10 @@ void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output
 bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan);
 
 /** Computes output pixels [m0, m1) of output channels [n0, n1): any rectangle, the same bits.
- * `epilogue` may be NULL; a bias is SB_EPILOGUE_ADD_COLUMNS. `scratch` is for this call alone, of
- * plan->scratch_bytes bytes. */
+ * `epilogue` may be NULL; a bias is SB_EPILOGUE_ADD_COLUMNS. `workspace` is for this call alone, of
+ * plan->workspace_bytes bytes. */
 void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
-                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *scratch);
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *workspace);
 
 /** A grid of rectangles for `threads` threads; see sb_gemm_split_rectangle. */
 sb_gemm_split sb_conv_f32_split(const sb_conv_plan *plan, int threads);

@@ -8,8 +8,8 @@
 /* Columns at a time when the output's channels are strided and rows are computed beside it. */
 #define SB_CONV_STRIDED_COLUMNS 256
 
-/* One call's scratch, cut up. The sizes are set by the plan. */
-typedef struct sb_conv_scratch {
+/* One call's workspace, cut up. The sizes are set by the plan. */
+typedef struct sb_conv_workspace {
     const float **a; /* [runs][block_rows] */
     float **c;       /* [block_rows] */
     float *zero;     /* sb_conv_zero_floats() times +0: what the padding's pointers show */
@@ -17,10 +17,10 @@ typedef struct sb_conv_scratch {
     float *strip;    /* the copied input */
     void *block;     /* the loop nest's own */
     size_t bytes;    /* of all of it; 0 when it overflows */
-} sb_conv_scratch;
+} sb_conv_workspace;
 
 /** Cuts up `memory` (NULL to learn only the size). */
-sb_conv_scratch sb_conv_cut_scratch(const sb_conv_plan *plan, void *memory);
+sb_conv_workspace sb_conv_cut_workspace(const sb_conv_plan *plan, void *memory);
 
 static inline bool sb_conv_is_depthwise(const sb_conv_plan *plan) {
     return plan->method == SB_CONV_DEPTHWISE || plan->method == SB_CONV_DEPTHWISE_STRIP;

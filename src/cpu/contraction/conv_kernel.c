@@ -195,7 +195,7 @@ static void append_bias(const float *bias, sb_epilogue *epilogue) {
         epilogue->steps[epilogue->count++] = (sb_epilogue_step){.kind = SB_EPILOGUE_ADD_COLUMNS, .vector = bias};
 }
 
-static void run_rectangle_f32(void *context, int64_t index, void *scratch) {
+static void run_rectangle_f32(void *context, int64_t index, void *workspace) {
     const convolution *conv = context;
     int64_t m0, m1, n0, n1;
     sb_site_tail tail = conv->tail;
@@ -204,7 +204,7 @@ static void run_rectangle_f32(void *context, int64_t index, void *scratch) {
     sb_site_tail_append(&tail, &epilogue);
     sb_gemm_split_rectangle(&conv->split, index, &m0, &m1, &n0, &n1);
     sb_conv_f32_run(&conv->plan, (const float *)(const void *)conv->x->data, conv->packed,
-                    (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, scratch);
+                    (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, workspace);
 }
 
 /* What one output position sees of one group's channels. */
@@ -250,7 +250,7 @@ static void gather_patch(void *context, int64_t row, int64_t k, int64_t count, u
     }
 }
 
-/* The product of one group; `source` and `epilogue` may be NULL to count scratch memory only. */
+/* The product of one group; `source` and `epilogue` may be NULL to count workspace only. */
 static sb_chain16_args args_16(const convolution *conv, int64_t group, patch_source *source,
                                const sb_epilogue *epilogue) {
     const sb_conv_extents *extents = &conv->extents;
@@ -269,7 +269,7 @@ static sb_chain16_args args_16(const convolution *conv, int64_t group, patch_sou
                              .epilogue = epilogue};
 }
 
-static void run_rectangle_16(void *context, int64_t index, void *scratch) {
+static void run_rectangle_16(void *context, int64_t index, void *workspace) {
     const convolution *conv = context;
     int64_t parts = conv->split.m_parts * conv->split.n_parts, group = index / parts;
     int64_t first = group * conv->extents.group_outputs, m0, m1, n0, n1;
@@ -285,7 +285,7 @@ static void run_rectangle_16(void *context, int64_t index, void *scratch) {
     sb_site_tail_append(&tail, &epilogue);
     sb_chain16_args args = args_16(conv, group, &source, &epilogue);
     sb_gemm_split_rectangle(&conv->split, index % parts, &m0, &m1, &n0, &n1);
-    sb_chain16_run(sb_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, scratch);
+    sb_chain16_run(sb_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, workspace);
 }
 
 static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *program) {
@@ -302,7 +302,7 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
     SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
     SB_TRY(sb_site_tail_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->tail));
     conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));
-    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.scratch_bytes, run_rectangle_f32,
+    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.workspace_bytes, run_rectangle_f32,
                         conv);
 }
 
@@ -314,10 +314,10 @@ static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *
     int per_group = (int)((threads + extents->groups - 1) / extents->groups);
     conv->split = sb_chain16_split(extents->batch * extents->positions, extents->group_outputs, per_group);
     sb_chain16_args args = args_16(conv, 0, NULL, NULL);
-    size_t scratch = sb_chain16_scratch_bytes(&args);
-    if (scratch == 0)
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
-    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, scratch, run_rectangle_16,
+    size_t workspace = sb_chain16_workspace_bytes(&args);
+    if (workspace == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
+    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, workspace, run_rectangle_16,
                         conv);
 }
 
@@ -331,7 +331,7 @@ static sb_status find_bias(sb_call *call, const sb_tensor *bias, const float **v
         return SB_OK;
     }
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)bias->dims[0] * sizeof(float), &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)bias->dims[0] * sizeof(float), &memory));
     for (int64_t i = 0; i < bias->dims[0]; i++)
         ((float *)memory)[i] = sb_real_load_f32(bias->dtype, bias->data, i * bias->strides[0]);
     *vector = memory;
@@ -347,7 +347,7 @@ static sb_status find_weights(sb_call *call, const conv_state *state, const sb_t
     void *memory;
     if (bytes == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
-    SB_TRY(sb_call_scratch(call, bytes, &memory));
+    SB_TRY(sb_call_workspace(call, bytes, &memory));
     *packed = memory;
     return pack_weights(call->isa, params, w, memory, call->error);
 }

@@ -9,7 +9,7 @@
 
 typedef struct call {
     const sb_conv_plan *plan;
-    sb_conv_scratch scratch;
+    sb_conv_workspace workspace;
     const float *x, *packed;
     float *y;
     const sb_epilogue *epilogue;
@@ -85,7 +85,7 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
     for (int d = 0; d < last; d++) {
         int64_t position = s->index[d] * shape->stride[d] - shape->pad[d] + tap[d] * shape->dilation[d];
         if (position < 0 || position >= shape->input[d]) {
-            fill_constant(pointers, line.count, call->scratch.zero);
+            fill_constant(pointers, line.count, call->workspace.zero);
             return;
         }
         offset += position * shape->x_stride[d];
@@ -93,12 +93,12 @@ static void point_at_input(const call *call, const segment *s, const int64_t *ta
     /* Position start + i * step must be in [0, input). */
     const int64_t first = clamp(divide_up(-line.start, line.step), 0, line.count);
     const int64_t end = clamp(divide_up(shape->input[last] - line.start, line.step), first, line.count);
-    fill_constant(pointers, first, call->scratch.zero);
+    fill_constant(pointers, first, call->workspace.zero);
     if (end > first)
         fill_even(pointers + first, end - first,
                   call->x + offset + (line.start + first * line.step) * shape->x_stride[last],
                   line.step * shape->x_stride[last]);
-    fill_constant(pointers + end, line.count - end, call->scratch.zero);
+    fill_constant(pointers + end, line.count - end, call->workspace.zero);
 }
 
 /* The same in the strip: nothing is outside, but for what follows its last column. */
@@ -115,9 +115,9 @@ static void point_at_strip(const call *call, const segment *s, const int64_t *ta
     if (last == 0)
         column -= call->strip_first * shape->stride[0];
     const int64_t inside = clamp(divide_up(plan->strip[last] - column, line.step), 0, line.count);
-    fill_even(pointers, inside, call->scratch.strip + (position * plan->strip[last] + column) * channels,
+    fill_even(pointers, inside, call->workspace.strip + (position * plan->strip[last] + column) * channels,
               line.step * channels);
-    fill_constant(pointers + inside, line.count - inside, call->scratch.zero);
+    fill_constant(pointers + inside, line.count - inside, call->workspace.zero);
 }
 
 static void point_at_line(const call *call, const segment *s, const int64_t *tap, line line, const float **pointers) {
@@ -144,7 +144,7 @@ static void fill_pointers(const call *call, int64_t m, int64_t rows) {
         segment s = segment_at(shape, m + row, rows - row);
         int64_t tap[SB_CONV_RANK] = {0};
         for (int64_t run = 0; run < plan->runs; run++) {
-            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->scratch.a + run * plan->block_rows + row);
+            point_at_line(call, &s, tap, line_of(shape, &s, tap), call->workspace.a + run * plan->block_rows + row);
             next_tap(shape, merged ? shape->rank - 2 : shape->rank - 1, tap);
         }
         row += s.count;
@@ -160,7 +160,7 @@ static void fill_outputs(const call *call, int64_t m, int64_t rows) {
         for (int d = 0; d < shape->rank; d++)
             to += s.index[d] * shape->y_stride[d];
         for (int64_t i = 0; i < s.count; i++)
-            call->scratch.c[row + i] = to + i * shape->y_stride[shape->rank - 1];
+            call->workspace.c[row + i] = to + i * shape->y_stride[shape->rank - 1];
         row += s.count;
     }
 }
@@ -170,7 +170,7 @@ static void fill_outputs(const call *call, int64_t m, int64_t rows) {
 
 static void point_at_rows(const call *call, int64_t rows) {
     for (int64_t r = 0; r < rows; r++)
-        call->scratch.c[r] = call->scratch.c_rows + r * SB_CONV_STRIDED_COLUMNS;
+        call->workspace.c[r] = call->workspace.c_rows + r * SB_CONV_STRIDED_COLUMNS;
 }
 
 /* Copies computed columns [n, n + count) of pixels [m, m + rows) to where they belong. */
@@ -180,8 +180,8 @@ static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, i
     fill_outputs(call, m, rows);
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
-        const float *from = call->scratch.c_rows + row * SB_CONV_STRIDED_COLUMNS;
-        float *to = call->scratch.c[row] + n * shape->y_channel_stride;
+        const float *from = call->workspace.c_rows + row * SB_CONV_STRIDED_COLUMNS;
+        float *to = call->workspace.c[row] + n * shape->y_channel_stride;
         if (shape->y_stride[last] == 1) {
             call->plan->kernels->copy(count, s.count, from, 1, SB_CONV_STRIDED_COLUMNS, to, shape->y_channel_stride);
         } else {
@@ -197,7 +197,7 @@ static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, i
  */
 
 /* Columns [n, n + count), of one group, of `rows` pixels from the table, into rows that start where
- * scratch.c points. */
+ * workspace.c points. */
 typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count);
 
 /* One group's columns, or a part of them. */
@@ -209,7 +209,7 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
     const int64_t channels = plan->shape.input_channels / groups;
     sb_gemm_block_compute(plan->kernels,
                           &(sb_gemm_block){.rows = rows,
-                                           .a = call->scratch.a,
+                                           .a = call->workspace.a,
                                            .a_run_step = plan->block_rows,
                                            .a_offset = sb_conv_has_strip(plan) ? 0 : group * channels,
                                            .a_column_stride = 1,
@@ -221,11 +221,11 @@ static void compute_group(const call *call, int64_t m, int64_t rows, int64_t n, 
                                            .panel_offset = within % panel,
                                            .n0 = n,
                                            .n1 = n + count,
-                                           .c = call->scratch.c,
+                                           .c = call->workspace.c,
                                            .far = plan->m >= SB_GEMM_FAR_BYTES / (int64_t)sizeof(float) / plan->n,
                                            .epilogue = call->epilogue,
                                            .m = m,
-                                           .scratch = call->scratch.block});
+                                           .workspace = call->workspace.block});
 }
 
 static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t count) {
@@ -255,12 +255,12 @@ static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t
     /* The last tile's missing pixels are copies of the last one. */
     for (int64_t r = rows; r % SB_DEPTHWISE_PIXELS != 0; r++)
         for (int64_t tap = 0; tap < plan->taps; tap++)
-            call->scratch.a[tap * plan->block_rows + r] = call->scratch.a[tap * plan->block_rows + rows - 1];
+            call->workspace.a[tap * plan->block_rows + r] = call->workspace.a[tap * plan->block_rows + rows - 1];
     sb_depthwise_tile tile = depthwise_tile(call, n, count);
     tile.x_step = plan->block_rows;
     for (int64_t row = 0; row < rows; row += SB_DEPTHWISE_PIXELS) {
-        tile.x = call->scratch.a + row;
-        tile.y = call->scratch.c + row;
+        tile.x = call->workspace.a + row;
+        tile.y = call->workspace.c + row;
         tile.pixels = minimum(SB_DEPTHWISE_PIXELS, rows - row);
         tile.m = m + row;
         plan->kernels->depthwise(&tile);
@@ -283,7 +283,7 @@ static void fill_row_pointers(const call *call, const segment *s, int64_t table_
         line line = line_of(&plan->shape, s, tap);
         line.step = 1;
         line.count = row_columns(&plan->shape, s->count);
-        point_at_line(call, s, tap, line, call->scratch.a + row * table_step);
+        point_at_line(call, s, tap, line, call->workspace.a + row * table_step);
         next_tap(&plan->shape, plan->shape.rank - 2, tap);
     }
 }
@@ -298,8 +298,8 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
         segment s = segment_at(shape, m + row, rows - row);
         fill_row_pointers(call, &s, tile.x_step);
         for (int64_t pixel = 0; pixel < s.count; pixel += SB_DEPTHWISE_ROW_PIXELS) {
-            tile.x = call->scratch.a + pixel * stride;
-            tile.y = call->scratch.c + row + pixel;
+            tile.x = call->workspace.a + pixel * stride;
+            tile.y = call->workspace.c + row + pixel;
             tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
             tile.m = m + row + pixel;
             plan->kernels->depthwise_row(&tile, (int)stride);
@@ -327,7 +327,7 @@ static void compute_block(const call *call, int64_t m, int64_t rows, int64_t n0,
         } else {
             fill_outputs(call, m, rows);
             for (int64_t r = 0; r < rows; r++)
-                call->scratch.c[r] += n0;
+                call->workspace.c[r] += n0;
         }
         compute(call, m, rows, n0, count);
         if (strided)
@@ -359,7 +359,7 @@ static void run_strips(call *call, int64_t m0, int64_t m1) {
         for (int64_t n = call->n0; n < call->n1;) {
             const int64_t group = n / group_columns;
             const int64_t n1 = minimum(call->n1, (group + 1) * group_columns);
-            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count, call->scratch.strip);
+            sb_conv_copy_strip(plan, call->x, m / plan->pixels, group, first, count, call->workspace.strip);
             compute_blocks(call, m, end, n, n1);
             n = n1;
         }
@@ -368,7 +368,7 @@ static void run_strips(call *call, int64_t m0, int64_t m1) {
 }
 
 void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
-                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *scratch) {
+                     const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *workspace) {
     if (m0 >= m1 || n0 >= n1)
         return;
     if (plan->method == SB_CONV_MATRIX) {
@@ -377,11 +377,11 @@ void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *pack
         args.packed_b = packed;
         args.c = y;
         args.epilogue = epilogue;
-        sb_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, scratch);
+        sb_gemm_f32_run(plan->kernels, &args, m0, m1, n0, n1, workspace);
         return;
     }
     call call = {.plan = plan,
-                 .scratch = sb_conv_cut_scratch(plan, scratch),
+                 .workspace = sb_conv_cut_workspace(plan, workspace),
                  .x = x,
                  .packed = packed,
                  .y = y,
@@ -390,7 +390,7 @@ void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *pack
                  .n1 = n1,
                  .strip_first = -1};
     for (int64_t c = 0; c < sb_conv_zero_floats(plan); c++)
-        call.scratch.zero[c] = 0.0f;
+        call.workspace.zero[c] = 0.0f;
     if (sb_conv_has_strip(plan))
         run_strips(&call, m0, m1);
     else

@@ -77,21 +77,21 @@ static int64_t raw_columns(const sb_gemm_kernels *kernels, const sb_gemm_args *a
     return (panels > 0 ? panels : 1) * kernels->panel;
 }
 
-/* -- Scratch --------------------------------------------------------------------------------------
+/* -- Workspace --------------------------------------------------------------------------------------
  */
 
-/* One call's scratch: the block's own, then strided C's rows, then panels of a raw B. */
-typedef struct gemm_scratch {
+/* One call's workspace: the block's own, then strided C's rows, then panels of a raw B. */
+typedef struct gemm_workspace {
     const float *a[SB_GEMM_BLOCK_ROWS];
     float *c[SB_GEMM_BLOCK_ROWS];
-} gemm_scratch;
+} gemm_workspace;
 
 static size_t strided_c_bytes(const sb_gemm_args *args) {
     return args->c_column_stride == 1 ? 0 : (size_t)SB_GEMM_BLOCK_ROWS * STRIDED_COLUMNS * sizeof(float);
 }
 
-size_t sb_gemm_f32_scratch_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args) {
-    size_t bytes = sb_gemm_lines(sizeof(gemm_scratch)) + sb_gemm_block_scratch_bytes() + strided_c_bytes(args);
+size_t sb_gemm_f32_workspace_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args) {
+    size_t bytes = sb_gemm_lines(sizeof(gemm_workspace)) + sb_gemm_block_workspace_bytes() + strided_c_bytes(args);
     if (args->packed_b != NULL)
         return bytes;
     int64_t columns = minimum(raw_columns(kernels, args), divide_up(args->n, kernels->panel) * kernels->panel);
@@ -112,8 +112,8 @@ typedef struct columns {
 typedef struct call {
     const sb_gemm_kernels *kernels;
     const sb_gemm_args *args;
-    gemm_scratch *pointers;
-    void *block_scratch;
+    gemm_workspace *pointers;
+    void *block_workspace;
     float *c_rows; /* for strided C */
     float *panels; /* for raw B */
 } call;
@@ -147,7 +147,7 @@ static void compute_rows(const call *call, const columns *columns, int64_t m, in
                                            .continues = args->continues,
                                            .epilogue = args->epilogue,
                                            .m = m,
-                                           .scratch = call->block_scratch});
+                                           .workspace = call->block_workspace});
     if (strided && args->c_row_stride == 1)
         call->kernels->copy(count, rows, call->c_rows, 1, STRIDED_COLUMNS, c, args->c_column_stride);
     else if (strided)
@@ -207,14 +207,14 @@ static void compute_raw(const call *call, int64_t m0, int64_t m1, int64_t n0, in
 }
 
 void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
-                     int64_t n1, void *scratch) {
+                     int64_t n1, void *workspace) {
     if (m0 >= m1 || n0 >= n1)
         return;
-    char *bytes = scratch;
-    call call = {.kernels = kernels, .args = args, .pointers = (gemm_scratch *)(void *)bytes};
-    bytes += sb_gemm_lines(sizeof(gemm_scratch));
-    call.block_scratch = bytes;
-    bytes += sb_gemm_block_scratch_bytes();
+    char *bytes = workspace;
+    call call = {.kernels = kernels, .args = args, .pointers = (gemm_workspace *)(void *)bytes};
+    bytes += sb_gemm_lines(sizeof(gemm_workspace));
+    call.block_workspace = bytes;
+    bytes += sb_gemm_block_workspace_bytes();
     call.c_rows = (float *)(void *)bytes;
     bytes += strided_c_bytes(args);
     call.panels = (float *)(void *)bytes;

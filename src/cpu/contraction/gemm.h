@@ -3,7 +3,7 @@
  * strides or on whether B was packed ahead.
  *
  * Everything here works on raw pointers, allocates nothing and is safe to call from many threads at
- * once, each with its own scratch and its own part of C.
+ * once, each with its own workspace and its own part of C.
  *
  * Strides are in elements and may be anything, 0 and negative included, except that C's elements
  * must be distinct. C must not overlap any operand, but for a matrix that the epilogue adds: it may be
@@ -87,14 +87,14 @@ size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64
 void sb_gemm_f32_pack_b(const sb_gemm_kernels *kernels, int64_t k, int64_t n, const float *b, int64_t row_stride,
                         int64_t column_stride, float *packed);
 
-/** Bytes of scratch that any sb_gemm_f32_run with these args needs; 0 when that overflows. Reads
+/** Bytes of workspace that any sb_gemm_f32_run with these args needs; 0 when that overflows. Reads
  * the extents, the strides and whether B is packed. */
-size_t sb_gemm_f32_scratch_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args);
+size_t sb_gemm_f32_workspace_bytes(const sb_gemm_kernels *kernels, const sb_gemm_args *args);
 
-/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `scratch` is for
- * this call alone, aligned to 64, of sb_gemm_f32_scratch_bytes bytes. */
+/** Computes rows [m0, m1) and columns [n0, n1) of C: any rectangle, the same bits. `workspace` is for
+ * this call alone, aligned to 64, of sb_gemm_f32_workspace_bytes bytes. */
 void sb_gemm_f32_run(const sb_gemm_kernels *kernels, const sb_gemm_args *args, int64_t m0, int64_t m1, int64_t n0,
-                     int64_t n1, void *scratch);
+                     int64_t n1, void *workspace);
 
 /** Whether each element of C is written once only, after the epilogue has read its own element of what it adds. */
 bool sb_gemm_f32_in_one_pass(int64_t k);

@@ -9,7 +9,7 @@
 #include "numerics/chain_ampere.h"
 
 /* What a thread computes at once: a tile of C, and as much of k as lets the records of its rows
- * (128 bytes for each row and group: src/cpu/contraction/chain16.c) stay within 1 MiB. So the scratch of a
+ * (128 bytes for each row and group: src/cpu/contraction/chain16.c) stay within 1 MiB. So the workspace of a
  * thread has one size for all products. */
 enum { TILE_ROWS = 128, TILE_COLUMNS = 256, SEGMENT = 1024 };
 
@@ -17,7 +17,7 @@ enum { TILE_ROWS = 128, TILE_COLUMNS = 256, SEGMENT = 1024 };
 enum { SMALL_TILE_ROWS = 32, SMALL_TILE_COLUMNS = SB_CHAIN16_PANEL };
 
 /* One slot for each thread: whoever begins to work takes a free one. */
-struct sb_gemm_scratch {
+struct sb_gemm_workspace {
     int slots;
     size_t slot_bytes;
     atomic_bool *taken;
@@ -29,14 +29,14 @@ struct sb_gemm_scratch {
 
 static size_t slot_bytes(void) {
     const sb_chain16_args largest = {.m = TILE_ROWS, .n = TILE_COLUMNS, .k = SEGMENT};
-    return 2 * TILE_BYTES + sb_chain16_scratch_bytes(&largest);
+    return 2 * TILE_BYTES + sb_chain16_workspace_bytes(&largest);
 }
 
-sb_status sb_gemm_scratch_create(sb_engine *engine, sb_error *error) {
-    sb_gemm_scratch *fresh = sb_allocate_array(1, sizeof *fresh);
+sb_status sb_gemm_workspace_create(sb_engine *engine, sb_error *error) {
+    sb_gemm_workspace *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
-    engine->scratch = fresh;
+    engine->workspace = fresh;
     fresh->slots = sb_workers_threads(engine->workers);
     fresh->slot_bytes = slot_bytes();
     size_t bytes = (size_t)fresh->slots * fresh->slot_bytes;
@@ -45,24 +45,24 @@ sb_status sb_gemm_scratch_create(sb_engine *engine, sb_error *error) {
     return fresh->taken != NULL && fresh->memory != NULL ? SB_OK : sb_fail_memory(error, bytes);
 }
 
-void sb_gemm_scratch_destroy(sb_gemm_scratch *scratch) {
-    if (scratch == NULL)
+void sb_gemm_workspace_destroy(sb_gemm_workspace *workspace) {
+    if (workspace == NULL)
         return;
-    sb_free(scratch->memory);
-    sb_free(scratch->taken);
-    sb_free(scratch);
+    sb_free(workspace->memory);
+    sb_free(workspace->taken);
+    sb_free(workspace);
 }
 
 /* There is always a free one: no more threads work than there are slots. */
-static int take_slot(sb_gemm_scratch *scratch) {
-    for (int slot = 0;; slot = (slot + 1) % scratch->slots) {
-        if (!atomic_exchange_explicit(&scratch->taken[slot], true, memory_order_acquire))
+static int take_slot(sb_gemm_workspace *workspace) {
+    for (int slot = 0;; slot = (slot + 1) % workspace->slots) {
+        if (!atomic_exchange_explicit(&workspace->taken[slot], true, memory_order_acquire))
             return slot;
     }
 }
 
-static void free_slot(sb_gemm_scratch *scratch, int slot) {
-    atomic_store_explicit(&scratch->taken[slot], false, memory_order_release);
+static void free_slot(sb_gemm_workspace *workspace, int slot) {
+    atomic_store_explicit(&workspace->taken[slot], false, memory_order_release);
 }
 
 /* ---- the work ---- */
@@ -70,7 +70,7 @@ static void free_slot(sb_gemm_scratch *scratch, int slot) {
 /* A product, cut into tiles. */
 typedef struct job {
     const sb_gemm_plan *plan;
-    sb_gemm_scratch *scratch;
+    sb_gemm_workspace *workspace;
     const sb_chain16_kernels *kernels;
     sb_gemm_finish_piece *finish;
     int64_t tile_rows, tile_columns;
@@ -134,7 +134,7 @@ static void begin_chains(const sb_gemm_plan *plan, const tile *at, float *chains
 
 /* All chains of a tile: `columns` of B from `b_column` on, `b_step` apart. */
 static void compute_chains(const job *job, const tile *at, int64_t b_column, int64_t b_step, float *chains,
-                           void *scratch) {
+                           void *workspace) {
     const sb_gemm_plan *plan = job->plan;
     const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
     begin_chains(plan, at, chains);
@@ -159,7 +159,7 @@ static void compute_chains(const job *job, const tile *at, int64_t b_column, int
                                       .c_dtype = SB_F32,
                                       .c_row_stride = at->columns,
                                       .c_column_stride = 1};
-        sb_chain16_run(job->kernels, &args, 0, at->rows, 0, at->columns, scratch);
+        sb_chain16_run(job->kernels, &args, 0, at->rows, 0, at->columns, workspace);
     }
 }
 
@@ -168,11 +168,11 @@ static void compute_tile(const job *job, const tile *at, char *slot) {
     const sb_gemm_epilogue *e = &plan->epilogue;
     const sb_matrix *c = &plan->gemm->c;
     float *chains = (float *)(void *)slot, *values = (float *)(void *)(slot + TILE_BYTES);
-    void *scratch = slot + 2 * TILE_BYTES;
+    void *workspace = slot + 2 * TILE_BYTES;
     int64_t step = e->gate == SB_GATE_INTERLEAVED ? 2 : 1;
-    compute_chains(job, at, sb_gemm_gate_column(e, at->column), step, chains, scratch);
+    compute_chains(job, at, sb_gemm_gate_column(e, at->column), step, chains, workspace);
     if (e->gate != SB_GATE_NONE)
-        compute_chains(job, at, sb_gemm_value_column(e, at->column), step, values, scratch);
+        compute_chains(job, at, sb_gemm_value_column(e, at->column), step, values, workspace);
     for (int64_t i = 0; i < at->rows; i++) {
         const sb_gemm_piece piece = {.batch = at->batch,
                                      .row = at->row + i,
@@ -190,12 +190,12 @@ static void compute_tile(const job *job, const tile *at, char *slot) {
 
 static void compute_tiles(void *context, int64_t begin, int64_t end) {
     const job *job = context;
-    int slot = take_slot(job->scratch);
+    int slot = take_slot(job->workspace);
     for (int64_t index = begin; index < end; index++) {
         tile at = find_tile(job, index);
-        compute_tile(job, &at, job->scratch->memory + (size_t)slot * job->scratch->slot_bytes);
+        compute_tile(job, &at, job->workspace->memory + (size_t)slot * job->workspace->slot_bytes);
     }
-    free_slot(job->scratch, slot);
+    free_slot(job->workspace, slot);
 }
 
 static sb_gemm_finish_piece *finish_of(sb_isa isa) {
@@ -216,7 +216,7 @@ static int64_t count_tiles(job *job) {
 
 static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
     job job = {.plan = plan,
-               .scratch = engine->scratch,
+               .workspace = engine->workspace,
                .kernels = engine->chain16,
                .finish = finish_of(engine->isa),
                .tile_rows = TILE_ROWS,

@@ -6,9 +6,9 @@
 
 /** Allocates what the engine's threads compute in: nothing is allocated later. Reads the engine's
  * workers. Errors: OUT_OF_MEMORY. */
-sb_status sb_gemm_scratch_create(sb_engine *engine, sb_error *error);
+sb_status sb_gemm_workspace_create(sb_engine *engine, sb_error *error);
 /** NULL is allowed. */
-void sb_gemm_scratch_destroy(sb_gemm_scratch *scratch);
+void sb_gemm_workspace_destroy(sb_gemm_workspace *workspace);
 
 /* The schedules of a CPU: "chain" is the fast one, of the contract's chain alone, "definition" the plain loops that define it. */
 int sb_gemm_cpu_schedule_count(const sb_engine *engine);

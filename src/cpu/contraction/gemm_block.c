@@ -36,13 +36,13 @@ typedef struct rows_source {
     int64_t run_step, offset, runs, length;
 } rows_source;
 
-typedef struct scratch {
+typedef struct workspace {
     const float *pointers[SB_GEMM_BLOCK_ROWS];
     _Alignas(64) float rows[SB_GEMM_BLOCK_ROWS * COPY_STRIDE];
-} scratch;
+} workspace;
 
-size_t sb_gemm_block_scratch_bytes(void) {
-    return sb_gemm_lines(sizeof(scratch));
+size_t sb_gemm_block_workspace_bytes(void) {
+    return sb_gemm_lines(sizeof(workspace));
 }
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -65,21 +65,21 @@ static bool rows_collide(const sb_gemm_kernels *kernels, const sb_gemm_block *bl
 }
 
 static rows_source copied_rows(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p) {
-    scratch *scratch = block->scratch;
+    workspace *workspace = block->workspace;
     for (int64_t r = 0; r < block->rows; r++)
-        scratch->pointers[r] = scratch->rows + r * COPY_STRIDE;
+        workspace->pointers[r] = workspace->rows + r * COPY_STRIDE;
     if (block->a_column_stride != 1) {
         kernels->copy(block->rows, p->length, block->a[0] + block->a_offset + p->offset * block->a_column_stride,
-                      block->a_row_stride, block->a_column_stride, scratch->rows, COPY_STRIDE);
+                      block->a_row_stride, block->a_column_stride, workspace->rows, COPY_STRIDE);
     } else {
         for (int64_t run = 0; run < p->runs; run++) {
             const float *const *a = block->a + (p->first_run + run) * block->a_run_step;
             for (int64_t r = 0; r < block->rows; r++)
                 kernels->copy(1, p->length, a[r] + block->a_offset + p->offset, 0, 1,
-                              scratch->rows + r * COPY_STRIDE + run * p->length, 0);
+                              workspace->rows + r * COPY_STRIDE + run * p->length, 0);
         }
     }
-    return (rows_source){.a = scratch->pointers, .runs = p->runs > 0, .length = p->runs * p->length};
+    return (rows_source){.a = workspace->pointers, .runs = p->runs > 0, .length = p->runs * p->length};
 }
 
 /* Brings rows [row, row + count) of C, the next tile's, nearer while this one computes: stores

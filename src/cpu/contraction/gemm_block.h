@@ -37,15 +37,15 @@ typedef struct sb_gemm_block {
     bool continues;
     const sb_epilogue *epilogue; /* may be NULL */
     int64_t m;                   /* the first row's number */
-    void *scratch;               /* sb_gemm_block_scratch_bytes() */
+    void *workspace;             /* sb_gemm_block_workspace_bytes() */
 } sb_gemm_block;
 
 /** Whether a block of `runs` runs of `length` is computed in one pass over k: then C is only written once, after what
  * the epilogue adds to an element was read. */
 bool sb_gemm_in_one_pass(int64_t runs, int64_t length);
 
-/** Bytes of scratch for any block. */
-size_t sb_gemm_block_scratch_bytes(void);
+/** Bytes of workspace for any block. */
+size_t sb_gemm_block_workspace_bytes(void);
 
 /** Computes a block. */
 void sb_gemm_block_compute(const sb_gemm_kernels *kernels, const sb_gemm_block *block);

@@ -197,7 +197,7 @@ static sb_chain16_args args_16(const product *product, int64_t a, int64_t b, int
                              .epilogue = epilogue};
 }
 
-static void run_rectangle(void *context, int64_t index, void *scratch) {
+static void run_rectangle(void *context, int64_t index, void *workspace) {
     const product *product = context;
     int64_t parts = product->split.m_parts * product->split.n_parts, batch = index / parts;
     int64_t a, b, m0, m1, n0, n1;
@@ -211,10 +211,10 @@ static void run_rectangle(void *context, int64_t index, void *scratch) {
     sb_site_tail_append(&tail, &epilogue);
     if (product->dtype == SB_F32) {
         sb_gemm_args args = args_f32(product, a, b, first_row, &epilogue);
-        sb_gemm_f32_run(sb_gemm_f32_kernels(product->isa), &args, m0, m1, n0, n1, scratch);
+        sb_gemm_f32_run(sb_gemm_f32_kernels(product->isa), &args, m0, m1, n0, n1, workspace);
     } else {
         sb_chain16_args args = args_16(product, a, b, first_row, &epilogue);
-        sb_chain16_run(sb_chain16_kernels_of(product->isa), &args, m0, m1, n0, n1, scratch);
+        sb_chain16_run(sb_chain16_kernels_of(product->isa), &args, m0, m1, n0, n1, workspace);
     }
 }
 
@@ -226,20 +226,20 @@ static sb_status run_product(sb_call *call, product *product) {
     /* Threads share out the batch first; only what is left over cuts a matrix. */
     int64_t threads = sb_workers_threads(call->workers);
     int per_matrix = (int)((threads + g->batches - 1) / g->batches);
-    size_t scratch;
+    size_t workspace;
     if (product->dtype == SB_F32) {
         const sb_gemm_kernels *kernels = sb_gemm_f32_kernels(product->isa);
         sb_gemm_args args = args_f32(product, 0, 0, 0, NULL);
         product->split = sb_gemm_f32_split(kernels, g->m, g->n, g->k, per_matrix);
-        scratch = sb_gemm_f32_scratch_bytes(kernels, &args);
+        workspace = sb_gemm_f32_workspace_bytes(kernels, &args);
     } else {
         sb_chain16_args args = args_16(product, 0, 0, 0, NULL);
         product->split = sb_chain16_split(g->m, g->n, per_matrix);
-        scratch = sb_chain16_scratch_bytes(&args);
+        workspace = sb_chain16_workspace_bytes(&args);
     }
-    if (scratch == 0)
-        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the scratch memory's size overflows");
-    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, scratch, run_rectangle,
+    if (workspace == 0)
+        return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
+    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, workspace, run_rectangle,
                         product);
 }
 

@@ -132,7 +132,7 @@ static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_t
     }
     sb_tensor dense = {.dtype = operand->dtype, .rank = operand->rank};
     void *copy;
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype), &copy));
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype), &copy));
     sb_gather_dense(sb_dtype_size(operand->dtype), operand->rank, operand->dims, operand->strides, operand->data, copy);
     sb_row_major_strides(operand->rank, operand->dims, dense.strides);
     describe_operand(&dense, copy, column_axis, index, tail);

@@ -123,8 +123,8 @@ typedef struct recurrence {
     direction directions[2];
     sb_gemm_split split; /* of the product for the inputs */
     int64_t blocks, block;
-    char *scratch; /* per task of a step */
-    size_t scratch_bytes, gemm_bytes;
+    char *workspace; /* per task of a step */
+    size_t workspace_bytes, gemm_bytes;
     int64_t step;
     bool second_phase;
 } recurrence;
@@ -147,7 +147,7 @@ static sb_status find_rows(sb_call *call, recurrence *run) {
         return SB_OK;
     }
     void *copy;
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
     sb_gather_dense(sizeof(float), 3, (int64_t[]){e->steps, e->batch, e->inputs},
                     (int64_t[]){e->x_step, e->x_batch, e->x_feature}, x->data, copy);
     run->x = copy;
@@ -169,12 +169,12 @@ static sb_gemm_args input_args(const recurrence *run, int direction) {
                           .c_column_stride = 1};
 }
 
-static void multiply_inputs(void *context, int64_t index, void *scratch) {
+static void multiply_inputs(void *context, int64_t index, void *workspace) {
     const recurrence *run = context;
     int64_t parts = run->split.m_parts * run->split.n_parts, m0, m1, n0, n1;
     sb_gemm_args args = input_args(run, (int)(index / parts));
     sb_gemm_split_rectangle(&run->split, index % parts, &m0, &m1, &n0, &n1);
-    sb_gemm_f32_run(run->weights.kernels, &args, m0, m1, n0, n1, scratch);
+    sb_gemm_f32_run(run->weights.kernels, &args, m0, m1, n0, n1, workspace);
 }
 
 /* hr = state · Rᵀ for one gate. */
@@ -199,7 +199,7 @@ typedef struct block {
     const direction *direction;
     int index; /* of the direction */
     int64_t first, count;
-    void *gemm; /* scratch */
+    void *gemm; /* workspace */
     float *pre; /* gates * count */
     float *peephole;
 } block;
@@ -331,13 +331,13 @@ static void step_gru_state(const block *block) {
 
 static void run_block(const recurrence *run, int64_t task) {
     int direction = (int)(task / run->blocks);
-    char *scratch = run->scratch + (size_t)task * run->scratch_bytes;
+    char *workspace = run->workspace + (size_t)task * run->workspace_bytes;
     block block = {.run = run,
                    .direction = &run->directions[direction],
                    .index = direction,
                    .first = task % run->blocks * run->block,
-                   .gemm = scratch,
-                   .pre = (float *)(void *)(scratch + run->gemm_bytes)};
+                   .gemm = workspace,
+                   .pre = (float *)(void *)(workspace + run->gemm_bytes)};
     int64_t hidden = run->extents.hidden, left = hidden - block.first;
     block.count = left < run->block ? left : run->block;
     if (block.direction->peephole != NULL) {
@@ -372,8 +372,8 @@ static sb_status find_weights(sb_call *call, recurrence *run) {
     run->weights = describe_weights(call->isa, run->params, w->dims[2], r->dims[2]);
     weights *weights = &run->weights;
     void *packed_w, *packed_r;
-    SB_TRY(sb_call_scratch(call, (size_t)weights->directions * weights->w_bytes, &packed_w));
-    SB_TRY(sb_call_scratch(call, (size_t)(weights->directions * weights->gates) * weights->r_bytes, &packed_r));
+    SB_TRY(sb_call_workspace(call, (size_t)weights->directions * weights->w_bytes, &packed_w));
+    SB_TRY(sb_call_workspace(call, (size_t)(weights->directions * weights->gates) * weights->r_bytes, &packed_r));
     weights->w = packed_w;
     weights->r = packed_r;
     pack_w(weights, w, weights->w);
@@ -383,7 +383,7 @@ static sb_status find_weights(sb_call *call, recurrence *run) {
 
 static sb_status find_lengths(sb_call *call, recurrence *run) {
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)run->extents.batch * sizeof *run->lengths, &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)run->extents.batch * sizeof *run->lengths, &memory));
     run->lengths = memory;
     for (int64_t b = 0; b < run->extents.batch; b++) {
         SB_TRY(sb_recurrent_length(call, &run->extents, b, &run->lengths[b]));
@@ -416,7 +416,7 @@ static sb_status start_direction(sb_call *call, recurrence *run, int index) {
         floats > INT64_MAX / (int64_t)sizeof(float))
         return sb_fail_memory(call->error, SIZE_MAX);
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)floats * sizeof(float), &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)floats * sizeof(float), &memory));
     float *next = memory;
     direction->xw = next;
     direction->h = next += xw;
@@ -453,7 +453,7 @@ static size_t lines(size_t bytes) {
     return (bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
 }
 
-/* Cuts the state into blocks, about one per thread and direction, and makes each task's scratch. */
+/* Cuts the state into blocks, about one per thread and direction, and makes each task's workspace. */
 static sb_status cut_blocks(sb_call *call, recurrence *run) {
     int64_t hidden = run->extents.hidden, threads = sb_workers_threads(call->workers);
     int64_t units = (hidden + BLOCK_UNIT - 1) / BLOCK_UNIT, directions = run->params->directions;
@@ -465,11 +465,11 @@ static sb_status cut_blocks(sb_call *call, recurrence *run) {
     run->block = (units + wanted - 1) / wanted * BLOCK_UNIT;
     run->blocks = (hidden + run->block - 1) / run->block;
     sb_gemm_args args = state_args(run, 0, 0, run->directions[0].h);
-    run->gemm_bytes = lines(sb_gemm_f32_scratch_bytes(run->weights.kernels, &args));
-    run->scratch_bytes = run->gemm_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
+    run->gemm_bytes = lines(sb_gemm_f32_workspace_bytes(run->weights.kernels, &args));
+    run->workspace_bytes = run->gemm_bytes + lines((size_t)((run->params->gates + 3) * run->block) * sizeof(float));
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)(directions * run->blocks) * run->scratch_bytes, &memory));
-    run->scratch = memory;
+    SB_TRY(sb_call_workspace(call, (size_t)(directions * run->blocks) * run->workspace_bytes, &memory));
+    run->workspace = memory;
     return SB_OK;
 }
 
@@ -507,7 +507,7 @@ static sb_status run_all(sb_call *call, recurrence *run) {
     SB_TRY(cut_blocks(call, run));
     sb_gemm_args args = input_args(run, 0);
     run->split = sb_gemm_f32_split(run->weights.kernels, args.m, args.n, args.k, sb_workers_threads(call->workers));
-    size_t bytes = sb_gemm_f32_scratch_bytes(run->weights.kernels, &args);
+    size_t bytes = sb_gemm_f32_workspace_bytes(run->weights.kernels, &args);
     if (bytes == 0)
         return sb_fail_memory(call->error, SIZE_MAX);
     SB_TRY(sb_lanes_run(call, run->params->directions * run->split.m_parts * run->split.n_parts, bytes, multiply_inputs,

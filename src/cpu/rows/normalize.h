@@ -12,8 +12,8 @@ typedef struct sb_row_kernels {
     float (*sum)(const float *x, int64_t n);
     /* y = exp(x - max) / sum(exp(x - max)); y may be x. */
     void (*softmax)(const float *x, float *y, int64_t n);
-    /* y = (x - max) - log(sum(exp(x - max))); `scratch` has room for n floats. */
-    void (*log_softmax)(const float *x, float *y, int64_t n, float *scratch);
+    /* y = (x - max) - log(sum(exp(x - max))); `workspace` has room for n floats. */
+    void (*log_softmax)(const float *x, float *y, int64_t n, float *workspace);
     /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and the
      * reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,

@@ -94,13 +94,13 @@ static void softmax(const float *x, float *y, int64_t n) {
         y[i] = sb_div_f32(y[i], sum);
 }
 
-static void log_softmax(const float *x, float *y, int64_t n, float *scratch) {
+static void log_softmax(const float *x, float *y, int64_t n, float *workspace) {
     if (n == 0)
         return;
     float max = row_max(x, n);
     for (int64_t i = 0; i < n; i++)
-        scratch[i] = sb_exp_f32(x[i] - max);
-    float logarithm = sb_log_f32(row_sum(scratch, n));
+        workspace[i] = sb_exp_f32(x[i] - max);
+    float logarithm = sb_log_f32(row_sum(workspace, n));
     for (int64_t i = 0; i < n; i++)
         y[i] = (x[i] - max) - logarithm;
 }

@@ -53,7 +53,7 @@ static bool supports_softmax(const sb_kernel_query *query, char *why) {
 typedef struct softmax_task {
     const sb_row_kernels *kernels;
     const float *x;
-    float *y, *scratch; /* scratch: as large as y, for LogSoftmax */
+    float *y, *workspace; /* workspace: as large as y, for LogSoftmax */
     int64_t length;
 } softmax_task;
 
@@ -61,8 +61,8 @@ static void softmax_rows(void *context, int64_t begin, int64_t end) {
     const softmax_task *task = context;
     for (int64_t row = begin; row < end; row++) {
         int64_t at = row * task->length;
-        if (task->scratch != NULL)
-            task->kernels->log_softmax(task->x + at, task->y + at, task->length, task->scratch + at);
+        if (task->workspace != NULL)
+            task->kernels->log_softmax(task->x + at, task->y + at, task->length, task->workspace + at);
         else
             task->kernels->softmax(task->x + at, task->y + at, task->length);
     }
@@ -70,17 +70,17 @@ static void softmax_rows(void *context, int64_t begin, int64_t end) {
 
 static sb_status launch_softmax(sb_call *call) {
     sb_tensor *input, *output;
-    void *scratch = NULL;
+    void *workspace = NULL;
     SB_TRY(sb_call_output(call, 0, &output));
     int64_t elements = sb_tensor_elements(output);
     if (strcmp(call->node->op->name, "LogSoftmax") == 0)
-        SB_TRY(sb_call_scratch(call, (size_t)elements * sizeof(float), &scratch));
+        SB_TRY(sb_call_workspace(call, (size_t)elements * sizeof(float), &workspace));
     SB_TRY(sb_call_contiguous(call, 0, &input));
     int64_t length = row_length(input, softmax_start(call->node, input->rank));
     softmax_task task = {.kernels = sb_row_kernels_for(call->isa),
                          .x = (const float *)(const void *)input->data,
                          .y = (float *)(void *)output->data,
-                         .scratch = scratch,
+                         .workspace = workspace,
                          .length = length};
     if (elements != 0)
         sb_workers_run(call->workers, elements / length, row_grain(length), softmax_rows, &task);

@@ -58,7 +58,7 @@ static sb_status find_channels_last(sb_call *call, const sb_tensor *x, pooling *
     strides[axes + 1] = x->strides[1];
     sb_row_major_strides(x->rank, dims, dense);
     void *copy;
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(x) * sizeof(float), &copy));
     sb_gather_dense(sizeof(float), x->rank, dims, strides, x->data, copy);
     pool->x = copy;
     pool->x_batch = dense[0];
@@ -66,11 +66,11 @@ static sb_status find_channels_last(sb_call *call, const sb_tensor *x, pooling *
     return SB_OK;
 }
 
-static void pool_block(void *context, int64_t index, void *scratch) {
+static void pool_block(void *context, int64_t index, void *workspace) {
     const pooling *pool = context;
     const sb_pool_shape *shape = &pool->shape;
     int64_t begin = index * BLOCK, end = begin + BLOCK, all = shape->batch * shape->positions;
-    int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = scratch;
+    int64_t position[SB_WINDOW_AXES], extents[SB_WINDOW_AXES], *offsets = workspace;
     int64_t rest = begin % shape->positions;
     for (int i = shape->axes - 1; i >= 0; i--) {
         extents[i] = shape->axis[i].out;
@@ -141,12 +141,12 @@ static bool even_step(int axes, const int64_t *dims, const int64_t *strides, int
     return true;
 }
 
-static void pool_channels(void *context, int64_t index, void *scratch) {
+static void pool_channels(void *context, int64_t index, void *workspace) {
     const global_pooling *global = context;
     const pooling *pool = &global->pool;
     int64_t batch = index / global->pieces, first = index % global->pieces * global->piece;
     int64_t left = pool->shape.channels - first;
-    int64_t channels = left < global->piece ? left : global->piece, *offsets = scratch;
+    int64_t channels = left < global->piece ? left : global->piece, *offsets = workspace;
     const float *x = pool->x + batch * pool->x_batch + first;
     float *y = pool->y + batch * pool->shape.channels + first;
     if (pool->averages) {
@@ -175,8 +175,8 @@ static sb_status launch_global(sb_call *call) {
         return call->node->op->eval(call);
     global.pool.y = (float *)(void *)y->data;
     global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
-    size_t scratch = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
-    return sb_lanes_run(call, x->dims[0] * global.pieces, scratch, pool_channels, &global);
+    size_t workspace = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
+    return sb_lanes_run(call, x->dims[0] * global.pieces, workspace, pool_channels, &global);
 }
 
 #define POOL_KERNEL(op_name, launcher)                                                                                 \

@@ -3,7 +3,7 @@
  * A device kernel is an sb_kernel whose `launch` gives tasks to call->target. Tensors of the call
  * have addresses of the device as their data, which nothing on the host follows; those that the
  * kernel lists in `host_inputs` lie on the host. sb_call_output makes outputs on the device,
- * sb_call_scratch gives memory of the device, sb_call_copy copies there. A launch allocates nothing
+ * sb_call_workspace gives memory of the device, sb_call_copy copies there. A launch allocates nothing
  * else and waits for nothing: what it gives may be recorded and replayed, so everything that can
  * differ between two runs of the same shapes is in memory of the device. */
 #ifndef SB_CUDA_COMMON_CALL_H
@@ -41,7 +41,7 @@ typedef struct sb_cuda_work {
 /** Notes that the work reads, or writes, elements of a tensor. NULL is allowed. */
 void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor);
 void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor);
-/** The same for bytes, scratch memory for example. */
+/** The same for bytes, workspace for example. */
 void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written);
 /** The word that the work's kernel sets to an SB_FAULT_… when the data are wrong; noted as
  * written. */

@@ -20,7 +20,7 @@ bool sb_cuda_supports_all(const sb_kernel_query *query, char *why);
 sb_status sb_cuda_call_fill(sb_call *call, sb_tensor *to, uint64_t bits);
 
 /** Inputs that several kernels need packed: input `index` as a contiguous tensor with `call`'s
- * scratch memory behind it, NULL where omitted. The caller releases it. */
+ * workspace behind it, NULL where omitted. The caller releases it. */
 sb_status sb_cuda_call_packed(sb_call *call, int index, sb_tensor **tensor);
 
 #endif

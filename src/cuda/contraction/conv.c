@@ -158,7 +158,7 @@ static void fill_convolution(const convolution *conv, sb_cuda_convolution *to) {
     to->a_group = extents->group_outputs * w->strides[0];
 }
 
-/* Writes the weights in chain order, outputs side by side, to scratch memory. */
+/* Writes the weights in chain order, outputs side by side, to workspace. */
 static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_convolution *to) {
     const sb_conv_extents *extents = &conv->extents;
     int64_t length = extents->taps * extents->group_inputs;
@@ -183,7 +183,7 @@ static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_co
     void *memory;
     if (__builtin_mul_overflow(extents->groups * length, pack.pitch * (int64_t)sizeof(float), &bytes))
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the packed weights' size overflows");
-    SB_TRY(sb_call_scratch(call, (size_t)bytes, &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)bytes, &memory));
     pack.packed = memory;
     for (int d = 0; d < SB_CUDA_CONV_AXES; d++) {
         pack.kernel[d] = to->kernel[d].divisor;

@@ -130,7 +130,7 @@ static sb_status make_dense(sb_call *call, const sb_tensor *y, sb_tensor *spread
     void *memory;
     memcpy(&dense, spread, sizeof dense);
     sb_row_major_strides(y->rank, y->dims, dense.strides);
-    SB_TRY(sb_call_scratch(call, (size_t)sb_tensor_elements(y) * sb_dtype_size(dense.dtype), &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(y) * sb_dtype_size(dense.dtype), &memory));
     dense.data = memory;
     SB_TRY(sb_call_copy(call, &dense, spread));
     memcpy(spread, &dense, sizeof dense);

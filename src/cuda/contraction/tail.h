@@ -55,10 +55,10 @@ int sb_cuda_tail_dtype_of(sb_dtype dtype);
 typedef enum sb_cuda_tail_role { SB_CUDA_TAIL_BATCH, SB_CUDA_TAIL_ROW, SB_CUDA_TAIL_COLUMN } sb_cuda_tail_role;
 
 /** Describes the program and its operands for an output `y`, whose dimension d has the role roles[d],
- * and notes the operands as read by `work`. An operand whose steps do not fit is copied to scratch
+ * and notes the operands as read by `work`. An operand whose steps do not fit is copied to workspace
  * memory first, by a task of its own. `plan` NULL gives the empty program for y's dtype: the base is
  * rounded, and that is all. Where y is to be written in several passes, operands must not lie in its
- * memory. Errors: those of sb_call_scratch and sb_call_copy. */
+ * memory. Errors: those of sb_call_workspace and sb_call_copy. */
 sb_status sb_cuda_tail_start(sb_call *call, const sb_cuda_tail_plan *plan, const sb_tensor *y,
                              const sb_cuda_tail_role *roles, sb_cuda_tail *tail, sb_cuda_work *work);
 

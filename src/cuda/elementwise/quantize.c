@@ -48,7 +48,7 @@ static sb_status launch_dequantize(sb_call *call) {
 
 /* ---- DynamicQuantizeLinear ---- */
 
-/* Scalar output `index`, or one in scratch memory where nobody wants it. */
+/* Scalar output `index`, or one in workspace where nobody wants it. */
 static sb_status make_scalar(sb_call *call, int index, sb_dtype dtype, sb_tensor *scalar) {
     sb_tensor *output;
     void *memory;
@@ -58,7 +58,7 @@ static sb_status make_scalar(sb_call *call, int index, sb_dtype dtype, sb_tensor
         scalar->data = output->data;
         return SB_OK;
     }
-    SB_TRY(sb_call_scratch(call, sb_dtype_size(dtype), &memory));
+    SB_TRY(sb_call_workspace(call, sb_dtype_size(dtype), &memory));
     scalar->data = memory;
     return SB_OK;
 }
@@ -78,7 +78,7 @@ static sb_status launch_range(sb_call *call, const sb_tensor *input, const sb_te
     int64_t wanted = (parameters.box.elements + per_block - 1) / per_block;
     unsigned blocks = sb_cuda_call_blocks(call, wanted < RANGE_BLOCKS ? wanted : RANGE_BLOCKS);
     size_t bytes = 2 * sizeof(float) * (size_t)(blocks + 1);
-    SB_TRY(sb_call_scratch(call, bytes, &partial));
+    SB_TRY(sb_call_workspace(call, bytes, &partial));
     parameters.partial = partial;
     parameters.blocks = (int32_t)blocks;
     search.blocks = blocks;

@@ -30,7 +30,7 @@ static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_te
 static sb_status divide(sb_call *call, sb_tensor *out, int count) {
     sb_tensor divisor = {.dtype = out->dtype};
     void *memory;
-    SB_TRY(sb_call_scratch(call, sizeof(double), &memory));
+    SB_TRY(sb_call_workspace(call, sizeof(double), &memory));
     divisor.data = memory;
     uint64_t bits = out->dtype == SB_F64 ? sb_bits_from_f64((double)count) : sb_bits_from_f32((float)count);
     SB_TRY(sb_cuda_call_fill(call, &divisor, bits));

@@ -330,11 +330,11 @@ static sb_status scatter(sb_call *call, scattering *s, int axis) {
     }
     if (s->count == 0 || s->block == 0)
         return SB_OK;
-    SB_TRY(sb_call_scratch(call, (size_t)s->count * sizeof *s->places, &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)s->count * sizeof *s->places, &memory));
     s->places = memory;
-    SB_TRY(sb_call_scratch(call, (size_t)s->count * sizeof *s->next, &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)s->count * sizeof *s->next, &memory));
     s->next = memory;
-    SB_TRY(sb_call_scratch(call, (size_t)s->count, &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)s->count, &memory));
     s->first = memory;
     SB_TRY(find_places(call, s, depth, axis));
     SB_TRY(link_updates(call, s));

@@ -117,7 +117,7 @@ static sb_status run_direction(sb_call *call, recurrence *run, int direction) {
     choose_direction(run, direction);
     run->memory = NULL;
     lay_out(run, size, computed);
-    SB_TRY(sb_call_scratch(call, run->bytes, &memory));
+    SB_TRY(sb_call_workspace(call, run->bytes, &memory));
     run->memory = memory;
     lay_out(run, size, computed);
     SB_TRY(transpose(call, run->inputs[SB_RECURRENT_W], direction, p->w));

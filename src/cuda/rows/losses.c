@@ -12,10 +12,10 @@
 
 /* ---- losses ---- */
 
-/* `count` packed numbers in scratch memory, as a tensor on the stack. */
-static sb_status scratch_list(sb_call *call, sb_dtype dtype, int64_t count, sb_tensor *list) {
+/* `count` packed numbers in workspace, as a tensor on the stack. */
+static sb_status workspace_list(sb_call *call, sb_dtype dtype, int64_t count, sb_tensor *list) {
     void *memory;
-    SB_TRY(sb_call_scratch(call, (size_t)count * sb_dtype_size(dtype), &memory));
+    SB_TRY(sb_call_workspace(call, (size_t)count * sb_dtype_size(dtype), &memory));
     *list = (sb_tensor){.dtype = dtype, .rank = 1, .dims = {count}, .strides = {1}, .data = memory};
     return SB_OK;
 }
@@ -76,10 +76,10 @@ static sb_status launch_each_loss(sb_call *call, sb_cuda_losses *parameters, boo
 static sb_status launch_total(sb_call *call, const sb_tensor *losses, const sb_tensor *shares, sb_tensor *output) {
     const sb_cuda_reduce how = {.module = "reduce_float", .kernel = "sum"};
     sb_tensor loss, share = {.data = NULL};
-    SB_TRY(scratch_list(call, losses->dtype, 1, &loss));
+    SB_TRY(workspace_list(call, losses->dtype, 1, &loss));
     SB_TRY(sb_cuda_reduce_rows(call, &how, &loss, losses, 1));
     if (shares != NULL) {
-        SB_TRY(scratch_list(call, losses->dtype, 1, &share));
+        SB_TRY(workspace_list(call, losses->dtype, 1, &share));
         SB_TRY(sb_cuda_reduce_rows(call, &how, &share, shares, 1));
     }
     sb_cuda_loss_total parameters = {.losses = loss.data, .shares = share.data, .out = output->data};
@@ -117,10 +117,10 @@ static sb_status launch_loss(sb_call *call) {
     sb_dtype computed = sb_computing_dtype(scores->dtype);
     bool mean = params->reduction == SB_LOSS_MEAN;
     int64_t count = sb_tensor_elements(targets);
-    SB_TRY(scratch_list(call, computed, count, &losses));
+    SB_TRY(workspace_list(call, computed, count, &losses));
     parameters.losses = losses.data;
     if (mean) {
-        SB_TRY(scratch_list(call, computed, count, &shares));
+        SB_TRY(workspace_list(call, computed, count, &shares));
         parameters.shares = shares.data;
     }
     SB_TRY(launch_each_loss(call, &parameters, softmax, NULL, &losses, mean ? &shares : NULL));
@@ -145,7 +145,7 @@ static sb_status launch_det(sb_call *call) {
         return SB_OK;
     void *matrix;
     size_t bytes = (size_t)(parameters.rows.count * parameters.rows.length) * sizeof(double);
-    SB_TRY(sb_call_scratch(call, bytes, &matrix));
+    SB_TRY(sb_call_workspace(call, bytes, &matrix));
     parameters.matrix = matrix;
     sb_cuda_work work = {.module = "losses",
                          .kernel = "sb_cuda_determinant_of",

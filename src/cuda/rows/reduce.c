@@ -89,7 +89,7 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
         void *totals;
         int64_t parts = (rows->length + BLOCK - 1) / BLOCK;
         bytes = (size_t)(rows->count * parts) * sizeof(double);
-        SB_TRY(sb_call_scratch(call, bytes, &totals));
+        SB_TRY(sb_call_workspace(call, bytes, &totals));
         parameters.totals = totals;
         parameters.parts = parts;
     }
@@ -99,14 +99,14 @@ sb_status sb_cuda_reduce_rows(sb_call *call, const sb_cuda_reduce *how, const sb
     return launch_stage(call, &parameters, "parts", how->module, how->kernel, suffix, out, in, bytes);
 }
 
-/* Each row's largest element, in scratch memory, for LogSumExp. */
+/* Each row's largest element, in workspace, for LogSumExp. */
 static sb_status find_highest(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t axes,
                               const char **highest) {
     sb_tensor view;
     void *memory;
     size_t rows = (size_t)sb_tensor_elements(out);
     bool real = sb_dtype_is_float(in->dtype);
-    SB_TRY(sb_call_scratch(call, rows * sb_dtype_size(in->dtype), &memory));
+    SB_TRY(sb_call_workspace(call, rows * sb_dtype_size(in->dtype), &memory));
     memcpy(&view, out, sizeof view);
     view.data = memory;
     *highest = memory;

@@ -8,7 +8,7 @@
 #include "ops/number.h"
 #include "ops/resize.h"
 
-/* A resize on its way: the tables of the axes that are resized lie in scratch memory. */
+/* A resize on its way: the tables of the axes that are resized lie in workspace. */
 typedef struct resizing {
     const sb_resize_params *params;
     sb_tensor *output;
@@ -28,12 +28,12 @@ static sb_status plan_axis(sb_call *call, const sb_resize_rule *rule, sb_resize_
     void *memory;
     size_t out = (size_t)axis->out;
     axis->taps = sb_resize_taps(axis, rule);
-    SB_TRY(sb_call_scratch(call, out * sizeof *axis->first, &memory));
+    SB_TRY(sb_call_workspace(call, out * sizeof *axis->first, &memory));
     axis->first = memory;
-    SB_TRY(sb_call_scratch(call, out * sizeof *axis->outside, &memory));
+    SB_TRY(sb_call_workspace(call, out * sizeof *axis->outside, &memory));
     axis->outside = memory;
     if (rule->mode != SB_RESIZE_NEAREST) {
-        SB_TRY(sb_call_scratch(call, out * (size_t)axis->taps * sizeof *axis->weights, &memory));
+        SB_TRY(sb_call_workspace(call, out * (size_t)axis->taps * sizeof *axis->weights, &memory));
         axis->weights = memory;
     }
     sb_cuda_resize_plan parameters = {*axis, *rule};
@@ -85,11 +85,11 @@ static sb_status convert(sb_call *call, const char *kernel, sb_dtype dtype, int6
     return sb_cuda_launch_each(call, &work, "resize", kernel, NULL, elements);
 }
 
-static sb_status scratch_block(sb_call *call, size_t elements, size_t size, block *block) {
+static sb_status workspace_block(sb_call *call, size_t elements, size_t size, block *block) {
     void *memory;
     if (__builtin_mul_overflow(elements, size, &block->bytes))
         return sb_fail_memory(call->error, SIZE_MAX);
-    SB_TRY(sb_call_scratch(call, block->bytes, &memory));
+    SB_TRY(sb_call_workspace(call, block->bytes, &memory));
     block->data = memory;
     return SB_OK;
 }
@@ -111,7 +111,7 @@ static sb_status interpolate(sb_call *call, const resizing *r, const sb_tensor *
     if (direct && left == 0)
         return sb_call_copy(call, r->output, input);
     if (!direct) {
-        SB_TRY(scratch_block(call, (size_t)elements, size, &current));
+        SB_TRY(workspace_block(call, (size_t)elements, size, &current));
         SB_TRY(convert(call, "sb_cuda_resize_load", dtype, elements, source, current));
     }
     for (int d = rank - 1; d >= 0; d--) {
@@ -122,7 +122,7 @@ static sb_status interpolate(sb_call *call, const resizing *r, const sb_tensor *
         block next = target;
         dims[d] = axis->out;
         if (--left > 0 || !direct)
-            SB_TRY(scratch_block(call, (size_t)sb_move_product(dims, 0, rank), size, &next));
+            SB_TRY(workspace_block(call, (size_t)sb_move_product(dims, 0, rank), size, &next));
         SB_TRY(run_pass(call, axis, outer, inner, wide, current, next));
         current = next;
     }

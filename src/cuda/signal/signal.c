@@ -39,11 +39,11 @@ static sb_status launch_mel(sb_call *call) {
     return sb_cuda_launch_each(call, &work, "signal", "sb_cuda_mel_weights", NULL, parameters.elements);
 }
 
-/* The roots of unity that a transform of `length` numbers multiplies with, in scratch memory. */
+/* The roots of unity that a transform of `length` numbers multiplies with, in workspace. */
 static sb_status make_roots(sb_call *call, int64_t length, sb_cuda_roots *roots) {
     void *memory;
     size_t bytes = (size_t)length * sizeof(double);
-    SB_TRY(sb_call_scratch(call, 2 * bytes, &memory));
+    SB_TRY(sb_call_workspace(call, 2 * bytes, &memory));
     *roots = (sb_cuda_roots){length, memory, (double *)memory + length};
     sb_cuda_work work = {.parameters = roots, .parameter_bytes = sizeof *roots};
     sb_cuda_work_touches(&work, memory, 2 * bytes, true);

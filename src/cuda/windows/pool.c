@@ -143,7 +143,7 @@ static sb_status unpool(sb_call *call, sb_cuda_unpool *parameters, const sb_tens
                         const sb_tensor *y) {
     void *winners;
     size_t bytes = (size_t)parameters->places * sizeof(uint64_t);
-    SB_TRY(sb_call_scratch(call, bytes, &winners));
+    SB_TRY(sb_call_workspace(call, bytes, &winners));
     sb_tensor list = {.dtype = SB_U64, .rank = 1, .dims = {parameters->places}, .strides = {1}, .data = winners};
     SB_TRY(sb_cuda_call_fill(call, &list, 0));
     sb_cuda_work mark = {.parameters = parameters, .parameter_bytes = sizeof *parameters};

@@ -11,8 +11,8 @@
 /* What a device needs for its products: src/cuda/contraction/gemm16.h. */
 typedef struct sb_gemm_device sb_gemm_device;
 
-/* Scratch of the threads of a CPU engine: src/cpu/contraction/gemm16.h. */
-typedef struct sb_gemm_scratch sb_gemm_scratch;
+/* Workspace of the threads of a CPU engine: src/cpu/contraction/gemm16.h. */
+typedef struct sb_gemm_workspace sb_gemm_workspace;
 
 /* One thread at a time. */
 struct sb_engine {
@@ -26,7 +26,7 @@ struct sb_engine {
     sb_isa isa; /* on the CPU, resolved, with the rest; not read on a device */
     sb_workers *workers;
     const sb_chain16_kernels *chain16;
-    sb_gemm_scratch *scratch;
+    sb_gemm_workspace *workspace;
 };
 
 #endif
