@@ -26,10 +26,10 @@ typedef struct sb_queue {
     const sb_device_interface *interface;
     void *device; /* the back end's device; storages on it have this address for their `device` */
     int device_index;
-    void *target;          /* what the calls of kernels give their work to: sb_call.target */
-    bool is_recording;     /* between sb_queue_record and sb_queue_stop */
-    bool is_capturing;     /* … and nothing is carried out meanwhile */
-    int64_t moves;         /* how often memory that runs use again has moved: its users count here */
+    void *target;      /* what the calls of kernels give their work to: sb_call.target */
+    bool is_recording; /* between sb_queue_record and sb_queue_stop */
+    bool is_capturing; /* … and nothing is carried out meanwhile */
+    int64_t moves;     /* how often memory that runs use again has moved: its users count here */
 } sb_queue;
 
 /* A device in use: what the public interface calls by this name. */
@@ -56,7 +56,7 @@ typedef struct sb_measured_task {
 
 /* The functions of a back end. Their contracts are those of the functions below. */
 struct sb_device_interface {
-    const char *name; /* "cuda" */
+    const char *name;              /* "cuda" */
     void *(*retain)(void *handle); /* returns it */
     void (*release)(void *handle);
     void (*count)(void *handle, sb_device_counters *counters);

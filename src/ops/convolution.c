@@ -175,7 +175,7 @@ static void gather_patch(const sb_conv_extents *shape, size_t size, const char *
 }
 
 static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t batch, int64_t group,
-                           sb_conv_operand x, const void *weights, void *patch, void *sums, sb_conv_finish *finish,
+                           sb_conv_operand x, const void *weights, void *patch, void *sums, sb_conv_store *store,
                            void *context) {
     size_t size = sb_dtype_size(dtype);
     size_t sum_bytes = (size_t)shape->group_outputs * sb_dtype_size(sb_contraction_accumulator(dtype));
@@ -190,12 +190,12 @@ static void convolve_group(const sb_conv_extents *shape, sb_dtype dtype, int64_t
         memset(sums, 0, sum_bytes);
         sb_contract_row(dtype, shape->group_outputs, shape->taps * shape->group_inputs, patch, 1, weights,
                         shape->group_outputs, 1, sums);
-        finish(context, batch, group * shape->group_outputs, index++, sums);
+        store(context, batch, group * shape->group_outputs, index++, sums);
     } while (sb_window_next(shape->axes, position, extents));
 }
 
 sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x, sb_conv_operand w,
-                            sb_conv_finish *finish, void *context, sb_error *error) {
+                            sb_conv_store *store, void *context, sb_error *error) {
     if (shape->batch == 0 || shape->positions == 0 || shape->group_outputs == 0)
         return SB_OK;
     size_t size = sb_dtype_size(dtype);
@@ -211,7 +211,7 @@ sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_con
         sb_conv_pack_reference(shape, size, w, packed);
     for (int64_t n = 0; n < shape->batch && status == SB_OK; n++) {
         for (int64_t g = 0; g < shape->groups; g++)
-            convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch, sums, finish,
+            convolve_group(shape, dtype, n, g, x, packed + (size_t)g * group_elements * size, patch, sums, store,
                            context);
     }
     sb_free(packed);
@@ -238,7 +238,7 @@ typedef struct conv_output {
     const sb_tensor *bias;
 } conv_output;
 
-static void finish_conv(void *context, int64_t batch, int64_t channel, int64_t position, void *sums) {
+static void store_conv(void *context, int64_t batch, int64_t channel, int64_t position, void *sums) {
     const conv_output *output = context;
     int64_t count = output->shape->group_outputs, positions = output->shape->positions;
     int64_t size = (int64_t)sb_dtype_size(output->y->dtype);
@@ -258,7 +258,7 @@ static sb_status eval_conv(sb_call *call) {
     sb_conv_extents_of(call->node->params, x, w, y->dims, &shape);
     conv_output output = {&shape, y, sb_call_input(call, 2)};
     return sb_conv_reference(&shape, x->dtype, (sb_conv_operand){x->data, x->strides},
-                             (sb_conv_operand){w->data, w->strides}, finish_conv, &output, call->error);
+                             (sb_conv_operand){w->data, w->strides}, store_conv, &output, call->error);
 }
 
 const sb_op sb_ops_convolution[] = {

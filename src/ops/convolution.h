@@ -40,7 +40,7 @@ void sb_conv_extents_of(const sb_conv_params *params, const sb_tensor *x, const 
 
 /** Called for each batch index, group and output position with the group's sums, which it may
  * change: `channel` is the first of shape->group_outputs output channels. */
-typedef void sb_conv_finish(void *context, int64_t batch, int64_t channel, int64_t position, void *sums);
+typedef void sb_conv_store(void *context, int64_t batch, int64_t channel, int64_t position, void *sums);
 
 /* An operand: the address of its element 0 and its strides in elements. */
 typedef struct sb_conv_operand {
@@ -52,7 +52,7 @@ typedef struct sb_conv_operand {
  * kernel positions in row-major order, then input channels of the group; taps in the padding hold 0
  * and take part. `dtype` is that of both operands. */
 sb_status sb_conv_reference(const sb_conv_extents *shape, sb_dtype dtype, sb_conv_operand x, sb_conv_operand w,
-                            sb_conv_finish *finish, void *context, sb_error *error);
+                            sb_conv_store *store, void *context, sb_error *error);
 
 /** Writes the weights of each group as a gapless matrix [taps * group_inputs][group_outputs], in
  * chain order; elements are of `size` bytes. */

@@ -54,7 +54,7 @@ static sb_status weight_zero_points(sb_tensor *zero, const sb_tensor *w, sb_tens
 }
 
 static sb_status convolve(sb_call *call, const sb_conv_extents *shape, sb_tensor *x, sb_tensor *w, sb_tensor *x_zero,
-                          sb_tensor *w_zero, sb_conv_finish *finish, void *context) {
+                          sb_tensor *w_zero, sb_conv_store *store, void *context) {
     size_t x_elements = (size_t)sb_tensor_elements(x), w_elements = (size_t)sb_tensor_elements(w);
     int64_t x_strides[SB_MAX_RANK], w_strides[SB_MAX_RANK];
     sb_row_major_strides(x->rank, x->dims, x_strides);
@@ -73,7 +73,7 @@ static sb_status convolve(sb_call *call, const sb_conv_extents *shape, sb_tensor
         status = sb_quantized_widen(w, aligned, wide_w, call->error);
     if (status == SB_OK)
         status = sb_conv_reference(shape, SB_S32, (sb_conv_operand){wide_x, x_strides},
-                                   (sb_conv_operand){wide_w, w_strides}, finish, context, call->error);
+                                   (sb_conv_operand){wide_w, w_strides}, store, context, call->error);
     sb_tensor_release(aligned);
     sb_free(wide_x);
     sb_free(wide_w);

@@ -84,8 +84,8 @@ static sb_status infer_gemm(sb_infer *infer) {
     return SB_OK;
 }
 
-void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
-                        int64_t c_stride) {
+void sb_gemm_scale_and_add_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
+                               int64_t c_stride) {
     if (params->alpha != 1.0f) {
         for (int64_t j = 0; j < count; j++)
             acc[j] = params->alpha * acc[j];
@@ -98,7 +98,8 @@ void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc,
     }
 }
 
-static void finish_f64(const sb_gemm_params *params, int64_t count, double *acc, const double *c, int64_t c_stride) {
+static void scale_and_add_f64(const sb_gemm_params *params, int64_t count, double *acc, const double *c,
+                              int64_t c_stride) {
     double alpha = (double)params->alpha, beta = (double)params->beta;
     for (int64_t j = 0; j < count; j++) {
         double value = alpha != 1.0 ? alpha * acc[j] : acc[j];
@@ -108,30 +109,30 @@ static void finish_f64(const sb_gemm_params *params, int64_t count, double *acc,
     }
 }
 
-static void finish_u32(const sb_gemm_params *params, int64_t count, uint32_t *acc, const uint32_t *c,
-                       int64_t c_stride) {
+static void scale_and_add_u32(const sb_gemm_params *params, int64_t count, uint32_t *acc, const uint32_t *c,
+                              int64_t c_stride) {
     uint32_t alpha = (uint32_t)(int64_t)params->alpha, beta = (uint32_t)(int64_t)params->beta;
     for (int64_t j = 0; j < count; j++)
         acc[j] = alpha * acc[j] + (c != NULL ? beta * c[j * c_stride] : 0);
 }
 
-static void finish_u64(const sb_gemm_params *params, int64_t count, uint64_t *acc, const uint64_t *c,
-                       int64_t c_stride) {
+static void scale_and_add_u64(const sb_gemm_params *params, int64_t count, uint64_t *acc, const uint64_t *c,
+                              int64_t c_stride) {
     uint64_t alpha = (uint64_t)(int64_t)params->alpha, beta = (uint64_t)(int64_t)params->beta;
     for (int64_t j = 0; j < count; j++)
         acc[j] = alpha * acc[j] + (c != NULL ? beta * c[j * c_stride] : 0);
 }
 
-static void finish(const sb_gemm_params *params, sb_dtype dtype, int64_t count, void *acc, const void *c,
-                   int64_t c_stride) {
+static void scale_and_add(const sb_gemm_params *params, sb_dtype dtype, int64_t count, void *acc, const void *c,
+                          int64_t c_stride) {
     if (dtype == SB_F64)
-        finish_f64(params, count, acc, c, c_stride);
+        scale_and_add_f64(params, count, acc, c, c_stride);
     else if (sb_dtype_is_float(dtype))
-        sb_gemm_finish_f32(params, count, acc, dtype, c, c_stride);
+        sb_gemm_scale_and_add_f32(params, count, acc, dtype, c, c_stride);
     else if (sb_dtype_size(dtype) == 4)
-        finish_u32(params, count, acc, c, c_stride);
+        scale_and_add_u32(params, count, acc, c, c_stride);
     else
-        finish_u64(params, count, acc, c, c_stride);
+        scale_and_add_u64(params, count, acc, c, c_stride);
 }
 
 static sb_status eval_gemm(sb_call *call) {
@@ -156,7 +157,7 @@ static sb_status eval_gemm(sb_call *call) {
         sb_contract_row(a->dtype, n, a->dims[a_k], a->data + row * a->strides[1 - a_k] * size, a->strides[a_k], b->data,
                         b->strides[b_k], b->strides[1 - b_k], acc);
         const char *c_row = addend != NULL ? addend->data + row * addend->strides[0] * size : NULL;
-        finish(params, a->dtype, n, acc, c_row, addend != NULL ? addend->strides[1] : 0);
+        scale_and_add(params, a->dtype, n, acc, c_row, addend != NULL ? addend->strides[1] : 0);
         sb_contraction_store(a->dtype, n, acc, y->data + row * n * size, 1);
     }
     sb_free(acc);

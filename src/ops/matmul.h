@@ -33,7 +33,7 @@ typedef struct sb_gemm_params {
 
 /** Applies Gemm's alpha, beta and C to `count` finished sums of f32. `c` may be NULL; its elements
  * are of `c_dtype` (f16, bf16 or f32), `c_stride` elements apart. */
-void sb_gemm_finish_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
-                        int64_t c_stride);
+void sb_gemm_scale_and_add_f32(const sb_gemm_params *params, int64_t count, float *acc, sb_dtype c_dtype, const void *c,
+                               int64_t c_stride);
 
 #endif

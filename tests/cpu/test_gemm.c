@@ -165,7 +165,7 @@ static void test_steps(void **state) {
                     expected[c] = sb_epilogue_reference(&epilogue, row[c], 0, c);
                 for (int k = 0; k < count; k++) {
                     memcpy(result, row, sizeof row);
-                    kernels[k]->finish_row(epilogue.steps, 1, result, 0, 0, COLUMNS);
+                    kernels[k]->epilogue_row(epilogue.steps, 1, result, 0, 0, COLUMNS);
                     assert_same_floats(kernels[k]->name, expected, result, COLUMNS);
                 }
             }

@@ -144,7 +144,7 @@ static sb_value_id add_statistics(setting *setting, builder *b, int64_t channels
 }
 
 /* Residuals, factors of batch normalisation and bounds behind convolutions of all kinds. */
-static void test_tails(void **unused) {
+static void test_epilogues(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
@@ -165,7 +165,7 @@ static void test_tails(void **unused) {
                     : builder_node(&b, "Clip", 3,
                                    (sb_value_id[]){value, add_scalar(&b, SB_F32, 0), add_scalar(&b, SB_F32, 6)}, NULL);
         char what[32];
-        snprintf(what, sizeof what, "tail %d", round);
+        snprintf(what, sizeof what, "epilogue %d", round);
         check_contraction(&setting, &b, value, tensors, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1, what);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
@@ -179,7 +179,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

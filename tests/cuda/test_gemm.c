@@ -162,8 +162,8 @@ static void test_gemm(void **unused) {
 }
 
 /* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
-static sb_value_id add_tail(builder *b, random_source *random, sb_value_id value, int rank, const int64_t *dims,
-                            int round, sb_tensor **tensors) {
+static sb_value_id add_epilogue(builder *b, random_source *random, sb_value_id value, int rank, const int64_t *dims,
+                                int round, sb_tensor **tensors) {
     int64_t narrow[5];
     int64_t last = dims[rank - 1];
     for (int d = 0; d < rank; d++)
@@ -182,7 +182,7 @@ static sb_value_id add_tail(builder *b, random_source *random, sb_value_id value
     return value;
 }
 
-static void test_tails(void **unused) {
+static void test_epilogues(void **unused) {
     static const struct {
         operand a, b;
         int rank;
@@ -205,9 +205,9 @@ static void test_tails(void **unused) {
         sb_value_id right =
             add_input(&b, &setting.random, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
         sb_value_id value = builder_binary(&b, "MatMul", left, right);
-        value = add_tail(&b, &setting.random, value, products[which].rank, products[which].dims, round + round / 6,
-                         tensors);
-        check_contraction(&setting, &b, value, tensors, -1, round < 6 ? sb_cuda_tile_count() - 1 : -1, "tail");
+        value = add_epilogue(&b, &setting.random, value, products[which].rank, products[which].dims, round + round / 6,
+                             tensors);
+        check_contraction(&setting, &b, value, tensors, -1, round < 6 ? sb_cuda_tile_count() - 1 : -1, "epilogue");
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
         library = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tiles),          cmocka_unit_test(test_vectors), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_negative_zeros), cmocka_unit_test(test_gemm),    cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_negative_zeros), cmocka_unit_test(test_gemm),    cmocka_unit_test(test_epilogues),
         cmocka_unit_test(test_choice),         cmocka_unit_test(test_dtypes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

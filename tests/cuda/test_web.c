@@ -1,4 +1,4 @@
-/* Programs of element-wise nodes: webs on a device, and tails of contractions, against their nodes
+/* Programs of element-wise nodes: webs on a device, and epilogues of contractions, against their nodes
  * one by one. Without arguments over the fake driver; with the file name of a driver's library
  * (libcuda.so.1), webs on its first device. */
 #include <setjmp.h>
@@ -14,8 +14,8 @@
 #include "cuda/host_words.h"
 
 #include "cuda/common/words.cuh"
-#include "cuda/contraction/tail.cuh"
-#include "cuda/contraction/tail.h"
+#include "cuda/contraction/epilogue.cuh"
+#include "cuda/contraction/epilogue.h"
 
 /* ---- building ---- */
 
@@ -265,10 +265,10 @@ static void test_limits(void **unused) {
         } else {
             MUST(sb_graph_add_output(b.graph, sum, error));
             builder_finish(&b);
-            sb_cuda_tail_plan *plan = NULL;
+            sb_cuda_epilogue_plan *plan = NULL;
             sb_error error;
             const sb_fact *facts[1] = {&b.graph->values[b.graph->inputs[0]].fact};
-            assert_int_equal(sb_cuda_tail_plan_create(b.graph, 0, facts, &plan, &error), SB_ERROR_UNSUPPORTED);
+            assert_int_equal(sb_cuda_epilogue_plan_create(b.graph, 0, facts, &plan, &error), SB_ERROR_UNSUPPORTED);
         }
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
@@ -276,11 +276,11 @@ static void test_limits(void **unused) {
     tear_down(&setting);
 }
 
-/* ---- tails ---- */
+/* ---- epilogues ---- */
 
 typedef struct host_frame {
     sb_frame frame;
-    void *workspace[SB_CUDA_TAIL_INPUTS];
+    void *workspace[SB_CUDA_EPILOGUE_INPUTS];
     int count;
 } host_frame;
 
@@ -299,7 +299,8 @@ static void store_value(const sb_tensor *y, int64_t at, float value) {
 
 /* The product's elements as the kernel of a contraction would have them, four columns at once where
  * there are four. `product` and `y` are contiguous. */
-static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tensor *y, const sb_cuda_tail_role *roles) {
+static void run_epilogue(const sb_cuda_epilogue *epilogue, const sb_tensor *product, sb_tensor *y,
+                         const sb_cuda_epilogue_role *roles) {
     int64_t extents[3] = {1, 1, 1};
     for (int d = 0; d < y->rank; d++)
         extents[roles[d]] *= y->dims[d];
@@ -309,8 +310,8 @@ static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tens
                 int64_t at = (batch * extents[1] + row) * extents[2] + column;
                 int count = extents[2] - column >= 4 ? 4 : 1;
                 float values[4];
-                sb_cuda_tail_place place;
-                sb_cuda_tail_begin(tail, batch, &place);
+                sb_cuda_epilogue_place place;
+                sb_cuda_epilogue_begin(epilogue, batch, &place);
                 place.row = row;
                 place.column = column;
                 place.column_distance = 1;
@@ -320,9 +321,9 @@ static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tens
                                     ? sb_f16_to_f32(((uint16_t *)(void *)product->data)[at + j])
                                     : sb_bf16_to_f32(((uint16_t *)(void *)product->data)[at + j]);
                 if (count == 4)
-                    sb_cuda_tail_f32x4(tail, &place, values);
+                    sb_cuda_epilogue_f32x4(epilogue, &place, values);
                 else
-                    values[0] = sb_cuda_tail_f32(tail, &place, values[0]);
+                    values[0] = sb_cuda_epilogue_f32(epilogue, &place, values[0]);
                 for (int j = 0; j < count; j++)
                     store_value(y, at + j, values[j]);
                 column += count;
@@ -331,7 +332,7 @@ static void run_tail(const sb_cuda_tail *tail, const sb_tensor *product, sb_tens
     }
 }
 
-static void test_tails(void **unused) {
+static void test_epilogues(void **unused) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
     static const web_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
     random_source random = {7};
@@ -373,30 +374,30 @@ static void test_tails(void **unused) {
             MUST(sb_graph_add_input(b.graph, (sb_value_id)v, error));
         }
         char why[SB_WHY_BYTES] = "";
-        sb_cuda_tail_plan *plan = NULL;
-        MUST(sb_cuda_tail_plan_create(b.graph, 1, facts, &plan, error));
-        if (!sb_cuda_tail_plan_is_light(plan, why))
+        sb_cuda_epilogue_plan *plan = NULL;
+        MUST(sb_cuda_epilogue_plan_create(b.graph, 1, facts, &plan, error));
+        if (!sb_cuda_epilogue_plan_is_light(plan, why))
             fail_msg("%s", why);
         host_frame frame = {.frame = {.workspace = host_workspace}};
         sb_call call = {
             .node = b.graph->nodes[0], .input_count = (int)b.graph->input_count, .inputs = in, .frame = &frame.frame};
         sb_error error;
-        sb_cuda_tail_role roles[4];
+        sb_cuda_epilogue_role roles[4];
         for (int d = 0; d < shape->rank; d++)
-            roles[d] = d == shape->rank - 1   ? SB_CUDA_TAIL_COLUMN
-                       : d == shape->rank - 2 ? SB_CUDA_TAIL_ROW
-                                              : SB_CUDA_TAIL_BATCH;
-        sb_cuda_tail tail;
+            roles[d] = d == shape->rank - 1   ? SB_CUDA_EPILOGUE_COLUMN
+                       : d == shape->rank - 2 ? SB_CUDA_EPILOGUE_ROW
+                                              : SB_CUDA_EPILOGUE_BATCH;
+        sb_cuda_epilogue epilogue;
         sb_cuda_work work = {0};
         sb_tensor *y = NULL;
         MUST(sb_tensor_create(dtype, shape->rank, shape->dims, &y, error));
         call.error = &error;
-        assert_int_equal(sb_cuda_tail_start(&call, plan, y, roles, &tail, &work), SB_OK);
-        run_tail(&tail, values[product], y, roles);
+        assert_int_equal(sb_cuda_epilogue_start(&call, plan, y, roles, &epilogue, &work), SB_OK);
+        run_epilogue(&epilogue, values[product], y, roles);
         if (!sb_tensor_equal(y, values[value]))
-            fail_msg("tail %d gives other bits", round);
+            fail_msg("epilogue %d gives other bits", round);
         sb_tensor_release(y);
-        sb_cuda_tail_plan_destroy(plan);
+        sb_cuda_epilogue_plan_destroy(plan);
         for (int i = 0; i < frame.count; i++)
             free(frame.workspace[i]);
         release_all(values, b.graph->value_count);
@@ -433,7 +434,7 @@ int main(int argc, char **argv) {
         library = argv[1];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_webs), cmocka_unit_test(test_normalizations), cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_tails),          cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_limits),      cmocka_unit_test(test_epilogues),      cmocka_unit_test(test_divisions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,13 +177,13 @@ static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels
 
 /* Hands the columns [begin, end) of a finished tile to the epilogue and stores them, along
  * whichever direction of C is contiguous. */
-static void finish(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row, int64_t rows,
-                   int64_t first_column, int64_t begin, int64_t end, float *acc) {
+static void store_tile(const sb_chain16_args *args, const sb_chain16_kernels *kernels, int64_t first_row, int64_t rows,
+                       int64_t first_column, int64_t begin, int64_t end, float *acc) {
     int64_t columns = kernels->columns;
     acc += begin - first_column;
     for (int64_t row = 0; args->epilogue && row < rows; row++)
-        kernels->f32->finish_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,
-                                 begin, end - begin);
+        kernels->f32->epilogue_row(args->epilogue->steps, args->epilogue->count, acc + row * columns, first_row + row,
+                                   begin, end - begin);
     int64_t at = first_row * args->c_row_stride + begin * args->c_column_stride;
     if (args->c_row_stride == 1 && args->c_column_stride != 1) {
         for (int64_t j = 0; j < end - begin; j++)
@@ -238,7 +238,7 @@ void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *ar
                 panel = panel_at(args, tile / SB_CHAIN16_PANEL * SB_CHAIN16_PANEL, &parts);
             start(args, row, rows, tile, columns, begin, end, parts.acc);
             advance(args, kernels, panel, tile, rows, &parts);
-            finish(args, kernels, row, rows, tile, begin, end, parts.acc);
+            store_tile(args, kernels, row, rows, tile, begin, end, parts.acc);
         }
     }
 }

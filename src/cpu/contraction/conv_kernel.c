@@ -5,9 +5,9 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
+#include "cpu/contraction/contraction_node.h"
 #include "cpu/contraction/conv.h"
 #include "cpu/contraction/gemm_block.h"
-#include "cpu/contraction/site.h"
 #include "cpu/lanes.h"
 #include "cpu/list.h"
 #include "ops/contraction.h"
@@ -16,18 +16,18 @@
 
 /* What is prepared once per node: the weights where they are constant, and the nodes behind. */
 typedef struct conv_state {
-    sb_site site;
+    sb_contraction_node contraction;
     sb_tile_program *program;
     void *packed; /* NULL when the weights only come at run time */
 } conv_state;
 
 static bool supports_conv(const sb_kernel_query *query, char *why) {
-    sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    if (contraction.node->op->domain[0] != '\0' || strcmp(contraction.node->op->name, "Conv") != 0) {
         snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with Conv");
         return false;
     }
-    const sb_fact *x = sb_site_fact(&site, query, 0);
+    const sb_fact *x = sb_contraction_node_fact(&contraction, query, 0);
     if (x->dtype != SB_F32 && x->dtype != SB_F16 && x->dtype != SB_BF16) {
         snprintf(why, SB_WHY_BYTES, "convolutions of %s have no kernel", sb_dtype_name(x->dtype));
         return false;
@@ -36,7 +36,7 @@ static bool supports_conv(const sb_kernel_query *query, char *why) {
         snprintf(why, SB_WHY_BYTES, "the convolution has more than %d spatial axes", SB_CONV_RANK);
         return false;
     }
-    return sb_site_supports_tail(&site, query, x->dtype, why);
+    return sb_contraction_node_supports_epilogue(&contraction, query, x->dtype, why);
 }
 
 /* ---- shapes and weights ---- */
@@ -147,8 +147,8 @@ static void release_conv(void *context) {
 }
 
 static sb_status pack_constant(const sb_kernel_query *query, conv_state *state, sb_error *error) {
-    const sb_tensor *w = sb_site_fact(&state->site, query, 1)->constant;
-    const sb_conv_params *params = state->site.node->params;
+    const sb_tensor *w = sb_contraction_node_fact(&state->contraction, query, 1)->constant;
+    const sb_conv_params *params = state->contraction.node->params;
     if (w == NULL || sb_tensor_elements(w) == 0)
         return SB_OK;
     size_t bytes = weight_bytes(query->isa, params, w, error);
@@ -162,8 +162,8 @@ static sb_status prepare_conv(const sb_kernel_query *query, void **result, sb_er
     conv_state *state = sb_allocate_array(1, sizeof *state);
     if (state == NULL)
         return sb_fail_memory(error, sizeof *state);
-    state->site = sb_site_of(query->node);
-    sb_status status = sb_site_program(&state->site, query, &state->program, error);
+    state->contraction = sb_contraction_node_of(query->node);
+    sb_status status = sb_contraction_node_program(&state->contraction, query, &state->program, error);
     if (status == SB_OK)
         status = pack_constant(query, state, error);
     if (status != SB_OK) {
@@ -183,7 +183,7 @@ typedef struct convolution {
     sb_tensor *y;
     const void *packed;
     const float *bias; /* gapless, or NULL */
-    sb_site_tail tail;
+    sb_fused_epilogue fused;
     sb_gemm_split split;
     sb_conv_plan plan;    /* f32 */
     int64_t k;            /* f16, bf16: of one group */
@@ -198,10 +198,10 @@ static void append_bias(const float *bias, sb_epilogue *epilogue) {
 static void run_rectangle_f32(void *context, int64_t index, void *workspace) {
     const convolution *conv = context;
     int64_t m0, m1, n0, n1;
-    sb_site_tail tail = conv->tail;
+    sb_fused_epilogue fused = conv->fused;
     sb_epilogue epilogue = {0};
     append_bias(conv->bias, &epilogue);
-    sb_site_tail_append(&tail, &epilogue);
+    sb_fused_epilogue_append(&fused, &epilogue);
     sb_gemm_split_rectangle(&conv->split, index, &m0, &m1, &n0, &n1);
     sb_conv_f32_run(&conv->plan, (const float *)(const void *)conv->x->data, conv->packed,
                     (float *)(void *)conv->y->data, &epilogue, m0, m1, n0, n1, workspace);
@@ -277,12 +277,12 @@ static void run_rectangle_16(void *context, int64_t index, void *workspace) {
     patch_source source = {.extents = &conv->extents,
                            .x = x + group * conv->extents.group_inputs * conv->x->strides[1],
                            .strides = conv->x->strides};
-    sb_site_tail tail = conv->tail;
+    sb_fused_epilogue fused = conv->fused;
     sb_epilogue epilogue = {0};
-    for (int i = 0; i < tail.operands; i++)
-        tail.data[i] += first * tail.column_steps[i];
+    for (int i = 0; i < fused.operands; i++)
+        fused.data[i] += first * fused.column_steps[i];
     append_bias(conv->bias != NULL ? conv->bias + first : NULL, &epilogue);
-    sb_site_tail_append(&tail, &epilogue);
+    sb_fused_epilogue_append(&fused, &epilogue);
     sb_chain16_args args = args_16(conv, group, &source, &epilogue);
     sb_gemm_split_rectangle(&conv->split, index % parts, &m0, &m1, &n0, &n1);
     sb_chain16_run(sb_chain16_kernels_of(conv->isa), &args, m0, m1, n0, n1, workspace);
@@ -300,7 +300,7 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
         shape.y_stride[i] = y_strides[i + 2];
     }
     SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
-    SB_TRY(sb_site_tail_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->tail));
+    SB_TRY(sb_fused_epilogue_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->fused));
     conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));
     return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.workspace_bytes, run_rectangle_f32,
                         conv);
@@ -339,7 +339,7 @@ static sb_status find_bias(sb_call *call, const sb_tensor *bias, const float **v
 }
 
 static sb_status find_weights(sb_call *call, const conv_state *state, const sb_tensor *w, const void **packed) {
-    const sb_conv_params *params = state->site.node->params;
+    const sb_conv_params *params = state->contraction.node->params;
     *packed = state->packed;
     if (state->packed != NULL)
         return SB_OK;
@@ -363,30 +363,30 @@ static sb_status create_channels_last(sb_call *call, int rank, sb_tensor **y) {
 
 static sb_status launch_conv(sb_call *call) {
     const conv_state *state = call->state;
-    const sb_tensor *w = sb_site_tensor(&state->site, call, 1);
-    convolution conv = {.isa = call->isa, .x = sb_site_tensor(&state->site, call, 0)};
+    const sb_tensor *w = sb_contraction_node_tensor(&state->contraction, call, 1);
+    convolution conv = {.isa = call->isa, .x = sb_contraction_node_tensor(&state->contraction, call, 0)};
     SB_TRY(create_channels_last(call, conv.x->rank, &conv.y));
     if (sb_tensor_elements(conv.y) == 0)
         return SB_OK;
-    sb_conv_extents_of(state->site.node->params, conv.x, w, conv.y->dims, &conv.extents);
-    SB_TRY(find_bias(call, sb_site_tensor(&state->site, call, 2), &conv.bias));
+    sb_conv_extents_of(state->contraction.node->params, conv.x, w, conv.y->dims, &conv.extents);
+    SB_TRY(find_bias(call, sb_contraction_node_tensor(&state->contraction, call, 2), &conv.bias));
     SB_TRY(find_weights(call, state, w, &conv.packed));
     if (conv.x->dtype == SB_F32)
         return run_f32(call, &conv, state->program);
-    SB_TRY(sb_site_tail_start(call, state->program, conv.y, 1, false, &conv.tail));
-    return run_16(call, &conv, state->site.node->params, w);
+    SB_TRY(sb_fused_epilogue_start(call, state->program, conv.y, 1, false, &conv.fused));
+    return run_16(call, &conv, state->contraction.node->params, w);
 }
 
 /* The sum's other operand, unless chains are so long that they pause in y. */
 static int in_place_conv(const sb_kernel_query *query) {
-    sb_site site = sb_site_of(query->node);
-    const sb_fact *w = sb_site_fact(&site, query, 1);
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_fact *w = sb_contraction_node_fact(&contraction, query, 1);
     int64_t dims[SB_MAX_RANK], taps = 1;
     if (w->dtype != SB_F32 || !sb_fact_is_concrete(w, dims))
         return -1;
     for (int d = 2; d < w->rank; d++)
         taps *= dims[d];
-    return sb_gemm_in_one_pass(taps, dims[1]) ? sb_site_addend(&site, query) : -1;
+    return sb_gemm_in_one_pass(taps, dims[1]) ? sb_contraction_node_addend(&contraction, query) : -1;
 }
 
 #define CONV_KERNEL(op_name, op_domain, kernel_name)                                                                   \

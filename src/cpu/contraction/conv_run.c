@@ -242,12 +242,12 @@ static sb_depthwise_tile depthwise_tile(const call *call, int64_t n, int64_t cou
 }
 
 /* The steps that cannot run in registers, and all after them. */
-static void finish_depthwise(const call *call, const sb_depthwise_tile *tile) {
+static void epilogue_depthwise(const call *call, const sb_depthwise_tile *tile) {
     if (call->epilogue == NULL || tile->steps == call->epilogue->count)
         return;
     for (int64_t p = 0; p < tile->pixels; p++)
-        call->plan->kernels->finish_row(tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p],
-                                        tile->m + p, tile->channel0, tile->channel1 - tile->channel0);
+        call->plan->kernels->epilogue_row(tile->step + tile->steps, call->epilogue->count - tile->steps, tile->y[p],
+                                          tile->m + p, tile->channel0, tile->channel1 - tile->channel0);
 }
 
 static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count) {
@@ -264,7 +264,7 @@ static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t
         tile.pixels = minimum(SB_DEPTHWISE_PIXELS, rows - row);
         tile.m = m + row;
         plan->kernels->depthwise(&tile);
-        finish_depthwise(call, &tile);
+        epilogue_depthwise(call, &tile);
     }
 }
 
@@ -303,7 +303,7 @@ static void compute_depthwise_rows(const call *call, int64_t m, int64_t rows, in
             tile.pixels = minimum(SB_DEPTHWISE_ROW_PIXELS, s.count - pixel);
             tile.m = m + row + pixel;
             plan->kernels->depthwise_row(&tile, (int)stride);
-            finish_depthwise(call, &tile);
+            epilogue_depthwise(call, &tile);
         }
         row += s.count;
     }

@@ -25,8 +25,8 @@
 #define UNROLL SB_UNROLL
 
 /* The epilogue's steps in registers, and the store of those pixels that exist. */
-SB_VF_INLINE void finish(const sb_depthwise_tile *tile, vf (*acc)[VECTORS], int64_t channel, int64_t lanes,
-                         const int pixels, const int vectors, const bool whole) {
+SB_VF_INLINE void store_pixels(const sb_depthwise_tile *tile, vf (*acc)[VECTORS], int64_t channel, int64_t lanes,
+                               const int pixels, const int vectors, const bool whole) {
     const sb_epilogue_block block = {.m = tile->m, .n = channel, .columns = lanes, .last_row = tile->pixels - 1};
     for (int s = 0; s < tile->steps; s++)
         sb_epilogue_apply(tile->step + s, &block, acc[0], VECTORS, pixels, vectors, whole);
@@ -66,7 +66,7 @@ SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_
                 vf_fma(sb_epilogue_load(from + v * SB_VF_LANES, lanes, whole), weight[v], acc[p][v]);
         }
     }
-    finish(tile, acc, channel, lanes, PIXELS, vectors, whole);
+    store_pixels(tile, acc, channel, lanes, PIXELS, vectors, whole);
 }
 
 /* The same for WIDTH kernel positions at a time, over the columns that neighbouring pixels share.
@@ -95,7 +95,7 @@ SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, in
             }
         }
     }
-    finish(tile, acc, channel, lanes, ROW_PIXELS, vectors, whole);
+    store_pixels(tile, acc, channel, lanes, ROW_PIXELS, vectors, whole);
 }
 
 /* Calls BODY(channel, lanes, vectors, whole) over the tile's channels: `most` vectors at a time,

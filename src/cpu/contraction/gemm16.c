@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cpu/contraction/finish.h"
+#include "cpu/contraction/epilogue_piece.h"
 #include "numerics/chain_ampere.h"
 
 /* What a thread computes at once: a tile of C, and as much of k as lets the records of its rows
@@ -72,7 +72,7 @@ typedef struct job {
     const sb_gemm_plan *plan;
     sb_gemm_workspace *workspace;
     const sb_chain16_kernels *kernels;
-    sb_gemm_finish_piece *finish;
+    sb_gemm_epilogue_apply_piece *epilogue_piece;
     int64_t tile_rows, tile_columns;
     int64_t row_tiles, column_tiles; /* of one matrix */
 } job;
@@ -184,7 +184,7 @@ static void compute_tile(const job *job, const tile *at, char *slot) {
                                      .index = at->batch * c->batch_stride + (at->row + i) * c->row_stride +
                                               at->column * c->column_stride,
                                      .column_stride = c->column_stride};
-        job->finish(e, &piece);
+        job->epilogue_piece(e, &piece);
     }
 }
 
@@ -198,14 +198,14 @@ static void compute_tiles(void *context, int64_t begin, int64_t end) {
     free_slot(job->workspace, slot);
 }
 
-static sb_gemm_finish_piece *finish_of(sb_isa isa) {
+static sb_gemm_epilogue_apply_piece *epilogue_of(sb_isa isa) {
 #if SB_HAS_X86_KERNELS
     if (isa == SB_ISA_AVX512)
-        return sb_gemm_finish_piece_avx512;
+        return sb_gemm_epilogue_apply_piece_avx512;
     if (isa == SB_ISA_AVX2)
-        return sb_gemm_finish_piece_avx2;
+        return sb_gemm_epilogue_apply_piece_avx2;
 #endif
-    return sb_gemm_finish_piece_scalar;
+    return sb_gemm_epilogue_apply_piece_scalar;
 }
 
 static int64_t count_tiles(job *job) {
@@ -218,7 +218,7 @@ static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
     job job = {.plan = plan,
                .workspace = engine->workspace,
                .kernels = engine->chain16,
-               .finish = finish_of(engine->isa),
+               .epilogue_piece = epilogue_of(engine->isa),
                .tile_rows = TILE_ROWS,
                .tile_columns = TILE_COLUMNS};
     int threads = sb_workers_threads(engine->workers);
@@ -261,7 +261,7 @@ static void define_element(const sb_engine *engine, const sb_gemm_plan *plan, in
     float value = 0;
     if (e->gate != SB_GATE_NONE)
         value = define_chain(engine, plan, batch, row, sb_gemm_value_column(e, column), start);
-    sb_gemm_store(e, c->data, index, sb_gemm_finish(e, batch, row, column, gate, value));
+    sb_gemm_store(e, c->data, index, sb_gemm_epilogue_apply(e, batch, row, column, gate, value));
 }
 
 typedef struct definition {

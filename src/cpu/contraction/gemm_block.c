@@ -21,7 +21,7 @@
 #define COPY_STRIDE (PART_LENGTH + 16)
 
 /* Columns after which postponed epilogue steps catch up: few enough that they are still in L2. */
-#define FINISH_COLUMNS 256
+#define EPILOGUE_COLUMNS 256
 
 /* Runs [first_run, first_run + runs) of the block, of each the values [offset, offset + length). */
 typedef struct part {
@@ -133,13 +133,13 @@ static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *b
 
 /* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count).
  */
-static void finish_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done, int64_t n,
-                           int64_t count) {
+static void epilogue_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done, int64_t n,
+                             int64_t count) {
     if (block->epilogue == NULL || done == block->epilogue->count)
         return;
     for (int64_t r = 0; r < block->rows; r++)
-        kernels->finish_row(block->epilogue->steps + done, block->epilogue->count - done, block->c[r] + (n - block->n0),
-                            block->m + r, n, count);
+        kernels->epilogue_row(block->epilogue->steps + done, block->epilogue->count - done,
+                              block->c[r] + (n - block->n0), block->m + r, n, count);
 }
 
 static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *block, const part *p, bool copies) {
@@ -167,7 +167,7 @@ static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *bl
                          .step = block->epilogue != NULL ? block->epilogue->steps : NULL};
     const float *first_panel = block->b - block->panel_offset + p->k * block->b_step;
     const float *panel = first_panel;
-    int64_t lacking = block->panel_offset, finished = block->n0;
+    int64_t lacking = block->panel_offset, stored = block->n0;
     for (int64_t n = block->n0; n < block->n1;) {
         int64_t panels = 1;
         if (block->rows <= SB_GEMM_WIDE_ROWS && lacking == 0 &&
@@ -182,9 +182,9 @@ static void compute_part(const sb_gemm_kernels *kernels, const sb_gemm_block *bl
         const float *next = n < block->n1 ? panel : p->last ? NULL : first_panel + p->runs * p->length * block->b_step;
         compute_panel(kernels, block, &source, &tile, panels > 1, block->b_step == kernels->panel ? next : NULL);
         lacking = 0;
-        if (p->last && (n - finished >= FINISH_COLUMNS || n == block->n1)) {
-            finish_columns(kernels, block, steps, finished, n - finished);
-            finished = n;
+        if (p->last && (n - stored >= EPILOGUE_COLUMNS || n == block->n1)) {
+            epilogue_columns(kernels, block, steps, stored, n - stored);
+            stored = n;
         }
     }
 }

@@ -40,7 +40,7 @@ static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int
         row[i] += addend[i * step->column_stride];
 }
 
-static void finish_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count) {
+static void epilogue_row(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count) {
     for (int s = 0; s < steps; s++, step++) {
         if (step->kind == SB_EPILOGUE_CALL) {
             step->call(step->context, row, m, n, count);
@@ -71,8 +71,8 @@ ALWAYS int64_t lanes_within(int64_t columns, int v) {
 }
 
 /* Epilogue in registers and store. */
-ALWAYS void finish(const sb_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows, const int vectors,
-                   const bool whole) {
+ALWAYS void store_tile(const sb_gemm_tile *tile, vf (*acc)[VECTORS * 4], const int rows, const int vectors,
+                       const bool whole) {
     const sb_epilogue_block block = {.m = tile->m, .n = tile->n, .columns = tile->columns, .last_row = rows};
     for (int s = 0; s < tile->steps; s++)
         sb_epilogue_apply(tile->step + s, &block, acc[0], VECTORS * 4, rows, vectors, whole);
@@ -125,9 +125,9 @@ ALWAYS void compute(const sb_gemm_tile *tile, const int rows, const int vectors,
         prefetch += 8 * bytes;
     }
     if (whole)
-        finish(tile, acc, rows, all, true);
+        store_tile(tile, acc, rows, all, true);
     else
-        finish(tile, acc, rows, all, false);
+        store_tile(tile, acc, rows, all, false);
 }
 
 #define TILE(rows)                                                                                                     \
@@ -269,7 +269,7 @@ const sb_gemm_kernels SB_ISA_NAME(sb_gemm_f32_kernels) = {
     .wide = wide,
     .wide_panels = {WIDE_PANELS},
     .copy = copy,
-    .finish_row = finish_row,
+    .epilogue_row = epilogue_row,
     .depthwise = SB_ISA_NAME(sb_depthwise_f32_tile),
     .depthwise_row = SB_ISA_NAME(sb_depthwise_f32_row),
 };

@@ -86,7 +86,7 @@ struct sb_gemm_kernels {
     void (*copy)(int64_t rows, int64_t columns, const float *source, int64_t row_stride, int64_t column_stride,
                  float *destination, int64_t destination_stride);
     /* Epilogue steps [0, count) over a finished row segment, CALLs included. */
-    void (*finish_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count);
+    void (*epilogue_row)(const sb_epilogue_step *step, int steps, float *row, int64_t m, int64_t n, int64_t count);
     sb_depthwise_tile_function *depthwise;
     sb_depthwise_row_function *depthwise_row;
 };

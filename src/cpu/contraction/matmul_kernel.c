@@ -4,35 +4,36 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
+#include "cpu/contraction/contraction_node.h"
 #include "cpu/contraction/gemm.h"
-#include "cpu/contraction/site.h"
 #include "cpu/lanes.h"
 #include "cpu/list.h"
 #include "ops/matmul.h"
 
 /* What is prepared once per node: B where it is a constant matrix, and the nodes behind. */
 typedef struct matmul_state {
-    sb_site site;
+    sb_contraction_node contraction;
     sb_tile_program *program;
     void *packed; /* NULL when B only comes at run time */
 } matmul_state;
 
-static bool is_gemm(const sb_site *site) {
-    return strcmp(site->node->op->name, "Gemm") == 0;
+static bool is_gemm(const sb_contraction_node *contraction) {
+    return strcmp(contraction->node->op->name, "Gemm") == 0;
 }
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
-    sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0)) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    if (contraction.node->op->domain[0] != '\0' ||
+        (!is_gemm(&contraction) && strcmp(contraction.node->op->name, "MatMul") != 0)) {
         snprintf(why, SB_WHY_BYTES, "the fused nodes do not begin with MatMul or Gemm");
         return false;
     }
-    const sb_fact *a = sb_site_fact(&site, query, 0);
+    const sb_fact *a = sb_contraction_node_fact(&contraction, query, 0);
     if (a->dtype != SB_F32 && a->dtype != SB_F16 && a->dtype != SB_BF16) {
         snprintf(why, SB_WHY_BYTES, "matrix products of %s have no kernel", sb_dtype_name(a->dtype));
         return false;
     }
-    return sb_site_supports_tail(&site, query, a->dtype, why);
+    return sb_contraction_node_supports_epilogue(&contraction, query, a->dtype, why);
 }
 
 /* `tensor` as a matrix operand: with its two dimensions swapped if Gemm says so. */
@@ -51,8 +52,8 @@ static sb_tensor operand_view(const sb_tensor *tensor, bool transpose) {
 
 /* Packs a constant matrix B. */
 static sb_status pack_constant(const sb_kernel_query *query, matmul_state *state, sb_error *error) {
-    const sb_fact *fact = sb_site_fact(&state->site, query, 1);
-    const sb_gemm_params *params = is_gemm(&state->site) ? state->site.node->params : NULL;
+    const sb_fact *fact = sb_contraction_node_fact(&state->contraction, query, 1);
+    const sb_gemm_params *params = is_gemm(&state->contraction) ? state->contraction.node->params : NULL;
     if (fact->constant == NULL || fact->constant->rank != 2)
         return SB_OK;
     sb_tensor b = operand_view(fact->constant, params != NULL && params->transpose_b);
@@ -85,8 +86,8 @@ static sb_status prepare_matmul(const sb_kernel_query *query, void **result, sb_
     matmul_state *state = sb_allocate_array(1, sizeof *state);
     if (state == NULL)
         return sb_fail_memory(error, sizeof *state);
-    state->site = sb_site_of(query->node);
-    sb_status status = sb_site_program(&state->site, query, &state->program, error);
+    state->contraction = sb_contraction_node_of(query->node);
+    sb_status status = sb_contraction_node_program(&state->contraction, query, &state->program, error);
     if (status == SB_OK)
         status = pack_constant(query, state, error);
     if (status != SB_OK) {
@@ -110,7 +111,7 @@ typedef struct product {
     const char *a, *b;
     char *y;
     sb_gemm_split split;
-    sb_site_tail tail;
+    sb_fused_epilogue fused;
 } product;
 
 /* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
@@ -133,13 +134,13 @@ static void merge_batches(sb_matmul_geometry *g) {
 }
 
 /* Gemm's alpha, beta and C on a segment of a row, for all forms that no simpler step covers. */
-static void finish_gemm(void *context, float *row, int64_t m, int64_t n, int64_t count) {
+static void gemm_epilogue(void *context, float *row, int64_t m, int64_t n, int64_t count) {
     const product *product = context;
     const sb_tensor *c = product->addend;
     const char *from = NULL;
     if (c != NULL)
         from = c->data + (m * c->strides[0] + n * c->strides[1]) * (int64_t)sb_dtype_size(c->dtype);
-    sb_gemm_finish_f32(product->params, count, row, product->dtype, from, c != NULL ? c->strides[1] : 0);
+    sb_gemm_scale_and_add_f32(product->params, count, row, product->dtype, from, c != NULL ? c->strides[1] : 0);
 }
 
 static void append_gemm(const product *product, sb_epilogue *epilogue) {
@@ -155,7 +156,7 @@ static void append_gemm(const product *product, sb_epilogue *epilogue) {
                                    .column_stride = 1};
         return;
     }
-    *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = finish_gemm, .context = (void *)product};
+    *step = (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = gemm_epilogue, .context = (void *)product};
 }
 
 /* The arguments for one matrix of an f32 product; without its pointers when `batch` is -1. */
@@ -204,11 +205,11 @@ static void run_rectangle(void *context, int64_t index, void *workspace) {
     sb_matmul_batch_offsets(&product->geometry, batch, &a, &b);
     sb_gemm_split_rectangle(&product->split, index % parts, &m0, &m1, &n0, &n1);
     int64_t first_row = batch * product->geometry.m;
-    sb_site_tail tail = product->tail;
+    sb_fused_epilogue fused = product->fused;
     sb_epilogue epilogue = {0};
-    tail.first_row = first_row;
+    fused.first_row = first_row;
     append_gemm(product, &epilogue);
-    sb_site_tail_append(&tail, &epilogue);
+    sb_fused_epilogue_append(&fused, &epilogue);
     if (product->dtype == SB_F32) {
         sb_gemm_args args = args_f32(product, a, b, first_row, &epilogue);
         sb_gemm_f32_run(sb_gemm_f32_kernels(product->isa), &args, m0, m1, n0, n1, workspace);
@@ -245,13 +246,13 @@ static sb_status run_product(sb_call *call, product *product) {
 
 static sb_status launch_matmul(sb_call *call) {
     const matmul_state *state = call->state;
-    const sb_tensor *a = sb_site_tensor(&state->site, call, 0);
-    const sb_tensor *b = sb_site_tensor(&state->site, call, 1);
+    const sb_tensor *a = sb_contraction_node_tensor(&state->contraction, call, 0);
+    const sb_tensor *b = sb_contraction_node_tensor(&state->contraction, call, 1);
     sb_tensor *c = NULL, *y, *addend = NULL;
     product product = {.state = state, .isa = call->isa, .dtype = a->dtype};
-    if (is_gemm(&state->site)) {
-        product.params = state->site.node->params;
-        c = sb_site_tensor(&state->site, call, 2);
+    if (is_gemm(&state->contraction)) {
+        product.params = state->contraction.node->params;
+        c = sb_contraction_node_tensor(&state->contraction, call, 2);
     }
     const sb_gemm_params *params = product.params;
     sb_tensor left = operand_view(a, params != NULL && params->transpose_a);
@@ -262,7 +263,7 @@ static sb_status launch_matmul(sb_call *call) {
     product.b = right.data;
     product.y = y->data;
     bool one_pass = a->dtype == SB_F32 && sb_gemm_f32_in_one_pass(product.geometry.k);
-    SB_TRY(sb_site_tail_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass, &product.tail));
+    SB_TRY(sb_fused_epilogue_start(call, state->program, y, b->rank > 1 ? y->rank - 1 : -1, one_pass, &product.fused));
     if (c != NULL)
         SB_TRY(sb_tensor_broadcast(c, 2, y->dims, &addend, call->error));
     product.addend = addend;
@@ -274,12 +275,12 @@ static sb_status launch_matmul(sb_call *call) {
 /* The sum's other operand, unless chains are so long that they pause in y. Gemm's own sum may need
  * a pass of its own. */
 static int in_place_matmul(const sb_kernel_query *query) {
-    sb_site site = sb_site_of(query->node);
-    const sb_fact *a = sb_site_fact(&site, query, 0);
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    const sb_fact *a = sb_contraction_node_fact(&contraction, query, 0);
     int64_t dims[SB_MAX_RANK];
-    if (is_gemm(&site) || a->dtype != SB_F32 || a->rank < 1 || !sb_fact_is_concrete(a, dims))
+    if (is_gemm(&contraction) || a->dtype != SB_F32 || a->rank < 1 || !sb_fact_is_concrete(a, dims))
         return -1;
-    return sb_gemm_f32_in_one_pass(dims[a->rank - 1]) ? sb_site_addend(&site, query) : -1;
+    return sb_gemm_f32_in_one_pass(dims[a->rank - 1]) ? sb_contraction_node_addend(&contraction, query) : -1;
 }
 
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \

@@ -3,7 +3,7 @@
 #include "cuda/common/index.cuh"
 #include "cuda/contraction/chains.cuh"
 #include "cuda/contraction/contraction_parameters.h"
-#include "cuda/contraction/tail.cuh"
+#include "cuda/contraction/epilogue.cuh"
 
 /* ---- matrix products ---- */
 
@@ -35,7 +35,7 @@ SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_
 }
 
 /* What the element is behind its chain, in the type of computation. */
-#define FINISH_FLOAT(real, load, value)                                                                                \
+#define EPILOGUE_FLOAT(real, load, value)                                                                              \
     if (p->alpha != 1.0f)                                                                                              \
         value = (real)p->alpha * value;                                                                                \
     if (p->addend) {                                                                                                   \
@@ -49,7 +49,7 @@ SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_
             product_place at = find_product(p, index);                                                                 \
             float value = sb_chain16_##suffix((const uint16_t *)p->a + at.a, p->a_k, (const uint16_t *)p->b + at.b,    \
                                               p->b_k, p->k, 0.0f);                                                     \
-            FINISH_FLOAT(float, sb_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), value)       \
+            EPILOGUE_FLOAT(float, sb_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), value)     \
             ((uint16_t *)p->y)[index] = sb_##suffix##_from_f32(value);                                                 \
         }                                                                                                              \
     }
@@ -61,7 +61,7 @@ SB_CUDA_KERNEL(sb_cuda_matmul_any_f64, sb_cuda_any_matmul, p) {
         product_place at = find_product(p, index);
         double value =
             sb_chain_f64((const double *)p->a + at.a, p->a_k, (const double *)p->b + at.b, p->b_k, p->k, 0.0);
-        FINISH_FLOAT(double, ((const double *)p->addend)[find_addend(p, &at)], value)
+        EPILOGUE_FLOAT(double, ((const double *)p->addend)[find_addend(p, &at)], value)
         ((double *)p->y)[index] = value;
     }
 }
@@ -147,10 +147,10 @@ SB_CUDA_KERNEL(sb_cuda_conv_any_f32, sb_cuda_any_convolution, p) {
         int64_t output = sb_cuda_take(&sample, p->outputs);
         float value;
         CHAIN(f32, float, SAME, value);
-        sb_cuda_tail_place place;
-        sb_cuda_tail_begin(&p->tail, sample, &place);
+        sb_cuda_epilogue_place place;
+        sb_cuda_epilogue_begin(&p->epilogue, sample, &place);
         place.row = output;
         place.column = position;
-        ((float *)p->y)[index] = sb_cuda_tail_f32(&p->tail, &place, value);
+        ((float *)p->y)[index] = sb_cuda_epilogue_f32(&p->epilogue, &place, value);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "cuda/common/divisor.h"
 #include "cuda/common/parameters.h"
-#include "cuda/contraction/tail_parameters.h"
+#include "cuda/contraction/epilogue_parameters.h"
 
 /* How a block's threads fetch a tile of an operand, whose elements (i, k) lie at i * step + k *
  * k_step. */
@@ -24,7 +24,7 @@ typedef struct sb_cuda_operand {
 
 /* Matrices of m rows and n columns, one for each batch: element (i, j) is the chain over k, then
  * times alpha unless alpha is 1, plus the addend, times beta unless beta is 1, if there is one;
- * then the tail. Steps are in elements. */
+ * then the epilogue. Steps are in elements. */
 typedef struct sb_cuda_contraction {
     int64_t batches, m, n, k;
     int64_t m_tiles, n_tiles;
@@ -36,7 +36,7 @@ typedef struct sb_cuda_contraction {
     float alpha, beta;
     int32_t plain;   /* nothing happens to the finished chain */
     int32_t vectors; /* four columns of y that begin at a multiple of 4 may be stored at once */
-    sb_cuda_tail tail;
+    sb_cuda_epilogue epilogue;
 } sb_cuda_contraction;
 
 /* Matrix products; batches are row-major over `dims`. y's batches lie y_batch apart. */
@@ -82,7 +82,7 @@ typedef struct sb_cuda_any_convolution {
     int64_t x_steps[SB_CUDA_RANK], w_steps[SB_CUDA_RANK];
     int64_t in[SB_CUDA_RANK], out[SB_CUDA_RANK], kernel[SB_CUDA_RANK];
     int64_t stride[SB_CUDA_RANK], dilation[SB_CUDA_RANK], begin[SB_CUDA_RANK];
-    sb_cuda_tail tail;
+    sb_cuda_epilogue epilogue;
 } sb_cuda_any_convolution;
 
 /* Matrix products of any dtype: a thread takes one element. y is packed. */

@@ -2,9 +2,9 @@
 
 #include <stdio.h>
 
-bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_site *site, char *why) {
-    const sb_fact *first = sb_site_fact(site, query, 0);
-    if (site->body == NULL)
+bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_contraction_node *contraction, char *why) {
+    const sb_fact *first = sb_contraction_node_fact(contraction, query, 0);
+    if (contraction->body == NULL)
         return true;
     if (first->dtype != SB_F32) {
         snprintf(why, SB_WHY_BYTES, "nodes behind a contraction of %s run by themselves", sb_dtype_name(first->dtype));
@@ -15,19 +15,19 @@ bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_site *s
                  sb_dtype_name(first->dtype));
         return false;
     }
-    return sb_cuda_tail_supports(query, site->body, why);
+    return sb_cuda_epilogue_supports(query, contraction->body, why);
 }
 
 sb_status sb_cuda_contraction_prepare(const sb_kernel_query *query, void **state, sb_error *error) {
-    sb_site site = sb_site_of(query->node);
-    sb_cuda_tail_plan *plan;
-    if (site.body == NULL)
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    sb_cuda_epilogue_plan *plan;
+    if (contraction.body == NULL)
         return SB_OK;
-    SB_TRY(sb_cuda_tail_plan_create(site.body, 1, query->inputs, &plan, error));
+    SB_TRY(sb_cuda_epilogue_plan_create(contraction.body, 1, query->inputs, &plan, error));
     *state = plan;
     return SB_OK;
 }
 
 void sb_cuda_contraction_release(void *state) {
-    sb_cuda_tail_plan_destroy(state);
+    sb_cuda_epilogue_plan_destroy(state);
 }

@@ -2,14 +2,14 @@
 #ifndef SB_CUDA_CONTRACTION_CONTRACTIONS_H
 #define SB_CUDA_CONTRACTION_CONTRACTIONS_H
 
-#include "cpu/contraction/site.h"
-#include "cuda/contraction/tail.h"
+#include "cpu/contraction/contraction_node.h"
+#include "cuda/contraction/epilogue.h"
 
 /** Whether the contraction and the nodes behind it have a kernel, as far as dtypes decide that;
  * says why not. Only those of f32 have nodes behind. */
-bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_site *site, char *why);
+bool sb_cuda_contraction_supports(const sb_kernel_query *query, const sb_contraction_node *contraction, char *why);
 
-/** The state of such a kernel: an sb_cuda_tail_plan, NULL where nothing is behind. */
+/** The state of such a kernel: an sb_cuda_epilogue_plan, NULL where nothing is behind. */
 sb_status sb_cuda_contraction_prepare(const sb_kernel_query *query, void **state, sb_error *error);
 void sb_cuda_contraction_release(void *state);
 

@@ -9,10 +9,10 @@
 #include "ops/convolution.h"
 
 static bool supports_conv(const sb_kernel_query *query, char *why) {
-    sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' || strcmp(site.node->op->name, "Conv") != 0)
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    if (contraction.node->op->domain[0] != '\0' || strcmp(contraction.node->op->name, "Conv") != 0)
         return false;
-    return sb_cuda_contraction_supports(query, &site, why);
+    return sb_cuda_contraction_supports(query, &contraction, why);
 }
 
 /* ---- what all kernels take ---- */
@@ -31,14 +31,15 @@ static const float *floats(const sb_tensor *tensor) {
 
 /* The nodes behind, with channels as rows and positions as columns; and the ranges of all but the
  * weights, which may be packed. */
-static sb_status start_tail(sb_call *call, const convolution *conv, sb_cuda_tail *tail, sb_cuda_work *work) {
-    sb_cuda_tail_role roles[SB_MAX_RANK];
+static sb_status start_epilogue(sb_call *call, const convolution *conv, sb_cuda_epilogue *epilogue,
+                                sb_cuda_work *work) {
+    sb_cuda_epilogue_role roles[SB_MAX_RANK];
     for (int d = 0; d < conv->y->rank; d++)
-        roles[d] = d == 0 ? SB_CUDA_TAIL_BATCH : d == 1 ? SB_CUDA_TAIL_ROW : SB_CUDA_TAIL_COLUMN;
+        roles[d] = d == 0 ? SB_CUDA_EPILOGUE_BATCH : d == 1 ? SB_CUDA_EPILOGUE_ROW : SB_CUDA_EPILOGUE_COLUMN;
     sb_cuda_work_reads(work, conv->bias);
     sb_cuda_work_reads(work, conv->x);
     sb_cuda_work_writes(work, conv->y);
-    return sb_cuda_tail_start(call, call->state, conv->y, roles, tail, work);
+    return sb_cuda_epilogue_start(call, call->state, conv->y, roles, epilogue, work);
 }
 
 /* What happens behind the chains of kernels with tiles. */
@@ -53,8 +54,8 @@ static sb_status start_output(sb_call *call, const convolution *conv, sb_cuda_co
         base->addend = floats(conv->bias);
         base->addend_row = conv->bias->strides[0];
     }
-    SB_TRY(start_tail(call, conv, &base->tail, work));
-    base->plain = base->addend == NULL && base->tail.code.count == 0;
+    SB_TRY(start_epilogue(call, conv, &base->epilogue, work));
+    base->plain = base->addend == NULL && base->epilogue.code.count == 0;
     return SB_OK;
 }
 
@@ -282,21 +283,21 @@ static sb_status launch_any(sb_call *call, const convolution *conv) {
     sb_cuda_any_convolution to;
     sb_cuda_work work = {.parameters = &to, .parameter_bytes = sizeof to};
     fill_any(conv, &to);
-    SB_TRY(start_tail(call, conv, &to.tail, &work));
+    SB_TRY(start_epilogue(call, conv, &to.epilogue, &work));
     sb_cuda_work_reads(&work, conv->w);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_conv_any", sb_dtype_name(conv->x->dtype),
                                to.elements);
 }
 
 static sb_status launch_conv(sb_call *call) {
-    sb_site site = sb_site_of(call->node);
-    convolution conv = {.x = sb_site_tensor(&site, call, 0),
-                        .w = sb_site_tensor(&site, call, 1),
-                        .bias = sb_site_tensor(&site, call, 2)};
+    sb_contraction_node contraction = sb_contraction_node_of(call->node);
+    convolution conv = {.x = sb_contraction_node_tensor(&contraction, call, 0),
+                        .w = sb_contraction_node_tensor(&contraction, call, 1),
+                        .bias = sb_contraction_node_tensor(&contraction, call, 2)};
     SB_TRY(sb_call_output(call, 0, &conv.y));
     if (sb_tensor_elements(conv.y) == 0)
         return SB_OK;
-    sb_conv_extents_of(site.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
+    sb_conv_extents_of(contraction.node->params, conv.x, conv.w, conv.y->dims, &conv.extents);
     conv.k = conv.extents.taps * conv.extents.group_inputs;
     if (conv.x->dtype != SB_F32 || !is_small(&conv))
         return launch_any(call, &conv);

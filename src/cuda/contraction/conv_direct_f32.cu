@@ -63,8 +63,8 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_narrow, sb_cuda_convolution, p) {
                 tap[d] = carry ? 0 : tap[d];
             }
         }
-        sb_cuda_tail_place place;
-        sb_cuda_tail_begin(&base->tail, sample, &place);
+        sb_cuda_epilogue_place place;
+        sb_cuda_epilogue_begin(&base->epilogue, sample, &place);
         place.row = group * base->m + row;
         place.column = position;
         sb_tile_store(base, &place, base->y + sample * p->y_sample + place.row * base->y_row + position, 4, count,

@@ -5,7 +5,7 @@
 
 #include "cuda/common/elements.h"
 #include "cuda/contraction/einsum_parameters.h"
-#include "cuda/contraction/tail.h"
+#include "cuda/contraction/epilogue.h"
 #include "cuda/contraction/tiles.h"
 #include "cuda/driver/device.h"
 #include "cuda/list.h"
@@ -145,14 +145,14 @@ static void orient(sb_cuda_matmul *matmul) {
 static sb_status launch_product(sb_call *call, sb_cuda_matmul *matmul, const sb_tensor *output) {
     sb_cuda_contraction *base = &matmul->base;
     sb_cuda_work work = {.parameters = matmul, .parameter_bytes = sizeof *matmul};
-    sb_cuda_tail_role roles[SB_MAX_RANK];
+    sb_cuda_epilogue_role roles[SB_MAX_RANK];
     for (int d = 0; d < output->rank; d++)
-        roles[d] = SB_CUDA_TAIL_BATCH;
+        roles[d] = SB_CUDA_EPILOGUE_BATCH;
     orient(matmul);
     sb_cuda_work_reads(&work, sb_call_input(call, 0));
     sb_cuda_work_reads(&work, sb_call_input(call, 1));
     sb_cuda_work_writes(&work, output);
-    SB_TRY(sb_cuda_tail_start(call, NULL, output, roles, &base->tail, &work));
+    SB_TRY(sb_cuda_epilogue_start(call, NULL, output, roles, &base->epilogue, &work));
     const sb_cuda_tile *tile =
         sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul->rank, matmul->a_steps);

@@ -95,8 +95,8 @@ SB_CUDA_FUNCTION void sb_gemm16_store_four(const sb_gemm16_output *c, int64_t ba
 /* The epilogue of `rows` rows (a multiple of 4) and `columns` columns (likewise) of C from (row, column) on, as far as they
  * are inside, by `threads` threads of which this is `thread`. chains[r * pitch + v] is that of row r and column v of B's tile,
  * as sb_gemm16_value_of counts them; rows are aligned to 16 bytes. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows,
-                                            int columns, const float *chains, int pitch, int thread, int threads) {
+SB_CUDA_FUNCTION void sb_gemm16_end_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows,
+                                         int columns, const float *chains, int pitch, int thread, int threads) {
     const bool down = p->c.row_stride == 1 && p->c.column_stride != 1;
     const bool gated = p->gate != SB_GATE_NONE;
     const int gate_before = sb_gemm16_gate_before(p->gate);
@@ -125,8 +125,8 @@ SB_CUDA_FUNCTION void sb_gemm16_finish_tile(const sb_gemm16 *p, int64_t batch, i
         SB_CUDA_UNROLL
         for (int i = 0; i < 4; i++) {
             if (p->has_epilogue && i < count)
-                results[i] = sb_gemm_finish(&p->epilogue, batch, down ? row + r + i : row + r,
-                                            down ? column + c : column + c + i, gates[i], results[i]);
+                results[i] = sb_gemm_epilogue_apply(&p->epilogue, batch, down ? row + r + i : row + r,
+                                                    down ? column + c : column + c + i, gates[i], results[i]);
         }
         sb_gemm16_store_four(&p->c, batch, row + r, column + c, down, count, results);
     }

@@ -1,7 +1,7 @@
 /* A shape's kernels of 16-bit products for both dtypes and every layout of A and B: included by a source that defines the shape
  * (gemm16_hopper.cuh) and SB_GEMM_KERNEL(layout), the name of a kernel. With SB_GEMM_A_ALONG only those whose A lies
  * along k, with SB_GEMM_B_ALONG only those whose B does. */
-#include "cuda/contraction/gemm16_finish.cuh"
+#include "cuda/contraction/gemm16_hopper_epilogue.cuh"
 #include "cuda/contraction/wgmma.cuh"
 
 #define SB_GEMM_NAME SB_GEMM_KERNEL(bf16_along_along)

@@ -177,7 +177,8 @@ SB_GEMM16_STORE(f16)
             if (p->gate != SB_GATE_NONE)                                                                               \
                 value = sb_gemm16_define_chain_##suffix(                                                               \
                     p, a, b + sb_gemm_value_column(&p->epilogue, column) * p->b.line_stride, start);                   \
-            sb_gemm_store(&p->epilogue, c->data, at, sb_gemm_finish(&p->epilogue, batch, row, column, gate, value));   \
+            sb_gemm_store(&p->epilogue, c->data, at,                                                                   \
+                          sb_gemm_epilogue_apply(&p->epilogue, batch, row, column, gate, value));                      \
         }                                                                                                              \
     }
 #endif

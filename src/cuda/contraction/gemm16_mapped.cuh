@@ -4,7 +4,7 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_MAPPED_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_MAPPED_CUH
 
-#include "cuda/contraction/gemm16_finish.cuh"
+#include "cuda/contraction/gemm16_hopper_epilogue.cuh"
 
 #if SB_HOPPER
 #define SB_GEMM16_WHOLE_GROUPS 0x10101010u

@@ -434,7 +434,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
             BEGIN();                                                                                                   \
             COPIED_STEPS(suffix, type, a_along, b_along);                                                              \
             OTHER_STEPS(suffix, type, a_along, b_along);                                                               \
-            FINISH();                                                                                                  \
+            END();                                                                                                     \
         }                                                                                                              \
     }
 
@@ -464,7 +464,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
     } while (0)
 
 /* Strip by strip through shared memory. */
-#define FINISH()                                                                                                       \
+#define END()                                                                                                          \
     do {                                                                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int strip = 0; strip < MATRICES_M; strip++) {                                                             \
@@ -473,9 +473,9 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
                     CHAIN(i) = SUM(i);                                                                                 \
             }                                                                                                          \
             SB_CUDA_BARRIER();                                                                                         \
-            sb_gemm16_finish_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,               \
-                                  p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH,                \
-                                  (int)threadIdx.x, THREADS);                                                          \
+            sb_gemm16_end_tile(&p->product, tile.batch, tile.row + strip * STRIP, tile.column, STRIP,                  \
+                               p->product.gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N, chains, PITCH, (int)threadIdx.x, \
+                               THREADS);                                                                               \
             SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)

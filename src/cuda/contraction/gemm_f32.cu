@@ -15,8 +15,8 @@ SB_CUDA_FUNCTION void sb_product_store(const sb_cuda_matmul *p, int64_t batch, i
         sb_tile_put(y, width, chains);
         return;
     }
-    sb_cuda_tail_place place;
-    sb_cuda_tail_begin(&base->tail, batch, &place);
+    sb_cuda_epilogue_place place;
+    sb_cuda_epilogue_begin(&base->epilogue, batch, &place);
     place.row = row;
     place.column = column;
     sb_tile_store(base, &place, y, width, count, base->vectors, chains);

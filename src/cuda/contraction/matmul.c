@@ -8,15 +8,16 @@
 #include "cuda/list.h"
 #include "ops/matmul.h"
 
-static bool is_gemm(const sb_site *site) {
-    return strcmp(site->node->op->name, "Gemm") == 0;
+static bool is_gemm(const sb_contraction_node *contraction) {
+    return strcmp(contraction->node->op->name, "Gemm") == 0;
 }
 
 static bool supports_matmul(const sb_kernel_query *query, char *why) {
-    sb_site site = sb_site_of(query->node);
-    if (site.node->op->domain[0] != '\0' || (!is_gemm(&site) && strcmp(site.node->op->name, "MatMul") != 0))
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    if (contraction.node->op->domain[0] != '\0' ||
+        (!is_gemm(&contraction) && strcmp(contraction.node->op->name, "MatMul") != 0))
         return false;
-    return sb_cuda_contraction_supports(query, &site, why);
+    return sb_cuda_contraction_supports(query, &contraction, why);
 }
 
 /* ---- what is computed ---- */
@@ -66,12 +67,13 @@ static bool merge_batches(sb_matmul_geometry *g) {
 /* Few columns and many rows: kernels take few rows and many columns. */
 #define FEW_COLUMNS 16
 
-static sb_status describe(sb_call *call, const sb_site *site, product *product) {
-    const sb_tensor *a = sb_site_tensor(site, call, 0), *b = sb_site_tensor(site, call, 1);
+static sb_status describe(sb_call *call, const sb_contraction_node *contraction, product *product) {
+    const sb_tensor *a = sb_contraction_node_tensor(contraction, call, 0),
+                    *b = sb_contraction_node_tensor(contraction, call, 1);
     sb_tensor *c = NULL, *y, left, right;
-    if (is_gemm(site)) {
-        product->params = site->node->params;
-        c = sb_site_tensor(site, call, 2);
+    if (is_gemm(contraction)) {
+        product->params = contraction->node->params;
+        c = sb_contraction_node_tensor(contraction, call, 2);
     }
     SB_TRY(sb_call_output(call, 0, &y));
     product->y = y;
@@ -141,34 +143,36 @@ static void fill_output(const product *product, sb_cuda_matmul *matmul) {
 }
 
 /* The roles of y's dimensions in the matrices that the kernel computes. */
-static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_tail_role *roles) {
+static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_epilogue_role *roles) {
     int rank = product->y->rank, row = rank - 1 - (b_rank > 1);
     for (int d = 0; d < rank; d++) {
         bool is_column = b_rank > 1 && d == rank - 1;
         bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
-        roles[d] = is_column || is_row ? is_column != product->turned ? SB_CUDA_TAIL_COLUMN : SB_CUDA_TAIL_ROW
-                                       : SB_CUDA_TAIL_BATCH;
+        roles[d] = is_column || is_row ? is_column != product->turned ? SB_CUDA_EPILOGUE_COLUMN : SB_CUDA_EPILOGUE_ROW
+                                       : SB_CUDA_EPILOGUE_BATCH;
     }
 }
 
-static void name_ranges(const sb_call *call, const sb_site *site, const product *product, sb_cuda_work *work) {
-    sb_cuda_work_reads(work, sb_site_tensor(site, call, 0));
-    sb_cuda_work_reads(work, sb_site_tensor(site, call, 1));
+static void name_ranges(const sb_call *call, const sb_contraction_node *contraction, const product *product,
+                        sb_cuda_work *work) {
+    sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 0));
+    sb_cuda_work_reads(work, sb_contraction_node_tensor(contraction, call, 1));
     sb_cuda_work_reads(work, product->addend);
     sb_cuda_work_writes(work, product->y);
 }
 
-static sb_status launch_product(sb_call *call, const sb_site *site, const product *product) {
-    sb_cuda_tail_role roles[SB_MAX_RANK];
+static sb_status launch_product(sb_call *call, const sb_contraction_node *contraction, const product *product) {
+    sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_cuda_matmul matmul = {0};
     sb_cuda_contraction *base = &matmul.base;
     sb_cuda_work work = {.parameters = &matmul, .parameter_bytes = sizeof matmul};
     fill_operands(product, &matmul);
     fill_output(product, &matmul);
-    find_roles(product, sb_site_tensor(site, call, 0)->rank, sb_site_tensor(site, call, 1)->rank, roles);
-    name_ranges(call, site, product, &work);
-    SB_TRY(sb_cuda_tail_start(call, call->state, product->y, roles, &base->tail, &work));
-    base->plain = base->alpha == 1.0f && base->addend == NULL && base->tail.code.count == 0;
+    find_roles(product, sb_contraction_node_tensor(contraction, call, 0)->rank,
+               sb_contraction_node_tensor(contraction, call, 1)->rank, roles);
+    name_ranges(call, contraction, product, &work);
+    SB_TRY(sb_cuda_epilogue_start(call, call->state, product->y, roles, &base->epilogue, &work));
+    base->plain = base->alpha == 1.0f && base->addend == NULL && base->epilogue.code.count == 0;
     const sb_cuda_tile *tile =
         sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
@@ -195,7 +199,7 @@ static sb_status launch_tiles_16(sb_call *call, sb_cuda_work *work, const sb_cud
     return sb_cuda_call_launch(call, work);
 }
 
-static sb_status launch_any(sb_call *call, const sb_site *site, const product *product) {
+static sb_status launch_any(sb_call *call, const sb_contraction_node *contraction, const product *product) {
     const sb_matmul_geometry *g = &product->geometry;
     sb_cuda_any_matmul to = {
         .elements = sb_tensor_elements(product->y),
@@ -224,7 +228,7 @@ static sb_status launch_any(sb_call *call, const sb_site *site, const product *p
         to.addend_row = product->addend->strides[0];
         to.addend_column = product->addend->strides[1];
     }
-    name_ranges(call, site, product, &work);
+    name_ranges(call, contraction, product, &work);
     if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) && sb_cuda_call_device(call)->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
@@ -232,12 +236,13 @@ static sb_status launch_any(sb_call *call, const sb_site *site, const product *p
 }
 
 static sb_status launch_matmul(sb_call *call) {
-    sb_site site = sb_site_of(call->node);
+    sb_contraction_node contraction = sb_contraction_node_of(call->node);
     product product = {0};
-    SB_TRY(describe(call, &site, &product));
+    SB_TRY(describe(call, &contraction, &product));
     sb_status status = SB_OK;
     if (sb_tensor_elements(product.y) != 0)
-        status = product.y->dtype == SB_F32 ? launch_product(call, &site, &product) : launch_any(call, &site, &product);
+        status = product.y->dtype == SB_F32 ? launch_product(call, &contraction, &product)
+                                            : launch_any(call, &contraction, &product);
     sb_tensor_release(product.addend);
     return status;
 }

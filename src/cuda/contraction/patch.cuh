@@ -116,8 +116,8 @@ SB_CUDA_FUNCTION void sb_patch_store(const sb_cuda_convolution *p, int64_t group
     float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0], chains[width > 3 ? 3 : 0]};
     SB_CUDA_KEEP_LOOP
     for (int done = 0; done < count; done += together ? count : 1) {
-        sb_cuda_tail_place place;
-        sb_cuda_tail_begin(&base->tail, sample, &place);
+        sb_cuda_epilogue_place place;
+        sb_cuda_epilogue_begin(&base->epilogue, sample, &place);
         place.row = channel;
         place.column = position;
         sb_tile_store(base, &place, y + sample * p->y_sample + position, width, together ? count : 1, base->vectors,

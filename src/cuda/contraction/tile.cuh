@@ -9,7 +9,7 @@
 #include "cuda/common/asynchronous.cuh"
 #include "cuda/common/words.cuh"
 #include "cuda/contraction/contraction_parameters.h"
-#include "cuda/contraction/tail.cuh"
+#include "cuda/contraction/epilogue.cuh"
 
 /* Names that are macros are replaced on the way. */
 #define SB_TILE_KERNEL(name, type, parameters, threads, blocks)                                                        \
@@ -176,8 +176,8 @@ SB_CUDA_FUNCTION void sb_tile_put(float *to, int width, const float *values) {
 }
 
 /* What happens to four chains of a row, whose addend begins at `addend` (NULL: none). */
-SB_CUDA_FUNCTION void sb_tile_finish(const sb_cuda_contraction *p, const float *addend, int64_t addend_step,
-                                     const sb_cuda_tail_place *place, float *values) {
+SB_CUDA_FUNCTION void sb_tile_epilogue(const sb_cuda_contraction *p, const float *addend, int64_t addend_step,
+                                       const sb_cuda_epilogue_place *place, float *values) {
     if (p->alpha != 1.0f) {
         SB_CUDA_UNROLL
         for (int j = 0; j < 4; j++)
@@ -190,15 +190,15 @@ SB_CUDA_FUNCTION void sb_tile_finish(const sb_cuda_contraction *p, const float *
             values[j] = values[j] + (p->beta != 1.0f ? p->beta * other : other);
         }
     }
-    if (p->tail.code.count > 0)
-        sb_cuda_tail_f32x4(&p->tail, place, values);
+    if (p->epilogue.code.count > 0)
+        sb_cuda_epilogue_f32x4(&p->epilogue, place, values);
 }
 
 /* Finishes and stores the elements (row, column …) of a group of `width` (1 or 4) neighbours in a
  * row, of which `count` are inside. `place` is that of the group's first element, `y` its address,
  * all in the terms of the matrix of one batch. Groups that are not whole take their elements one by
  * one, each as four times itself, so that there is one evaluator. */
-SB_CUDA_FUNCTION void sb_tile_store(const sb_cuda_contraction *p, sb_cuda_tail_place *place, float *y, int width,
+SB_CUDA_FUNCTION void sb_tile_store(const sb_cuda_contraction *p, sb_cuda_epilogue_place *place, float *y, int width,
                                     int count, bool vectors, const float *chains) {
     bool whole = width == 4 && count == 4;
     float held[4] = {chains[0], chains[width > 1 ? 1 : 0], chains[width > 2 ? 2 : 0], chains[width > 3 ? 3 : 0]};
@@ -212,7 +212,7 @@ SB_CUDA_FUNCTION void sb_tile_store(const sb_cuda_contraction *p, sb_cuda_tail_p
         const float *addend = p->addend;
         if (addend != NULL)
             addend += place->row * p->addend_row + place->column * p->addend_column;
-        sb_tile_finish(p, addend, whole ? p->addend_column : 0, place, values);
+        sb_tile_epilogue(p, addend, whole ? p->addend_column : 0, place, values);
         if (whole && vectors) {
             sb_tile_put(y, 4, values);
         } else if (whole) {

@@ -12,7 +12,8 @@
     } while (0)
 
 /* What can be learned without starting the device. */
-static sb_status ask_properties(const sb_cuda_driver *driver, CUdevice device, sb_cuda_description *entry, sb_error *error) {
+static sb_status ask_properties(const sb_cuda_driver *driver, CUdevice device, sb_cuda_description *entry,
+                                sb_error *error) {
     sb_device_description *description = &entry->description;
     size_t bytes = 0;
     ASK(driver, error, cuDeviceGetName, entry->name, (int)sizeof entry->name, device);
@@ -38,7 +39,8 @@ static sb_status ask_free_memory(const sb_cuda_driver *driver, sb_cuda_descripti
 
 /* Only a context can tell how much memory is free. Without an sb_cuda_device: this must not run out
  * of memory of our own, so that whatever fails is the device's answer. */
-static sb_status ask_context(const sb_cuda_driver *driver, CUdevice device, sb_cuda_description *entry, sb_error *error) {
+static sb_status ask_context(const sb_cuda_driver *driver, CUdevice device, sb_cuda_description *entry,
+                             sb_error *error) {
     CUcontext context;
     ASK(driver, error, cuDevicePrimaryCtxRetain, &context, device);
     CUresult pushed = driver->cuCtxPushCurrent(context);
@@ -82,4 +84,3 @@ void sb_cuda_describe_device(const sb_cuda_driver *driver, int index, sb_cuda_de
     else
         snprintf(entry->why, sizeof entry->why, "%s", answer.message);
 }
-

@@ -1,11 +1,11 @@
 /* Element-wise operators of one bf16 input. */
-#include "cuda/contraction/tail_parameters.h"
+#include "cuda/contraction/epilogue_parameters.h"
 #include "cuda/elementwise/elementwise.cuh"
 #include "ops/unary_values.h"
 
 #define LIGHT(op) SB_CUDA_UNARY(op, bf16, uint16_t, uint16_t)
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, bf16, uint16_t, uint16_t)
-SB_CUDA_TAIL_LIGHT_UNARY(LIGHT)
-SB_CUDA_TAIL_HEAVY_UNARY(HEAVY)
+SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
+SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
 SB_CUDA_UNARY(IsNaN, bf16, uint8_t, uint16_t)
 SB_CUDA_UNARY(IsInf, bf16, uint8_t, uint16_t)

@@ -1,11 +1,11 @@
 /* Element-wise operators of one f32 input. */
-#include "cuda/contraction/tail_parameters.h"
+#include "cuda/contraction/epilogue_parameters.h"
 #include "cuda/elementwise/elementwise.cuh"
 #include "ops/unary_values.h"
 
 #define LIGHT(op) SB_CUDA_UNARY(op, f32, float, float)
 #define HEAVY(op) SB_CUDA_UNARY_LONG(op, f32, float, float)
-SB_CUDA_TAIL_LIGHT_UNARY(LIGHT)
-SB_CUDA_TAIL_HEAVY_UNARY(HEAVY)
+SB_CUDA_EPILOGUE_LIGHT_UNARY(LIGHT)
+SB_CUDA_EPILOGUE_HEAVY_UNARY(HEAVY)
 SB_CUDA_UNARY(IsNaN, f32, uint8_t, float)
 SB_CUDA_UNARY(IsInf, f32, uint8_t, float)

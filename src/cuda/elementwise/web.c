@@ -3,22 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/contraction/tail.h"
+#include "cuda/contraction/epilogue.h"
 #include "cuda/elementwise/web_parameters.h"
 #include "cuda/list.h"
 #include "tensor/walk.h"
 
-_Static_assert(SB_CUDA_TAIL_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a web's operands");
+_Static_assert(SB_CUDA_EPILOGUE_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a web's operands");
 
-static sb_status create_plan(const sb_kernel_query *query, sb_cuda_tail_plan **plan, sb_error *error) {
+static sb_status create_plan(const sb_kernel_query *query, sb_cuda_epilogue_plan **plan, sb_error *error) {
     const sb_node *node = query->node;
     if ((node->op->flags & SB_OP_FUSED) != 0)
-        return sb_cuda_tail_plan_create(sb_node_graph(node, "body"), 0, query->inputs, plan, error);
-    return sb_cuda_tail_plan_create_single(node, query->inputs, &query->outputs[0], plan, error);
+        return sb_cuda_epilogue_plan_create(sb_node_graph(node, "body"), 0, query->inputs, plan, error);
+    return sb_cuda_epilogue_plan_create_single(node, query->inputs, &query->outputs[0], plan, error);
 }
 
 static bool supports_web(const sb_kernel_query *query, char *why) {
-    sb_cuda_tail_plan *plan;
+    sb_cuda_epilogue_plan *plan;
     sb_error error;
     sb_status status = create_plan(query, &plan, &error);
     if (status != SB_OK) {
@@ -26,7 +26,7 @@ static bool supports_web(const sb_kernel_query *query, char *why) {
         snprintf(why, SB_WHY_BYTES, "%.200s", error.message);
         return false;
     }
-    sb_cuda_tail_plan_destroy(plan);
+    sb_cuda_epilogue_plan_destroy(plan);
     return true;
 }
 
@@ -45,23 +45,23 @@ static bool supports_normalization(const sb_kernel_query *query, char *why) {
 }
 
 static sb_status prepare_web(const sb_kernel_query *query, void **state, sb_error *error) {
-    sb_cuda_tail_plan *plan;
+    sb_cuda_epilogue_plan *plan;
     SB_TRY(create_plan(query, &plan, error));
     *state = plan;
     return SB_OK;
 }
 
 static void release_web(void *state) {
-    sb_cuda_tail_plan_destroy(state);
+    sb_cuda_epilogue_plan_destroy(state);
 }
 
-static void choose_kernel(const sb_cuda_tail_code *code, sb_cuda_work *work) {
+static void choose_kernel(const sb_cuda_epilogue_code *code, sb_cuda_work *work) {
     int registers = code->preloaded;
     bool heavy = false;
     for (int i = 0; i < code->count; i++) {
-        int kept = code->steps[i].keep - SB_CUDA_TAIL_REGISTER + 1;
+        int kept = code->steps[i].keep - SB_CUDA_EPILOGUE_REGISTER + 1;
         registers = kept > registers ? kept : registers;
-        heavy = heavy || code->steps[i].opcode >= SB_CUDA_TAIL_FIRST_HEAVY;
+        heavy = heavy || code->steps[i].opcode >= SB_CUDA_EPILOGUE_FIRST_HEAVY;
     }
     bool large = registers > SB_CUDA_WEB_REGISTERS;
     work->module = large ? "web_large" : "web";
@@ -92,8 +92,8 @@ static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *
                     : linear                                  ? SB_CUDA_WEB_LINEAR
                     : rows && walk->steps[operand][last] == 0 ? SB_CUDA_WEB_REPEATED
                                                               : SB_CUDA_WEB_ANY;
-    bool loads_whole = input->dtype == SB_CUDA_TAIL_F32 || input->dtype == SB_CUDA_TAIL_F16 ||
-                       input->dtype == SB_CUDA_TAIL_BF16 || input->dtype == SB_CUDA_TAIL_U8;
+    bool loads_whole = input->dtype == SB_CUDA_EPILOGUE_F32 || input->dtype == SB_CUDA_EPILOGUE_F16 ||
+                       input->dtype == SB_CUDA_EPILOGUE_BF16 || input->dtype == SB_CUDA_EPILOGUE_U8;
     int64_t group = SB_CUDA_WEB_WIDTH * size;
     input->whole = loads_whole && !single && walk->steps[operand][last] == size &&
                    (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
@@ -102,24 +102,24 @@ static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *
 /* What is the same for all parts of the output. */
 typedef struct web_launch {
     sb_call *call;
-    const sb_cuda_tail_plan *plan;
+    const sb_cuda_epilogue_plan *plan;
     const sb_tensor *out;
-    sb_tensor inputs[SB_CUDA_TAIL_INPUTS];
+    sb_tensor inputs[SB_CUDA_EPILOGUE_INPUTS];
     int input_count;
 } web_launch;
 
 static void fill_web(const web_launch *launch, const sb_walk *walk, sb_cuda_web *web) {
     memset(web, 0, sizeof *web);
-    web->code = *sb_cuda_tail_plan_code(launch->plan);
+    web->code = *sb_cuda_epilogue_plan_code(launch->plan);
     web->elements = (uint32_t)walk->elements;
     web->rank = walk->rank;
-    web->out_dtype = (uint8_t)sb_cuda_tail_dtype_of(launch->out->dtype);
+    web->out_dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->out->dtype);
     web->out = walk->data[0];
     web->whole = (uintptr_t)web->out % (SB_CUDA_WEB_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
     for (int d = 0; d < walk->rank; d++)
         web->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
     for (int i = 0; i < launch->input_count; i++) {
-        web->inputs[i].dtype = (uint8_t)sb_cuda_tail_dtype_of(launch->inputs[i].dtype);
+        web->inputs[i].dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->inputs[i].dtype);
         web->inputs[i].size = (uint8_t)sb_dtype_size(launch->inputs[i].dtype);
         describe_input(walk, 1 + i, &web->inputs[i]);
     }
@@ -162,15 +162,15 @@ static sb_status launch_parts(const web_launch *launch, const sb_walk *walk) {
 
 static sb_status launch_web(sb_call *call) {
     web_launch launch = {.call = call, .plan = call->state};
-    const sb_tensor *operands[1 + SB_CUDA_TAIL_INPUTS];
+    const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS];
     sb_tensor *out;
     SB_TRY(sb_call_output(call, 0, &out));
     if (sb_tensor_elements(out) == 0)
         return SB_OK;
     launch.out = operands[0] = out;
-    launch.input_count = sb_cuda_tail_plan_inputs(launch.plan);
+    launch.input_count = sb_cuda_epilogue_plan_inputs(launch.plan);
     for (int i = 0; i < launch.input_count; i++) {
-        sb_cuda_tail_operand(launch.plan, call, i, &launch.inputs[i]);
+        sb_cuda_epilogue_operand(launch.plan, call, i, &launch.inputs[i]);
         operands[1 + i] = &launch.inputs[i];
     }
     sb_walk walk;

@@ -3,7 +3,7 @@
 #define SB_CUDA_ELEMENTWISE_WEB_CUH
 
 #include "cuda/common/words.cuh"
-#include "cuda/contraction/tail.cuh"
+#include "cuda/contraction/epilogue.cuh"
 #include "cuda/elementwise/web_parameters.h"
 
 #define WIDTH SB_CUDA_WEB_WIDTH
@@ -35,13 +35,13 @@ SB_CUDA_FUNCTION const char *web_address(web_group group, const sb_cuda_web_inpu
 
 /* Four neighbours in one access: their bits as they are, … */
 SB_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
-    if (dtype == SB_CUDA_TAIL_F32) {
+    if (dtype == SB_CUDA_EPILOGUE_F32) {
         sb_cuda_words4 words = *(const sb_cuda_words4 *)(const void *)at;
         values[0] = sb_bits_to_f32(words.x);
         values[1] = sb_bits_to_f32(words.y);
         values[2] = sb_bits_to_f32(words.z);
         values[3] = sb_bits_to_f32(words.w);
-    } else if (dtype == SB_CUDA_TAIL_U8) {
+    } else if (dtype == SB_CUDA_EPILOGUE_U8) {
         values[0] = sb_bits_to_f32(*(const uint32_t *)(const void *)at);
     } else {
         sb_cuda_words2 words = *(const sb_cuda_words2 *)(const void *)at;
@@ -52,15 +52,15 @@ SB_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
 
 /* … and as values. */
 SB_CUDA_FUNCTION void web_widen(int dtype, float *values) {
-    if (dtype == SB_CUDA_TAIL_F32)
+    if (dtype == SB_CUDA_EPILOGUE_F32)
         return;
     uint32_t words[2] = {sb_bits_from_f32(values[0]), sb_bits_from_f32(values[1])};
     SB_CUDA_UNROLL
     for (int j = 0; j < WIDTH; j++) {
         uint16_t half = (uint16_t)(words[j / 2] >> 16 * (j % 2));
-        values[j] = dtype == SB_CUDA_TAIL_U8    ? (float)(words[0] >> 8 * j & 255)
-                    : dtype == SB_CUDA_TAIL_F16 ? sb_f16_to_f32(half)
-                                                : sb_bf16_to_f32(half);
+        values[j] = dtype == SB_CUDA_EPILOGUE_U8    ? (float)(words[0] >> 8 * j & 255)
+                    : dtype == SB_CUDA_EPILOGUE_F16 ? sb_f16_to_f32(half)
+                                                    : sb_bf16_to_f32(half);
     }
 }
 
@@ -76,7 +76,7 @@ SB_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values)
     SB_CUDA_KEEP_LOOP
     for (int turn = 0; turn < count; turn++) {
         const char *at = input->layout == SB_CUDA_WEB_SINGLE ? input->data : web_address(group, input, turn);
-        float value = sb_cuda_tail_element(input->dtype, at);
+        float value = sb_cuda_epilogue_element(input->dtype, at);
         SB_CUDA_UNROLL
         for (int j = 0; j + 1 < WIDTH; j++)
             values[j] = count == 1 ? value : values[j + 1];
@@ -97,15 +97,15 @@ SB_CUDA_FUNCTION void web_load(web_group group, int number, float *values) {
 
 /* The output's bits: values have been rounded to its dtype. */
 SB_CUDA_FUNCTION uint32_t web_bits(int dtype, float value) {
-    return dtype == SB_CUDA_TAIL_F32    ? sb_bits_from_f32(value)
-           : dtype == SB_CUDA_TAIL_F16  ? sb_f16_from_f32(value)
-           : dtype == SB_CUDA_TAIL_BF16 ? sb_bf16_from_f32(value)
-                                        : (uint32_t)value;
+    return dtype == SB_CUDA_EPILOGUE_F32    ? sb_bits_from_f32(value)
+           : dtype == SB_CUDA_EPILOGUE_F16  ? sb_f16_from_f32(value)
+           : dtype == SB_CUDA_EPILOGUE_BF16 ? sb_bf16_from_f32(value)
+                                            : (uint32_t)value;
 }
 
 SB_CUDA_FUNCTION void web_store(web_group group, const float *values) {
     int dtype = group.web->out_dtype;
-    int size = dtype == SB_CUDA_TAIL_F32 ? 4 : dtype == SB_CUDA_TAIL_U8 ? 1 : 2;
+    int size = dtype == SB_CUDA_EPILOGUE_F32 ? 4 : dtype == SB_CUDA_EPILOGUE_U8 ? 1 : 2;
     char *out = group.web->out + (int64_t)group.index * size;
     uint32_t bits[WIDTH];
     SB_CUDA_UNROLL

@@ -4,7 +4,7 @@
 
 #include "cuda/common/divisor.h"
 #include "cuda/common/parameters.h"
-#include "cuda/contraction/tail_parameters.h"
+#include "cuda/contraction/epilogue_parameters.h"
 
 /* Elements that a thread computes at once: neighbours in the output, which is row-major. */
 #define SB_CUDA_WEB_WIDTH 4
@@ -26,14 +26,14 @@ typedef enum sb_cuda_web_layout {
 typedef struct sb_cuda_web_input {
     const char *data;
     int64_t steps[SB_CUDA_RANK]; /* in bytes, 0 where it is repeated */
-    uint8_t dtype, layout;       /* sb_cuda_tail_dtype, sb_cuda_web_layout */
+    uint8_t dtype, layout;       /* sb_cuda_epilogue_dtype, sb_cuda_web_layout */
     uint8_t size;                /* of an element */
     uint8_t whole;               /* a group of SB_CUDA_WEB_WIDTH is one aligned access */
     uint8_t unused[4];
 } sb_cuda_web_input;
 
 typedef struct sb_cuda_web {
-    sb_cuda_tail_code code;
+    sb_cuda_epilogue_code code;
     uint32_t elements; /* at most SB_CUDA_WEB_MOST */
     int32_t rank;      /* at least 1; dimensions from the slowest, merged as in sb_cuda_box */
     uint8_t out_dtype; /* f32, f16, bf16, or u8 for truth values */
@@ -41,7 +41,7 @@ typedef struct sb_cuda_web {
     uint8_t unused[2];
     char *out;
     sb_cuda_divisor divisors[SB_CUDA_RANK]; /* the dims */
-    sb_cuda_web_input inputs[SB_CUDA_TAIL_INPUTS];
+    sb_cuda_web_input inputs[SB_CUDA_EPILOGUE_INPUTS];
 } sb_cuda_web;
 
 #endif

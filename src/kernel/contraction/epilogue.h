@@ -88,8 +88,8 @@ static SB_HD_HOT float sb_gemm_activate(int32_t activation, float y) {
 
 /** The whole epilogue of element (row, column): `gate` is its chain, or with a gate the gate's, and
  * `value` the value's, which is not read without one. The result is not rounded to C yet. */
-static SB_HD float sb_gemm_finish(const sb_gemm_epilogue *e, int64_t batch, int64_t row, int64_t column, float gate,
-                                  float value) {
+static SB_HD float sb_gemm_epilogue_apply(const sb_gemm_epilogue *e, int64_t batch, int64_t row, int64_t column,
+                                          float gate, float value) {
     float y = sb_gemm_scale_and_bias(e, batch, sb_gemm_gate_column(e, column), gate);
     y = sb_gemm_activate(e->activation, y);
     if (e->gate != SB_GATE_NONE)

@@ -1,7 +1,7 @@
 /* Epilogues of products by wgmma, on sums in registers: eight of a thread's at a time, so that what one waits for the others use,
  * and no more code than that is unrolled. */
-#ifndef SB_CUDA_CONTRACTION_GEMM16_FINISH_CUH
-#define SB_CUDA_CONTRACTION_GEMM16_FINISH_CUH
+#ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
+#define SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
 
 #include "cuda/contraction/gemm16_hopper_tile.cuh"
 

@@ -1,4 +1,4 @@
-#include "cpu/contraction/finish.h"
+#include "cpu/contraction/epilogue_piece.h"
 
 /* Elements that are taken at once: their addends fit on the stack. */
 enum { CHUNK = 64 };
@@ -79,7 +79,7 @@ static void store(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t
         c[i * stride] = rounded[i];
 }
 
-static void finish_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t begin, int64_t count) {
+static void epilogue_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, int64_t begin, int64_t count) {
     int64_t column = piece->column + begin;
     float *y = piece->chains + begin;
     scale_and_bias(e, piece->batch, sb_gemm_gate_column(e, column), count, y);
@@ -99,9 +99,9 @@ static void finish_chunk(const sb_gemm_epilogue *e, const sb_gemm_piece *piece, 
     store(e, piece, piece->index + begin * piece->column_stride, count, y);
 }
 
-void SB_ISA_NAME(sb_gemm_finish_piece)(const sb_gemm_epilogue *e, const sb_gemm_piece *piece) {
+void SB_ISA_NAME(sb_gemm_epilogue_apply_piece)(const sb_gemm_epilogue *e, const sb_gemm_piece *piece) {
     for (int64_t begin = 0; begin < piece->count; begin += CHUNK) {
         int64_t rest = piece->count - begin;
-        finish_chunk(e, piece, begin, rest < CHUNK ? rest : CHUNK);
+        epilogue_chunk(e, piece, begin, rest < CHUNK ? rest : CHUNK);
     }
 }

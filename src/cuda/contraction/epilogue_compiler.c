@@ -1,4 +1,4 @@
-#include "cuda/contraction/tail_compiler.h"
+#include "cuda/contraction/epilogue_compiler.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@
 
 /* What is known of a value of the graph. */
 typedef struct known {
-    int source;          /* SB_CUDA_TAIL_REGISTER… or SB_CUDA_TAIL_INPUT…; -1: none yet */
+    int source;          /* SB_CUDA_EPILOGUE_REGISTER… or SB_CUDA_EPILOGUE_INPUT…; -1: none yet */
     size_t made;         /* the node that makes it; NOT_USED for inputs */
     size_t last_use;     /* the last node that reads it */
     bool needs_register; /* somebody else than the step behind it reads it */
@@ -22,12 +22,12 @@ typedef struct known {
 } known;
 
 typedef struct compiler {
-    sb_cuda_tail_plan *plan;
+    sb_cuda_epilogue_plan *plan;
     const sb_graph *graph;
     const sb_fact *const *inputs;
     size_t skip;
     known *values;
-    bool busy[SB_CUDA_TAIL_REGISTERS];
+    bool busy[SB_CUDA_EPILOGUE_REGISTERS];
     sb_error *error;
 } compiler;
 
@@ -42,11 +42,11 @@ typedef struct opcode_name {
     int opcode;
 } opcode_name;
 
-#define ENTRY(op) {#op, SB_CUDA_TAIL_##op},
-static const opcode_name unary_opcodes[] = {SB_CUDA_TAIL_LIGHT_UNARY(ENTRY) SB_CUDA_TAIL_HEAVY_UNARY(ENTRY) ENTRY(Not)
-                                                ENTRY(IsNaN) ENTRY(IsInf){NULL, 0}};
-static const opcode_name binary_opcodes[] = {SB_CUDA_TAIL_LIGHT_BINARY(ENTRY) SB_CUDA_TAIL_HEAVY_BINARY(
-    ENTRY) SB_CUDA_TAIL_QUESTIONS(ENTRY) ENTRY(And) ENTRY(Or) ENTRY(Xor){NULL, 0}};
+#define ENTRY(op) {#op, SB_CUDA_EPILOGUE_##op},
+static const opcode_name unary_opcodes[] = {SB_CUDA_EPILOGUE_LIGHT_UNARY(ENTRY) SB_CUDA_EPILOGUE_HEAVY_UNARY(ENTRY)
+                                                ENTRY(Not) ENTRY(IsNaN) ENTRY(IsInf){NULL, 0}};
+static const opcode_name binary_opcodes[] = {SB_CUDA_EPILOGUE_LIGHT_BINARY(ENTRY) SB_CUDA_EPILOGUE_HEAVY_BINARY(
+    ENTRY) SB_CUDA_EPILOGUE_QUESTIONS(ENTRY) ENTRY(And) ENTRY(Or) ENTRY(Xor){NULL, 0}};
 
 static int find_opcode(const opcode_name *names, const char *name) {
     for (; names->name != NULL; names++) {
@@ -81,15 +81,15 @@ static const sb_fact *input_fact(const compiler *compiler, sb_value_id value) {
 }
 
 static sb_status add_input(compiler *compiler, const sb_node *node, sb_value_id value, int trailing_ones, int *source) {
-    sb_cuda_tail_plan *plan = compiler->plan;
+    sb_cuda_epilogue_plan *plan = compiler->plan;
     const sb_fact *fact = input_fact(compiler, value);
     if (fact == NULL)
         return refuse(compiler, node, "it reads a value from inside the contraction");
-    if (plan->input_count == SB_CUDA_TAIL_INPUTS)
+    if (plan->input_count == SB_CUDA_EPILOGUE_INPUTS)
         return refuse(compiler, node, "the group reads too many tensors");
     plan->inputs[plan->input_count] =
-        (sb_cuda_tail_operand_plan){graph_input_index(compiler->graph, value), trailing_ones, fact->dtype};
-    *source = SB_CUDA_TAIL_INPUT + plan->input_count++;
+        (sb_cuda_epilogue_operand_plan){graph_input_index(compiler->graph, value), trailing_ones, fact->dtype};
+    *source = SB_CUDA_EPILOGUE_INPUT + plan->input_count++;
     return SB_OK;
 }
 
@@ -116,7 +116,7 @@ static sb_status find_operand(compiler *compiler, const sb_node *node, size_t at
         return SB_OK;
     }
     if (found < 0 && known->made != NOT_USED && index < 2 && known->made + 1 == at)
-        found = SB_CUDA_TAIL_PREVIOUS;
+        found = SB_CUDA_EPILOGUE_PREVIOUS;
     if (found < 0) {
         SB_TRY(add_input(compiler, node, value, 0, &found));
         known->source = found;
@@ -127,9 +127,9 @@ static sb_status find_operand(compiler *compiler, const sb_node *node, size_t at
 
 /* ---- steps ---- */
 
-static sb_status add_step(compiler *compiler, const sb_node *node, int opcode, sb_cuda_tail_step **step) {
-    sb_cuda_tail_code *code = &compiler->plan->code;
-    if (code->count == SB_CUDA_TAIL_STEPS)
+static sb_status add_step(compiler *compiler, const sb_node *node, int opcode, sb_cuda_epilogue_step **step) {
+    sb_cuda_epilogue_code *code = &compiler->plan->code;
+    if (code->count == SB_CUDA_EPILOGUE_STEPS)
         return refuse(compiler, node, "the group has too many steps");
     *step = &code->steps[code->count++];
     (*step)->opcode = (uint8_t)opcode;
@@ -149,7 +149,7 @@ static sb_status require_dtypes(const compiler *compiler, const sb_node *node, i
 static sb_status compile_unary(compiler *compiler, const sb_node *node, size_t at) {
     const sb_unary_params *params = node->params;
     int opcode = find_opcode(unary_opcodes, params->by_tanh ? "GeluTanh" : node->op->name);
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     if (opcode < 0)
         return refuse(compiler, node, "it has no place in a web");
     SB_TRY(require_dtypes(compiler, node, 1));
@@ -163,21 +163,21 @@ static sb_status compile_binary(compiler *compiler, const sb_node *node, size_t 
     const sb_binary_params *params = node->params;
     bool truncated = params->variant && strcmp(node->op->name, "Mod") == 0;
     int opcode = find_opcode(binary_opcodes, truncated ? "Fmod" : node->op->name);
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     if (opcode < 0)
         return refuse(compiler, node, "it has no place in a web");
     if (params->axis >= 0)
         return refuse(compiler, node, "it broadcasts along an axis of its own");
     /* Exponents of Pow may have any dtype: it computes with them converted to f32. */
-    SB_TRY(require_dtypes(compiler, node, opcode == SB_CUDA_TAIL_Pow ? 1 : 2));
-    if (opcode == SB_CUDA_TAIL_Pow && compiler->values[node->inputs[1]].made != NOT_USED)
+    SB_TRY(require_dtypes(compiler, node, opcode == SB_CUDA_EPILOGUE_Pow ? 1 : 2));
+    if (opcode == SB_CUDA_EPILOGUE_Pow && compiler->values[node->inputs[1]].made != NOT_USED)
         SB_TRY(require_dtypes(compiler, node, 2));
     SB_TRY(add_step(compiler, node, opcode, &step));
-    SB_TRY(find_operand(compiler, node, at, 0, &step->a, SB_CUDA_TAIL_IMMEDIATE_A, &step->sources[0]));
-    SB_TRY(find_operand(compiler, node, at, 1, &step->b, SB_CUDA_TAIL_IMMEDIATE_B, &step->sources[1]));
+    SB_TRY(find_operand(compiler, node, at, 0, &step->a, SB_CUDA_EPILOGUE_IMMEDIATE_A, &step->sources[0]));
+    SB_TRY(find_operand(compiler, node, at, 1, &step->b, SB_CUDA_EPILOGUE_IMMEDIATE_B, &step->sources[1]));
     /* power_formula.h: a square is one product. */
-    if (opcode == SB_CUDA_TAIL_Pow && step->sources[1] == SB_CUDA_TAIL_IMMEDIATE_B && step->b == 2) {
-        step->opcode = SB_CUDA_TAIL_Mul;
+    if (opcode == SB_CUDA_EPILOGUE_Pow && step->sources[1] == SB_CUDA_EPILOGUE_IMMEDIATE_B && step->b == 2) {
+        step->opcode = SB_CUDA_EPILOGUE_Mul;
         step->sources[1] = step->sources[0];
     }
     return SB_OK;
@@ -187,23 +187,23 @@ static sb_status compile_binary(compiler *compiler, const sb_node *node, size_t 
 static sb_status compile_variadic(compiler *compiler, const sb_node *node, size_t at) {
     const char *name = node->op->name;
     int count = node->input_count;
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     SB_TRY(require_dtypes(compiler, node, count));
-    int opcode = strcmp(name, "Max") == 0   ? SB_CUDA_TAIL_Max
-                 : strcmp(name, "Min") == 0 ? SB_CUDA_TAIL_Min
-                                            : SB_CUDA_TAIL_Add;
-    SB_TRY(add_step(compiler, node, count == 1 ? SB_CUDA_TAIL_Copy : opcode, &step));
-    SB_TRY(find_operand(compiler, node, at, 0, &step->a, SB_CUDA_TAIL_IMMEDIATE_A, &step->sources[0]));
+    int opcode = strcmp(name, "Max") == 0   ? SB_CUDA_EPILOGUE_Max
+                 : strcmp(name, "Min") == 0 ? SB_CUDA_EPILOGUE_Min
+                                            : SB_CUDA_EPILOGUE_Add;
+    SB_TRY(add_step(compiler, node, count == 1 ? SB_CUDA_EPILOGUE_Copy : opcode, &step));
+    SB_TRY(find_operand(compiler, node, at, 0, &step->a, SB_CUDA_EPILOGUE_IMMEDIATE_A, &step->sources[0]));
     for (int i = 1; i < count; i++) {
         if (i > 1)
             SB_TRY(add_step(compiler, node, opcode, &step));
-        SB_TRY(find_operand(compiler, node, at, i, &step->b, SB_CUDA_TAIL_IMMEDIATE_B, &step->sources[1]));
+        SB_TRY(find_operand(compiler, node, at, i, &step->b, SB_CUDA_EPILOGUE_IMMEDIATE_B, &step->sources[1]));
     }
     if (strcmp(name, "Mean") != 0)
         return SB_OK;
-    SB_TRY(add_step(compiler, node, SB_CUDA_TAIL_Div, &step));
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_Div, &step));
     step->b = (float)count;
-    step->sources[1] = SB_CUDA_TAIL_IMMEDIATE_B;
+    step->sources[1] = SB_CUDA_EPILOGUE_IMMEDIATE_B;
     return SB_OK;
 }
 
@@ -214,14 +214,14 @@ static bool is_single(const sb_fact *fact) {
 }
 
 static sb_status compile_clip(compiler *compiler, const sb_node *node, size_t at) {
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     SB_TRY(require_dtypes(compiler, node, 1));
-    SB_TRY(add_step(compiler, node, SB_CUDA_TAIL_Clip, &step));
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_Clip, &step));
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
     step->a = -sb_infinity_f32();
     step->b = sb_infinity_f32();
-    step->sources[1] = SB_CUDA_TAIL_IMMEDIATE_A;
-    step->sources[2] = SB_CUDA_TAIL_IMMEDIATE_B;
+    step->sources[1] = SB_CUDA_EPILOGUE_IMMEDIATE_A;
+    step->sources[2] = SB_CUDA_EPILOGUE_IMMEDIATE_B;
     if (node->input_count == 1) {
         step->a = ((const sb_clip_params *)node->params)->least;
         step->b = ((const sb_clip_params *)node->params)->most;
@@ -231,41 +231,41 @@ static sb_status compile_clip(compiler *compiler, const sb_node *node, size_t at
             continue;
         if (!is_single(input_fact(compiler, node->inputs[i])))
             return refuse(compiler, node, "its bounds are not known to be scalars");
-        SB_TRY(find_operand(compiler, node, NOT_USED, i, i == 1 ? &step->a : &step->b, SB_CUDA_TAIL_IMMEDIATE_A + i - 1,
-                            &step->sources[i]));
+        SB_TRY(find_operand(compiler, node, NOT_USED, i, i == 1 ? &step->a : &step->b,
+                            SB_CUDA_EPILOGUE_IMMEDIATE_A + i - 1, &step->sources[i]));
     }
     return SB_OK;
 }
 
 static sb_status compile_where(compiler *compiler, const sb_node *node, size_t at) {
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     SB_TRY(require_dtypes(compiler, node, 3));
-    SB_TRY(add_step(compiler, node, SB_CUDA_TAIL_Where, &step));
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_Where, &step));
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
-    SB_TRY(find_operand(compiler, node, at, 1, &step->a, SB_CUDA_TAIL_IMMEDIATE_A, &step->sources[1]));
-    return find_operand(compiler, node, at, 2, &step->b, SB_CUDA_TAIL_IMMEDIATE_B, &step->sources[2]);
+    SB_TRY(find_operand(compiler, node, at, 1, &step->a, SB_CUDA_EPILOGUE_IMMEDIATE_A, &step->sources[1]));
+    return find_operand(compiler, node, at, 2, &step->b, SB_CUDA_EPILOGUE_IMMEDIATE_B, &step->sources[2]);
 }
 
 /* Every dtype that is read becomes f32 as Cast has it; from there on only f16, bf16 and bool are one
  * more step, and from wide integers and f64 that would be a second rounding. */
 static sb_status compile_cast(compiler *compiler, const sb_node *node, size_t at, sb_dtype to) {
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     sb_dtype from = compiler->values[node->inputs[0]].dtype;
     bool exact = fits_register(from) || from == SB_U8 || from == SB_S8 || from == SB_U16 || from == SB_S16;
     if (!fits_register(to) || from == SB_STRING || (!exact && is_half(to)) || (from == SB_F64 && to == SB_BOOL))
         return refuse(compiler, node, "webs on a GPU compute in f32, and its types do not fit that");
     /* A truth value that came in with other bits counts as 1. */
     bool truth = to != from && (to == SB_BOOL || from == SB_BOOL);
-    SB_TRY(add_step(compiler, node, truth ? SB_CUDA_TAIL_Truth : SB_CUDA_TAIL_Copy, &step));
+    SB_TRY(add_step(compiler, node, truth ? SB_CUDA_EPILOGUE_Truth : SB_CUDA_EPILOGUE_Copy, &step));
     return find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]);
 }
 
 static sb_status compile_normalization(compiler *compiler, const sb_node *node, size_t at) {
     const sb_fact *result = &compiler->graph->values[node->outputs[0]].fact;
-    sb_cuda_tail_step *step;
+    sb_cuda_epilogue_step *step;
     int source = 0;
     SB_TRY(require_dtypes(compiler, node, 1));
-    SB_TRY(add_step(compiler, node, SB_CUDA_TAIL_Normalize, &step));
+    SB_TRY(add_step(compiler, node, SB_CUDA_EPILOGUE_Normalize, &step));
     SB_TRY(find_operand(compiler, node, at, 0, NULL, 0, &step->sources[0]));
     step->a = sb_batch_normalization_epsilon(node);
     for (int i = 1; i < 5; i++) {
@@ -307,17 +307,17 @@ static sb_status compile_operator(compiler *compiler, const sb_node *node, size_
 /* ---- registers ---- */
 
 static int take_register(compiler *compiler) {
-    for (int i = 0; i < SB_CUDA_TAIL_REGISTERS; i++) {
+    for (int i = 0; i < SB_CUDA_EPILOGUE_REGISTERS; i++) {
         if (!compiler->busy[i]) {
             compiler->busy[i] = true;
-            return SB_CUDA_TAIL_REGISTER + i;
+            return SB_CUDA_EPILOGUE_REGISTER + i;
         }
     }
     return -1;
 }
 
 static bool is_register(int source) {
-    return source >= SB_CUDA_TAIL_REGISTER && source < SB_CUDA_TAIL_IMMEDIATE_A;
+    return source >= SB_CUDA_EPILOGUE_REGISTER && source < SB_CUDA_EPILOGUE_IMMEDIATE_A;
 }
 
 /* Gives back the registers of values that node `at` reads last. */
@@ -327,12 +327,12 @@ static void release_registers(compiler *compiler, const sb_node *node, size_t at
             continue;
         const known *known = &compiler->values[node->inputs[i]];
         if (known->last_use == at && is_register(known->source))
-            compiler->busy[known->source - SB_CUDA_TAIL_REGISTER] = false;
+            compiler->busy[known->source - SB_CUDA_EPILOGUE_REGISTER] = false;
     }
 }
 
 static uint8_t rounding_of(sb_dtype dtype) {
-    return is_half(dtype) ? (uint8_t)sb_cuda_tail_dtype_of(dtype) : SB_CUDA_TAIL_F32;
+    return is_half(dtype) ? (uint8_t)sb_cuda_epilogue_dtype_of(dtype) : SB_CUDA_EPILOGUE_F32;
 }
 
 static sb_status compile_node(compiler *compiler, size_t at) {
@@ -341,7 +341,7 @@ static sb_status compile_node(compiler *compiler, size_t at) {
     if (!fits_register(result->dtype))
         return refuse(compiler, node, "webs on a GPU compute in f32, and its result does not fit that");
     SB_TRY(compile_operator(compiler, node, at));
-    sb_cuda_tail_step *last = &compiler->plan->code.steps[compiler->plan->code.count - 1];
+    sb_cuda_epilogue_step *last = &compiler->plan->code.steps[compiler->plan->code.count - 1];
     last->rounding = rounding_of(result->dtype);
     release_registers(compiler, node, at);
     if (!result->needs_register)
@@ -390,7 +390,7 @@ static bool has_shape(const sb_fact *fact, const sb_fact *result) {
  * together, and are read from memory once. */
 static sb_status preload(compiler *compiler, int most) {
     const sb_graph *graph = compiler->graph;
-    sb_cuda_tail_code *code = &compiler->plan->code;
+    sb_cuda_epilogue_code *code = &compiler->plan->code;
     const sb_node *last = graph->nodes[graph->node_count - 1];
     for (size_t i = 0; i < graph->input_count && code->preloaded < most; i++) {
         known *known = &compiler->values[graph->inputs[i]];
@@ -400,14 +400,14 @@ static sb_status preload(compiler *compiler, int most) {
         int source;
         SB_TRY(add_input(compiler, last, graph->inputs[i], 0, &source));
         known->source = take_register(compiler);
-        code->preloads[code->preloaded++] = (uint8_t)(source - SB_CUDA_TAIL_INPUT);
+        code->preloads[code->preloaded++] = (uint8_t)(source - SB_CUDA_EPILOGUE_INPUT);
     }
     return SB_OK;
 }
 
 static sb_status compile(compiler *compiler, int preloads) {
     const sb_graph *graph = compiler->graph;
-    sb_cuda_tail_code *code = &compiler->plan->code;
+    sb_cuda_epilogue_code *code = &compiler->plan->code;
     note_uses(compiler);
     if (compiler->skip > 0) {
         known *base = &compiler->values[graph->nodes[compiler->skip - 1]->outputs[0]];
@@ -427,9 +427,9 @@ static sb_status compile(compiler *compiler, int preloads) {
 
 /* Webs load ahead; behind a contraction the base is there already. Fewer loads leave more registers
  * for values. */
-sb_status sb_cuda_tail_plan_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
-                                   sb_cuda_tail_plan **plan, sb_error *error) {
-    sb_cuda_tail_plan *fresh = sb_allocate_array(1, sizeof *fresh);
+sb_status sb_cuda_epilogue_plan_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
+                                       sb_cuda_epilogue_plan **plan, sb_error *error) {
+    sb_cuda_epilogue_plan *fresh = sb_allocate_array(1, sizeof *fresh);
     known *values = sb_allocate_array(graph->value_count, sizeof *values);
     sb_status status = SB_OK;
     if (fresh == NULL || values == NULL)
@@ -452,8 +452,8 @@ sb_status sb_cuda_tail_plan_create(const sb_graph *graph, size_t skip, const sb_
     return SB_OK;
 }
 
-sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *const *inputs, const sb_fact *output,
-                                          sb_cuda_tail_plan **plan, sb_error *error) {
+sb_status sb_cuda_epilogue_plan_create_single(const sb_node *node, const sb_fact *const *inputs, const sb_fact *output,
+                                              sb_cuda_epilogue_plan **plan, sb_error *error) {
     /* A graph around a copy of the node that has values of its own: value i is input i, and the last
      * one the output. Everything in it is borrowed. */
     size_t count = (size_t)node->input_count;
@@ -479,7 +479,7 @@ sb_status sb_cuda_tail_plan_create_single(const sb_node *node, const sb_fact *co
                           .nodes = nodes,
                           .input_count = count,
                           .inputs = ids + count};
-        status = sb_cuda_tail_plan_create(&graph, 0, inputs, plan, error);
+        status = sb_cuda_epilogue_plan_create(&graph, 0, inputs, plan, error);
     }
     sb_free(values);
     sb_free(ids);

@@ -1,6 +1,6 @@
-/* The epilogue over a piece of a row, once for each instruction set: finish_isa.c. */
-#ifndef SB_CPU_CONTRACTION_FINISH_H
-#define SB_CPU_CONTRACTION_FINISH_H
+/* The epilogue over a piece of a row, once for each instruction set: epilogue_piece_isa.c. */
+#ifndef SB_CPU_CONTRACTION_EPILOGUE_PIECE_H
+#define SB_CPU_CONTRACTION_EPILOGUE_PIECE_H
 
 #include "base/isa.h"
 #include "kernel/contraction/epilogue.h"
@@ -16,12 +16,12 @@ typedef struct sb_gemm_piece {
     int64_t column_stride;
 } sb_gemm_piece;
 
-/** What sb_gemm_finish and sb_gemm_store do, element by element, with the same bits. */
-typedef void sb_gemm_finish_piece(const sb_gemm_epilogue *epilogue, const sb_gemm_piece *piece);
+/** What sb_gemm_epilogue_apply and sb_gemm_store do, element by element, with the same bits. */
+typedef void sb_gemm_epilogue_apply_piece(const sb_gemm_epilogue *epilogue, const sb_gemm_piece *piece);
 
-extern sb_gemm_finish_piece sb_gemm_finish_piece_scalar;
+extern sb_gemm_epilogue_apply_piece sb_gemm_epilogue_apply_piece_scalar;
 #if SB_HAS_X86_KERNELS
-extern sb_gemm_finish_piece sb_gemm_finish_piece_avx2, sb_gemm_finish_piece_avx512;
+extern sb_gemm_epilogue_apply_piece sb_gemm_epilogue_apply_piece_avx2, sb_gemm_epilogue_apply_piece_avx512;
 #endif
 
 #endif

@@ -1,0 +1,233 @@
+#include "cpu/contraction/contraction_node.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cpu/contraction/fused_epilogue_steps.h"
+#include "ops/contraction.h"
+#include "ops/real.h"
+
+sb_contraction_node sb_contraction_node_of(const sb_node *node) {
+    const sb_graph *body = (node->op->flags & SB_OP_FUSED) != 0 ? sb_node_graph(node, "body") : NULL;
+    if (body == NULL || body->node_count == 0)
+        return (sb_contraction_node){node, NULL};
+    return (sb_contraction_node){body->nodes[0], body};
+}
+
+/* The body's value behind an input of the contraction, and which input of the Fused node it is (-1:
+ * a constant of the body). */
+static sb_value_id body_value(const sb_contraction_node *contraction, int input, int *outer) {
+    sb_value_id value = input < contraction->node->input_count ? contraction->node->inputs[input] : SB_NO_VALUE;
+    *outer = -1;
+    for (size_t i = 0; i < contraction->body->input_count; i++) {
+        if (contraction->body->inputs[i] == value)
+            *outer = (int)i;
+    }
+    return value;
+}
+
+const sb_fact *sb_contraction_node_fact(const sb_contraction_node *contraction, const sb_kernel_query *query,
+                                        int input) {
+    if (contraction->body == NULL)
+        return input < contraction->node->input_count ? query->inputs[input] : NULL;
+    int outer;
+    sb_value_id value = body_value(contraction, input, &outer);
+    if (value == SB_NO_VALUE)
+        return NULL;
+    return outer >= 0 ? query->inputs[outer] : &contraction->body->values[value].fact;
+}
+
+sb_tensor *sb_contraction_node_tensor(const sb_contraction_node *contraction, const sb_call *call, int input) {
+    if (contraction->body == NULL)
+        return sb_call_input(call, input);
+    int outer;
+    sb_value_id value = body_value(contraction, input, &outer);
+    if (value == SB_NO_VALUE)
+        return NULL;
+    return outer >= 0 ? call->inputs[outer].tensor : contraction->body->values[value].fact.constant;
+}
+
+sb_status sb_contraction_node_program(const sb_contraction_node *contraction, const sb_kernel_query *query,
+                                      sb_tile_program **program, sb_error *error) {
+    *program = NULL;
+    if (contraction->body == NULL)
+        return SB_OK;
+    return sb_tile_program_create(contraction->body, 1, query->inputs, query->isa, program, error);
+}
+
+bool sb_contraction_node_supports_epilogue(const sb_contraction_node *contraction, const sb_kernel_query *query,
+                                           sb_dtype dtype, char *why) {
+    sb_tile_program *program;
+    sb_error error;
+    if (contraction->body == NULL)
+        return true;
+    if (query->outputs[0].dtype != dtype) {
+        snprintf(why, SB_WHY_BYTES, "the fused result is %s, not %s", sb_dtype_name(query->outputs[0].dtype),
+                 sb_dtype_name(dtype));
+        return false;
+    }
+    sb_status status = sb_contraction_node_program(contraction, query, &program, &error);
+    if (status != SB_OK) {
+        *query->exhausted = status == SB_ERROR_OUT_OF_MEMORY;
+        snprintf(why, SB_WHY_BYTES, "%.200s", error.message);
+        return false;
+    }
+    sb_tile_program_destroy(program);
+    return true;
+}
+
+int sb_contraction_node_addend(const sb_contraction_node *contraction, const sb_kernel_query *query) {
+    if (contraction->body == NULL || query->outputs[0].dtype != SB_F32)
+        return -1;
+    for (size_t i = 0; i < contraction->body->input_count; i++) {
+        int uses = 0, sums = 0;
+        for (size_t n = 0; n < contraction->body->node_count; n++) {
+            const sb_node *node = contraction->body->nodes[n];
+            for (int j = 0; j < node->input_count; j++) {
+                bool used = node->inputs[j] == contraction->body->inputs[i];
+                uses += used;
+                sums += used && n > 0 && strcmp(node->op->name, "Add") == 0;
+            }
+        }
+        if (uses == 1 && sums == 1 && sb_fact_same_shape(query->inputs[i], &query->outputs[0]))
+            return (int)i;
+    }
+    return -1;
+}
+
+/* `operand` has the extents that it is broadcast to. */
+static void describe_operand(const sb_tensor *operand, const char *data, int column_axis, int index,
+                             sb_fused_epilogue *fused) {
+    int64_t size = (int64_t)sb_dtype_size(operand->dtype);
+    int row_axis = 0;
+    fused->data[index] = data;
+    fused->column_steps[index] = 0;
+    for (int d = 0; d < operand->rank; d++) {
+        int64_t step = operand->strides[d] * size;
+        if (d == column_axis)
+            fused->column_steps[index] = step;
+        else
+            fused->row_steps[index][row_axis++] = step;
+    }
+}
+
+/* Whether two tensors lie in the same place, element by element. */
+static bool coincide(const sb_tensor *left, const sb_tensor *right) {
+    if (left->data != right->data)
+        return false;
+    for (int d = 0; d < left->rank; d++) {
+        if (left->dims[d] != 1 && left->strides[d] != right->strides[d])
+            return false;
+    }
+    return true;
+}
+
+/* Describes an operand, broadcast to y's extents; *in_place says that y coincides with it. An operand that overlaps y
+ * otherwise, or when `detach`, is described by a copy. */
+static sb_status add_operand(sb_call *call, const sb_tensor *operand, const sb_tensor *y, int column_axis, bool detach,
+                             bool *in_place, int index, sb_fused_epilogue *fused) {
+    bool shares = sb_tensors_overlap(operand, y);
+    if (!shares || (!detach && coincide(operand, y))) {
+        *in_place = *in_place || shares;
+        describe_operand(operand, operand->data, column_axis, index, fused);
+        return SB_OK;
+    }
+    sb_tensor dense = {.dtype = operand->dtype, .rank = operand->rank};
+    void *copy;
+    SB_TRY(sb_call_workspace(call, (size_t)sb_tensor_elements(operand) * sb_dtype_size(operand->dtype), &copy));
+    sb_gather_dense(sb_dtype_size(operand->dtype), operand->rank, operand->dims, operand->strides, operand->data, copy);
+    sb_row_major_strides(operand->rank, operand->dims, dense.strides);
+    describe_operand(&dense, copy, column_axis, index, fused);
+    return SB_OK;
+}
+
+static sb_status add_operands(sb_call *call, const sb_tensor *y, int column_axis, bool detach, bool *in_place,
+                              sb_fused_epilogue *fused) {
+    for (int i = 0; i < fused->operands; i++) {
+        int graph_input;
+        sb_tensor *operand, *spread;
+        sb_tile_program_input(fused->program, i, &graph_input, &operand);
+        if (graph_input >= 0)
+            operand = call->inputs[graph_input].tensor;
+        SB_TRY(sb_tensor_broadcast(operand, y->rank, y->dims, &spread, call->error));
+        sb_status status = add_operand(call, spread, y, column_axis, detach, in_place, i, fused);
+        sb_tensor_release(spread); /* the call's inputs keep the memory alive */
+        SB_TRY(status);
+    }
+    return SB_OK;
+}
+
+sb_status sb_fused_epilogue_start(sb_call *call, sb_tile_program *program, const sb_tensor *y, int column_axis,
+                                  bool one_pass, sb_fused_epilogue *fused) {
+    bool in_place = false;
+    fused->program = program;
+    fused->dtype = y->dtype;
+    fused->first_row = 0;
+    fused->row_axes = 0;
+    fused->operands = program != NULL ? sb_tile_program_inputs(program) : 0;
+    for (int d = 0; d < y->rank; d++) {
+        if (d != column_axis)
+            fused->row_dims[fused->row_axes++] = y->dims[d];
+    }
+    SB_TRY(add_operands(call, y, column_axis, !one_pass, &in_place, fused));
+    sb_epilogue epilogue = {.count = 1}; /* a bias may come first */
+    if (in_place && !sb_fused_epilogue_steps(fused, &epilogue))
+        return add_operands(call, y, column_axis, true, &in_place, fused);
+    return SB_OK;
+}
+
+/* Runs the program over a piece of at most SB_TILE_ELEMENTS of a row of f32. */
+static void run_piece_f32(const sb_fused_epilogue *fused, float *row, int64_t count, char **data, int64_t *steps) {
+    float base[SB_TILE_ELEMENTS];
+    memcpy(base, row, (size_t)count * sizeof *base);
+    data[0] = (char *)row;
+    data[1] = (char *)base;
+    steps[0] = steps[1] = (int64_t)sizeof(float);
+    sb_tile_program_row(fused->program, count, data, steps);
+}
+
+/* The same for f16 and bf16: rounded before the program, as the contraction's own output would be;
+ * what comes out widens exactly and is stored without another rounding. */
+static void run_piece_16(const sb_fused_epilogue *fused, float *row, int64_t count, char **data, int64_t *steps) {
+    uint16_t base[SB_TILE_ELEMENTS], out[SB_TILE_ELEMENTS];
+    for (int64_t i = 0; i < count; i++)
+        sb_real_store_f32(fused->dtype, base, i, row[i]);
+    data[0] = (char *)out;
+    data[1] = (char *)base;
+    steps[0] = steps[1] = (int64_t)sizeof(uint16_t);
+    sb_tile_program_row(fused->program, count, data, steps);
+    for (int64_t i = 0; i < count; i++)
+        row[i] = sb_real_load_f32(fused->dtype, out, i);
+}
+
+static void run_fused(void *context, float *row, int64_t m, int64_t n, int64_t count) {
+    const sb_fused_epilogue *fused = context;
+    char *data[2 + SB_TILE_INPUTS];
+    int64_t steps[2 + SB_TILE_INPUTS], rest = m + fused->first_row;
+    for (int i = 0; i < fused->operands; i++) {
+        data[2 + i] = (char *)fused->data[i] + n * fused->column_steps[i];
+        steps[2 + i] = fused->column_steps[i];
+    }
+    for (int d = fused->row_axes - 1; d >= 0; d--) {
+        int64_t index = d > 0 ? rest % fused->row_dims[d] : rest;
+        rest = d > 0 ? rest / fused->row_dims[d] : 0;
+        for (int i = 0; i < fused->operands; i++)
+            data[2 + i] += index * fused->row_steps[i][d];
+    }
+    for (int64_t start = 0; start < count; start += SB_TILE_ELEMENTS) {
+        int64_t piece = count - start < SB_TILE_ELEMENTS ? count - start : SB_TILE_ELEMENTS;
+        if (fused->dtype == SB_F32)
+            run_piece_f32(fused, row + start, piece, data, steps);
+        else
+            run_piece_16(fused, row + start, piece, data, steps);
+        for (int i = 0; i < fused->operands; i++)
+            data[2 + i] += piece * steps[2 + i];
+    }
+}
+
+void sb_fused_epilogue_append(sb_fused_epilogue *fused, sb_epilogue *epilogue) {
+    if (fused->program == NULL || sb_fused_epilogue_steps(fused, epilogue))
+        return;
+    epilogue->steps[epilogue->count++] =
+        (sb_epilogue_step){.kind = SB_EPILOGUE_CALL, .call = run_fused, .context = fused};
+}
