@@ -23,7 +23,7 @@
     family(select) \
     family(matmul) \
     family(conv) \
-    family(web) \
+    family(fused_elementwise) \
     family(reduce) \
     family(softmax) \
     family(pool) \

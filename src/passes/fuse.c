@@ -1,4 +1,4 @@
-/* Fusing: a contraction with the element-wise nodes behind it, or a web of element-wise nodes, becomes one node.
+/* Fusing: a contraction with the element-wise nodes behind it, or a group of element-wise nodes, becomes one node.
  *
  * A group is a set of nodes in graph order of which only the last one's output is seen outside. It takes the last node's place;
  * everything it reads is there by then. Nothing is rewritten: the group's nodes move into the new node's body as they are. */
@@ -87,7 +87,7 @@ static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
     return true;
 }
 
-/* What the kernels of contractions apply in registers. Anything else behind one makes a web of its own, whose rows are longer: GELU
+/* What the kernels of contractions apply in registers. Anything else behind one makes a fused body of its own, whose rows are longer: GELU
  * behind BERT's first feed-forward product took 2.3 ms more per layer as a part of the product. */
 static bool is_register_step(const sb_node *node) {
     static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};

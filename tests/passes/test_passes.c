@@ -105,7 +105,7 @@ static void test_sweep(void **state) {
     builder_destroy(&b);
 }
 
-/* x -> Exp -> { Neg, Sigmoid } -> Add is one web; a second reader of Exp outside keeps it apart. */
+/* x -> Exp -> { Neg, Sigmoid } -> Add is one group; a second reader of Exp outside keeps it apart. */
 static void test_fuse(void **state) {
     (void)state;
     for (int outside = 0; outside < 2; outside++) {

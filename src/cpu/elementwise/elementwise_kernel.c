@@ -51,9 +51,9 @@ static sb_status launch_single(sb_call *call) {
     return SB_OK;
 }
 
-/* ---- a fused web ---- */
+/* ---- a fused body ---- */
 
-static bool supports_web(const sb_kernel_query *query, char *why) {
+static bool supports_fused(const sb_kernel_query *query, char *why) {
     const sb_graph *body = sb_node_graph(query->node, "body");
     sb_tile_program *program;
     sb_error error;
@@ -67,18 +67,18 @@ static bool supports_web(const sb_kernel_query *query, char *why) {
     return true;
 }
 
-static sb_status prepare_web(const sb_kernel_query *query, void **state, sb_error *error) {
+static sb_status prepare_fused(const sb_kernel_query *query, void **state, sb_error *error) {
     sb_tile_program *program;
     SB_TRY(sb_tile_program_create(sb_node_graph(query->node, "body"), 0, query->inputs, query->isa, &program, error));
     *state = program;
     return SB_OK;
 }
 
-static void release_web(void *state) {
+static void release_fused(void *state) {
     sb_tile_program_destroy(state);
 }
 
-static sb_status launch_web(sb_call *call) {
+static sb_status launch_fused(sb_call *call) {
     sb_tile_program *program = call->state;
     sb_tensor *inputs[SB_TILE_INPUTS], *output;
     int count = sb_tile_program_inputs(program);
@@ -96,11 +96,11 @@ static sb_status launch_web(sb_call *call) {
 const sb_kernel sb_cpu_kernels_elementwise[] = {
     {.op = "Fused",
      .domain = "samebit",
-     .name = "elementwise-web",
-     .supports = supports_web,
-     .prepare = prepare_web,
-     .release = release_web,
-     .launch = launch_web},
+     .name = "elementwise-fused",
+     .supports = supports_fused,
+     .prepare = prepare_fused,
+     .release = release_fused,
+     .launch = launch_fused},
     {.op = SB_ANY_OP, .name = "elementwise", .supports = supports_single, .launch = launch_single},
     {0},
 };

@@ -1,4 +1,4 @@
-/* Tile programs: webs of element-wise nodes, run over rows in pieces that stay in the first-level cache.
+/* Tile programs: bodies of element-wise nodes, run over rows in pieces that stay in the first-level cache.
  *
  * Each node becomes an instruction: its op's own row loop, on registers instead of tensors. Every value is rounded to its
  * dtype between two instructions, just as it is between two nodes. */

@@ -1,5 +1,5 @@
 /* Element-wise nodes as programs for kernels: the nodes behind a contraction in the body of a Fused
- * node, or a whole web of them.
+ * node, or a whole body of them.
  *
  * A contraction's family does
  *
@@ -25,7 +25,7 @@ typedef struct sb_cuda_epilogue_plan sb_cuda_epilogue_plan;
  * OUT_OF_MEMORY. The plan does not refer to the graph afterwards. */
 sb_status sb_cuda_epilogue_plan_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
                                        sb_cuda_epilogue_plan **plan, sb_error *error);
-/** The same for a single element-wise node, as a web: `inputs` are its own (NULL where omitted), which
+/** The same for a single element-wise node, as a body of one: `inputs` are its own (NULL where omitted), which
  * are the plan's graph inputs as well, and `output` is the fact of its first output. */
 sb_status sb_cuda_epilogue_plan_create_single(const sb_node *node, const sb_fact *const *inputs, const sb_fact *output,
                                               sb_cuda_epilogue_plan **plan, sb_error *error);

@@ -141,7 +141,8 @@ static sb_status require_dtypes(const compiler *compiler, const sb_node *node, i
         if (node->inputs[i] == SB_NO_VALUE)
             return refuse(compiler, node, "it leaves an input out");
         if (!fits_register(compiler->values[node->inputs[i]].dtype))
-            return refuse(compiler, node, "webs on a GPU compute in f32, and its inputs do not fit that");
+            return refuse(compiler, node,
+                          "fused element-wise nodes on a GPU compute in f32, and its inputs do not fit that");
     }
     return SB_OK;
 }
@@ -151,7 +152,7 @@ static sb_status compile_unary(compiler *compiler, const sb_node *node, size_t a
     int opcode = find_opcode(unary_opcodes, params->by_tanh ? "GeluTanh" : node->op->name);
     sb_cuda_epilogue_step *step;
     if (opcode < 0)
-        return refuse(compiler, node, "it has no place in a web");
+        return refuse(compiler, node, "it has no place in a fused body");
     SB_TRY(require_dtypes(compiler, node, 1));
     SB_TRY(add_step(compiler, node, opcode, &step));
     step->a = params->a;
@@ -165,7 +166,7 @@ static sb_status compile_binary(compiler *compiler, const sb_node *node, size_t 
     int opcode = find_opcode(binary_opcodes, truncated ? "Fmod" : node->op->name);
     sb_cuda_epilogue_step *step;
     if (opcode < 0)
-        return refuse(compiler, node, "it has no place in a web");
+        return refuse(compiler, node, "it has no place in a fused body");
     if (params->axis >= 0)
         return refuse(compiler, node, "it broadcasts along an axis of its own");
     /* Exponents of Pow may have any dtype: it computes with them converted to f32. */
@@ -253,7 +254,8 @@ static sb_status compile_cast(compiler *compiler, const sb_node *node, size_t at
     sb_dtype from = compiler->values[node->inputs[0]].dtype;
     bool exact = fits_register(from) || from == SB_U8 || from == SB_S8 || from == SB_U16 || from == SB_S16;
     if (!fits_register(to) || from == SB_STRING || (!exact && is_half(to)) || (from == SB_F64 && to == SB_BOOL))
-        return refuse(compiler, node, "webs on a GPU compute in f32, and its types do not fit that");
+        return refuse(compiler, node,
+                      "fused element-wise nodes on a GPU compute in f32, and its types do not fit that");
     /* A truth value that came in with other bits counts as 1. */
     bool truth = to != from && (to == SB_BOOL || from == SB_BOOL);
     SB_TRY(add_step(compiler, node, truth ? SB_CUDA_EPILOGUE_Truth : SB_CUDA_EPILOGUE_Copy, &step));
@@ -301,7 +303,7 @@ static sb_status compile_operator(compiler *compiler, const sb_node *node, size_
         return compile_cast(compiler, node, at, compiler->values[node->outputs[0]].dtype);
     if (strcmp(name, "BatchNormalization") == 0)
         return compile_normalization(compiler, node, at);
-    return refuse(compiler, node, "it has no place in a web");
+    return refuse(compiler, node, "it has no place in a fused body");
 }
 
 /* ---- registers ---- */
@@ -339,7 +341,8 @@ static sb_status compile_node(compiler *compiler, size_t at) {
     const sb_node *node = compiler->graph->nodes[at];
     known *result = &compiler->values[node->outputs[0]];
     if (!fits_register(result->dtype))
-        return refuse(compiler, node, "webs on a GPU compute in f32, and its result does not fit that");
+        return refuse(compiler, node,
+                      "fused element-wise nodes on a GPU compute in f32, and its result does not fit that");
     SB_TRY(compile_operator(compiler, node, at));
     sb_cuda_epilogue_step *last = &compiler->plan->code.steps[compiler->plan->code.count - 1];
     last->rounding = rounding_of(result->dtype);
@@ -425,7 +428,7 @@ static sb_status compile(compiler *compiler, int preloads) {
     return SB_OK;
 }
 
-/* Webs load ahead; behind a contraction the base is there already. Fewer loads leave more registers
+/* Bodies without a contraction load ahead; behind a contraction the base is there already. Fewer loads leave more registers
  * for values. */
 sb_status sb_cuda_epilogue_plan_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
                                        sb_cuda_epilogue_plan **plan, sb_error *error) {

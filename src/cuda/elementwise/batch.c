@@ -1,4 +1,4 @@
-/* Batch normalisation that is no web: in training, and in f64. */
+/* Batch normalisation that is not element-wise: in training, and in f64. */
 #include <string.h>
 
 #include "cuda/common/compute.h"

@@ -1,4 +1,4 @@
-/* Max, Min, Sum and Mean of what webs do not take (f64, integers, very many inputs): one input after
+/* Max, Min, Sum and Mean of what fused bodies do not take (f64, integers, very many inputs): one input after
  * the other is joined to the output. */
 #include <stdio.h>
 #include <string.h>

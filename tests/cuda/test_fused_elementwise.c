@@ -1,6 +1,6 @@
-/* Programs of element-wise nodes: webs on a device, and epilogues of contractions, against their nodes
+/* Programs of element-wise nodes: fused bodies on a device, and epilogues of contractions, against their nodes
  * one by one. Without arguments over the fake driver; with the file name of a driver's library
- * (libcuda.so.1), webs on its first device. */
+ * (libcuda.so.1), fused bodies on its first device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,12 +45,12 @@ static sb_value_id add_leaky(builder *b, sb_value_id value) {
 }
 
 /* A shape, and those of inputs that broadcast to it. */
-typedef struct web_shape {
+typedef struct fused_shape {
     int rank;
     int64_t dims[4];
-} web_shape;
+} fused_shape;
 
-static const web_shape shapes[] = {
+static const fused_shape shapes[] = {
     {1, {1}},          {1, {4099}},       {2, {3, 64}}, {2, {17, 33}}, {3, {2, 5, 28}},
     {4, {2, 3, 7, 9}}, {4, {2, 6, 4, 8}}, {2, {0, 4}},  {0, {0}},      {3, {1, 1, 1030}},
 };
@@ -63,7 +63,7 @@ static sb_value_id add_input(builder *b, random_source *random, sb_dtype dtype, 
 }
 
 /* The shape with some extents set to 1 and some leading ones left out. */
-static sb_value_id add_broadcast_input(builder *b, random_source *random, sb_dtype dtype, const web_shape *shape,
+static sb_value_id add_broadcast_input(builder *b, random_source *random, sb_dtype dtype, const fused_shape *shape,
                                        sb_tensor **tensors) {
     int64_t dims[SB_MAX_RANK];
     int skipped = (int)random_between(random, 0, shape->rank);
@@ -128,7 +128,7 @@ static sb_value_id add_step(builder *b, random_source *random, sb_value_id value
     }
 }
 
-/* ---- webs ---- */
+/* ---- fused bodies ---- */
 
 static void release_all(sb_tensor **tensors, size_t count) {
     for (size_t i = 0; i < count; i++)
@@ -136,7 +136,7 @@ static void release_all(sb_tensor **tensors, size_t count) {
 }
 
 /* Fuses the graph to one node, runs that on the device, and compares with the nodes one by one. */
-static void check_web(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs, const char *what) {
+static void check_body(const setting *setting, builder *b, sb_value_id result, sb_tensor **inputs, const char *what) {
     sb_tensor *in[SB_WALK_OPERANDS] = {NULL}, *out[1] = {NULL};
     sb_graph *graph = b->graph;
     MUST(sb_graph_add_output(graph, result, error));
@@ -164,13 +164,13 @@ static void check_web(const setting *setting, builder *b, sb_value_id result, sb
     free(values);
 }
 
-static void test_random_webs(void **unused) {
+static void test_random_bodies(void **unused) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F32, SB_F16, SB_BF16};
     setting setting = set_up();
     for (int round = 0; round < 300; round++) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-        const web_shape *shape = &shapes[round % (int)(sizeof shapes / sizeof shapes[0])];
+        const fused_shape *shape = &shapes[round % (int)(sizeof shapes / sizeof shapes[0])];
         sb_dtype dtype = dtypes[random_between(&setting.random, 0, 3)];
         layout layout = round % 3 == 0 ? PACKED : (enum layout)random_between(&setting.random, 0, LAYOUTS - 1);
         sb_value_id x = add_input(&b, &setting.random, dtype, shape->rank, shape->dims, layout, tensors);
@@ -185,8 +185,8 @@ static void test_random_webs(void **unused) {
             value = next;
         }
         char what[32];
-        snprintf(what, sizeof what, "web %d", round);
-        check_web(&setting, &b, value, tensors, what);
+        snprintf(what, sizeof what, "body %d", round);
+        check_body(&setting, &b, value, tensors, what);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
@@ -208,10 +208,10 @@ static sb_value_id add_statistic(builder *b, random_source *random, sb_dtype dty
 }
 
 static void test_normalizations(void **unused) {
-    static const web_shape normalized[] = {{4, {2, 5, 3, 8}}, {4, {1, 3, 5, 5}}, {2, {7, 12}}, {2, {5, 3}}, {1, {6}}};
+    static const fused_shape normalized[] = {{4, {2, 5, 3, 8}}, {4, {1, 3, 5, 5}}, {2, {7, 12}}, {2, {5, 3}}, {1, {6}}};
     setting setting = set_up();
     for (int i = 0; i < 10; i++) {
-        const web_shape *shape = &normalized[i / 2];
+        const fused_shape *shape = &normalized[i / 2];
         sb_dtype dtype = i % 2 == 0 ? SB_F32 : SB_F16;
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         builder b = builder_create();
@@ -220,14 +220,14 @@ static void test_normalizations(void **unused) {
         for (int s = 1; s < 5; s++)
             in[s] = add_statistic(&b, &setting.random, dtype, channels, s == 4, tensors);
         sb_value_id value = builder_unary(&b, "Relu", builder_node(&b, "BatchNormalization", 5, in, NULL));
-        check_web(&setting, &b, builder_binary(&b, "Add", value, in[0]), tensors, "normalization");
+        check_body(&setting, &b, builder_binary(&b, "Add", value, in[0]), tensors, "normalization");
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
     tear_down(&setting);
 }
 
-/* Integers and f64 that a web reads only to cast them. */
+/* Integers and f64 that a body reads only to cast them. */
 static void test_casts(void **unused) {
     setting setting = set_up();
     for (int dtype = 1; dtype < SB_STRING; dtype++) {
@@ -239,7 +239,7 @@ static void test_casts(void **unused) {
             sb_value_id y = add_broadcast_input(&b, &setting.random, (sb_dtype)dtype, &shapes[s], tensors);
             sb_value_id sum = builder_binary(&b, "Add", add_cast(&b, x, SB_F32), add_constant(&b, SB_F32, 0.5f));
             sb_value_id powers = builder_binary(&b, "Pow", sum, dtype == SB_BOOL ? sum : y);
-            check_web(&setting, &b, powers, tensors, sb_dtype_name((sb_dtype)dtype));
+            check_body(&setting, &b, powers, tensors, sb_dtype_name((sb_dtype)dtype));
             release_all(tensors, SB_WALK_OPERANDS);
             builder_destroy(&b);
         }
@@ -261,7 +261,7 @@ static void test_limits(void **unused) {
         for (int i = 0; i < values; i++)
             sum = builder_binary(&b, "Mul", sum, kept[i]);
         if (values <= 8) {
-            check_web(&setting, &b, sum, tensors, "many values");
+            check_body(&setting, &b, sum, tensors, "many values");
         } else {
             MUST(sb_graph_add_output(b.graph, sum, error));
             builder_finish(&b);
@@ -334,10 +334,10 @@ static void run_epilogue(const sb_cuda_epilogue *epilogue, const sb_tensor *prod
 
 static void test_epilogues(void **unused) {
     static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_BF16};
-    static const web_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
+    static const fused_shape products[] = {{2, {5, 9}}, {4, {2, 3, 4, 6}}, {4, {3, 2, 5, 1}}, {3, {4, 1, 7}}};
     random_source random = {7};
     for (int round = 0; round < 120; round++) {
-        const web_shape *shape = &products[round % 4];
+        const fused_shape *shape = &products[round % 4];
         sb_dtype dtype = dtypes[round % 3];
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
@@ -433,8 +433,8 @@ int main(int argc, char **argv) {
     if (argc > 1)
         library = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_webs), cmocka_unit_test(test_normalizations), cmocka_unit_test(test_casts),
-        cmocka_unit_test(test_limits),      cmocka_unit_test(test_epilogues),      cmocka_unit_test(test_divisions),
+        cmocka_unit_test(test_random_bodies), cmocka_unit_test(test_normalizations), cmocka_unit_test(test_casts),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_epilogues),      cmocka_unit_test(test_divisions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

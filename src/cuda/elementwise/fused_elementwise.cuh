@@ -1,40 +1,40 @@
-/* Finding, loading and storing the elements of a web. */
-#ifndef SB_CUDA_ELEMENTWISE_WEB_CUH
-#define SB_CUDA_ELEMENTWISE_WEB_CUH
+/* Finding, loading and storing the elements of a fused body. */
+#ifndef SB_CUDA_ELEMENTWISE_FUSED_ELEMENTWISE_CUH
+#define SB_CUDA_ELEMENTWISE_FUSED_ELEMENTWISE_CUH
 
 #include "cuda/common/words.cuh"
 #include "cuda/contraction/epilogue.cuh"
-#include "cuda/elementwise/web_parameters.h"
+#include "cuda/elementwise/fused_elementwise_parameters.h"
 
-#define WIDTH SB_CUDA_WEB_WIDTH
+#define WIDTH SB_CUDA_FUSED_WIDTH
 
 /* A group of neighbours, by the first one's index. */
-typedef struct web_group {
-    const sb_cuda_web *web;
+typedef struct fused_group {
+    const sb_cuda_fused *fused;
     uint32_t index;
     bool full; /* false where elements are missing, or the output is not aligned */
-} web_group;
+} fused_group;
 
 /* Where element `j` of the group lies in an input. A missing one stands for the last, so that
  * nothing else is read. */
-SB_CUDA_FUNCTION const char *web_address(web_group group, const sb_cuda_web_input *input, int j) {
-    const sb_cuda_web *web = group.web;
+SB_CUDA_FUNCTION const char *fused_address(fused_group group, const sb_cuda_fused_input *input, int j) {
+    const sb_cuda_fused *fused = group.fused;
     uint32_t rest = group.index + (uint32_t)j;
-    rest = rest < web->elements ? rest : web->elements - 1;
-    if (input->layout == SB_CUDA_WEB_LINEAR)
+    rest = rest < fused->elements ? rest : fused->elements - 1;
+    if (input->layout == SB_CUDA_FUSED_LINEAR)
         return input->data + (int64_t)rest * input->size;
     int64_t offset = 0;
     SB_CUDA_KEEP_LOOP
-    for (int d = web->rank - 1; d > 0; d--) {
-        uint32_t quotient = sb_cuda_divide(rest, &web->divisors[d]);
-        offset += (rest - quotient * web->divisors[d].divisor) * input->steps[d];
+    for (int d = fused->rank - 1; d > 0; d--) {
+        uint32_t quotient = sb_cuda_divide(rest, &fused->divisors[d]);
+        offset += (rest - quotient * fused->divisors[d].divisor) * input->steps[d];
         rest = quotient;
     }
     return input->data + offset + rest * input->steps[0];
 }
 
 /* Four neighbours in one access: their bits as they are, … */
-SB_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
+SB_CUDA_FUNCTION void fused_load_whole(int dtype, const char *at, float *values) {
     if (dtype == SB_CUDA_EPILOGUE_F32) {
         sb_cuda_words4 words = *(const sb_cuda_words4 *)(const void *)at;
         values[0] = sb_bits_to_f32(words.x);
@@ -51,7 +51,7 @@ SB_CUDA_FUNCTION void web_load_whole(int dtype, const char *at, float *values) {
 }
 
 /* … and as values. */
-SB_CUDA_FUNCTION void web_widen(int dtype, float *values) {
+SB_CUDA_FUNCTION void fused_widen(int dtype, float *values) {
     if (dtype == SB_CUDA_EPILOGUE_F32)
         return;
     uint32_t words[2] = {sb_bits_from_f32(values[0]), sb_bits_from_f32(values[1])};
@@ -66,16 +66,16 @@ SB_CUDA_FUNCTION void web_widen(int dtype, float *values) {
 
 /* Loads an input in two steps, so that several loads may be under way. What is not one access is
  * loaded one by one, by one piece of code for all dtypes. */
-SB_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values) {
-    const sb_cuda_web_input *input = &group.web->inputs[number];
-    int count = input->layout == SB_CUDA_WEB_SINGLE || input->layout == SB_CUDA_WEB_REPEATED ? 1 : WIDTH;
+SB_CUDA_FUNCTION void fused_load_begin(fused_group group, int number, float *values) {
+    const sb_cuda_fused_input *input = &group.fused->inputs[number];
+    int count = input->layout == SB_CUDA_FUSED_SINGLE || input->layout == SB_CUDA_FUSED_REPEATED ? 1 : WIDTH;
     if (input->whole && group.full) {
-        web_load_whole(input->dtype, web_address(group, input, 0), values);
+        fused_load_whole(input->dtype, fused_address(group, input, 0), values);
         return;
     }
     SB_CUDA_KEEP_LOOP
     for (int turn = 0; turn < count; turn++) {
-        const char *at = input->layout == SB_CUDA_WEB_SINGLE ? input->data : web_address(group, input, turn);
+        const char *at = input->layout == SB_CUDA_FUSED_SINGLE ? input->data : fused_address(group, input, turn);
         float value = sb_cuda_epilogue_element(input->dtype, at);
         SB_CUDA_UNROLL
         for (int j = 0; j + 1 < WIDTH; j++)
@@ -84,37 +84,37 @@ SB_CUDA_FUNCTION void web_load_begin(web_group group, int number, float *values)
     }
 }
 
-SB_CUDA_FUNCTION void web_load_end(web_group group, int number, float *values) {
-    const sb_cuda_web_input *input = &group.web->inputs[number];
+SB_CUDA_FUNCTION void fused_load_end(fused_group group, int number, float *values) {
+    const sb_cuda_fused_input *input = &group.fused->inputs[number];
     if (input->whole && group.full)
-        web_widen(input->dtype, values);
+        fused_widen(input->dtype, values);
 }
 
-SB_CUDA_FUNCTION void web_load(web_group group, int number, float *values) {
-    web_load_begin(group, number, values);
-    web_load_end(group, number, values);
+SB_CUDA_FUNCTION void fused_load(fused_group group, int number, float *values) {
+    fused_load_begin(group, number, values);
+    fused_load_end(group, number, values);
 }
 
 /* The output's bits: values have been rounded to its dtype. */
-SB_CUDA_FUNCTION uint32_t web_bits(int dtype, float value) {
+SB_CUDA_FUNCTION uint32_t fused_bits(int dtype, float value) {
     return dtype == SB_CUDA_EPILOGUE_F32    ? sb_bits_from_f32(value)
            : dtype == SB_CUDA_EPILOGUE_F16  ? sb_f16_from_f32(value)
            : dtype == SB_CUDA_EPILOGUE_BF16 ? sb_bf16_from_f32(value)
                                             : (uint32_t)value;
 }
 
-SB_CUDA_FUNCTION void web_store(web_group group, const float *values) {
-    int dtype = group.web->out_dtype;
+SB_CUDA_FUNCTION void fused_store(fused_group group, const float *values) {
+    int dtype = group.fused->out_dtype;
     int size = dtype == SB_CUDA_EPILOGUE_F32 ? 4 : dtype == SB_CUDA_EPILOGUE_U8 ? 1 : 2;
-    char *out = group.web->out + (int64_t)group.index * size;
+    char *out = group.fused->out + (int64_t)group.index * size;
     uint32_t bits[WIDTH];
     SB_CUDA_UNROLL
     for (int j = 0; j < WIDTH; j++)
-        bits[j] = web_bits(dtype, values[j]);
+        bits[j] = fused_bits(dtype, values[j]);
     if (!group.full) {
         SB_CUDA_UNROLL
         for (int j = 0; j < WIDTH; j++) {
-            if (group.index + (uint32_t)j >= group.web->elements)
+            if (group.index + (uint32_t)j >= group.fused->elements)
                 break;
             if (size == 4)
                 *(uint32_t *)(void *)(out + 4 * j) = bits[j];
@@ -135,16 +135,16 @@ SB_CUDA_FUNCTION void web_store(web_group group, const float *values) {
 }
 
 /* A kernel around an evaluator that takes groups. */
-#define WEB_KERNEL(name, evaluate, blocks)                                                                             \
-    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_web, web, SB_CUDA_WEB_THREADS, blocks) {                                      \
+#define FUSED_KERNEL(name, evaluate, blocks)                                                                           \
+    SB_CUDA_KERNEL_BOUNDED(name, sb_cuda_fused, fused, SB_CUDA_FUSED_THREADS, blocks) {                                \
         uint32_t stride = gridDim.x * blockDim.x * WIDTH;                                                              \
-        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; index < web->elements;                  \
+        for (uint32_t index = (blockIdx.x * blockDim.x + threadIdx.x) * WIDTH; index < fused->elements;                \
              index += stride) {                                                                                        \
-            bool full = web->whole && web->elements - index >= WIDTH;                                                  \
-            web_group group = {web, index, full};                                                                      \
+            bool full = fused->whole && fused->elements - index >= WIDTH;                                              \
+            fused_group group = {fused, index, full};                                                                  \
             float values[WIDTH] = {0};                                                                                 \
-            evaluate(&web->code, group, values);                                                                       \
-            web_store(group, values);                                                                                  \
+            evaluate(&fused->code, group, values);                                                                     \
+            fused_store(group, values);                                                                                \
         }                                                                                                              \
     }
 

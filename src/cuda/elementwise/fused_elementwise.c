@@ -1,14 +1,14 @@
 /* Fused nodes of element-wise nodes only: one kernel, which reads and writes memory once. And single
- * nodes that are several steps, as webs. */
+ * nodes that are several steps, as bodies of one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/contraction/epilogue.h"
-#include "cuda/elementwise/web_parameters.h"
+#include "cuda/elementwise/fused_elementwise_parameters.h"
 #include "cuda/list.h"
 #include "tensor/walk.h"
 
-_Static_assert(SB_CUDA_EPILOGUE_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a web's operands");
+_Static_assert(SB_CUDA_EPILOGUE_INPUTS + 1 <= SB_WALK_OPERANDS, "a walk takes a body's operands");
 
 static sb_status create_plan(const sb_kernel_query *query, sb_cuda_epilogue_plan **plan, sb_error *error) {
     const sb_node *node = query->node;
@@ -17,7 +17,7 @@ static sb_status create_plan(const sb_kernel_query *query, sb_cuda_epilogue_plan
     return sb_cuda_epilogue_plan_create_single(node, query->inputs, &query->outputs[0], plan, error);
 }
 
-static bool supports_web(const sb_kernel_query *query, char *why) {
+static bool supports_fused(const sb_kernel_query *query, char *why) {
     sb_cuda_epilogue_plan *plan;
     sb_error error;
     sb_status status = create_plan(query, &plan, &error);
@@ -38,20 +38,20 @@ static bool supports_normalization(const sb_kernel_query *query, char *why) {
     for (int i = 1; i < node->output_count; i++)
         trains = trains || node->outputs[i] != SB_NO_VALUE;
     if (trains) {
-        snprintf(why, SB_WHY_BYTES, "batch normalisation in training is no web");
+        snprintf(why, SB_WHY_BYTES, "batch normalisation in training is not element-wise");
         return false;
     }
-    return supports_web(query, why);
+    return supports_fused(query, why);
 }
 
-static sb_status prepare_web(const sb_kernel_query *query, void **state, sb_error *error) {
+static sb_status prepare_fused(const sb_kernel_query *query, void **state, sb_error *error) {
     sb_cuda_epilogue_plan *plan;
     SB_TRY(create_plan(query, &plan, error));
     *state = plan;
     return SB_OK;
 }
 
-static void release_web(void *state) {
+static void release_fused(void *state) {
     sb_cuda_epilogue_plan_destroy(state);
 }
 
@@ -63,9 +63,9 @@ static void choose_kernel(const sb_cuda_epilogue_code *code, sb_cuda_work *work)
         registers = kept > registers ? kept : registers;
         heavy = heavy || code->steps[i].opcode >= SB_CUDA_EPILOGUE_FIRST_HEAVY;
     }
-    bool large = registers > SB_CUDA_WEB_REGISTERS;
-    work->module = large ? "web_large" : "web";
-    work->kernel = large ? "sb_cuda_web_large" : heavy ? "sb_cuda_web_heavy" : "sb_cuda_web_light";
+    bool large = registers > SB_CUDA_FUSED_REGISTERS;
+    work->module = large ? "fused_elementwise_large" : "fused_elementwise";
+    work->kernel = large ? "sb_cuda_fused_large" : heavy ? "sb_cuda_fused_heavy" : "sb_cuda_fused_light";
 }
 
 /* Whether groups of neighbours start at multiples of their size, wherever they are. */
@@ -77,9 +77,9 @@ static bool is_aligned(const sb_walk *walk, int operand, int64_t group) {
 }
 
 /* Operand 0 of the walk is the output. */
-static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *input) {
+static void describe_input(const sb_walk *walk, int operand, sb_cuda_fused_input *input) {
     int last = walk->rank - 1;
-    bool single = true, linear = true, rows = walk->dims[last] % SB_CUDA_WEB_WIDTH == 0;
+    bool single = true, linear = true, rows = walk->dims[last] % SB_CUDA_FUSED_WIDTH == 0;
     int64_t size = input->size, behind = size;
     for (int d = last; d >= 0; d--) {
         single = single && walk->steps[operand][d] == 0;
@@ -88,68 +88,68 @@ static void describe_input(const sb_walk *walk, int operand, sb_cuda_web_input *
     }
     input->data = walk->data[operand];
     memcpy(input->steps, walk->steps[operand], (size_t)walk->rank * sizeof input->steps[0]);
-    input->layout = single                                    ? SB_CUDA_WEB_SINGLE
-                    : linear                                  ? SB_CUDA_WEB_LINEAR
-                    : rows && walk->steps[operand][last] == 0 ? SB_CUDA_WEB_REPEATED
-                                                              : SB_CUDA_WEB_ANY;
+    input->layout = single                                    ? SB_CUDA_FUSED_SINGLE
+                    : linear                                  ? SB_CUDA_FUSED_LINEAR
+                    : rows && walk->steps[operand][last] == 0 ? SB_CUDA_FUSED_REPEATED
+                                                              : SB_CUDA_FUSED_ANY;
     bool loads_whole = input->dtype == SB_CUDA_EPILOGUE_F32 || input->dtype == SB_CUDA_EPILOGUE_F16 ||
                        input->dtype == SB_CUDA_EPILOGUE_BF16 || input->dtype == SB_CUDA_EPILOGUE_U8;
-    int64_t group = SB_CUDA_WEB_WIDTH * size;
+    int64_t group = SB_CUDA_FUSED_WIDTH * size;
     input->whole = loads_whole && !single && walk->steps[operand][last] == size &&
                    (linear ? (intptr_t)input->data % group == 0 : rows && is_aligned(walk, operand, group));
 }
 
 /* What is the same for all parts of the output. */
-typedef struct web_launch {
+typedef struct fused_launch {
     sb_call *call;
     const sb_cuda_epilogue_plan *plan;
     const sb_tensor *out;
     sb_tensor inputs[SB_CUDA_EPILOGUE_INPUTS];
     int input_count;
-} web_launch;
+} fused_launch;
 
-static void fill_web(const web_launch *launch, const sb_walk *walk, sb_cuda_web *web) {
-    memset(web, 0, sizeof *web);
-    web->code = *sb_cuda_epilogue_plan_code(launch->plan);
-    web->elements = (uint32_t)walk->elements;
-    web->rank = walk->rank;
-    web->out_dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->out->dtype);
-    web->out = walk->data[0];
-    web->whole = (uintptr_t)web->out % (SB_CUDA_WEB_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
+static void fill_fused(const fused_launch *launch, const sb_walk *walk, sb_cuda_fused *fused) {
+    memset(fused, 0, sizeof *fused);
+    fused->code = *sb_cuda_epilogue_plan_code(launch->plan);
+    fused->elements = (uint32_t)walk->elements;
+    fused->rank = walk->rank;
+    fused->out_dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->out->dtype);
+    fused->out = walk->data[0];
+    fused->whole = (uintptr_t)fused->out % (SB_CUDA_FUSED_WIDTH * sb_dtype_size(launch->out->dtype)) == 0;
     for (int d = 0; d < walk->rank; d++)
-        web->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
+        fused->divisors[d] = sb_cuda_divisor_of((uint32_t)walk->dims[d]);
     for (int i = 0; i < launch->input_count; i++) {
-        web->inputs[i].dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->inputs[i].dtype);
-        web->inputs[i].size = (uint8_t)sb_dtype_size(launch->inputs[i].dtype);
-        describe_input(walk, 1 + i, &web->inputs[i]);
+        fused->inputs[i].dtype = (uint8_t)sb_cuda_epilogue_dtype_of(launch->inputs[i].dtype);
+        fused->inputs[i].size = (uint8_t)sb_dtype_size(launch->inputs[i].dtype);
+        describe_input(walk, 1 + i, &fused->inputs[i]);
     }
 }
 
-static sb_status launch_part(const web_launch *launch, const sb_walk *walk) {
-    sb_cuda_web web;
-    sb_cuda_work work = {.parameters = &web, .parameter_bytes = sizeof web};
-    fill_web(launch, walk, &web);
+static sb_status launch_part(const fused_launch *launch, const sb_walk *walk) {
+    sb_cuda_fused fused;
+    sb_cuda_work work = {.parameters = &fused, .parameter_bytes = sizeof fused};
+    fill_fused(launch, walk, &fused);
     for (int i = 0; i < launch->input_count; i++)
         sb_cuda_work_reads(&work, &launch->inputs[i]);
     sb_cuda_work_writes(&work, launch->out);
-    choose_kernel(&web.code, &work);
-    work.threads = SB_CUDA_WEB_THREADS;
-    int64_t per_block = (int64_t)SB_CUDA_WEB_THREADS * SB_CUDA_WEB_WIDTH;
+    choose_kernel(&fused.code, &work);
+    work.threads = SB_CUDA_FUSED_THREADS;
+    int64_t per_block = (int64_t)SB_CUDA_FUSED_THREADS * SB_CUDA_FUSED_WIDTH;
     work.blocks = sb_cuda_call_blocks(launch->call, (walk->elements + per_block - 1) / per_block);
     return sb_cuda_call_launch(launch->call, &work);
 }
 
 /* Halves the outermost dimension until a part is small enough for 32-bit indices; parts of a single
  * row begin at groups. */
-static sb_status launch_parts(const web_launch *launch, const sb_walk *walk) {
-    if (walk->elements <= SB_CUDA_WEB_MOST)
+static sb_status launch_parts(const fused_launch *launch, const sb_walk *walk) {
+    if (walk->elements <= SB_CUDA_FUSED_MOST)
         return launch_part(launch, walk);
     sb_walk part = *walk;
     int d = 0;
     while (part.dims[d] == 1)
         d++;
     int64_t half = part.dims[d] / 2, inner = walk->elements / part.dims[d];
-    half += d == walk->rank - 1 ? -half & (SB_CUDA_WEB_WIDTH - 1) : 0;
+    half += d == walk->rank - 1 ? -half & (SB_CUDA_FUSED_WIDTH - 1) : 0;
     part.dims[d] = half;
     part.elements = half * inner;
     SB_TRY(launch_parts(launch, &part));
@@ -160,8 +160,8 @@ static sb_status launch_parts(const web_launch *launch, const sb_walk *walk) {
     return launch_parts(launch, &part);
 }
 
-static sb_status launch_web(sb_call *call) {
-    web_launch launch = {.call = call, .plan = call->state};
+static sb_status launch_fused(sb_call *call) {
+    fused_launch launch = {.call = call, .plan = call->state};
     const sb_tensor *operands[1 + SB_CUDA_EPILOGUE_INPUTS];
     sb_tensor *out;
     SB_TRY(sb_call_output(call, 0, &out));
@@ -178,22 +178,22 @@ static sb_status launch_web(sb_call *call) {
     return launch_parts(&launch, &walk);
 }
 
-#define WEB(operator, place)                                                                                           \
+#define FUSED(operator, place)                                                                                         \
     {                                                                                                                  \
-        .op = operator, .domain = place, .name = "elementwise-web", .supports = supports_web, .prepare = prepare_web,  \
-        .release = release_web, .launch = launch_web                                                                   \
+        .op = operator, .domain = place, .name = "elementwise-fused", .supports = supports_fused,                      \
+        .prepare = prepare_fused, .release = release_fused, .launch = launch_fused                                     \
     }
-const sb_kernel sb_cuda_kernels_web[] = {
-    WEB("Fused", "samebit"),
-    WEB("Max", ""),
-    WEB("Min", ""),
-    WEB("Sum", ""),
-    WEB("Mean", ""),
+const sb_kernel sb_cuda_kernels_fused_elementwise[] = {
+    FUSED("Fused", "samebit"),
+    FUSED("Max", ""),
+    FUSED("Min", ""),
+    FUSED("Sum", ""),
+    FUSED("Mean", ""),
     {.op = "BatchNormalization",
      .name = "batch-normalization",
      .supports = supports_normalization,
-     .prepare = prepare_web,
-     .release = release_web,
-     .launch = launch_web},
+     .prepare = prepare_fused,
+     .release = release_fused,
+     .launch = launch_fused},
     {0},
 };
