@@ -41,7 +41,7 @@ def extents(family, m, k, n):
 
 def worth_trying(schedule, rows):
     """Whether a schedule is anywhere near the best for so many rows."""
-    few = schedule.startswith(("turned", "tile-64"))
+    few = schedule.startswith(("swapped", "tile-64"))
     return not (schedule.startswith("general") or (rows >= 512 and few))
 
 
@@ -93,7 +93,7 @@ def read_table():
     table = text[text.index("shape shapes[]"):text.index("what it can do")]
     number = r"(\d+)"
     row = re.compile(r'\{"gemm16_\w+", ' + ", ".join([number] * 5) + r", ([\w |]+), ([\d.]+), ([\d.]+)\}")
-    shapes = [{"rows": int(m[1]), "n": int(m[2]), "cluster": int(m[5]), "turned": "TURNED" in m[6],
+    shapes = [{"rows": int(m[1]), "n": int(m[2]), "cluster": int(m[5]), "swapped": "SWAPPED" in m[6],
                "step": float(m[7]), "around": float(m[8])} for m in row.finditer(table)]
     names = re.findall(r'SCHEDULE\(\d+, "([^"]+)"\)', text)
     assert len(names) == len(shapes) > 0, "the table is not written as it is read here"
@@ -109,7 +109,7 @@ def read_lines(path):
 
 def describe(shape, rows, columns, inner):
     """What cost() of the source works on: rounds of tiles of 64 k, microseconds of fetching, bytes moved."""
-    if shape["turned"]:
+    if shape["swapped"]:
         rows, columns = columns, rows
     tiles = math.ceil(rows / (shape["rows"] * shape["cluster"])) * math.ceil(columns / shape["n"])
     return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * math.ceil(inner / 64),

@@ -128,7 +128,7 @@ typedef struct sb_gemm {
  * Errors: INVALID_ARGUMENT, SHAPE (dtypes too), UNSUPPORTED, DEVICE, OUT_OF_MEMORY, each with what is wrong, where, and what to do. */
 SB_API SB_MUST_CHECK sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm, sb_error *error);
 
-/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "turned-64x8", "general", …; with
+/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "swapped-64x8", "general", …; with
  * SB_CHAIN_AMPERE "definition", on a device "general" and "general-small". */
 SB_API int sb_gemm_schedule_count(const sb_engine *engine);
 /** Static storage; NULL when `index` is out of range. */

@@ -34,7 +34,7 @@ def prepare(engine, matrices, steps):
     for step in steps:
         a, b, c = (matrices[i] for i in step["operands"])
         rows = min(step["rows"], a.shape[0])
-        a, b = (x.t() if turned else x for x, turned in zip((a, b), step["transposed"]))
+        a, b = (x.t() if transposed else x for x, transposed in zip((a, b), step["transposed"]))
         residual = step["residual"]
         operands = (engine, a[:rows], b, c[:rows])
         options = {"scale": step["scale"],

@@ -59,9 +59,9 @@ def decoder():
         if not rotate:
             return x
         low, high = b.node("Split", x, split, outputs=2, axis=3)
-        turned_low = b.node("Sub", b.node("Mul", low, cosine), b.node("Mul", high, sine))
-        turned_high = b.node("Add", b.node("Mul", high, cosine), b.node("Mul", low, sine))
-        return b.node("Concat", turned_low, turned_high, axis=3)
+        rotated_low = b.node("Sub", b.node("Mul", low, cosine), b.node("Mul", high, sine))
+        rotated_high = b.node("Add", b.node("Mul", high, cosine), b.node("Mul", low, sine))
+        return b.node("Concat", rotated_low, rotated_high, axis=3)
 
     def attention(x, layer):
         query = project(x, f"{layer}.query", True)

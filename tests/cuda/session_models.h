@@ -18,10 +18,10 @@ static inline sb_model *network(bool passes) {
     sb_value_id shares = attribute_node(&b, "Softmax", 1, &both, "axis", true, 1, (int64_t[]){1});
     sb_value_id sums = builder_node(&b, "ReduceSum", 2, (sb_value_id[]){shares, integers(&b, 1, (int64_t[]){1})}, NULL);
     sb_value_id scaled = builder_binary(&b, "Add", builder_binary(&b, "Mul", left, sums), right);
-    sb_value_id turned = transpose(&b, builder_binary(&b, "Max", scaled, left), 2, (int64_t[]){1, 0});
+    sb_value_id transposed = transpose(&b, builder_binary(&b, "Max", scaled, left), 2, (int64_t[]){1, 0});
     mark_output(&b, scaled);
     mark_output(&b, sums);
-    mark_output(&b, turned);
+    mark_output(&b, transposed);
     return model_of(&b, passes);
 }
 

@@ -67,7 +67,7 @@ static const struct {
     {{5, {2, 1, 2, 4, 3}, PACKED}, {5, {1, 3, 2, 3, 4}, PACKED}},
     {{1, {19}, PACKED}, {2, {19, 33}, PACKED}},
     {{1, {19}, REVERSED}, {3, {4, 19, 33}, PACKED}},
-    {{2, {33, 19}, PACKED}, {1, {19}, APART}}, /* turned */
+    {{2, {33, 19}, PACKED}, {1, {19}, APART}}, /* transposed */
     {{3, {4, 33, 19}, TRANSPOSED}, {1, {19}, PACKED}},
     {{3, {2, 50, 70}, PACKED}, {3, {2, 70, 6}, PACKED}},
     {{1, {70}, PACKED}, {1, {70}, PACKED}},
@@ -97,9 +97,9 @@ static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, i
     };
     builder b = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-    bool turned_a = (round & 1) != 0, turned_b = (round & 2) != 0;
-    int64_t a_dims[] = {turned_a ? 19 : 21, turned_a ? 21 : 19};
-    int64_t b_dims[] = {turned_b ? 37 : 19, turned_b ? 19 : 37};
+    bool transposed_a = (round & 1) != 0, transposed_b = (round & 2) != 0;
+    int64_t a_dims[] = {transposed_a ? 19 : 21, transposed_a ? 21 : 19};
+    int64_t b_dims[] = {transposed_b ? 37 : 19, transposed_b ? 19 : 37};
     const operand *c = &addends[round % 7];
     sb_value_id inputs[3];
     inputs[0] = add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
@@ -110,8 +110,8 @@ static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, i
     bool whole = sb_dtype_is_integer(dtype);
     add_floats(&attributes, "alpha", round % 3 == 0 ? 1 : round % 3 == 1 ? whole ? -3 : 0.3f : 0);
     add_floats(&attributes, "beta", round % 4 == 0 ? 1 : round % 4 == 1 ? whole ? 7 : -1.7f : 0);
-    add_int(&attributes, "transA", turned_a);
-    add_int(&attributes, "transB", turned_b);
+    add_int(&attributes, "transA", transposed_a);
+    add_int(&attributes, "transB", transposed_b);
     sb_value_id result = builder_node(&b, "Gemm", round % 5 != 0 ? 3 : 2, inputs, &attributes);
     check_contraction(setting, &b, result, tensors, first, last, "gemm");
     release_all(tensors, SB_WALK_OPERANDS);

@@ -31,7 +31,7 @@ static void test_few_rows(void **unused) {
         p.c = round % 3 == 1 ? WIDE_ROWS : ROWS;
         p.values = (values)(round % VALUES);
         p.accumulate = p.c_dtype == SB_F32 && round % 3 == 0;
-        check_taken(&setting, &p, round % 3 == 0 ? "turned-64x16" : round % 2 != 0 ? "tile-64x16" : "tile-64x112");
+        check_taken(&setting, &p, round % 3 == 0 ? "swapped-64x16" : round % 2 != 0 ? "tile-64x16" : "tile-64x112");
     }
     tear_down(&setting);
 }
@@ -39,8 +39,9 @@ static void test_few_rows(void **unused) {
 /* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those are fetched
  * that there are, and wgmma reads 64. */
 static void test_whole_rings(void **unused) {
-    static const char *const schedules[] = {"tile-64x128",  "tile-64x112",  "tile-64x64",   "tile-64x32", "tile-64x16",
-                                            "turned-64x64", "turned-64x32", "turned-64x16", "turned-64x8"};
+    static const char *const schedules[] = {"tile-64x128",   "tile-64x112",   "tile-64x64",
+                                            "tile-64x32",    "tile-64x16",    "swapped-64x64",
+                                            "swapped-64x32", "swapped-64x16", "swapped-64x8"};
     static const int64_t few[] = {1, 8, 21, 40, 64};
     setting setting = set_up();
     for (int round = 0; round < 45; round++) {
@@ -134,8 +135,8 @@ static void test_refusals(void **unused) {
     } cases[] = {
         {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, SB_GATE_NONE, false},
         {"tile-64x32", "along k", 8, 64, 64, ROWS, ROWS, SB_GATE_NONE, false},
-        {"turned-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
-        {"turned-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
+        {"swapped-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
+        {"swapped-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
         {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
         {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, SB_GATE_STACKED, false},
         {"tile-128x64", "multiple of 8", 8, 20, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},

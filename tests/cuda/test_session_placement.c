@@ -21,12 +21,12 @@ static sb_model *chain(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE), y = builder_input(&b, SB_F32, 2, SQUARE);
     sb_value_id weight = builder_constant(&b, constant_square(7));
-    sb_value_id sum = builder_binary(&b, "Add", x, y);                /* Add */
-    sb_value_id scaled = builder_binary(&b, "Mul", sum, weight);      /* Mul */
-    sb_value_id turned = transpose(&b, scaled, 2, (int64_t[]){1, 0}); /* a view */
-    sb_value_id bent = builder_unary(&b, "Tanh", turned);             /* Tanh */
-    sb_value_id difference = builder_binary(&b, "Sub", bent, sum);    /* Sub */
-    sb_value_id result = builder_unary(&b, "Relu", difference);       /* Relu */
+    sb_value_id sum = builder_binary(&b, "Add", x, y);                    /* Add */
+    sb_value_id scaled = builder_binary(&b, "Mul", sum, weight);          /* Mul */
+    sb_value_id transposed = transpose(&b, scaled, 2, (int64_t[]){1, 0}); /* a view */
+    sb_value_id bent = builder_unary(&b, "Tanh", transposed);             /* Tanh */
+    sb_value_id difference = builder_binary(&b, "Sub", bent, sum);        /* Sub */
+    sb_value_id result = builder_unary(&b, "Relu", difference);           /* Relu */
     mark_output(&b, result);
     mark_output(&b, bent);
     return model_of(&b, passes);
@@ -186,8 +186,8 @@ static void test_copies_around_forced_nodes(void **unused) {
 static sb_model *views_between(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE);
-    sb_value_id turned = transpose(&b, x, 2, (int64_t[]){1, 0});
-    sb_value_id first = builder_unary(&b, "Exp", turned);
+    sb_value_id transposed = transpose(&b, x, 2, (int64_t[]){1, 0});
+    sb_value_id first = builder_unary(&b, "Exp", transposed);
     sb_value_id flat = reshape(&b, transpose(&b, first, 2, (int64_t[]){1, 0}), 1, (int64_t[]){36});
     sb_value_id second = builder_unary(&b, "Exp", flat);
     sb_value_id third = builder_unary(&b, "Relu", reshape(&b, second, 2, (int64_t[]){4, 9}));
@@ -221,8 +221,8 @@ static sb_dtype view_dtype;
 static sb_model *views_only(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
-    sb_value_id turned = transpose(&b, x, 3, (int64_t[]){2, 1, 0});                            /* 6 1 4 */
-    sb_value_id flat = builder_binary(&b, "Squeeze", turned, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
+    sb_value_id transposed = transpose(&b, x, 3, (int64_t[]){2, 1, 0});                            /* 6 1 4 */
+    sb_value_id flat = builder_binary(&b, "Squeeze", transposed, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
     sb_value_id part =
         builder_node(&b, "Slice", 5,
                      (sb_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),

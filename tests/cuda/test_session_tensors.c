@@ -100,8 +100,8 @@ static void test_import(void **unused) {
 /* Strides, an offset in bytes, and no strides at all. */
 static void test_import_of_views(void **unused) {
     setting s = start_device();
-    sb_tensor *host = random_tensor(SB_F32, 2, (int64_t[]){6, 8}, 1), *turned, *tail;
-    MUST(sb_tensor_transpose(host, (int[]){1, 0}, &turned, error));
+    sb_tensor *host = random_tensor(SB_F32, 2, (int64_t[]){6, 8}, 1), *transposed, *tail;
+    MUST(sb_tensor_transpose(host, (int[]){1, 0}, &transposed, error));
     MUST(sb_tensor_slice(host, 0, 2, 4, 1, &tail, error));
     foreign foreign;
     sb_tensor *tensor;
@@ -111,7 +111,7 @@ static void test_import_of_views(void **unused) {
     foreign.strides[0] = 1;
     foreign.strides[1] = 8;
     MUST(sb_tensor_from_dlpack_on(s.device, &foreign.managed, &tensor, error));
-    check_same(s.device, tensor, turned);
+    check_same(s.device, tensor, transposed);
     sb_tensor_release(tensor);
     assert_int_equal(foreign.deleted, 1);
     make_foreign(&foreign, s.device, host);
@@ -123,13 +123,13 @@ static void test_import_of_views(void **unused) {
     sb_tensor_release(tensor);
     /* Memory of the host may come the same way. */
     DLManagedTensorVersioned *managed;
-    MUST(sb_tensor_to_dlpack(turned, &managed, error));
+    MUST(sb_tensor_to_dlpack(transposed, &managed, error));
     MUST(sb_tensor_from_dlpack_on(s.device, managed, &tensor, error));
     assert_false(sb_tensor_is_on_device(tensor));
-    assert_true(sb_tensor_equal(tensor, turned));
+    assert_true(sb_tensor_equal(tensor, transposed));
     sb_tensor_release(tensor);
     sb_tensor_release(tail);
-    sb_tensor_release(turned);
+    sb_tensor_release(transposed);
     sb_tensor_release(host);
     finish(&s);
 }

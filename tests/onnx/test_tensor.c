@@ -155,17 +155,17 @@ static void test_round_trip(void **state) {
         uint8_t data[48];
         for (size_t i = 0; i < sizeof data; i++)
             data[i] = dtype == SB_BOOL ? i & 1 : (uint8_t)(37 * i + 1);
-        sb_tensor *tensor, *turned, *again;
+        sb_tensor *tensor, *transposed, *again;
         assert_int_equal(sb_tensor_from_data((sb_dtype)dtype, 2, dims, data, &tensor, NULL), SB_OK);
-        assert_int_equal(sb_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL), SB_OK);
+        assert_int_equal(sb_tensor_transpose(tensor, (const int[]){1, 0}, &transposed, NULL), SB_OK);
         void *written;
         size_t size;
-        assert_int_equal(sb_onnx_tensor_write(turned, NULL, &written, &size, NULL), SB_OK);
+        assert_int_equal(sb_onnx_tensor_write(transposed, NULL, &written, &size, NULL), SB_OK);
         assert_int_equal(sb_onnx_tensor_read(written, size, &again, NULL), SB_OK);
-        assert_true(sb_tensor_equal(turned, again));
+        assert_true(sb_tensor_equal(transposed, again));
         sb_free(written);
         sb_tensor_release(tensor);
-        sb_tensor_release(turned);
+        sb_tensor_release(transposed);
         sb_tensor_release(again);
     }
     assert_int_equal(sb_allocation_count().live_blocks, 0);

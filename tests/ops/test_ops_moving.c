@@ -77,10 +77,10 @@ static void views_share_memory(void **unused) {
 }
 
 static void reshape_moves_only_where_it_must(void **unused) {
-    sb_tensor *turned, *source = grid();
-    assert_int_equal(sb_tensor_transpose(source, (int[]){1, 0}, &turned, NULL), SB_OK);
+    sb_tensor *transposed, *source = grid();
+    assert_int_equal(sb_tensor_transpose(source, (int[]){1, 0}, &transposed, NULL), SB_OK);
     sb_tensor_release(source);
-    expect_output(known(make_node("Reshape", 14, turned, LIST(SB_S64, (int64_t, -1)), NULL)),
+    expect_output(known(make_node("Reshape", 14, transposed, LIST(SB_S64, (int64_t, -1)), NULL)),
                   LIST(SB_F32, (float, 1, 4, 2, 5, 3, 6)));
     expect_refusal(known(make_node("Reshape", 14, grid(), LIST(SB_S64, (int64_t, 4, -1)), NULL)), SB_ERROR_SHAPE,
                    "-1 cannot be found");

@@ -166,7 +166,7 @@ static void views_of_symbols(void **unused) {
     builder b = start(NULL);
     sb_value_id x = INPUT(&b, SB_F32, "batch", "1", "time");
     sb_value_id squeezed = NODE(&b, "Squeeze", x, NUMBERS(&b, 1));
-    sb_value_id turned = NODE(&b, "Transpose", x);
+    sb_value_id transposed = NODE(&b, "Transpose", x);
     sb_value_id last = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 0));
     sb_value_id whole = NODE(&b, "Slice", x, NUMBERS(&b, 0), NUMBERS(&b, INT64_MAX), NUMBERS(&b, 2));
     sb_value_id back = NODE(&b, "Slice", x, NUMBERS(&b, -1), NUMBERS(&b, INT64_MIN), NUMBERS(&b, 2), NUMBERS(&b, -1));
@@ -175,7 +175,7 @@ static void views_of_symbols(void **unused) {
     sb_value_id wide = NODE(&b, "Expand", x, NUMBERS(&b, 7, 1));
     infer(&b);
     expect_fact(&b, squeezed, "f32[batch,time]");
-    expect_fact(&b, turned, "f32[time,1,batch]");
+    expect_fact(&b, transposed, "f32[time,1,batch]");
     expect_fact(&b, whole, "f32[batch,1,time]");
     expect_fact(&b, back, "f32[batch,1,time]");
     expect_fact(&b, even, "f32[batch,1,floor((time+1)/2)]");

@@ -96,9 +96,9 @@ static sb_value_id transpose(builder *b, sb_value_id x, const int64_t *order) {
     return builder_node(b, "Transpose", 1, &x, &attributes);
 }
 
-static sb_value_id heads(builder *b, sb_value_id x, bool turned) {
+static sb_value_id heads(builder *b, sb_value_id x, bool transposed) {
     sb_value_id split = builder_binary(b, "Reshape", x, LIST(b, 0, -1, HEADS, WIDTH / HEADS));
-    return transpose(b, split, turned ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
+    return transpose(b, split, transposed ? (int64_t[]){0, 2, 3, 1} : (int64_t[]){0, 2, 1, 3});
 }
 
 static sb_value_id normalise_rows(builder *b, sb_value_id x) {

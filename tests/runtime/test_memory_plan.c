@@ -151,8 +151,8 @@ static void test_copied_views(void **state) {
     assert_int_equal(sb_tensor_from_data(SB_S64, 1, (int64_t[]){1}, (int64_t[]){-1}, &all, NULL), SB_OK);
     sb_value_id shape = builder_constant(&b, all);
     sb_value_id first = builder_unary(&b, "Relu", x);
-    sb_value_id turned = builder_unary(&b, "Transpose", first);
-    sb_value_id flat = builder_binary(&b, "Reshape", turned, shape);
+    sb_value_id transposed = builder_unary(&b, "Transpose", first);
+    sb_value_id flat = builder_binary(&b, "Reshape", transposed, shape);
     sb_value_id second = builder_unary(&b, "Exp", flat);
     sb_value_id third = builder_unary(&b, "Neg", second);
     sb_value_id sum = builder_binary(&b, "Add", third, flat);

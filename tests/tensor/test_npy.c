@@ -273,14 +273,14 @@ static void test_unwritable_text(void **state) {
 
 static sb_status write_and_read(void *context) {
     sb_dtype dtype = *(const sb_dtype *)context;
-    sb_tensor *tensor = NULL, *turned = NULL, *again = NULL;
+    sb_tensor *tensor = NULL, *transposed = NULL, *again = NULL;
     void *bytes = NULL;
     size_t size;
     sb_status status = sb_tensor_create(dtype, 2, (const int64_t[]){3, 2}, &tensor, NULL);
     if (status == SB_OK)
-        status = sb_tensor_transpose(tensor, (const int[]){1, 0}, &turned, NULL);
+        status = sb_tensor_transpose(tensor, (const int[]){1, 0}, &transposed, NULL);
     if (status == SB_OK)
-        status = sb_npy_write(turned, &bytes, &size, NULL);
+        status = sb_npy_write(transposed, &bytes, &size, NULL);
     if (status == SB_OK)
         status = sb_npy_read(bytes, size, &again, NULL);
     sb_free(bytes);
@@ -290,7 +290,7 @@ static sb_status write_and_read(void *context) {
     if (status == SB_OK)
         status = sb_npy_read(file, make_file(header, "\0\0\0a\0\0\0b", 8), &again, NULL);
     sb_tensor_release(again);
-    sb_tensor_release(turned);
+    sb_tensor_release(transposed);
     sb_tensor_release(tensor);
     return status;
 }

@@ -145,21 +145,21 @@ static void test_merging(void **state) {
     static const int64_t dims[] = {2, 3, 1, 4};
     sb_tensor *left = model_start(SB_F32, 4, dims, &plan);
     sb_tensor *right = model_start(SB_S64, 4, dims, &plan);
-    sb_tensor *turned[2] = {NULL};
+    sb_tensor *transposed[2] = {NULL};
     sb_walk walk;
     int rows = 0;
     sb_walk_start_ordered(&walk, 4, dims, 2, (const sb_tensor *const[]){left, right});
     sb_walk_run(&walk, count_rows, &rows);
     assert_int_equal(rows, 1);
     static const int permutation[] = {3, 2, 0, 1};
-    assert_int_equal(sb_tensor_transpose(left, permutation, &turned[0], NULL), SB_OK);
-    assert_int_equal(sb_tensor_transpose(right, permutation, &turned[1], NULL), SB_OK);
+    assert_int_equal(sb_tensor_transpose(left, permutation, &transposed[0], NULL), SB_OK);
+    assert_int_equal(sb_tensor_transpose(right, permutation, &transposed[1], NULL), SB_OK);
     rows = 0;
-    sb_walk_start(&walk, 4, turned[0]->dims, 2, (const sb_tensor *const *)turned);
+    sb_walk_start(&walk, 4, transposed[0]->dims, 2, (const sb_tensor *const *)transposed);
     sb_walk_run(&walk, count_rows, &rows);
     assert_int_equal(rows, 1);
-    sb_tensor_release(turned[0]);
-    sb_tensor_release(turned[1]);
+    sb_tensor_release(transposed[0]);
+    sb_tensor_release(transposed[1]);
     sb_tensor_release(left);
     sb_tensor_release(right);
 }

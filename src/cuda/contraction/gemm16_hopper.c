@@ -27,7 +27,7 @@ typedef struct shape {
     double around; /* … and the product before and behind its k */
 } shape;
 enum {
-    TURNED = 1,  /* B's columns are the kernel's rows, for products of few rows */
+    SWAPPED = 1, /* B's columns are the kernel's rows, for products of few rows */
     B_ALONG = 2, /* the kernel's B must lie along k */
     MAPPED = 4,  /* with a row map, A and B across */
 };
@@ -48,10 +48,10 @@ static const shape shapes[] = {
     {"gemm16_64x64", 64, 64, 2, 32, 1, B_ALONG, 0.161, 1.68},
     {"gemm16_64x32", 64, 32, 2, 32, 1, B_ALONG, 0.103, 1.18},
     {"gemm16_64x16", 64, 16, 4, 32, 1, B_ALONG, 0.083, 2.32},
-    {"gemm16_64x64", 64, 64, 2, 32, 1, TURNED | B_ALONG, 0.143, 5.84},
-    {"gemm16_64x32", 64, 32, 2, 32, 1, TURNED | B_ALONG, 0.098, 3.45},
-    {"gemm16_64x16", 64, 16, 4, 32, 1, TURNED | B_ALONG, 0.101, 1.09},
-    {"gemm16_64x8", 64, 8, 2, 32, 1, TURNED | B_ALONG, 0.098, 1.98},
+    {"gemm16_64x64", 64, 64, 2, 32, 1, SWAPPED | B_ALONG, 0.143, 5.84},
+    {"gemm16_64x32", 64, 32, 2, 32, 1, SWAPPED | B_ALONG, 0.098, 3.45},
+    {"gemm16_64x16", 64, 16, 4, 32, 1, SWAPPED | B_ALONG, 0.101, 1.09},
+    {"gemm16_64x8", 64, 8, 2, 32, 1, SWAPPED | B_ALONG, 0.098, 1.98},
     {"gemm16_mapped_128x256", 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
     {"gemm16_mapped_128x128", 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
 };
@@ -97,7 +97,7 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
     if (state == NULL)
         return refuse(why, "it needs kernels compiled for sm_90a, and a device of compute capability 9.0");
     bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
-    if (plan->group_count == 0 || (is_gated && (has(shape, TURNED) || shape->n % 32 != 0)))
+    if (plan->group_count == 0 || (is_gated && (has(shape, SWAPPED) || shape->n % 32 != 0)))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
     if ((plan->device_groups != 0) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
@@ -113,8 +113,8 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
         return refuse(why, a == NEITHER
                                ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
                                : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
-    if (has(shape, B_ALONG) && (has(shape, TURNED) ? a : b) != ALONG)
-        return refuse(why, has(shape, TURNED) ? "A's rows must lie along k" : "B's columns must lie along k");
+    if (has(shape, B_ALONG) && (has(shape, SWAPPED) ? a : b) != ALONG)
+        return refuse(why, has(shape, SWAPPED) ? "A's rows must lie along k" : "B's columns must lie along k");
     if (is_stacked && (b != ALONG || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
                        (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
         return refuse(why,
@@ -144,10 +144,10 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
 }
 
 static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm_plan *plan) {
-    bool turned = has(shape, TURNED);
-    int64_t lines = turned ? plan->n : plan->m, most = shape->rows * shape->cluster;
+    bool swapped = has(shape, SWAPPED);
+    int64_t lines = swapped ? plan->n : plan->m, most = shape->rows * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
-    double columns = (double)sb_gemm_divide_up(turned ? plan->m : b_lines(plan), shape->n);
+    double columns = (double)sb_gemm_divide_up(swapped ? plan->m : b_lines(plan), shape->n);
     double tiles = rows * columns * (double)plan->batches;
     double rounds = ceil(tiles / at_once(engine, shape));
     double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
@@ -259,9 +259,9 @@ static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *pla
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
-static bool stores_in_bulk(const sb_gemm16 *product, bool turned) {
+static bool stores_in_bulk(const sb_gemm16 *product, bool swapped) {
     const sb_gemm16_output *c = &product->c;
-    return !turned && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
+    return !swapped && product->gate == SB_GATE_NONE && c->dtype != SB_F32 && c->column_stride == 1 &&
            product->n % 8 == 0 && (uintptr_t)c->data % 16 == 0 && (product->m == 1 || is_step(c->row_stride)) &&
            (product->batches == 1 || is_step(c->batch_stride));
 }
@@ -304,29 +304,30 @@ static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hop
 
 /* Weights of which each tile has its own: the matrix that goes through the caches once, and is asked for ahead. */
 static void fill_stream(const shape *shape, sb_gemm16_hopper *p) {
-    bool turned = has(shape, TURNED), is_repeated = p->product.batches > 1 && !(turned ? p->a_batched : p->b_batched);
-    if (shape->rows > 64 || is_repeated || (turned ? p->column_tiles : p->row_tiles) > 1)
+    bool swapped = has(shape, SWAPPED),
+         is_repeated = p->product.batches > 1 && !(swapped ? p->a_batched : p->b_batched);
+    if (shape->rows > 64 || is_repeated || (swapped ? p->column_tiles : p->row_tiles) > 1)
         return;
-    p->streams = turned ? 1 : 2;
-    int lines = turned ? shape->rows : shape->n;
+    p->streams = swapped ? 1 : 2;
+    int lines = swapped ? shape->rows : shape->n;
     int blocks = AHEAD_BYTES / (lines * TILE_K * 2);
     p->ahead = blocks < p->k_blocks ? blocks : p->k_blocks;
 }
 
 static void fill(const shape *shape, sb_gemm16_hopper *p) {
     const sb_gemm16 *product = &p->product;
-    bool turned = has(shape, TURNED);
-    p->turned = turned;
-    p->rows = turned ? product->n : product->m;
-    p->columns = turned ? product->m : product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
+    bool swapped = has(shape, SWAPPED);
+    p->swapped = swapped;
+    p->rows = swapped ? product->n : product->m;
+    p->columns = swapped ? product->m : product->gate != SB_GATE_NONE ? 2 * product->n : product->n;
     p->stacked = product->gate == SB_GATE_STACKED;
-    p->row_stride = turned ? product->c.column_stride : product->c.row_stride;
-    p->column_stride = turned ? product->c.row_stride : product->c.column_stride;
+    p->row_stride = swapped ? product->c.column_stride : product->c.row_stride;
+    p->column_stride = swapped ? product->c.row_stride : product->c.column_stride;
     p->row_tiles = (int32_t)sb_gemm_divide_up(p->rows, shape->rows * shape->cluster);
     p->column_tiles = (int32_t)sb_gemm_divide_up(p->columns, shape->n);
     p->tiles = (int32_t)((int64_t)p->row_tiles * p->column_tiles * product->batches);
     p->storing = (product->gate == SB_GATE_NONE && !product->has_epilogue ? SB_GEMM16_PLAIN : 0) |
-                 (stores_in_bulk(product, turned) ? SB_GEMM16_BULK : 0) |
+                 (stores_in_bulk(product, swapped) ? SB_GEMM16_BULK : 0) |
                  (product->c.dtype == SB_F32 ? SB_GEMM16_WIDE : 0) | (stores_pairs(p) ? SB_GEMM16_PAIRS : 0);
 }
 
@@ -335,9 +336,9 @@ static sb_status fill_factors(const sb_engine *engine, const shape *shape, const
                               sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(shape, p);
-    bool turned = has(shape, TURNED);
-    const sb_gemm16_operand *a = turned ? &p->product.b : &p->product.a;
-    const sb_gemm16_operand *b = turned ? &p->product.a : &p->product.b;
+    bool swapped = has(shape, SWAPPED);
+    const sb_gemm16_operand *a = swapped ? &p->product.b : &p->product.a;
+    const sb_gemm16_operand *b = swapped ? &p->product.a : &p->product.b;
     layouts[0] = layout_of(a, p->rows, plan->k, plan->batches);
     layouts[1] = layout_of(b, p->columns, plan->k, plan->batches);
     fill_ring(shape, layouts, p);
@@ -448,11 +449,11 @@ sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *
         .launch = launch                                                                                               \
     }
 const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES] = {
-    SCHEDULE(0, "tile-128x256"),  SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
-    SCHEDULE(3, "tile-128x128"),  SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
-    SCHEDULE(6, "tile-128x64"),   SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
-    SCHEDULE(9, "tile-64x64"),    SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
-    SCHEDULE(12, "turned-64x64"), SCHEDULE(13, "turned-64x32"),   SCHEDULE(14, "turned-64x16"),
-    SCHEDULE(15, "turned-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
+    SCHEDULE(0, "tile-128x256"),   SCHEDULE(1, "tile-128x224"),    SCHEDULE(2, "tile-128x192"),
+    SCHEDULE(3, "tile-128x128"),   SCHEDULE(4, "tile-128x112"),    SCHEDULE(5, "tile-128x96"),
+    SCHEDULE(6, "tile-128x64"),    SCHEDULE(7, "tile-64x128"),     SCHEDULE(8, "tile-64x112"),
+    SCHEDULE(9, "tile-64x64"),     SCHEDULE(10, "tile-64x32"),     SCHEDULE(11, "tile-64x16"),
+    SCHEDULE(12, "swapped-64x64"), SCHEDULE(13, "swapped-64x32"),  SCHEDULE(14, "swapped-64x16"),
+    SCHEDULE(15, "swapped-64x8"),  SCHEDULE(16, "mapped-128x256"), SCHEDULE(17, "mapped-128x128"),
 };
 _Static_assert(sizeof shapes / sizeof shapes[0] == SB_GEMM_HOPPER_SCHEDULES, "a schedule for each shape");

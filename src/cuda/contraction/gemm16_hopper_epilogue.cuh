@@ -28,11 +28,11 @@ SB_CUDA_FUNCTION int sb_gemm16_some_column(const sb_gemm16_some *some, int i) {
 
 /* The place of result i in the product's C. */
 SB_CUDA_FUNCTION int64_t sb_gemm16_c_row(const sb_gemm16_some *some, int i) {
-    return some->p->turned ? some->n + sb_gemm16_some_column(some, i) : some->m + sb_gemm16_some_row(some, i);
+    return some->p->swapped ? some->n + sb_gemm16_some_column(some, i) : some->m + sb_gemm16_some_row(some, i);
 }
 
 SB_CUDA_FUNCTION int64_t sb_gemm16_c_column(const sb_gemm16_some *some, int i) {
-    return some->p->turned ? some->m + sb_gemm16_some_row(some, i) : some->n + sb_gemm16_some_column(some, i);
+    return some->p->swapped ? some->m + sb_gemm16_some_row(some, i) : some->n + sb_gemm16_some_column(some, i);
 }
 
 /* Scale, and the bias of B's columns from `first` on: those of C, or with a gate of their gates or values. */

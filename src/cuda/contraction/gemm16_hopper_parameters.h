@@ -17,7 +17,7 @@ enum {
     SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
 };
 
-/* The kernel computes rows × columns tiles of C, or of C turned over when `turned`: then A of the kernel is B of the product, and
+/* The kernel computes rows × columns tiles of C, or of C transposed when `swapped`: then A of the kernel is B of the product, and
  * its rows are C's columns. A chain does not depend on which factor is which. */
 typedef struct sb_gemm16_hopper {
     sb_gemm16 product;
@@ -32,7 +32,7 @@ typedef struct sb_gemm16_hopper {
     int32_t stage_bytes; /* of one: fewer than tiles of 64 rows could have where the kernel's A has fewer rows */
     int32_t a_box_bytes; /* of A's part for 64 k */
     int32_t a_batched, b_batched; /* 0 where all batches read the same matrix, else 1 */
-    int32_t turned;
+    int32_t swapped;
     int32_t stacked; /* eight of B's gates and eight of its values take turns in tiles */
     int32_t storing; /* how results leave: some of SB_GEMM16_PLAIN, … */
     int32_t streams; /* 1 or 2 where no two tiles read the same of A or of B, else 0 */

@@ -30,11 +30,11 @@ typedef struct product {
     const sb_tensor *y;
     sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
     bool merged;       /* batches have become rows */
-    bool turned;       /* rows have become columns, and A is on the right */
+    bool swapped;      /* rows have become columns, and A is on the right */
 } product;
 
 /* A matrix with its two dimensions swapped if Gemm says so. */
-static void turn_operand(const sb_tensor *tensor, bool transpose, sb_tensor *view) {
+static void transpose_operand(const sb_tensor *tensor, bool transpose, sb_tensor *view) {
     view->rank = tensor->rank;
     view->data = tensor->data;
     for (int d = 0; d < tensor->rank; d++) {
@@ -77,14 +77,14 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     }
     SB_TRY(sb_call_output(call, 0, &y));
     product->y = y;
-    turn_operand(a, product->params != NULL && product->params->transpose_a, &left);
-    turn_operand(b, product->params != NULL && product->params->transpose_b, &right);
+    transpose_operand(a, product->params != NULL && product->params->transpose_a, &left);
+    transpose_operand(b, product->params != NULL && product->params->transpose_b, &right);
     sb_matmul_geometry *g = &product->geometry;
     sb_matmul_geometry_of(&left, &right, g);
     product->a = left.data;
     product->b = right.data;
     product->merged = merge_batches(g);
-    product->turned = a->dtype == SB_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
+    product->swapped = a->dtype == SB_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
     return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
 }
 
@@ -103,18 +103,18 @@ static void fill_operands(const product *product, sb_cuda_matmul *matmul) {
         .data = (const float *)(const void *)product->a, .step = g->a_row_stride, .k_step = g->a_k_stride};
     sb_cuda_operand b = {
         .data = (const float *)(const void *)product->b, .step = g->b_column_stride, .k_step = g->b_k_stride};
-    bool turned = product->turned;
-    base->m = turned ? g->n : g->m;
-    base->n = turned ? g->m : g->n;
+    bool swapped = product->swapped;
+    base->m = swapped ? g->n : g->m;
+    base->n = swapped ? g->m : g->n;
     base->k = g->k;
-    base->a = turned ? b : a;
-    base->b = turned ? a : b;
+    base->a = swapped ? b : a;
+    base->b = swapped ? a : b;
     base->batches = g->batches;
     matmul->rank = g->batch_rank;
     for (int d = 0; d < g->batch_rank; d++) {
         matmul->dims[d] = g->batch_dims[d];
-        matmul->a_steps[d] = turned ? g->b_batch_strides[d] : g->a_batch_strides[d];
-        matmul->b_steps[d] = turned ? g->a_batch_strides[d] : g->b_batch_strides[d];
+        matmul->a_steps[d] = swapped ? g->b_batch_strides[d] : g->a_batch_strides[d];
+        matmul->b_steps[d] = swapped ? g->a_batch_strides[d] : g->b_batch_strides[d];
     }
 }
 
@@ -135,7 +135,7 @@ static void fill_output(const product *product, sb_cuda_matmul *matmul) {
         base->addend_row = product->addend->strides[0];
         base->addend_column = product->addend->strides[1];
     }
-    if (product->turned) {
+    if (product->swapped) {
         swap_numbers(&base->y_row, &base->y_column);
         swap_numbers(&base->addend_row, &base->addend_column);
     }
@@ -148,7 +148,7 @@ static void find_roles(const product *product, int a_rank, int b_rank, sb_cuda_e
     for (int d = 0; d < rank; d++) {
         bool is_column = b_rank > 1 && d == rank - 1;
         bool is_row = !is_column && (product->merged || (a_rank > 1 && d == row));
-        roles[d] = is_column || is_row ? is_column != product->turned ? SB_CUDA_EPILOGUE_COLUMN : SB_CUDA_EPILOGUE_ROW
+        roles[d] = is_column || is_row ? is_column != product->swapped ? SB_CUDA_EPILOGUE_COLUMN : SB_CUDA_EPILOGUE_ROW
                                        : SB_CUDA_EPILOGUE_BATCH;
     }
 }

@@ -48,10 +48,11 @@
     SB_NUMBERS_112                                                                                                     \
     ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define SB_WGMMA(count, columns, a_at, b_at, adds_at, a_turn, b_turn, sums, adds, a, b, type, a_across, b_across)      \
+#define SB_WGMMA(count, columns, a_at, b_at, adds_at, a_transposed, b_transposed, sums, adds, a, b, type, a_across,    \
+                 b_across)                                                                                             \
     asm volatile("{\n\t.reg .pred continues;\n\tsetp.ne.b32 continues, " adds_at ", 0;\n\t"                            \
                  "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" SB_NUMBERS_##count          \
-                 "}, " a_at ", " b_at ", continues, 1, 1, " a_turn ", " b_turn ";\n\t}"                                \
+                 "}, " a_at ", " b_at ", continues, 1, 1, " a_transposed ", " b_transposed ";\n\t}"                    \
                  : SB_FIELDS_##count(sums, 0)                                                                          \
                  : "l"(a), "l"(b), "r"((int)(adds)), "n"(a_across), "n"(b_across))
 #define SB_WGMMA_8(sums, adds, a, b, type, a_across, b_across)                                                         \
