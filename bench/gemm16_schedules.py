@@ -2,13 +2,13 @@
 """Time every schedule of Samebit's bf16 products on a GPU, and fit the numbers by which one is chosen.
 
     python gemm16_schedules.py sweep --library libsamebit.so --write FILE [--seconds S]
-    python gemm16_schedules.py fit FILE [--tries N] [--few]
+    python gemm16_schedules.py fit FILE [--tries N] [--small-tiles]
 
 sweep: lines "FAMILY M K N SCHEDULE=us …" (cublas among them) for the layers of gemm16_bench.py, of 1
 to 2048 rows. fit: reads them and src/cuda/contraction/gemm16_hopper.c, changes the times in its table by simulated
 annealing until the schedules that its cost() would choose take least, and prints the new ones. Times
 are kept near what they were, so that sizes that were not measured are judged by something physical.
---few changes the tiles of 64 rows alone.
+--small-tiles changes the tiles of 64 rows alone.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CASES = ([("fwd", m, k, n) for m in (1, 8, 16, 32, 64) for k, n in SKINNY]
             for m in (128, 256, 512, 1024, 2048) for k, n in LAYERS])
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "src" / "cuda" / "gemm" / "hopper.c"
 MULTIPROCESSORS = 132
-CACHE_RATE, FEW_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
+CACHE_RATE, SMALL_TILE_CACHE_RATE = 7.61e6, 9.0e6  # bytes a microsecond, as in the source
 
 
 def extents(family, m, k, n):
@@ -41,8 +41,8 @@ def extents(family, m, k, n):
 
 def worth_trying(schedule, rows):
     """Whether a schedule is anywhere near the best for so many rows."""
-    few = schedule.startswith(("swapped", "tile-64"))
-    return not (schedule.startswith("general") or (rows >= 512 and few))
+    small = schedule.startswith(("swapped", "tile-64"))
+    return not (schedule.startswith("general") or (rows >= 512 and small))
 
 
 def sweep(arguments):
@@ -114,7 +114,7 @@ def describe(shape, rows, columns, inner):
     tiles = math.ceil(rows / (shape["rows"] * shape["cluster"])) * math.ceil(columns / shape["n"])
     return (math.ceil(tiles / (MULTIPROCESSORS // shape["cluster"])) * math.ceil(inner / 64),
             tiles * (min(rows, shape["rows"] * shape["cluster"]) + shape["n"]) * inner * 2 /
-            (FEW_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
+            (SMALL_TILE_CACHE_RATE if shape["rows"] == 64 else CACHE_RATE),
             2 * (rows * inner + inner * columns + rows * columns))
 
 
@@ -125,10 +125,10 @@ def cost(work, step, around, shared):
 
 
 class Fit:
-    def __init__(self, path, few):
+    def __init__(self, path, small_tiles):
         self.names, shapes = zip(*read_table())
-        self.free = [i for i, shape in enumerate(shapes) if not few or shape["rows"] == 64]
-        self.few = few
+        self.free = [i for i, shape in enumerate(shapes) if not small_tiles or shape["rows"] == 64]
+        self.small_tiles = small_tiles
         self.start = [(shape["step"], shape["around"]) for shape in shapes]
         self.cases = []
         for (family, m, k, n), times in read_lines(path):
@@ -160,7 +160,7 @@ class Fit:
         best = (loss, table, shared)
         for _ in range(rounds):
             changed, other = list(table), dict(shared)
-            if not self.few and choice.random() < 0.08:
+            if not self.small_tiles and choice.random() < 0.08:
                 other[choice.choice(list(other))] *= math.exp(choice.gauss(0, 0.1))
             else:
                 i, scale = choice.choice(self.free), math.exp(choice.gauss(0, 0.12))
@@ -176,7 +176,7 @@ class Fit:
 
 
 def fit(arguments):
-    problem = Fit(arguments.file, arguments.few)
+    problem = Fit(arguments.file, arguments.small_tiles)
     shared = {"first": 0.30}
     print(f"loss now {problem.loss(problem.start, shared):.4f}")
     loss, table, shared = min((problem.anneal(seed, shared) for seed in range(arguments.tries)),
@@ -201,7 +201,7 @@ def main():
     command = commands.add_parser("fit")
     command.add_argument("file")
     command.add_argument("--tries", type=int, default=4)
-    command.add_argument("--few", action="store_true")
+    command.add_argument("--small-tiles", action="store_true")
     command.set_defaults(run=fit)
     arguments = parser.parse_args()
     arguments.run(arguments)

@@ -385,9 +385,9 @@ static sb_status eval_split(sb_call *call) {
     sb_tensor *input = sb_call_input(call, 0);
     int axis;
     SB_TRY(sb_move_axis(call, params->axis, input->rank, &axis));
-    int64_t few[8], start = 0; /* room for what networks have, so that their runs allocate nothing */
+    int64_t on_stack[8], start = 0; /* room for what networks have, so that their runs allocate nothing */
     size_t count = (size_t)call->output_count;
-    int64_t *sizes = count <= sizeof few / sizeof few[0] ? few : sb_allocate_array(count, sizeof *sizes);
+    int64_t *sizes = count <= sizeof on_stack / sizeof on_stack[0] ? on_stack : sb_allocate_array(count, sizeof *sizes);
     if (sizes == NULL)
         return sb_fail_memory(call->error, count * sizeof *sizes);
     sb_status status = part_sizes(call, input->dims[axis], sizes);
@@ -398,7 +398,7 @@ static sb_status eval_split(sb_call *call) {
             status = sb_call_set_output(call, i, part);
         start += sizes[i];
     }
-    if (sizes != few)
+    if (sizes != on_stack)
         sb_free(sizes);
     return status;
 }

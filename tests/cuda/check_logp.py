@@ -112,9 +112,9 @@ def in_parts(hidden, weight, targets, grad, logp, d_hidden):
     while at < len(targets):
         part = slice(at, at + choice.choice([1, 3, 16, 100, 777]))
         own = hidden[part].detach().requires_grad_()
-        some = linear_logp(own, weight, targets[part])
-        total += differing(logp[part], some)
-        total += differing(d_hidden[part], *torch.autograd.grad(some, own, grad[part]))
+        own_logp = linear_logp(own, weight, targets[part])
+        total += differing(logp[part], own_logp)
+        total += differing(d_hidden[part], *torch.autograd.grad(own_logp, own, grad[part]))
         at = part.stop
     return total
 

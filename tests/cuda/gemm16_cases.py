@@ -53,17 +53,17 @@ class Place:
         return f"{str(self.dtype)[6:]}{list(self.extents)} strides {list(self.strides)} at {self.offset}"
 
 
-def draw_place(draw, dtype, extents, is_written=False, aligned_across=None):
-    """Where a matrix may lie; with `aligned_across` as it does in gradients of weights, and whether its columns lie one behind
+def draw_place(draw, dtype, extents, is_written=False, aligned_column_major=None):
+    """Where a matrix may lie; with `aligned_column_major` as it does in gradients of weights, and whether its columns lie one behind
     the other."""
     batches, rows, columns = extents
-    across = draw.random() < (0.2 if is_written else 0.5)  # columns lie one behind the other
-    if aligned_across is not None:
-        across = aligned_across
-    adjacent, lines = (rows, columns) if across else (columns, rows)
+    column_major = draw.random() < (0.2 if is_written else 0.5)  # columns lie one behind the other
+    if aligned_column_major is not None:
+        column_major = aligned_column_major
+    adjacent, lines = (rows, columns) if column_major else (columns, rows)
     kinds = ["tight", "aligned", "odd", "apart", "backwards"] + ([] if is_written else ["repeated"])
     kind = draw.choices(kinds, [8, 6, 8, 2, 1, 1][:len(kinds)])[0]
-    if aligned_across is not None:
+    if aligned_column_major is not None:
         kind = "aligned"
     step, line, before = 1, max(adjacent, 1), 0
     if kind == "aligned":
@@ -82,7 +82,7 @@ def draw_place(draw, dtype, extents, is_written=False, aligned_across=None):
         batch = 0
     elif batch == 0:
         batch = adjacent  # of repeated lines, which are one
-    strides = (batch, step, line) if across else (batch, line, step)
+    strides = (batch, step, line) if column_major else (batch, line, step)
     return Place(dtype, extents, strides, before, draw.randint(0, 16))
 
 
@@ -246,9 +246,9 @@ class Case:
 
         self.places, self.there = {}, {}
         is_gradient = "lengths" in self.options and draw.random() < 0.6
-        a_across, b_across = ((True, False) if is_gradient else (False, True) if is_plain_gate else (None, None))
-        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0], a_across)
-        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1], b_across)
+        a_column_major, b_column_major = ((True, False) if is_gradient else (False, True) if is_plain_gate else (None, None))
+        self.add(draw, generator, "a", dtype, (batches, m, k), kinds[0], a_column_major)
+        self.add(draw, generator, "b", dtype, (batches, k, b_columns), kinds[1], b_column_major)
         self.add(draw, generator, "c", c_dtype, (batches, m, n),
                  kinds[2] if mode == "accumulate" else None)
         if mode == "epilogue" and draw.random() < 0.5:
@@ -265,10 +265,10 @@ class Case:
         self.outputs = batches * m * n
         self.kinds = kinds
 
-    def add(self, draw, generator, name, dtype, extents, kind, aligned_across=None):
+    def add(self, draw, generator, name, dtype, extents, kind, aligned_column_major=None):
         """An operand with data of a kind; with None it has none yet. NaN lies around what is read,
         noise around what is written."""
-        place = draw_place(draw, dtype, extents, name == "c", aligned_across)
+        place = draw_place(draw, dtype, extents, name == "c", aligned_column_major)
         block = place.block(None if name == "c" else -1, generator)
         if kind:
             place.fill(block, draw_values(kind, dtype, extents, generator))

@@ -42,15 +42,15 @@ static void test_whole_rings(void **unused) {
     static const char *const schedules[] = {"tile-64x128",   "tile-64x112",   "tile-64x64",
                                             "tile-64x32",    "tile-64x16",    "swapped-64x64",
                                             "swapped-64x32", "swapped-64x16", "swapped-64x8"};
-    static const int64_t few[] = {1, 8, 21, 40, 64};
+    static const int64_t extents[] = {1, 8, 21, 40, 64};
     setting setting = set_up();
     for (int round = 0; round < 45; round++) {
         const char *schedule = schedules[round % 9];
         product p = plain;
         p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
         p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
-        p.m = few[round / 9];
-        p.n = few[(round / 9 + round) % 5];
+        p.m = extents[round / 9];
+        p.n = extents[(round / 9 + round) % 5];
         p.k = is_fake() ? 64 * (4 + round % 5) : 64 * (64 + round % 7);
         p.b = COLUMNS;
         p.values = (values)(round % VALUES);
@@ -94,7 +94,7 @@ static void test_samples(void **unused) {
         p.lengths = lengths;
         for (int i = 0; i < 6; i++)
             p.k += lengths[i] = random_between(&setting.random, 0, round % 4 == 0 ? 90 : 33);
-        if (p.k < 2) /* one line of k lies either way, and along first */
+        if (p.k < 2) /* one line of k is both, and K-major first */
             continue;
         p.m = 64 * random_between(&setting.random, 1, 3);
         p.n = 64 * random_between(&setting.random, 1, 5);
@@ -134,8 +134,8 @@ static void test_refusals(void **unused) {
         bool is_mapped;
     } cases[] = {
         {"tile-64x32", "multiple of 64", 8, 64, 72, ROWS, COLUMNS, SB_GATE_NONE, false},
-        {"tile-64x32", "along k", 8, 64, 64, ROWS, ROWS, SB_GATE_NONE, false},
-        {"swapped-64x8", "along k", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
+        {"tile-64x32", "K-major", 8, 64, 64, ROWS, ROWS, SB_GATE_NONE, false},
+        {"swapped-64x8", "K-major", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
         {"swapped-64x8", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_INTERLEAVED, false},
         {"tile-64x112", "no gates", 8, 64, 64, ROWS, COLUMNS, SB_GATE_STACKED, false},
         {"tile-128x64", "gates before values", 8, 64, 64, ROWS, ROWS, SB_GATE_STACKED, false},
@@ -144,7 +144,7 @@ static void test_refusals(void **unused) {
         {"tile-128x64", "16 bytes", 8, 8, 9, ROWS, COLUMNS, SB_GATE_NONE, false},
         {"mapped-128x128", "row map", 64, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, false},
         {"mapped-128x128", "multiples of 64", 72, 64, 64, COLUMNS, ROWS, SB_GATE_NONE, true},
-        {"mapped-128x128", "across k", 64, 64, 64, ROWS, ROWS, SB_GATE_NONE, true},
+        {"mapped-128x128", "MN-major", 64, 64, 64, ROWS, ROWS, SB_GATE_NONE, true},
     };
     setting setting = set_up();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -297,8 +297,8 @@ static void test_require_device(void **unused) {
 static sb_model *reasons(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE);
-    sb_value_id some = builder_unary(&b, "NonZero", x); /* the data decide its shape */
-    sb_value_id cast = attribute_node(&b, "Cast", 1, &some, "to", true, 1, (int64_t[]){1});
+    sb_value_id indices = builder_unary(&b, "NonZero", x); /* the data decide its shape */
+    sb_value_id cast = attribute_node(&b, "Cast", 1, &indices, "to", true, 1, (int64_t[]){1});
     sb_value_id result = builder_unary(&b, "Abs", cast);
     mark_output(&b, result);
     mark_output(&b, builder_unary(&b, "Relu", x));

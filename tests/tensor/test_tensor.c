@@ -197,7 +197,7 @@ static void test_dims_text(void **state) {
     assert_true(length == 2 + SB_MAX_RANK * 20 + SB_MAX_RANK - 1 && text[length - 1] == ']');
 }
 
-static sb_status make_some(void *context) {
+static sb_status make_tensors(void *context) {
     sb_tensor *tensors[4] = {NULL};
     int released = 0;
     static char memory[6];
@@ -218,7 +218,7 @@ static sb_status make_some(void *context) {
 }
 
 static void test_memory(void **state) {
-    check_failing_allocations(make_some, NULL);
+    check_failing_allocations(make_tensors, NULL);
 }
 
 int main(void) {

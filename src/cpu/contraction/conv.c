@@ -158,12 +158,12 @@ static bool count_sizes(sb_conv_plan *plan) {
 
 static sb_gemm_args matrix_args(const sb_conv_plan *plan) {
     const sb_conv_shape *shape = &plan->shape;
-    static const float some_weights;
+    static const float any_weights;
     sb_gemm_args args = {.m = plan->m,
                          .n = plan->n,
                          .k = plan->k,
                          .a_column_stride = shape->x_channel_stride,
-                         .packed_b = &some_weights,
+                         .packed_b = &any_weights,
                          .c_column_stride = shape->y_channel_stride};
     pixels_are_even(shape, shape->input, shape->x_batch_stride, shape->x_stride, &args.a_row_stride);
     pixels_are_even(shape, shape->output, shape->y_batch_stride, shape->y_stride, &args.c_row_stride);

@@ -8,8 +8,8 @@
 #include "cpu/contraction/contraction_node.h"
 #include "cpu/contraction/conv.h"
 #include "cpu/contraction/gemm_block.h"
-#include "cpu/lanes.h"
 #include "cpu/list.h"
+#include "cpu/pieces.h"
 #include "ops/contraction.h"
 #include "ops/convolution.h"
 #include "ops/real.h"
@@ -302,8 +302,8 @@ static sb_status run_f32(sb_call *call, convolution *conv, sb_tile_program *prog
     SB_TRY(sb_conv_f32_plan(sb_gemm_f32_kernels(call->isa), &shape, &conv->plan, call->error));
     SB_TRY(sb_fused_epilogue_start(call, program, conv->y, 1, sb_conv_f32_in_one_pass(&conv->plan), &conv->fused));
     conv->split = sb_conv_f32_split(&conv->plan, sb_workers_threads(call->workers));
-    return sb_lanes_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.workspace_bytes, run_rectangle_f32,
-                        conv);
+    return sb_pieces_run(call, conv->split.m_parts * conv->split.n_parts, conv->plan.workspace_bytes, run_rectangle_f32,
+                         conv);
 }
 
 static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *params, const sb_tensor *w) {
@@ -317,8 +317,8 @@ static sb_status run_16(sb_call *call, convolution *conv, const sb_conv_params *
     size_t workspace = sb_chain16_workspace_bytes(&args);
     if (workspace == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
-    return sb_lanes_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, workspace, run_rectangle_16,
-                        conv);
+    return sb_pieces_run(call, extents->groups * conv->split.m_parts * conv->split.n_parts, workspace, run_rectangle_16,
+                         conv);
 }
 
 /* The bias as a gapless vector of f32. */

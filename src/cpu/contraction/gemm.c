@@ -170,13 +170,13 @@ static void compute_columns(const call *call, const columns *all, int64_t m0, in
     for (int64_t b = 0, m = m0; b < blocks; b++) {
         int64_t rows =
             minimum(divide_up(divide_up(m1 - m, blocks - b), call->kernels->rows) * call->kernels->rows, m1 - m);
-        columns some = *all;
-        while (some.n0 < all->n1) {
-            some.n1 = minimum(some.n0 + width - some.panel_offset, all->n1);
-            compute_rows(call, &some, m, rows);
-            some.b += some.panel_step * (width / panel) - some.panel_offset;
-            some.panel_offset = 0;
-            some.n0 = some.n1;
+        columns part = *all;
+        while (part.n0 < all->n1) {
+            part.n1 = minimum(part.n0 + width - part.panel_offset, all->n1);
+            compute_rows(call, &part, m, rows);
+            part.b += part.panel_step * (width / panel) - part.panel_offset;
+            part.panel_offset = 0;
+            part.n0 = part.n1;
         }
         m += rows;
     }

@@ -6,8 +6,8 @@
 #include "cpu/contraction/chain16.h"
 #include "cpu/contraction/contraction_node.h"
 #include "cpu/contraction/gemm.h"
-#include "cpu/lanes.h"
 #include "cpu/list.h"
+#include "cpu/pieces.h"
 #include "ops/matmul.h"
 
 /* What is prepared once per node: B where it is a constant matrix, and the nodes behind. */
@@ -240,8 +240,8 @@ static sb_status run_product(sb_call *call, product *product) {
     }
     if (workspace == 0)
         return sb_call_fail(call, SB_ERROR_OUT_OF_MEMORY, "the workspace's size overflows");
-    return sb_lanes_run(call, g->batches * product->split.m_parts * product->split.n_parts, workspace, run_rectangle,
-                        product);
+    return sb_pieces_run(call, g->batches * product->split.m_parts * product->split.n_parts, workspace, run_rectangle,
+                         product);
 }
 
 static sb_status launch_matmul(sb_call *call) {

@@ -5,8 +5,8 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/gemm.h"
-#include "cpu/lanes.h"
 #include "cpu/list.h"
+#include "cpu/pieces.h"
 #include "cpu/recurrent/recurrent_cells.h"
 #include "ops/contraction.h"
 
@@ -510,8 +510,8 @@ static sb_status run_all(sb_call *call, recurrence *run) {
     size_t bytes = sb_gemm_f32_workspace_bytes(run->weights.kernels, &args);
     if (bytes == 0)
         return sb_fail_memory(call->error, SIZE_MAX);
-    SB_TRY(sb_lanes_run(call, run->params->directions * run->split.m_parts * run->split.n_parts, bytes, multiply_inputs,
-                        run));
+    SB_TRY(sb_pieces_run(call, run->params->directions * run->split.m_parts * run->split.n_parts, bytes,
+                         multiply_inputs, run));
     run_steps(call, run);
     return SB_OK;
 }

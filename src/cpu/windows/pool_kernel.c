@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu/lanes.h"
 #include "cpu/list.h"
+#include "cpu/pieces.h"
 #include "cpu/windows/pool_rows.h"
 #include "ops/contraction.h"
 #include "ops/pool.h"
@@ -113,8 +113,8 @@ static sb_status launch_pool(sb_call *call) {
     SB_TRY(find_channels_last(call, x, &pool));
     pool.y = (float *)(void *)y->data;
     int64_t all = pool.shape.batch * pool.shape.positions;
-    return sb_lanes_run(call, (all + BLOCK - 1) / BLOCK, (size_t)pool.shape.capacity * sizeof(int64_t), pool_block,
-                        &pool);
+    return sb_pieces_run(call, (all + BLOCK - 1) / BLOCK, (size_t)pool.shape.capacity * sizeof(int64_t), pool_block,
+                         &pool);
 }
 
 /* ---- global pools ---- */
@@ -176,7 +176,7 @@ static sb_status launch_global(sb_call *call) {
     global.pool.y = (float *)(void *)y->data;
     global.pieces = (x->dims[1] + global.piece - 1) / global.piece;
     size_t workspace = global.pool.averages ? 0 : (size_t)global.elements * sizeof(int64_t);
-    return sb_lanes_run(call, x->dims[0] * global.pieces, workspace, pool_channels, &global);
+    return sb_pieces_run(call, x->dims[0] * global.pieces, workspace, pool_channels, &global);
 }
 
 #define POOL_KERNEL(op_name, launcher)                                                                                 \

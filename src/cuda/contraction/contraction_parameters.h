@@ -9,9 +9,9 @@
 /* How a block's threads fetch a tile of an operand, whose elements (i, k) lie at i * step + k *
  * k_step. */
 typedef enum sb_cuda_fetch {
-    SB_CUDA_FETCH_ACROSS, /* neighbours in a warp have neighbouring i: for a step of 1 */
-    SB_CUDA_FETCH_ALONG,  /* eight neighbours have neighbouring k: for a k_step of 1 */
-    SB_CUDA_FETCH_VECTORS /* four elements at once: step 1, everything else a multiple of 16 bytes
+    SB_CUDA_FETCH_MN_MAJOR, /* neighbours in a warp have neighbouring i: for a step of 1 */
+    SB_CUDA_FETCH_K_MAJOR,  /* eight neighbours have neighbouring k: for a k_step of 1 */
+    SB_CUDA_FETCH_VECTORS   /* four elements at once: step 1, everything else a multiple of 16 bytes
                            */
 } sb_cuda_fetch;
 
@@ -102,7 +102,7 @@ typedef struct sb_cuda_pack_weights {
     int64_t groups, outputs, channels, taps, pitch;
     int64_t w_output, w_channel, w_steps[SB_CUDA_CONV_AXES];
     int64_t kernel[SB_CUDA_CONV_AXES];
-    int64_t across, down; /* squares of 32: along outputs, along channels and taps */
+    int64_t output_squares, input_squares; /* squares of 32: of outputs, of channels and taps */
     const float *w;
     float *packed;
 } sb_cuda_pack_weights;

@@ -171,8 +171,8 @@ static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_co
         .pitch = (extents->group_outputs + 3) / 4 * 4,
         .w_output = conv->w->strides[0],
         .w_channel = conv->w->strides[1],
-        .across = (extents->group_outputs + 31) / 32,
-        .down = (length + 31) / 32,
+        .output_squares = (extents->group_outputs + 31) / 32,
+        .input_squares = (length + 31) / 32,
         .w = floats(conv->w),
     };
     sb_cuda_work work = {.module = "conv_direct_f32",
@@ -190,7 +190,7 @@ static sb_status pack_weights(sb_call *call, const convolution *conv, sb_cuda_co
         pack.kernel[d] = to->kernel[d].divisor;
         pack.w_steps[d] = to->w_steps[d];
     }
-    work.blocks = sb_cuda_call_blocks(call, pack.groups * pack.across * pack.down);
+    work.blocks = sb_cuda_call_blocks(call, pack.groups * pack.output_squares * pack.input_squares);
     sb_cuda_work_reads(&work, conv->w);
     sb_cuda_work_touches(&work, memory, (size_t)bytes, true);
     SB_TRY(sb_cuda_call_launch(call, &work));

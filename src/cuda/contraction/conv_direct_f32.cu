@@ -78,26 +78,26 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_pack, sb_cuda_pack_weights, p) {
     SB_CUDA_SHARED float square[32][33];
     const int lane = (int)threadIdx.x % 32, line = (int)threadIdx.x / 32;
     const int64_t length = p->channels * p->taps;
-    for (int64_t index = blockIdx.x; index < p->groups * p->across * p->down; index += gridDim.x) {
-        int64_t group = index, down = sb_cuda_take(&group, p->down) * 32;
-        int64_t across = sb_cuda_take(&group, p->across) * 32;
-        int64_t channel = down + lane, rest = sb_cuda_take(&channel, p->taps);
+    for (int64_t index = blockIdx.x; index < p->groups * p->output_squares * p->input_squares; index += gridDim.x) {
+        int64_t group = index, first_input = sb_cuda_take(&group, p->input_squares) * 32;
+        int64_t first_output = sb_cuda_take(&group, p->output_squares) * 32;
+        int64_t channel = first_input + lane, rest = sb_cuda_take(&channel, p->taps);
         int64_t offset = channel * p->w_channel;
         for (int d = SB_CUDA_CONV_AXES - 1; d >= 0; d--)
             offset += sb_cuda_take(&rest, p->kernel[d]) * p->w_steps[d];
         for (int i = line; i < 32; i += 8) {
-            int64_t output = across + i;
-            if (output < p->outputs && down + lane < length)
+            int64_t output = first_output + i;
+            if (output < p->outputs && first_input + lane < length)
                 square[lane][i] = p->w[(group * p->outputs + output) * p->w_output + offset];
         }
         SB_CUDA_BARRIER();
         for (int i = line; i < 32; i += 8) {
-            channel = down + i;
+            channel = first_input + i;
             int64_t tap = sb_cuda_take(&channel, p->taps);
             /* Zeros fill the rows, which are fetched 16 bytes at a time. */
-            if (across + lane < p->pitch && down + i < length)
-                p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + across + lane] =
-                    across + lane < p->outputs ? square[i][lane] : 0.0f;
+            if (first_output + lane < p->pitch && first_input + i < length)
+                p->packed[((group * p->taps + tap) * p->channels + channel) * p->pitch + first_output + lane] =
+                    first_output + lane < p->outputs ? square[i][lane] : 0.0f;
         }
         SB_CUDA_BARRIER();
     }

@@ -119,14 +119,14 @@ static bool is_product(const sb_einsum_nest *loops, const sb_tensor *output, sb_
     return true;
 }
 
-/* Few columns and many rows: kernels take few rows and many columns. */
-#define FEW_COLUMNS 16
+/* Up to so many columns, with more rows, A and B are swapped: kernels take few rows and many columns. */
+#define SWAPPED_COLUMNS 16
 
 static void orient(sb_cuda_matmul *matmul) {
     sb_cuda_contraction *base = &matmul->base;
     base->y_row = base->n;
     base->y_column = 1;
-    if (base->n <= FEW_COLUMNS && base->m > base->n) {
+    if (base->n <= SWAPPED_COLUMNS && base->m > base->n) {
         sb_cuda_operand operand = base->a;
         int64_t extent = base->m, steps[SB_CUDA_RANK];
         base->a = base->b;

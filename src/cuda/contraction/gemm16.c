@@ -121,14 +121,14 @@ sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t para
         return sb_fail_memory(error, sizeof *made);
     sb_status status = SB_OK;
     for (int i = 0; i < 8 && status == SB_OK; i++) {
-        int is_f16 = i / 4, across_a = i / 2 % 2, across_b = i % 2;
+        int is_f16 = i / 4, a_mn_major = i / 2 % 2, b_mn_major = i % 2;
         char name[64];
         if (!(layouts >> i % 4 & 1))
             continue;
-        snprintf(name, sizeof name, "sb_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", across_a ? "across" : "along",
-                 across_b ? "across" : "along");
-        status =
-            sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][across_a][across_b], error);
+        snprintf(name, sizeof name, "sb_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", a_mn_major ? "mn" : "k",
+                 b_mn_major ? "mn" : "k");
+        status = sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][a_mn_major][b_mn_major],
+                                     error);
     }
     if (status == SB_OK)
         *kernels = made;
@@ -183,18 +183,18 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
     return count;
 }
 
-bool sb_gemm16_reads_along(const sb_gemm16_operand *operand) {
+bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand) {
     return operand->k_stride == 1 || operand->line_stride != 1;
 }
 
 int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) {
-    bool along = sb_gemm16_reads_along(operand), is_b = operand == &product->b;
+    bool k_major = sb_gemm16_reads_k_major(operand), is_b = operand == &product->b;
     int64_t lines = is_b && product->gate != SB_GATE_NONE ? 2 * product->n : is_b ? product->n : product->m;
     /* Groups of rows begin anywhere. */
-    if (along && (operand->k_stride != 1 || product->groups != NULL))
+    if (k_major && (operand->k_stride != 1 || product->groups != NULL))
         return 1;
     int64_t steps = product->batches > 1 ? operand->batch_stride : 0;
-    if (along)
+    if (k_major)
         steps |= lines > 1 ? operand->line_stride : 0;
     else
         steps |= (product->k > 1 ? operand->k_stride : 0) | (is_b && product->gate == SB_GATE_STACKED ? product->n : 0);

@@ -66,15 +66,15 @@ const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index);
 
 /* ---- for schedules ---- */
 
-/* Kernels by dtype (bf16, f16), and by whether A and B are read across their lines; NULL for layouts that a schedule has not. */
+/* Kernels by dtype (bf16, f16), and by whether A and B are read as MN-major; NULL for layouts that a schedule has not. */
 typedef struct sb_gemm16_kernels {
     const sb_cuda_kernel *by[2][2][2];
 } sb_gemm16_kernels;
 
-/* Sets of layouts: bit 2 * a_across + b_across. */
-enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_ALONG = 0x5, SB_GEMM_LAYOUTS_ACROSS = 0x8 };
+/* Sets of layouts: bit 2 * a_mn_major + b_mn_major. */
+enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5, SB_GEMM_LAYOUTS_MN_MAJOR = 0x8 };
 
-/** Loads "sb_<module>_<dtype>_<along|across>_<along|across>" of a module for a set of layouts. The caller frees *kernels with
+/** Loads "sb_<module>_<dtype>_<k|mn>_<k|mn>" of a module for a set of layouts. The caller frees *kernels with
  * sb_free. Errors: as sb_cuda_kernel_find. */
 sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
                          sb_gemm16_kernels **kernels, sb_error *error);
@@ -87,11 +87,11 @@ static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {
 void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters);
 /** The memory that a product touches; returns how many ranges there are. */
 int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES]);
-/** Whether an operand's elements are to be read along k rather than across its lines: across only if lines are side by side and
+/** Whether an operand is to be read as K-major rather than MN-major: the latter only if lines are side by side and
  * k are not. */
-bool sb_gemm16_reads_along(const sb_gemm16_operand *operand);
+bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand);
 /** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the address, the other
- * strides, the groups of rows and, where a gated B is read across, the way to the second half of its columns leave. */
+ * strides, the groups of rows and, where a gated B is read as MN-major, the way to the second half of its columns leave. */
 int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
 
 /* ---- logits that are reduced where they are computed: hopper.c ---- */

@@ -5,5 +5,5 @@
 #define SB_GEMM_STAGES 32
 #define SB_GEMM_CLUSTER 1
 #define SB_GEMM_KERNEL(layout) sb_gemm16_64x112_##layout
-#define SB_GEMM_B_ALONG
+#define SB_GEMM_B_K_MAJOR
 #include "cuda/contraction/gemm16_hopper_layouts.cuh"

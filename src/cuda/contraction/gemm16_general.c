@@ -72,11 +72,11 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, c
     parameters.tiles = parameters.row_tiles * parameters.column_tiles * plan->batches;
     parameters.a_width = sb_gemm16_width(product, &product->a);
     parameters.b_width = sb_gemm16_width(product, &product->b);
-    bool a_across = !sb_gemm16_reads_along(&product->a), b_across = !sb_gemm16_reads_along(&product->b);
+    bool a_mn_major = !sb_gemm16_reads_k_major(&product->a), b_mn_major = !sb_gemm16_reads_k_major(&product->b);
     sb_cuda_task task = {
         .kind = SB_CUDA_KERNEL,
         .step = -1,
-        .kernel = {.kernel = kernels->by[plan->dtype == SB_F16][a_across][b_across],
+        .kernel = {.kernel = kernels->by[plan->dtype == SB_F16][a_mn_major][b_mn_major],
                    .grid = {parameters.tiles < INT32_MAX ? (unsigned)parameters.tiles : INT32_MAX, 1, 1},
                    .block = {(unsigned)tile->threads, 1, 1},
                    .parameters = &parameters,

@@ -27,9 +27,9 @@ typedef struct shape {
     double around; /* … and the product before and behind its k */
 } shape;
 enum {
-    SWAPPED = 1, /* B's columns are the kernel's rows, for products of few rows */
-    B_ALONG = 2, /* the kernel's B must lie along k */
-    MAPPED = 4,  /* with a row map, A and B across */
+    SWAPPED = 1,   /* B's columns are the kernel's rows, for products of few rows */
+    B_K_MAJOR = 2, /* the kernel's B must be K-major */
+    MAPPED = 4,    /* with a row map, A and B MN-major */
 };
 
 /* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every shape on an
@@ -40,18 +40,18 @@ static const shape shapes[] = {
     {"gemm16_128x224", 128, 224, 1, 4, 1, 0, 0.670, 3.66},
     {"gemm16_128x192", 128, 192, 1, 4, 1, 0, 0.600, 2.73},
     {"gemm16_128x128", 128, 128, 1, 6, 1, 0, 0.501, 3.32},
-    {"gemm16_128x112", 128, 112, 1, 6, 1, B_ALONG, 0.454, 4.89},
-    {"gemm16_128x96", 128, 96, 1, 6, 1, B_ALONG, 0.408, 2.78},
+    {"gemm16_128x112", 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
+    {"gemm16_128x96", 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
     {"gemm16_128x64", 128, 64, 1, 8, 1, 0, 0.174, 1.69},
-    {"gemm16_64x128", 64, 128, 2, 32, 1, B_ALONG, 0.220, 2.00},
-    {"gemm16_64x112", 64, 112, 2, 32, 1, B_ALONG, 0.201, 1.14},
-    {"gemm16_64x64", 64, 64, 2, 32, 1, B_ALONG, 0.161, 1.68},
-    {"gemm16_64x32", 64, 32, 2, 32, 1, B_ALONG, 0.103, 1.18},
-    {"gemm16_64x16", 64, 16, 4, 32, 1, B_ALONG, 0.083, 2.32},
-    {"gemm16_64x64", 64, 64, 2, 32, 1, SWAPPED | B_ALONG, 0.143, 5.84},
-    {"gemm16_64x32", 64, 32, 2, 32, 1, SWAPPED | B_ALONG, 0.098, 3.45},
-    {"gemm16_64x16", 64, 16, 4, 32, 1, SWAPPED | B_ALONG, 0.101, 1.09},
-    {"gemm16_64x8", 64, 8, 2, 32, 1, SWAPPED | B_ALONG, 0.098, 1.98},
+    {"gemm16_64x128", 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
+    {"gemm16_64x112", 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
+    {"gemm16_64x64", 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {"gemm16_64x32", 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+    {"gemm16_64x16", 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
+    {"gemm16_64x64", 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.143, 5.84},
+    {"gemm16_64x32", 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 3.45},
+    {"gemm16_64x16", 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR, 0.101, 1.09},
+    {"gemm16_64x8", 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 1.98},
     {"gemm16_mapped_128x256", 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
     {"gemm16_mapped_128x128", 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
 };
@@ -63,7 +63,7 @@ static bool has(const shape *shape, unsigned form) {
 /* ---- what it can do ---- */
 
 /* How TMA sees an operand. */
-typedef enum layout { ALONG, ACROSS, NEITHER } layout;
+typedef enum layout { K_MAJOR, MN_MAJOR, NEITHER } layout;
 
 static bool is_step(int64_t stride) {
     return stride > 0 && stride % 8 == 0 && stride < (int64_t)1 << 39;
@@ -74,9 +74,9 @@ static layout layout_of(const sb_gemm16_operand *operand, int64_t lines, int64_t
         (batches > 1 && operand->batch_stride != 0 && !is_step(operand->batch_stride)))
         return NEITHER;
     if (operand->k_stride == 1 && (lines == 1 || is_step(operand->line_stride)))
-        return ALONG;
+        return K_MAJOR;
     if (operand->line_stride == 1 && (k == 1 || is_step(operand->k_stride)))
-        return ACROSS;
+        return MN_MAJOR;
     return NEITHER;
 }
 
@@ -113,14 +113,14 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
         return refuse(why, a == NEITHER
                                ? "A needs a stride of 1, and an address and other strides of multiples of 16 bytes"
                                : "B needs a stride of 1, and an address and other strides of multiples of 16 bytes");
-    if (has(shape, B_ALONG) && (has(shape, SWAPPED) ? a : b) != ALONG)
-        return refuse(why, has(shape, SWAPPED) ? "A's rows must lie along k" : "B's columns must lie along k");
-    if (is_stacked && (b != ALONG || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
+    if (has(shape, B_K_MAJOR) && (has(shape, SWAPPED) ? a : b) != K_MAJOR)
+        return refuse(why, has(shape, SWAPPED) ? "A must be K-major" : "B must be K-major");
+    if (is_stacked && (b != K_MAJOR || plan->n % 8 != 0 || !is_step(plan->n * product.b.line_stride) ||
                        (shape->boxes > 1 && plan->batches > 1 && product.b.batch_stride != 0)))
         return refuse(why,
-                      "gates before values must lie along k, be a multiple of 8, and in tiles of 64 rows of one batch");
-    if (has(shape, MAPPED) && (is_gated || a != ACROSS || b != ACROSS || plan->m % BOX != 0 || plan->n % BOX != 0))
-        return refuse(why, "A's rows and B's columns must lie across k, in multiples of 64");
+                      "gates before values must be K-major, a multiple of 8, and in tiles of 64 rows of one batch");
+    if (has(shape, MAPPED) && (is_gated || a != MN_MAJOR || b != MN_MAJOR || plan->m % BOX != 0 || plan->n % BOX != 0))
+        return refuse(why, "A and B must be MN-major, their rows and columns multiples of 64");
     if (shape->boxes > 1 && plan->k % TILE_K != 0)
         return refuse(why, "k must be a multiple of 64");
     return true;
@@ -129,7 +129,7 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
 /* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is more, as it
  * gives the rows once to multiprocessors that ask for them together; and of memory. */
 #define CACHE_RATE 7.61e6
-#define FEW_CACHE_RATE 9.0e6
+#define SMALL_TILE_CACHE_RATE 9.0e6
 #define MEMORY_RATE 4.2e6
 
 /* Clusters that run at the same time. */
@@ -152,7 +152,7 @@ static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm
     double rounds = ceil(tiles / at_once(engine, shape));
     double computing = shape->around + rounds * (double)blocks_of(shape, plan) * shape->step;
     double fetched = tiles * (double)((lines < most ? lines : most) + shape->n) * (double)plan->k * 2 /
-                     (shape->rows == 64 ? FEW_CACHE_RATE : CACHE_RATE);
+                     (shape->rows == 64 ? SMALL_TILE_CACHE_RATE : CACHE_RATE);
     double moved = 0.30 + (double)(plan->a.bytes + plan->b.bytes + plan->c.bytes) / MEMORY_RATE;
     /* Of shapes that wait for memory alike, that which computes least. */
     return fmax(fmax(computing, fetched), moved) + computing / 8;
@@ -177,9 +177,9 @@ static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void *
     *state = NULL;
     if (!has_hopper_code(engine->cuda, shape->module))
         return SB_OK;
-    unsigned layouts = has(shape, MAPPED)    ? SB_GEMM_LAYOUTS_ACROSS
-                       : has(shape, B_ALONG) ? SB_GEMM_LAYOUTS_B_ALONG
-                                             : SB_GEMM_LAYOUTS_ALL;
+    unsigned layouts = has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
+                       : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
+                                               : SB_GEMM_LAYOUTS_ALL;
     sb_gemm16_kernels *kernels;
     SB_TRY(sb_gemm16_load(engine->cuda, shape->module, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
@@ -225,15 +225,18 @@ static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *pla
     int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
     int64_t batch = operand->batch_stride;
     int64_t step = operand->k_stride;
-    const boxes across = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
+    const boxes mn_major = {4, operand->data, {lines, plan->k, 1, batches}, {1, step, 0, batch}, {BOX, k_part, 1, 1}};
     const boxes one = {4, operand->data, {plan->k, lines, 1, batches}, {1, line, 0, batch}, {BOX, part, 1, 1}};
     /* Of the groups of a row map, in chunks of 64 lines. */
     const boxes group = {
         4, operand->data, {BOX, plan->k, lines / BOX, batches}, {1, step, BOX, batch}, {BOX, 16, part / BOX, 1}};
     int64_t whole = plan->k / BOX;
-    const boxes some = {
+    const boxes several = {
         4, operand->data, {BOX, lines, whole, batches}, {1, line, BOX, batch}, {BOX, part, shape->boxes, 1}};
-    const boxes *chosen = has(shape, MAPPED) ? &group : layout == ACROSS ? &across : shape->boxes == 1 ? &one : &some;
+    const boxes *chosen = has(shape, MAPPED)   ? &group
+                          : layout == MN_MAJOR ? &mn_major
+                          : shape->boxes == 1  ? &one
+                                               : &several;
     return encode(engine, plan->dtype, chosen, map, error);
 }
 
@@ -250,12 +253,12 @@ static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *pla
                        .extents = {plan->k, 8, 2, eights, batches},
                        .steps = {1, line, plan->n * line, 8 * line, b->batch_stride},
                        .box = {BOX, 8, 2, part, 1}};
-    const boxes some = {.rank = 5,
-                        .data = b->data,
-                        .extents = {BOX, 8, 2, eights, plan->k / BOX},
-                        .steps = {1, line, plan->n * line, 8 * line, BOX},
-                        .box = {BOX, 8, 2, part, shape->boxes}};
-    return encode(engine, plan->dtype, shape->boxes == 1 ? &one : &some, map, error);
+    const boxes several = {.rank = 5,
+                           .data = b->data,
+                           .extents = {BOX, 8, 2, eights, plan->k / BOX},
+                           .steps = {1, line, plan->n * line, 8 * line, BOX},
+                           .box = {BOX, 8, 2, part, shape->boxes}};
+    return encode(engine, plan->dtype, shape->boxes == 1 ? &one : &several, map, error);
 }
 
 /* Whether results can leave by TMA, which writes 16 bytes at once, also where a row ends in between. */
@@ -293,9 +296,9 @@ static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
 /* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply whatever lies
  * behind them, and no result is kept of it. */
 static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
-    bool few = shape->rows == 64 && layouts[0] == ALONG && p->rows < shape->rows;
-    int rows = few ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
-    int columns = layouts[1] == ACROSS ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
+    bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && p->rows < shape->rows;
+    int rows = partial ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;
+    int columns = layouts[1] == MN_MAJOR ? (shape->n + BOX - 1) / BOX * BOX : shape->n;
     p->a_box_bytes = rows * TILE_K * 2;
     p->stage_bytes = shape->boxes * (rows + columns) * TILE_K * 2;
     int fitting = (SHARED_BYTES - room_bytes(shape, p) - ALIGNMENT) / p->stage_bytes;
@@ -392,7 +395,7 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, c
     layout layouts[2];
     SB_TRY(fill_factors(engine, shape, plan, &p, layouts, error));
     SB_TRY(encode_output(engine, plan, &p, error));
-    const sb_cuda_kernel *kernel = kernels->by[plan->dtype == SB_F16][layouts[0] == ACROSS][layouts[1] == ACROSS];
+    const sb_cuda_kernel *kernel = kernels->by[plan->dtype == SB_F16][layouts[0] == MN_MAJOR][layouts[1] == MN_MAJOR];
     return give(shape, engine, queue, plan, kernel, &p, &p, error);
 }
 
@@ -405,11 +408,10 @@ static const shape logits_shapes[] = {
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
-static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_across,
+static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_mn_major,
                              const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
-    snprintf(name, sizeof name, "sb_%s_%s_along_%s", shape->module, is_f16 ? "f16" : "bf16",
-             b_across ? "across" : "along");
+    snprintf(name, sizeof name, "sb_%s_%s_k_%s", shape->module, is_f16 ? "f16" : "bf16", b_mn_major ? "mn" : "k");
     return sb_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(sb_gemm16_logits), kernel, error);
 }
 
@@ -427,7 +429,7 @@ bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
         !can(&sb_gemm_hopper[0], engine, engine, plan, why))
         return false;
     sb_gemm16_describe(plan, &product);
-    return layout_of(&product.a, plan->m, plan->k, 1) == ALONG;
+    return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;
 }
 
 sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
@@ -439,7 +441,7 @@ sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *
     const sb_cuda_kernel *kernel;
     layout layouts[2];
     SB_TRY(fill_factors(engine, shape, plan, &p.product, layouts, error));
-    SB_TRY(find_logits(engine, shape, plan->dtype == SB_F16, layouts[1] == ACROSS, &kernel, error));
+    SB_TRY(find_logits(engine, shape, plan->dtype == SB_F16, layouts[1] == MN_MAJOR, &kernel, error));
     return give(shape, engine, queue, plan, kernel, &p.product, &p, error);
 }
 

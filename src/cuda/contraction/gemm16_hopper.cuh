@@ -2,7 +2,7 @@
  *
  *     SB_GEMM_NAME         the kernel's name
  *     SB_GEMM_TYPE         "bf16" or "f16", and SB_GEMM_SUFFIX bf16 or f16
- *     SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS  1 where the rows of A, the columns of B, lie side by side, else the k do
+ *     SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR  1 where the rows of A, the columns of B, lie side by side, else the k do
  *
  * which this file undefines again, for a source that defines
  *
@@ -11,7 +11,7 @@
  *     SB_GEMM_BOXES        how many tiles of 64 k are in a stage
  *     SB_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
  *     SB_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box only
- *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for matrices across (gemm16_mapped.cuh)
+ *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
  *     SB_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
@@ -30,17 +30,17 @@
 #define THREADS ((SB_GEMM_GROUPS + 1) * GROUP_THREADS)
 /* Bytes of a stage. Columns that lie side by side come in 64s. */
 #define A_BYTES (TILE_M * TILE_K * 2)
-#define B_WIDTH (SB_GEMM_B_ACROSS ? (TILE_N + 63) / 64 * 64 : TILE_N)
+#define B_WIDTH (SB_GEMM_B_MN_MAJOR ? (TILE_N + 63) / 64 * 64 : TILE_N)
 #define B_BYTES (B_WIDTH * TILE_K * 2)
 #define BOXES SB_GEMM_BOXES
 /* With one warpgroup, A may have fewer rows than the tile, and the ring as many stages as fit then. */
-#define FEW (SB_GEMM_GROUPS == 1)
+#define ONE_WARPGROUP (SB_GEMM_GROUPS == 1)
 /* Who fetches a stage: with one warpgroup a thread each for A and B, of two that take turns. */
-#define FILLERS (FEW ? 2 : 1)
-#define FETCHERS (FEW ? 4 : 1)
-#define A_BOX (FEW ? p->a_box_bytes : A_BYTES)
-#define STAGES (FEW ? p->stages : SB_GEMM_STAGES)
-#define STAGE_BYTES (FEW ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
+#define FILLERS (ONE_WARPGROUP ? 2 : 1)
+#define FETCHERS (ONE_WARPGROUP ? 4 : 1)
+#define A_BOX (ONE_WARPGROUP ? p->a_box_bytes : A_BYTES)
+#define STAGES (ONE_WARPGROUP ? p->stages : SB_GEMM_STAGES)
+#define STAGE_BYTES (ONE_WARPGROUP ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
 /* Bytes from one chunk to the next, and from 16 k to the next: groups of a row map are fetched one by one, each with all its
  * chunks. */
@@ -57,7 +57,7 @@
 #define BOX_BYTES (64 * 128)
 #define ROOM_BYTES (2 * BOX_BYTES)
 #define SUMS (TILE_N / 2)
-#define SOME (SUMS < SB_GEMM16_SOME ? SUMS : SB_GEMM16_SOME)
+#define RESULTS (SUMS < SB_GEMM16_RESULTS ? SUMS : SB_GEMM16_RESULTS)
 
 #define NAME2(a, b) a##b
 #define NAME(a, b) NAME2(a, b)
@@ -95,22 +95,22 @@
         SB_CUDA_UNROLL                                                                                                 \
         for (int step = 0; step < BOXES * TILE_K / 16; step++)                                                         \
             MULTIPLY(sums, step > 0 || (adds),                                                                         \
-                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_ACROSS ? A_STEP / 16 : 32 / 16) * (step % 4),     \
-                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_ACROSS ? B_STEP / 16 : 32 / 16) * (step % 4),   \
-                     SB_GEMM_TYPE, SB_GEMM_A_ACROSS, SB_GEMM_B_ACROSS);                                                \
+                     a_matrix + step / 4 * (A_BOX / 16) + (SB_GEMM_A_MN_MAJOR ? A_STEP / 16 : 32 / 16) * (step % 4),   \
+                     b_matrix + step / 4 * (B_BYTES / 16) + (SB_GEMM_B_MN_MAJOR ? B_STEP / 16 : 32 / 16) * (step % 4), \
+                     SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                            \
         SB_WGMMA_END();                                                                                                \
     } while (0)
-/* Has a stage of a matrix fetched: all boxes at once of one that lies along k; of one across, boxes of 64 lines one by one. `load` is
+/* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by one. `load` is
  * LOAD or ASK. */
-#define FETCH_ALONG(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
-#define FETCH_ACROSS(load, lines, box_bytes, to, map, first, batch)                                                    \
+#define FETCH_K_MAJOR(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
+#define FETCH_MN_MAJOR(load, lines, box_bytes, to, map, first, batch)                                                  \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < BOXES * ((lines) / 64); i++)                                                               \
             load((to) + i / ((lines) / 64) * (box_bytes) + i % ((lines) / 64) * CHUNK_BYTES, map,                      \
                  (first) + i % ((lines) / 64) * 64, k + i / ((lines) / 64) * TILE_K, 0, batch);                        \
     } while (0)
-#if FEW
+#if ONE_WARPGROUP
 /* What no other tile reads goes through the second-level cache without staying there. */
 #define LOAD(to, map, x, y, z, w)                                                                                      \
     do {                                                                                                               \
@@ -132,12 +132,12 @@
 #endif
 #define ASK(to, map, x, y, z, w) sb_tensor_ask(map, x, y, z, w, policy)
 #define ASK_FIVE(to, map, x, y, z, w, v) sb_tensor_ask_five(map, x, y, z, w, v, policy)
-#if SB_GEMM_A_ACROSS
-#define FETCH_A(load, to, first, batch) FETCH_ACROSS(load, TILE_M, A_BYTES, to, &p->a, first, batch)
+#if SB_GEMM_A_MN_MAJOR
+#define FETCH_A(load, to, first, batch) FETCH_MN_MAJOR(load, TILE_M, A_BYTES, to, &p->a, first, batch)
 #else
-#define FETCH_A(load, to, first, batch) FETCH_ALONG(load, to, &p->a, first, batch)
+#define FETCH_A(load, to, first, batch) FETCH_K_MAJOR(load, to, &p->a, first, batch)
 #endif
-/* B that lies along k and has gates before values: eights of either take turns. */
+/* A K-major B that has gates before values: eights of either take turns. */
 #define FETCH_STACKED(load, to, map, first, batch)                                                                     \
     load##_FIVE(to, map, BOXES > 1 ? 0 : k, 0, 0, (first) / 16, BOXES > 1 ? block : (batch))
 #define FETCH_PART_STACKED(to, map, first, batch)                                                                      \
@@ -145,10 +145,10 @@
                             (first) / 16 + (int)rank * (TILE_N / 16 / SB_GEMM_CLUSTER), batch,                         \
                             (1 << SB_GEMM_CLUSTER) - 1)
 /* The block's part of B, for all of the cluster: some columns, or some k of all. */
-#define FETCH_PART_ALONG(to, map, first, batch)                                                                        \
+#define FETCH_PART_K_MAJOR(to, map, first, batch)                                                                      \
     sb_tensor_load_all((to) + (int)rank * (TILE_N / SB_GEMM_CLUSTER) * 128, map, arrived, k,                           \
                        (first) + (int)rank * (TILE_N / SB_GEMM_CLUSTER), 0, batch, (1 << SB_GEMM_CLUSTER) - 1)
-#define FETCH_PART_ACROSS(to, map, first, batch)                                                                       \
+#define FETCH_PART_MN_MAJOR(to, map, first, batch)                                                                     \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < B_WIDTH / 64; i++)                                                                         \
@@ -156,25 +156,25 @@
                                (first) + 64 * i, k + (int)rank * (TILE_K / SB_GEMM_CLUSTER), 0, batch,                 \
                                (1 << SB_GEMM_CLUSTER) - 1);                                                            \
     } while (0)
-#if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_ACROSS
-#define FETCH_B(load, to, first, batch) FETCH_PART_ACROSS(to, &p->b, first, batch)
+#if SB_GEMM_CLUSTER > 1 && SB_GEMM_B_MN_MAJOR
+#define FETCH_B(load, to, first, batch) FETCH_PART_MN_MAJOR(to, &p->b, first, batch)
 #elif SB_GEMM_CLUSTER > 1
 #define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked)                                                                                                \
             FETCH_PART_STACKED(to, &p->b, first, batch);                                                               \
         else                                                                                                           \
-            FETCH_PART_ALONG(to, &p->b, first, batch);                                                                 \
+            FETCH_PART_K_MAJOR(to, &p->b, first, batch);                                                               \
     } while (0)
-#elif SB_GEMM_B_ACROSS
-#define FETCH_B(load, to, first, batch) FETCH_ACROSS(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
+#elif SB_GEMM_B_MN_MAJOR
+#define FETCH_B(load, to, first, batch) FETCH_MN_MAJOR(load, B_WIDTH, B_BYTES, to, &p->b, first, batch)
 #else
 #define FETCH_B(load, to, first, batch)                                                                                \
     do {                                                                                                               \
         if (p->stacked)                                                                                                \
             FETCH_STACKED(load, to, &p->b, first, batch);                                                              \
         else                                                                                                           \
-            FETCH_ALONG(load, to, &p->b, first, batch);                                                                \
+            FETCH_K_MAJOR(load, to, &p->b, first, batch);                                                              \
     } while (0)
 #endif
 /* Tells the fetching threads of the cluster that the warpgroup has used a stage. */
@@ -269,7 +269,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
     /* Where the first tile is takes divisions, which are done before there is anything to wait for. */
     sb_gemm16_place at = sb_gemm16_place_of(p, first);
     sb_gemm16_keep_place(&at);
-#if FEW
+#if ONE_WARPGROUP
     const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
     const uint64_t policy = sb_streaming_policy();
     /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the second-level cache
@@ -313,7 +313,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
                 SB_CUDA_KEEP_LOOP
                 for (int block = 0; block < p->k_blocks; block += BOXES) {
                     const uint32_t arrived = full + 8 * stage, a = stages + stage * STAGE_BYTES, b = a + BOXES * A_BOX;
-                    if (!FEW || turn == 0) {
+                    if (!ONE_WARPGROUP || turn == 0) {
                         sb_barrier_wait(empty + 8 * stage, phase ^ 1);
                         sb_barrier_expect(arrived, bytes);
 #if defined(SB_GEMM_MAPPED)
@@ -373,7 +373,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
 #endif
         int stage = 0;
         uint32_t phase = 0;
-        const uint32_t a_part = group * (SB_GEMM_A_ACROSS ? CHUNK_STEP : 64 * 128);
+        const uint32_t a_part = group * (SB_GEMM_A_MN_MAJOR ? CHUNK_STEP : 64 * 128);
         const bool leads = thread % GROUP_THREADS == 0;
 #if BULK
         /* Rounded results leave while the products of the next tile have begun. */
@@ -388,9 +388,9 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
             float sums[SUMS];
 #if !defined(SB_GEMM_LOGITS)
             sb_gemm16_corner corner;
-            if (FEW || p->product.c.accumulate)
+            if (ONE_WARPGROUP || p->product.c.accumulate)
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
-#if FEW
+#if ONE_WARPGROUP
             /* So that nothing but stores is behind the products. */
             sb_gemm16_keep_corner(&corner);
 #endif
@@ -416,16 +416,16 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
 #if defined(SB_GEMM_LOGITS)
             sb_gemm16_reduce_logits(&given.reduce, m, n, TILE_N / SB_LOGP_BLOCK, sums);
 #else
-            const int storing = FEW ? corner.storing : p->storing;
-#if SUMS % (2 * SB_GEMM16_SOME) == 0
+            const int storing = ONE_WARPGROUP ? corner.storing : p->storing;
+#if SUMS % (2 * SB_GEMM16_RESULTS) == 0
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN)) && p->product.gate != SB_GATE_NONE) {
                 SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / (2 * SOME); q++) {
-                    const sb_gemm16_some some = {p, at.batch, m, n / 2 + q * (2 * SOME)};
-                    sb_gemm16_finish_gated(&some, sums);
+                for (int q = 0; q < SUMS / (2 * RESULTS); q++) {
+                    const sb_gemm16_results place = {p, at.batch, m, n / 2 + q * (2 * RESULTS)};
+                    sb_gemm16_apply_gated_epilogue(&place, sums);
                     SB_CUDA_UNROLL
-                    for (int i = 0; i + 2 * SOME < SUMS; i++)
-                        sums[i] = sums[i + 2 * SOME];
+                    for (int i = 0; i + 2 * RESULTS < SUMS; i++)
+                        sums[i] = sums[i + 2 * RESULTS];
                 }
                 continue;
             }
@@ -433,17 +433,17 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
             if (SB_CUDA_SELDOM(!(storing & SB_GEMM16_PLAIN))) {
                 /* The first sums are finished and go behind the last ones, until all have come by. */
                 SB_CUDA_KEEP_LOOP
-                for (int q = 0; q < SUMS / SOME; q++) {
-                    const sb_gemm16_some some = {p, at.batch, m, n + q * (2 * SOME)};
-                    float results[SOME];
+                for (int q = 0; q < SUMS / RESULTS; q++) {
+                    const sb_gemm16_results place = {p, at.batch, m, n + q * (2 * RESULTS)};
+                    float results[RESULTS];
                     SB_CUDA_UNROLL
-                    for (int i = 0; i < SOME; i++)
+                    for (int i = 0; i < RESULTS; i++)
                         results[i] = sums[i];
-                    sb_gemm16_finish_some(&some, SOME, results);
+                    sb_gemm16_apply_epilogue(&place, RESULTS, results);
                     SB_CUDA_UNROLL
                     for (int i = 0; i < SUMS; i++)
-                        sums[i] = i + SOME < SUMS ? sums[i + SOME < SUMS ? i + SOME : 0]
-                                                  : results[i + SOME < SUMS ? 0 : i + SOME - SUMS];
+                        sums[i] = i + RESULTS < SUMS ? sums[i + RESULTS < SUMS ? i + RESULTS : 0]
+                                                     : results[i + RESULTS < SUMS ? 0 : i + RESULTS - SUMS];
                 }
             }
 #if BULK
@@ -457,7 +457,7 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
                 continue;
             }
 #endif
-            if (!FEW)
+            if (!ONE_WARPGROUP)
                 corner = sb_gemm16_corner_of(p, at.batch, m, n);
             NAME(sb_gemm16_store_, SB_GEMM_SUFFIX)(&corner, SUMS, sums);
 #endif
@@ -497,7 +497,7 @@ SB_GEMM16_DEFINED_KERNEL(SB_GEMM_NAME) {
 #undef STAGE_BYTES
 #undef CHUNK_BYTES
 #undef BOXES
-#undef FEW
+#undef ONE_WARPGROUP
 #undef FILLERS
 #undef FETCHERS
 #undef LOAD
@@ -508,19 +508,19 @@ SB_GEMM16_DEFINED_KERNEL(SB_GEMM_NAME) {
 #undef FETCH_B
 #undef STAGES
 #undef A_BOX
-#undef FETCH_ALONG
-#undef FETCH_ACROSS
-#undef FETCH_PART_ALONG
+#undef FETCH_K_MAJOR
+#undef FETCH_MN_MAJOR
+#undef FETCH_PART_K_MAJOR
 #undef FETCH_STACKED
 #undef FETCH_PART_STACKED
-#undef FETCH_PART_ACROSS
+#undef FETCH_PART_MN_MAJOR
 #undef CHUNK_STEP
 #undef A_STEP
 #undef B_STEP
 #undef READY
 #undef BOX_BYTES
 #undef ROOM_BYTES
-#undef SOME
+#undef RESULTS
 #undef SUMS
 #undef NAME2
 #undef NAME
@@ -535,5 +535,5 @@ SB_GEMM16_DEFINED_KERNEL(SB_GEMM_NAME) {
 #undef SB_GEMM_NAME
 #undef SB_GEMM_TYPE
 #undef SB_GEMM_SUFFIX
-#undef SB_GEMM_A_ACROSS
-#undef SB_GEMM_B_ACROSS
+#undef SB_GEMM_A_MN_MAJOR
+#undef SB_GEMM_B_MN_MAJOR

@@ -7,38 +7,38 @@
 
 #if SB_HOPPER
 /* How many are taken at a time: a constant wherever it is an argument. */
-#define SB_GEMM16_SOME 8
+#define SB_GEMM16_RESULTS 8
 
-/* Some results of a thread: whose they are. */
-typedef struct sb_gemm16_some {
+/* Where results of a thread lie. */
+typedef struct sb_gemm16_results {
     const sb_gemm16_hopper *p;
     int batch;
     int64_t m,
         n; /* where the rows of the warpgroup begin, and the columns of these, in the kernel's C; with a gate in C */
-} sb_gemm16_some;
+} sb_gemm16_results;
 
 /* Where gates and values alternate, a thread has both of one column of each four. */
-SB_CUDA_FUNCTION int sb_gemm16_some_row(const sb_gemm16_some *some, int i) {
-    return some->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_row(2 * i) : sb_gemm16_sum_row(i);
+SB_CUDA_FUNCTION int sb_gemm16_result_row(const sb_gemm16_results *place, int i) {
+    return place->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_row(2 * i) : sb_gemm16_sum_row(i);
 }
 
-SB_CUDA_FUNCTION int sb_gemm16_some_column(const sb_gemm16_some *some, int i) {
-    return some->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_column(2 * i) / 2 : sb_gemm16_sum_column(i);
+SB_CUDA_FUNCTION int sb_gemm16_result_column(const sb_gemm16_results *place, int i) {
+    return place->p->product.gate == SB_GATE_INTERLEAVED ? sb_gemm16_sum_column(2 * i) / 2 : sb_gemm16_sum_column(i);
 }
 
 /* The place of result i in the product's C. */
-SB_CUDA_FUNCTION int64_t sb_gemm16_c_row(const sb_gemm16_some *some, int i) {
-    return some->p->swapped ? some->n + sb_gemm16_some_column(some, i) : some->m + sb_gemm16_some_row(some, i);
+SB_CUDA_FUNCTION int64_t sb_gemm16_c_row(const sb_gemm16_results *place, int i) {
+    return place->p->swapped ? place->n + sb_gemm16_result_column(place, i) : place->m + sb_gemm16_result_row(place, i);
 }
 
-SB_CUDA_FUNCTION int64_t sb_gemm16_c_column(const sb_gemm16_some *some, int i) {
-    return some->p->swapped ? some->m + sb_gemm16_some_row(some, i) : some->n + sb_gemm16_some_column(some, i);
+SB_CUDA_FUNCTION int64_t sb_gemm16_c_column(const sb_gemm16_results *place, int i) {
+    return place->p->swapped ? place->m + sb_gemm16_result_row(place, i) : place->n + sb_gemm16_result_column(place, i);
 }
 
 /* Scale, and the bias of B's columns from `first` on: those of C, or with a gate of their gates or values. */
-SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t first, int step, int count,
-                                           float *results) {
-    const sb_gemm_epilogue *e = &some->p->product.epilogue;
+SB_CUDA_FUNCTION void sb_gemm16_scale_results(const sb_gemm16_results *place, int64_t first, int step, int count,
+                                              float *results) {
+    const sb_gemm_epilogue *e = &place->p->product.epilogue;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++)
         results[i] = sb_gemm_scale(e, results[i]);
@@ -46,9 +46,9 @@ SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t f
         return;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
-        const int64_t column = sb_gemm16_c_column(some, i);
-        if (column < some->p->product.n)
-            results[i] = results[i] + sb_gemm_load_addend(&e->bias, some->batch, 0, first + column * step);
+        const int64_t column = sb_gemm16_c_column(place, i);
+        if (column < place->p->product.n)
+            results[i] = results[i] + sb_gemm_load_addend(&e->bias, place->batch, 0, first + column * step);
     }
 }
 
@@ -58,7 +58,7 @@ SB_CUDA_FUNCTION void sb_gemm16_scale_some(const sb_gemm16_some *some, int64_t f
         for (int i = 0; i < count; i++)                                                                                \
             results[i] = sb_gemm_activate(kind, results[i]);                                                           \
         break;
-SB_CUDA_FUNCTION void sb_gemm16_activate_some(int32_t activation, int count, float *results) {
+SB_CUDA_FUNCTION void sb_gemm16_activate_results(int32_t activation, int count, float *results) {
     switch (activation) {
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_RELU)
         SB_GEMM16_ACTIVATE(SB_ACTIVATION_SILU)
@@ -68,56 +68,56 @@ SB_CUDA_FUNCTION void sb_gemm16_activate_some(int32_t activation, int count, flo
 }
 
 /* The residual, where there is one. */
-SB_CUDA_FUNCTION void sb_gemm16_add_residual(const sb_gemm16_some *some, int count, float *results) {
-    const sb_gemm16 *product = &some->p->product;
+SB_CUDA_FUNCTION void sb_gemm16_add_residual(const sb_gemm16_results *place, int count, float *results) {
+    const sb_gemm16 *product = &place->p->product;
     if (!product->epilogue.residual.data)
         return;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
-        const int64_t row = sb_gemm16_c_row(some, i), column = sb_gemm16_c_column(some, i);
+        const int64_t row = sb_gemm16_c_row(place, i), column = sb_gemm16_c_column(place, i);
         if (row < product->m && column < product->n)
-            results[i] = results[i] + sb_gemm_load_addend(&product->epilogue.residual, some->batch, row, column);
+            results[i] = results[i] + sb_gemm_load_addend(&product->epilogue.residual, place->batch, row, column);
     }
 }
 
 /* Stores results one by one. */
-SB_CUDA_FUNCTION void sb_gemm16_store_some(const sb_gemm16_some *some, int count, const float *results) {
-    const sb_gemm16 *product = &some->p->product;
+SB_CUDA_FUNCTION void sb_gemm16_store_results(const sb_gemm16_results *place, int count, const float *results) {
+    const sb_gemm16 *product = &place->p->product;
     const sb_gemm16_output *c = &product->c;
     SB_CUDA_UNROLL
     for (int i = 0; i < count; i++) {
-        const int64_t row = sb_gemm16_c_row(some, i), column = sb_gemm16_c_column(some, i);
+        const int64_t row = sb_gemm16_c_row(place, i), column = sb_gemm16_c_column(place, i);
         if (row < product->m && column < product->n)
             sb_gemm_store(&product->epilogue, c->data,
-                          some->batch * c->batch_stride + row * c->row_stride + column * c->column_stride, results[i]);
+                          place->batch * c->batch_stride + row * c->row_stride + column * c->column_stride, results[i]);
     }
 }
 
 /* Sums become results, which are not rounded yet. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_some(const sb_gemm16_some *some, int count, float *sums) {
-    sb_gemm16_scale_some(some, 0, 1, count, sums);
-    sb_gemm16_activate_some(some->p->product.epilogue.activation, count, sums);
-    sb_gemm16_add_residual(some, count, sums);
+SB_CUDA_FUNCTION void sb_gemm16_apply_epilogue(const sb_gemm16_results *place, int count, float *sums) {
+    sb_gemm16_scale_results(place, 0, 1, count, sums);
+    sb_gemm16_activate_results(place->p->product.epilogue.activation, count, sums);
+    sb_gemm16_add_residual(place, count, sums);
 }
 
 /* Sixteen sums become eight gated results, which are stored. */
-SB_CUDA_FUNCTION void sb_gemm16_finish_gated(const sb_gemm16_some *some, const float *sums) {
-    const sb_gemm16 *product = &some->p->product;
+SB_CUDA_FUNCTION void sb_gemm16_apply_gated_epilogue(const sb_gemm16_results *place, const float *sums) {
+    const sb_gemm16 *product = &place->p->product;
     const bool alternate = product->gate == SB_GATE_INTERLEAVED;
-    float gates[SB_GEMM16_SOME], values[SB_GEMM16_SOME];
+    float gates[SB_GEMM16_RESULTS], values[SB_GEMM16_RESULTS];
     SB_CUDA_UNROLL
-    for (int i = 0; i < SB_GEMM16_SOME; i++) {
+    for (int i = 0; i < SB_GEMM16_RESULTS; i++) {
         gates[i] = alternate ? sums[2 * i] : sums[i / 4 * 8 + i % 4];
         values[i] = alternate ? sums[2 * i + 1] : sums[i / 4 * 8 + 4 + i % 4];
     }
-    sb_gemm16_scale_some(some, 0, alternate ? 2 : 1, SB_GEMM16_SOME, gates);
-    sb_gemm16_scale_some(some, alternate ? 1 : product->n, alternate ? 2 : 1, SB_GEMM16_SOME, values);
-    sb_gemm16_activate_some(product->epilogue.activation, SB_GEMM16_SOME, gates);
+    sb_gemm16_scale_results(place, 0, alternate ? 2 : 1, SB_GEMM16_RESULTS, gates);
+    sb_gemm16_scale_results(place, alternate ? 1 : product->n, alternate ? 2 : 1, SB_GEMM16_RESULTS, values);
+    sb_gemm16_activate_results(product->epilogue.activation, SB_GEMM16_RESULTS, gates);
     SB_CUDA_UNROLL
-    for (int i = 0; i < SB_GEMM16_SOME; i++)
+    for (int i = 0; i < SB_GEMM16_RESULTS; i++)
         gates[i] = gates[i] * values[i];
-    sb_gemm16_add_residual(some, SB_GEMM16_SOME, gates);
-    sb_gemm16_store_some(some, SB_GEMM16_SOME, gates);
+    sb_gemm16_add_residual(place, SB_GEMM16_RESULTS, gates);
+    sb_gemm16_store_results(place, SB_GEMM16_RESULTS, gates);
 }
 #endif
 

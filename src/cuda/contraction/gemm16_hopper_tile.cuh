@@ -63,20 +63,20 @@ SB_CUDA_FUNCTION int sb_gemm16_sum_column(int i) {
 
 /* Where a thread's sums lie in C, and how they get there. */
 typedef struct sb_gemm16_corner {
-    char *first;          /* the address of the first one */
-    int64_t down, across; /* bytes to the kernel's next row and column */
-    int rows, columns;    /* that there are from the first one on; may be none */
-    int storing;          /* of the parameters */
+    char *first;                     /* the address of the first one */
+    int64_t row_bytes, column_bytes; /* bytes to the kernel's next row and column */
+    int rows, columns;               /* that there are from the first one on; may be none */
+    int storing;                     /* of the parameters */
 } sb_gemm16_corner;
 
 SB_CUDA_FUNCTION sb_gemm16_corner sb_gemm16_corner_of(const sb_gemm16_hopper *p, int batch, int m, int n) {
     const int row = m + sb_gemm16_sum_row(0), column = n + sb_gemm16_sum_column(0);
     const int bytes = p->storing & SB_GEMM16_WIDE ? 4 : 2;
     sb_gemm16_corner corner;
-    corner.down = p->row_stride * bytes;
-    corner.across = p->column_stride * bytes;
-    corner.first = (char *)p->product.c.data + batch * p->product.c.batch_stride * bytes + row * corner.down +
-                   column * corner.across;
+    corner.row_bytes = p->row_stride * bytes;
+    corner.column_bytes = p->column_stride * bytes;
+    corner.first = (char *)p->product.c.data + batch * p->product.c.batch_stride * bytes + row * corner.row_bytes +
+                   column * corner.column_bytes;
     corner.rows = (int)p->rows - row;
     corner.columns = (int)p->columns - column;
     corner.storing = p->storing;
@@ -86,13 +86,13 @@ SB_CUDA_FUNCTION sb_gemm16_corner sb_gemm16_corner_of(const sb_gemm16_hopper *p,
 /* Has it worked out here: the compiler would do so where it is used. */
 SB_CUDA_FUNCTION void sb_gemm16_keep_corner(sb_gemm16_corner *corner) {
     asm volatile(""
-                 : "+l"(corner->first), "+l"(corner->down), "+l"(corner->across), "+r"(corner->rows),
+                 : "+l"(corner->first), "+l"(corner->row_bytes), "+l"(corner->column_bytes), "+r"(corner->rows),
                    "+r"(corner->columns), "+r"(corner->storing));
 }
 
 /* The address of sum i, and whether there is such an element. */
 SB_CUDA_FUNCTION void *sb_gemm16_sum_address(const sb_gemm16_corner *corner, int i) {
-    return corner->first + i / 2 % 2 * 8 * corner->down + (i / 4 * 8 + i % 2) * corner->across;
+    return corner->first + i / 2 % 2 * 8 * corner->row_bytes + (i / 4 * 8 + i % 2) * corner->column_bytes;
 }
 
 SB_CUDA_FUNCTION bool sb_gemm16_has_sum(const sb_gemm16_corner *corner, int i) {
@@ -123,7 +123,7 @@ SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count,
         for (int i = 0; i < count; i += 2) {                                                                           \
             const float one = sb_gemm_canonical(sums[i]), other = sb_gemm_canonical(sums[i + 1]);                      \
             const uint32_t pair = sb_canonical_pair_##suffix(sb_round_pair_##suffix(one, other));                      \
-            char *at = (char *)sb_gemm16_sum_address(corner, i), *next = at + corner->across;                          \
+            char *at = (char *)sb_gemm16_sum_address(corner, i), *next = at + corner->column_bytes;                    \
             if (!sb_gemm16_has_sum(corner, i))                                                                         \
                 continue;                                                                                              \
             if (corner->storing & SB_GEMM16_WIDE) {                                                                    \

@@ -6,7 +6,7 @@
 #define SB_GEMM_CLUSTER 2
 #define SB_GEMM_LOGITS
 #define SB_GEMM_KERNEL(layout) sb_gemm16_logits_128x256_##layout
-#define SB_GEMM_A_ALONG
+#define SB_GEMM_A_K_MAJOR
 #include "cuda/contraction/gemm16_logits.cuh"
 
 /* Last: it makes kernels of what is defined above. */

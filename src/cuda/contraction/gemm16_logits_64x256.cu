@@ -6,7 +6,7 @@
 #define SB_GEMM_CLUSTER 1
 #define SB_GEMM_LOGITS
 #define SB_GEMM_KERNEL(layout) sb_gemm16_logits_64x256_##layout
-#define SB_GEMM_A_ALONG
+#define SB_GEMM_A_K_MAJOR
 #include "cuda/contraction/gemm16_logits.cuh"
 
 /* Last: it makes kernels of what is defined above. */

@@ -9,16 +9,16 @@
 #define SB_GEMM_CLUSTER 2
 #define SB_GEMM_MAPPED
 
-#define SB_GEMM_NAME sb_gemm16_mapped_128x256_bf16_across_across
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_bf16_mn_mn
 #define SB_GEMM_TYPE "bf16"
 #define SB_GEMM_SUFFIX bf16
-#define SB_GEMM_A_ACROSS 1
-#define SB_GEMM_B_ACROSS 1
+#define SB_GEMM_A_MN_MAJOR 1
+#define SB_GEMM_B_MN_MAJOR 1
 #include "cuda/contraction/gemm16_hopper.cuh"
 
-#define SB_GEMM_NAME sb_gemm16_mapped_128x256_f16_across_across
+#define SB_GEMM_NAME sb_gemm16_mapped_128x256_f16_mn_mn
 #define SB_GEMM_TYPE "f16"
 #define SB_GEMM_SUFFIX f16
-#define SB_GEMM_A_ACROSS 1
-#define SB_GEMM_B_ACROSS 1
+#define SB_GEMM_A_MN_MAJOR 1
+#define SB_GEMM_B_MN_MAJOR 1
 #include "cuda/contraction/gemm16_hopper.cuh"

@@ -3,8 +3,8 @@
  * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, STAGES, and BLOCKS of
  * a multiprocessor. Each has a kernel for each dtype and for each way in which the two operands lie in memory.
  *
- * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a direction: along
- * k, or across k, from line to line. (A line is a row of A or a column of B.) Pieces that are aligned and complete are copied
+ * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a direction: K-major,
+ * or MN-major, from line to line. (A line is a row of A or a column of B.) Pieces that are aligned and complete are copied
  * STAGES - 1 steps of KSTEP ahead, beside the computing; others go through registers one step ahead, if need be element by
  * element. A k behind the last is a zero in both operands: a zero times a NaN beside it would be NaN.
  *
@@ -81,43 +81,43 @@ SB_CUDA_FUNCTION tile_place find_tile(const sb_gemm16_general *p, int64_t index)
 /* A thread's pieces of an operand: the same lines in every step. */
 typedef struct reader {
     const uint16_t *at[MOST_OWN]; /* in the first step; where there are no lines, of the operand's first ones */
-    int lines[MOST_OWN];          /* how many there are: 0 or 1 along k, 0 to 8 across */
+    int lines[MOST_OWN];          /* how many there are: 0 or 1 when K-major, 0 to 8 when MN-major */
 } reader;
 
-/* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line along k, or `tile` / 8 in a
+/* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line when K-major, or `tile` / 8 in a
  * row of lines. */
-SB_CUDA_FUNCTION int piece_line(int piece, bool along, int tile) {
-    return along ? piece / (KSTEP / 8) : piece % (tile / 8) * 8;
+SB_CUDA_FUNCTION int piece_line(int piece, bool k_major, int tile) {
+    return k_major ? piece / (KSTEP / 8) : piece % (tile / 8) * 8;
 }
-SB_CUDA_FUNCTION int piece_k(int piece, bool along, int tile) {
-    return along ? piece % (KSTEP / 8) * 8 : piece / (tile / 8);
+SB_CUDA_FUNCTION int piece_k(int piece, bool k_major, int tile) {
+    return k_major ? piece % (KSTEP / 8) * 8 : piece / (tile / 8);
 }
 
-SB_CUDA_FUNCTION reader read_a(const sb_gemm16_general *p, bool along, const tile_place *tile) {
+SB_CUDA_FUNCTION reader read_a(const sb_gemm16_general *p, bool k_major, const tile_place *tile) {
     const sb_gemm16_operand *a = &p->product.a;
     reader made;
     SB_CUDA_UNROLL
     for (int i = 0; i < OWN_A; i++) {
         const int piece = (int)threadIdx.x + i * THREADS;
-        const int64_t row = tile->row + piece_line(piece, along, TILE_M),
+        const int64_t row = tile->row + piece_line(piece, k_major, TILE_M),
                       left = p->product.k > 0 ? p->product.m - row : 0;
-        made.lines[i] = left <= 0 ? 0 : along ? 1 : left > 8 ? 8 : (int)left;
-        made.at[i] = a->data + (p->product.k > 0 ? piece_k(piece, along, TILE_M) * a->k_stride : 0) +
+        made.lines[i] = left <= 0 ? 0 : k_major ? 1 : left > 8 ? 8 : (int)left;
+        made.at[i] = a->data + (p->product.k > 0 ? piece_k(piece, k_major, TILE_M) * a->k_stride : 0) +
                      (left > 0 ? tile->batch * a->batch_stride + row * a->line_stride : 0);
     }
     return made;
 }
 
-SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool along, const tile_place *tile) {
+SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool k_major, const tile_place *tile) {
     const sb_gemm16_operand *b = &p->product.b;
     reader made;
     SB_CUDA_UNROLL
     for (int i = 0; i < OWN_B; i++) {
-        const int piece = (int)threadIdx.x + i * THREADS, line = piece_line(piece, along, TILE_N);
+        const int piece = (int)threadIdx.x + i * THREADS, line = piece_line(piece, k_major, TILE_N);
         int64_t left, column = sb_gemm16_b_column(&p->product, tile->column, line / 8 * 8, &left);
         const bool inside = line % 8 < left && p->product.k > 0;
-        made.lines[i] = !inside ? 0 : along ? 1 : (int)left;
-        made.at[i] = b->data + (p->product.k > 0 ? piece_k(piece, along, TILE_N) * b->k_stride : 0) +
+        made.lines[i] = !inside ? 0 : k_major ? 1 : (int)left;
+        made.at[i] = b->data + (p->product.k > 0 ? piece_k(piece, k_major, TILE_N) * b->k_stride : 0) +
                      (inside ? tile->batch * b->batch_stride + (column + line % 8) * b->line_stride : 0);
     }
     return made;
@@ -125,11 +125,12 @@ SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool along, const til
 
 /* Whether every piece of the tile's operands has all its lines, or none, and can be copied. What stands for lines that are
  * not there does not matter, since only their own sums see it. */
-SB_CUDA_FUNCTION bool has_whole_lines(const sb_gemm16_general *p, bool a_along, bool b_along, const tile_place *tile) {
+SB_CUDA_FUNCTION bool has_whole_lines(const sb_gemm16_general *p, bool a_k_major, bool b_k_major,
+                                      const tile_place *tile) {
     const sb_gemm16 *product = &p->product;
     const int columns = product->gate != SB_GATE_NONE ? TILE_N / 2 : TILE_N;
-    const bool a_whole = a_along || product->m % 8 == 0 || tile->row + TILE_M <= product->m;
-    const bool b_whole = b_along || product->n % 8 == 0 || tile->column + columns <= product->n;
+    const bool a_whole = a_k_major || product->m % 8 == 0 || tile->row + TILE_M <= product->m;
+    const bool b_whole = b_k_major || product->n % 8 == 0 || tile->column + columns <= product->n;
     return p->a_width == 8 && a_whole && p->b_width == 8 && b_whole;
 }
 
@@ -175,46 +176,46 @@ SB_CUDA_FUNCTION step_group find_group(const sb_gemm16 *p, int64_t group) {
 
 /* A piece whose k begin `inside` the step and are in a group of `rows` k from `row` on. */
 SB_CUDA_FUNCTION sb_gemm16_eight read_piece(const uint16_t *at, int lines, int inside, int64_t row, int rows,
-                                            bool along, int64_t k_stride, int width) {
+                                            bool k_major, int64_t k_stride, int width) {
     const int left = rows - inside % 16;
     const int there = left <= 0 ? 0 : left > 8 ? 8 : left;
-    const int count = along ? (lines != 0 ? there : 0) : (there != 0 ? lines : 0);
-    return read_elements(at + (count != 0 ? (row + inside % 16 - inside) * k_stride : 0), along ? k_stride : 1, count,
+    const int count = k_major ? (lines != 0 ? there : 0) : (there != 0 ? lines : 0);
+    return read_elements(at + (count != 0 ? (row + inside % 16 - inside) * k_stride : 0), k_major ? k_stride : 1, count,
                          width);
 }
 
-#define READ(own, pieces, operand, along, tile, width)                                                                 \
+#define READ(own, pieces, operand, k_major, tile, width)                                                               \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
-            const int inside = piece_k((int)threadIdx.x + i * THREADS, along, tile);                                   \
+            const int inside = piece_k((int)threadIdx.x + i * THREADS, k_major, tile);                                 \
             const int64_t row = inside < 16 ? low_group.row : high_group.row;                                          \
             const int count = inside < 16 ? low_group.count : high_group.count;                                        \
-            pieces[i] = read_piece(operand.at[i], operand.lines[i], inside, row, count, along,                         \
+            pieces[i] = read_piece(operand.at[i], operand.lines[i], inside, row, count, k_major,                       \
                                    p->product.operand.k_stride, width);                                                \
         }                                                                                                              \
     } while (0)
 
 /* ---- in shared memory ---- */
 
-/* The place of 8 elements along k of a line, or of 8 lines of one k: pieces of neighbouring lines, or k, are in different banks
+/* The place of 8 elements of a line, or of 8 lines of one k: pieces of neighbouring lines, or k, are in different banks
  * when eight of them are fetched at once or put there. */
-SB_CUDA_FUNCTION int along_place(int line, int eight) {
+SB_CUDA_FUNCTION int k_major_place(int line, int eight) {
     return line * (KSTEP / 8) + (eight ^ (line >> 1 & 3));
 }
-SB_CUDA_FUNCTION int across_place(int k, int eight, int tile) {
+SB_CUDA_FUNCTION int mn_major_place(int k, int eight, int tile) {
     return k * (tile / 8) + (eight ^ (k & 7));
 }
-SB_CUDA_FUNCTION int place(int line, int k, bool along, int tile) {
-    return along ? along_place(line, k / 8) : across_place(k, line / 8, tile);
+SB_CUDA_FUNCTION int place(int line, int k, bool k_major, int tile) {
+    return k_major ? k_major_place(line, k / 8) : mn_major_place(k, line / 8, tile);
 }
 
-#define STORE(own, pieces, to, along, tile)                                                                            \
+#define STORE(own, pieces, to, k_major, tile)                                                                          \
     do {                                                                                                               \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
-            (to)[place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile)] = pieces[i];         \
+            (to)[place(piece_line(piece, k_major, tile), piece_k(piece, k_major, tile), k_major, tile)] = pieces[i];   \
         }                                                                                                              \
     } while (0)
 
@@ -230,26 +231,26 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
 #endif
 }
 
-/* Step `next` of an operand. Groups of row maps only across: a thread's piece `i` is in group `i` of the step then, and there
+/* Step `next` of an operand. Groups of row maps only when MN-major: a thread's piece `i` is in group `i` of the step then, and there
  * or not as a whole. */
-#define COPY(own, to, operand, along, tile)                                                                            \
+#define COPY(own, to, operand, k_major, tile)                                                                          \
     do {                                                                                                               \
         const int64_t k_stride = p->product.operand.k_stride;                                                          \
         SB_CUDA_UNROLL                                                                                                 \
         for (int i = 0; i < own; i++) {                                                                                \
             const int piece = (int)threadIdx.x + i * THREADS;                                                          \
             const bool wanted =                                                                                        \
-                !by_rows || piece_k((int)threadIdx.x, along, tile) < (i == 0 ? low_group.count : high_group.count);    \
+                !by_rows || piece_k((int)threadIdx.x, k_major, tile) < (i == 0 ? low_group.count : high_group.count);  \
             const int64_t k = by_rows ? (i == 0 ? low_group.row : high_group.row) - i * 16 : next * KSTEP;             \
-            copy_piece((to) + place(piece_line(piece, along, tile), piece_k(piece, along, tile), along, tile),         \
+            copy_piece((to) + place(piece_line(piece, k_major, tile), piece_k(piece, k_major, tile), k_major, tile),   \
                        operand.at[i] + (wanted ? k * k_stride : 0), wanted);                                           \
         }                                                                                                              \
     } while (0)
-#define COPY_BOTH(a_along, b_along)                                                                                    \
+#define COPY_BOTH(a_k_major, b_k_major)                                                                                \
     do {                                                                                                               \
         if (next < copied) {                                                                                           \
-            COPY(OWN_A, shared + put * STEP_PIECES, a, a_along, TILE_M);                                               \
-            COPY(OWN_B, shared + put * STEP_PIECES + A_PIECES, b, b_along, TILE_N);                                    \
+            COPY(OWN_A, shared + put * STEP_PIECES, a, a_k_major, TILE_M);                                             \
+            COPY(OWN_B, shared + put * STEP_PIECES + A_PIECES, b, b_k_major, TILE_N);                                  \
             if (by_rows) {                                                                                             \
                 low_group = find_group(&p->product, next * 2 + 2);                                                     \
                 high_group = find_group(&p->product, next * 2 + 3);                                                    \
@@ -263,10 +264,10 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
 /* ---- a step ---- */
 
 #if TENSOR_CORES
-/* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `across` turns each. */
-SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *row, bool across) {
+/* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `transpose` transposes each. */
+SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *row, bool transpose) {
     const uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
-    if (across)
+    if (transpose)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
                      : "r"(address)
@@ -286,38 +287,38 @@ SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *
 
 /* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in the
  * order in which a multiplication wants them, lines and k by turns. */
-SB_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool along, int tile) {
-    return along ? along_place(line + line_eight * 8 + row, k_eight)
-                 : across_place(k_eight * 8 + row, line / 8 + line_eight, tile);
+SB_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool k_major, int tile) {
+    return k_major ? k_major_place(line + line_eight * 8 + row, k_eight)
+                   : mn_major_place(k_eight * 8 + row, line / 8 + line_eight, tile);
 }
 /* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the first place's, so
  * that flipping them adds them, whatever the spreading over the banks has flipped below: no address needs a register. */
-SB_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) {
-    return along ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
+SB_CUDA_FUNCTION int further(int place, int lines, int k, bool k_major, int tile) {
+    return k_major ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
 }
 
-#define FETCH_A(i, a_along)                                                                                            \
-    fetch_matrices(a[(i) % 2], a_tile + further(a_place, (i)*WARPS_M * 16, k, a_along, TILE_M), !a_along)
-#define FETCH_B(j, b_along) fetch_matrices(b[j], b_tile + further(b_place, (j)*16, k, b_along, TILE_N), !b_along)
+#define FETCH_A(i, a_k_major)                                                                                          \
+    fetch_matrices(a[(i) % 2], a_tile + further(a_place, (i)*WARPS_M * 16, k, a_k_major, TILE_M), !a_k_major)
+#define FETCH_B(j, b_k_major) fetch_matrices(b[j], b_tile + further(b_place, (j)*16, k, b_k_major, TILE_N), !b_k_major)
 
 /* A group behind the last is all zeros, which leaves every sum as a step has left it. */
-#define COMPUTE(suffix, type, a_along, b_along)                                                                        \
+#define COMPUTE(suffix, type, a_k_major, b_k_major)                                                                    \
     do {                                                                                                               \
         (void)step;                                                                                                    \
-        const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_along, TILE_M);              \
+        const int a_place = fetch_place(warp_m * 16, lane / 8 % 2, lane / 16, lane % 8, a_k_major, TILE_M);            \
         const int b_place =                                                                                            \
-            fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_along, TILE_N);              \
+            fetch_place(warp_n * (TILE_N / WARPS_N), lane / 16, lane / 8 % 2, lane % 8, b_k_major, TILE_N);            \
         SB_CUDA_UNROLL                                                                                                 \
         for (int k = 0; k < KSTEP; k += 16) {                                                                          \
             uint32_t a[2][4], b[MATRICES_N / 2][4];                                                                    \
             SB_CUDA_UNROLL                                                                                             \
             for (int j = 0; j < MATRICES_N / 2; j++)                                                                   \
-                FETCH_B(j, b_along);                                                                                   \
-            FETCH_A(0, a_along);                                                                                       \
+                FETCH_B(j, b_k_major);                                                                                 \
+            FETCH_A(0, a_k_major);                                                                                     \
             SB_CUDA_UNROLL                                                                                             \
             for (int i = 0; i < MATRICES_M; i++) {                                                                     \
                 if (i + 1 < MATRICES_M)                                                                                \
-                    FETCH_A(i + 1, a_along);                                                                           \
+                    FETCH_A(i + 1, a_k_major);                                                                         \
                 SB_CUDA_UNROLL                                                                                         \
                 for (int j = 0; j < MATRICES_N; j++)                                                                   \
                     MULTIPLY(type, sums[i][j], a[i % 2], b[j / 2] + j % 2 * 2);                                        \
@@ -326,14 +327,14 @@ SB_CUDA_FUNCTION int further(int place, int lines, int k, bool along, int tile) 
     } while (0)
 #else
 /* An element of a tile in shared memory. */
-SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, int k, bool along, int tile) {
-    const sb_gemm16_eight *eight = &tile_data[place(line, k, along, tile)];
-    const int i = along ? k % 8 : line % 8;
+SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, int k, bool k_major, int tile) {
+    const sb_gemm16_eight *eight = &tile_data[place(line, k, k_major, tile)];
+    const int i = k_major ? k % 8 : line % 8;
     const uint32_t word = i < 2 ? eight->x : i < 4 ? eight->y : i < 6 ? eight->z : eight->w;
     return (uint16_t)(word >> i % 2 * 16);
 }
 
-#define COMPUTE(suffix, type, a_along, b_along)                                                                        \
+#define COMPUTE(suffix, type, a_k_major, b_k_major)                                                                    \
     do {                                                                                                               \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < MATRICES_M * MATRICES_N * 4; i++) {                                                        \
@@ -345,8 +346,8 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
             for (int k = 0; k < KSTEP && step * 2 + k / 16 < p->product.group_count; k += 16) {                        \
                 uint16_t a[16], b[16];                                                                                 \
                 for (int l = 0; l < 16; l++) {                                                                         \
-                    a[l] = element(a_tile, line, k + l, a_along, TILE_M);                                              \
-                    b[l] = element(b_tile, column, k + l, b_along, TILE_N);                                            \
+                    a[l] = element(a_tile, line, k + l, a_k_major, TILE_M);                                            \
+                    b[l] = element(b_tile, column, k + l, b_k_major, TILE_N);                                          \
                 }                                                                                                      \
                 SUM(i) = CHAIN_STEP(suffix)(a, b, SUM(i));                                                             \
             }                                                                                                          \
@@ -361,36 +362,36 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
 /* ---- the kernels ---- */
 
 /* Step `ahead` into its half of the first two places. */
-#define STORE_BOTH(a_along, b_along)                                                                                   \
+#define STORE_BOTH(a_k_major, b_k_major)                                                                               \
     do {                                                                                                               \
         sb_gemm16_eight *to = shared + ahead % 2 * STEP_PIECES;                                                        \
-        STORE(OWN_A, a_pieces, to, a_along, TILE_M);                                                                   \
-        STORE(OWN_B, b_pieces, to + A_PIECES, b_along, TILE_N);                                                        \
+        STORE(OWN_A, a_pieces, to, a_k_major, TILE_M);                                                                 \
+        STORE(OWN_B, b_pieces, to + A_PIECES, b_k_major, TILE_N);                                                      \
     } while (0)
 
 /* The first `copied` steps. A place is filled again when all threads have met behind its last use. */
-#define COPIED_STEPS(suffix, type, a_along, b_along)                                                                   \
+#define COPIED_STEPS(suffix, type, a_k_major, b_k_major)                                                               \
     do {                                                                                                               \
         step_group low_group = find_group(&p->product, 0), high_group = find_group(&p->product, 1);                    \
         int64_t next = 0;                                                                                              \
         int put = 0, use = 0;                                                                                          \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int i = 0; i < STAGES - 1; i++)                                                                           \
-            COPY_BOTH(a_along, b_along);                                                                               \
+            COPY_BOTH(a_k_major, b_k_major);                                                                           \
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t step = 0; step < copied; step++) {                                                                \
             SB_CUDA_COPIES_WAIT(STAGES - 2);                                                                           \
             SB_CUDA_BARRIER();                                                                                         \
-            COPY_BOTH(a_along, b_along);                                                                               \
+            COPY_BOTH(a_k_major, b_k_major);                                                                           \
             const sb_gemm16_eight *a_tile = shared + use * STEP_PIECES, *b_tile = a_tile + A_PIECES;                   \
-            COMPUTE(suffix, type, a_along, b_along);                                                                   \
+            COMPUTE(suffix, type, a_k_major, b_k_major);                                                               \
             use = use + 1 < STAGES ? use + 1 : 0;                                                                      \
         }                                                                                                              \
         SB_CUDA_BARRIER();                                                                                             \
     } while (0)
 
 /* The others, one after the step that is computed. */
-#define OTHER_STEPS(suffix, type, a_along, b_along)                                                                    \
+#define OTHER_STEPS(suffix, type, a_k_major, b_k_major)                                                                \
     do {                                                                                                               \
         sb_gemm16_eight a_pieces[OWN_A], b_pieces[OWN_B];                                                              \
         step_group low_group = find_group(&p->product, copied * 2);                                                    \
@@ -398,23 +399,23 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t ahead = copied; ahead <= steps; ahead++) {                                                        \
             if (ahead < steps) {                                                                                       \
-                READ(OWN_A, a_pieces, a, a_along, TILE_M, p->a_width);                                                 \
-                READ(OWN_B, b_pieces, b, b_along, TILE_N, p->b_width);                                                 \
+                READ(OWN_A, a_pieces, a, a_k_major, TILE_M, p->a_width);                                               \
+                READ(OWN_B, b_pieces, b, b_k_major, TILE_N, p->b_width);                                               \
                 low_group = find_group(&p->product, ahead * 2 + 2);                                                    \
                 high_group = find_group(&p->product, ahead * 2 + 3);                                                   \
             }                                                                                                          \
             if (ahead > copied) {                                                                                      \
                 const int64_t step = ahead - 1;                                                                        \
                 const sb_gemm16_eight *a_tile = shared + step % 2 * STEP_PIECES, *b_tile = a_tile + A_PIECES;          \
-                COMPUTE(suffix, type, a_along, b_along);                                                               \
+                COMPUTE(suffix, type, a_k_major, b_k_major);                                                           \
             }                                                                                                          \
             if (ahead < steps)                                                                                         \
-                STORE_BOTH(a_along, b_along);                                                                          \
+                STORE_BOTH(a_k_major, b_k_major);                                                                      \
             SB_CUDA_BARRIER();                                                                                         \
         }                                                                                                              \
     } while (0)
 
-#define PRODUCT(name, suffix, type, a_along, b_along)                                                                  \
+#define PRODUCT(name, suffix, type, a_k_major, b_k_major)                                                              \
     SB_CUDA_KERNEL_BOUNDED(name, sb_gemm16_general, p, THREADS, BLOCKS) {                                              \
         SB_CUDA_SHARED sb_gemm16_eight shared[SHARED_PIECES];                                                          \
         float *chains = (float *)(void *)shared;                                                                       \
@@ -423,17 +424,17 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
         SB_CUDA_KEEP_LOOP                                                                                              \
         for (int64_t index = blockIdx.x; index < p->tiles; index += gridDim.x) {                                       \
             const tile_place tile = find_tile(p, index);                                                               \
-            const reader a = read_a(p, a_along, &tile), b = read_b(p, b_along, &tile);                                 \
+            const reader a = read_a(p, a_k_major, &tile), b = read_b(p, b_k_major, &tile);                             \
             const int64_t steps = (p->product.group_count + 1) / 2;                                                    \
-            const bool by_rows = p->product.groups && !a_along && !b_along;                                            \
-            const int64_t copied = !has_whole_lines(p, a_along, b_along, &tile) ? 0                                    \
-                                   : by_rows                                    ? steps                                \
-                                   : p->product.groups                          ? 0                                    \
-                                                                                : p->product.k / KSTEP;                                         \
+            const bool by_rows = p->product.groups && !a_k_major && !b_k_major;                                        \
+            const int64_t copied = !has_whole_lines(p, a_k_major, b_k_major, &tile) ? 0                                \
+                                   : by_rows                                        ? steps                            \
+                                   : p->product.groups                              ? 0                                \
+                                                                                    : p->product.k / KSTEP;                                         \
             float sums[MATRICES_M][MATRICES_N][4];                                                                     \
             BEGIN();                                                                                                   \
-            COPIED_STEPS(suffix, type, a_along, b_along);                                                              \
-            OTHER_STEPS(suffix, type, a_along, b_along);                                                               \
+            COPIED_STEPS(suffix, type, a_k_major, b_k_major);                                                          \
+            OTHER_STEPS(suffix, type, a_k_major, b_k_major);                                                           \
             END();                                                                                                     \
         }                                                                                                              \
     }
@@ -481,7 +482,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
     } while (0)
 
 #define LAYOUTS(name, suffix, type)                                                                                    \
-    PRODUCT(name##_along_along, suffix, type, true, true)                                                              \
-    PRODUCT(name##_along_across, suffix, type, true, false)                                                            \
-    PRODUCT(name##_across_along, suffix, type, false, true)                                                            \
-    PRODUCT(name##_across_across, suffix, type, false, false)
+    PRODUCT(name##_k_k, suffix, type, true, true)                                                                      \
+    PRODUCT(name##_k_mn, suffix, type, true, false)                                                                    \
+    PRODUCT(name##_mn_k, suffix, type, false, true)                                                                    \
+    PRODUCT(name##_mn_mn, suffix, type, false, false)

@@ -171,7 +171,7 @@ SB_CUDA_FUNCTION void sb_warpgroup_sync(int number) {
 /* ---- matrices in shared memory ---- */
 
 /* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64 to the
- * next across, and from one group of 8 to the next along. */
+ * next in one direction, and from one group of 8 to the next in the other. */
 SB_CUDA_FUNCTION uint64_t sb_matrix_descriptor(uint32_t shared, uint32_t leading, uint32_t stride) {
     return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
            (uint64_t)1 << 62;

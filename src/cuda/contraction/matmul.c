@@ -64,8 +64,8 @@ static bool merge_batches(sb_matmul_geometry *g) {
     return true;
 }
 
-/* Few columns and many rows: kernels take few rows and many columns. */
-#define FEW_COLUMNS 16
+/* Up to so many columns, with more rows, A and B are swapped: kernels take few rows and many columns. */
+#define SWAPPED_COLUMNS 16
 
 static sb_status describe(sb_call *call, const sb_contraction_node *contraction, product *product) {
     const sb_tensor *a = sb_contraction_node_tensor(contraction, call, 0),
@@ -84,7 +84,7 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     product->a = left.data;
     product->b = right.data;
     product->merged = merge_batches(g);
-    product->swapped = a->dtype == SB_F32 && g->n <= FEW_COLUMNS && g->m > g->n;
+    product->swapped = a->dtype == SB_F32 && g->n <= SWAPPED_COLUMNS && g->m > g->n;
     return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
 }
 

@@ -29,8 +29,8 @@ typedef struct sb_tile_source {
 
 /* Rows of the operand that a pass of eight k takes, and how k advances when they exceed the tile.
  */
-#define SB_TILE_ALONG_ROWS(extent, threads) ((threads) / 8 < (extent) ? (threads) / 8 : (extent))
-#define SB_TILE_ALONG_DEPTH(extent, threads) ((threads) / SB_TILE_ALONG_ROWS(extent, threads))
+#define SB_TILE_K_MAJOR_ROWS(extent, threads) ((threads) / 8 < (extent) ? (threads) / 8 : (extent))
+#define SB_TILE_K_MAJOR_DEPTH(extent, threads) ((threads) / SB_TILE_K_MAJOR_ROWS(extent, threads))
 #define SB_TILE_VECTORS(extent) ((extent) < 4 ? 1 : (extent) / 4)
 
 /* `first` is element (0, 0) of the block's first tile, of whose elements `left` are inside. */
@@ -45,8 +45,8 @@ SB_CUDA_FUNCTION sb_tile_source sb_tile_open(const sb_cuda_operand *operand, con
         element = thread % SB_TILE_VECTORS(extent) * 4;
         source.k = thread / SB_TILE_VECTORS(extent);
         source.wanted = element < left ? ~0u : 0;
-    } else if (source.fetch == SB_CUDA_FETCH_ALONG) {
-        int rows = SB_TILE_ALONG_ROWS(extent, threads);
+    } else if (source.fetch == SB_CUDA_FETCH_K_MAJOR) {
+        int rows = SB_TILE_K_MAJOR_ROWS(extent, threads);
         element = thread / 8 % rows;
         source.k = thread % 8 + thread / 8 / rows * 8;
         source.wanted = 0;
@@ -77,9 +77,9 @@ SB_CUDA_FUNCTION void sb_tile_fetch_whole(const sb_tile_source *source, float *t
                 sb_cuda_copy_16(to + p * depth_step * pitch, from);
             from += depth_step * source->k_step;
         }
-    } else if (source->fetch == SB_CUDA_FETCH_ALONG) {
-        const int rows = SB_TILE_ALONG_ROWS(extent, threads);
-        const int depth_step = SB_TILE_ALONG_DEPTH(extent, threads);
+    } else if (source->fetch == SB_CUDA_FETCH_K_MAJOR) {
+        const int rows = SB_TILE_K_MAJOR_ROWS(extent, threads);
+        const int depth_step = SB_TILE_K_MAJOR_DEPTH(extent, threads);
         SB_CUDA_UNROLL
         for (int q = 0; q < (depth + depth_step - 1) / depth_step; q++) {
             const float *row = from + q * depth_step * source->k_step;
@@ -123,9 +123,9 @@ SB_CUDA_FUNCTION void sb_tile_fetch(sb_tile_source *source, float *tile, int64_t
             if (source->k + p * depth_step < end)
                 sb_cuda_copy_16(to + p * depth_step * pitch, from + p * depth_step * source->k_step);
         }
-    } else if (source->fetch == SB_CUDA_FETCH_ALONG) {
-        const int rows = SB_TILE_ALONG_ROWS(extent, threads);
-        const int depth_step = SB_TILE_ALONG_DEPTH(extent, threads), passes = extent / rows;
+    } else if (source->fetch == SB_CUDA_FETCH_K_MAJOR) {
+        const int rows = SB_TILE_K_MAJOR_ROWS(extent, threads);
+        const int depth_step = SB_TILE_K_MAJOR_DEPTH(extent, threads), passes = extent / rows;
         int end = left < depth ? (int)left : depth;
         SB_CUDA_UNROLL
         for (int q = 0; q < (depth + depth_step - 1) / depth_step; q++) {

@@ -21,10 +21,10 @@
 #define COLUMN_WIDTH (SB_TILE_COLUMNS < 4 ? SB_TILE_COLUMNS : 4)
 #define ROW_GROUPS (SB_TILE_ROWS / ROW_WIDTH)
 #define COLUMN_GROUPS (SB_TILE_COLUMNS / COLUMN_WIDTH)
-#define THREADS_ACROSS (SB_TILE_N / SB_TILE_COLUMNS)
-#define THREADS (SB_TILE_M / SB_TILE_ROWS * THREADS_ACROSS)
+#define THREADS_PER_ROW (SB_TILE_N / SB_TILE_COLUMNS)
+#define THREADS (SB_TILE_M / SB_TILE_ROWS * THREADS_PER_ROW)
 #define LANE_ROWS (32 / SB_TILE_LANES)
-#define WARPS_ACROSS (THREADS_ACROSS / SB_TILE_LANES)
+#define WARPS_PER_ROW (THREADS_PER_ROW / SB_TILE_LANES)
 #define A_PITCH SB_TILE_PITCH(SB_TILE_M)
 #define B_PITCH SB_TILE_PITCH(SB_TILE_N)
 #define STAGE (SB_TILE_K * (A_PITCH + B_PITCH))
@@ -85,8 +85,8 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
     SB_CUDA_SHARED float tiles[SB_TILE_STAGES * STAGE] __attribute__((aligned(16)));
     const sb_cuda_contraction *base = &p->base;
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
-    const int across = warp % WARPS_ACROSS * SB_TILE_LANES + lane % SB_TILE_LANES;
-    const int down = warp / WARPS_ACROSS * LANE_ROWS + lane / SB_TILE_LANES;
+    const int thread_column = warp % WARPS_PER_ROW * SB_TILE_LANES + lane % SB_TILE_LANES;
+    const int thread_row = warp / WARPS_PER_ROW * LANE_ROWS + lane / SB_TILE_LANES;
     const int64_t count = base->batches * base->m_tiles * base->n_tiles;
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
@@ -121,8 +121,8 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
             FETCH_NEXT();
         SB_CUDA_COPIES_WAIT(SB_TILE_STAGES - 1);
         SB_CUDA_BARRIER();
-        const float *a_at = tiles + down * ROW_WIDTH;
-        const float *b_at = tiles + SB_TILE_K * A_PITCH + across * COLUMN_WIDTH;
+        const float *a_at = tiles + thread_row * ROW_WIDTH;
+        const float *b_at = tiles + SB_TILE_K * A_PITCH + thread_column * COLUMN_WIDTH;
         LOAD_OPERANDS(0, 0);
         SB_CUDA_KEEP_LOOP
         for (int64_t whole = base->k / SB_TILE_K; whole > 0; whole--) {
@@ -136,8 +136,8 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
             SB_CUDA_BARRIER();
             FETCH_NEXT();
             stage = stage + 1 == SB_TILE_STAGES ? 0 : stage + 1;
-            a_at = tiles + stage * STAGE + down * ROW_WIDTH;
-            b_at = tiles + stage * STAGE + SB_TILE_K * A_PITCH + across * COLUMN_WIDTH;
+            a_at = tiles + stage * STAGE + thread_row * ROW_WIDTH;
+            b_at = tiles + stage * STAGE + SB_TILE_K * A_PITCH + thread_column * COLUMN_WIDTH;
             LOAD_OPERANDS(0, 0);
             CONTINUE_CHAINS((SB_TILE_K - 1) % 2);
         }
@@ -146,7 +146,7 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
             LOAD_OPERANDS(k, 0);
             CONTINUE_CHAINS(0);
         }
-        const int64_t first_row = m + down * ROW_WIDTH, first_column = n + across * COLUMN_WIDTH;
+        const int64_t first_row = m + thread_row * ROW_WIDTH, first_column = n + thread_column * COLUMN_WIDTH;
         SB_CUDA_BARRIER(); /* the tiles are not needed any more */
         SB_CUDA_KEEP_LOOP
         for (int start = 0; start < GROUPS; start += PARKED) {
@@ -180,10 +180,10 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
 #undef COLUMN_WIDTH
 #undef ROW_GROUPS
 #undef COLUMN_GROUPS
-#undef THREADS_ACROSS
+#undef THREADS_PER_ROW
 #undef THREADS
 #undef LANE_ROWS
-#undef WARPS_ACROSS
+#undef WARPS_PER_ROW
 #undef A_PITCH
 #undef B_PITCH
 #undef STAGE

@@ -39,13 +39,13 @@ static int64_t parts(int64_t extent, int64_t part) {
 }
 
 /* Up to here the multiprocessor with the most blocks is what counts; with more of them, blocks begin whenever others end. */
-#define FEW_ROUNDS 1.5
+#define MOST_COUNTED_ROUNDS 1.5
 
 /* Cycles for each k. */
 static double cost(const sb_cuda_tile *tile, double batches, int64_t m, int64_t n, int multiprocessors) {
     double blocks = batches * (double)parts(m, tile->m) * (double)parts(n, tile->n);
     double rounds = blocks / multiprocessors;
-    if (rounds > FEW_ROUNDS)
+    if (rounds > MOST_COUNTED_ROUNDS)
         rounds += 0.5;
     else
         rounds = rounds > 1 ? 2 : 1;
@@ -79,10 +79,10 @@ sb_cuda_fetch sb_cuda_tile_fetch(const sb_cuda_operand *operand, int tile, int64
         bool vectors = tile >= 4 && extent % 4 == 0 && k_step % 4 == 0 && (uintptr_t)operand->data % 16 == 0;
         for (int i = 0; i < other_count; i++)
             vectors = vectors && others[i] % 4 == 0;
-        return vectors ? SB_CUDA_FETCH_VECTORS : SB_CUDA_FETCH_ACROSS;
+        return vectors ? SB_CUDA_FETCH_VECTORS : SB_CUDA_FETCH_MN_MAJOR;
     }
     bool nearer = (k_step < 0 ? -k_step : k_step) < (step < 0 ? -step : step);
-    return extent <= 1 || nearer ? SB_CUDA_FETCH_ALONG : SB_CUDA_FETCH_ACROSS;
+    return extent <= 1 || nearer ? SB_CUDA_FETCH_K_MAJOR : SB_CUDA_FETCH_MN_MAJOR;
 }
 
 sb_status sb_cuda_tile_launch(sb_call *call, sb_cuda_work *work, const char *module, const char *prefix,

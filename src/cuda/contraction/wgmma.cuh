@@ -1,10 +1,10 @@
 /* wgmma.mma_async with 64 rows and k of 16: D += A · B with both operands in shared memory, one macro for each number of columns.
  *
- *     SB_WGMMA_<n>(sums, adds, a, b, type, a_across, b_across)
+ *     SB_WGMMA_<n>(sums, adds, a, b, type, a_mn_major, b_mn_major)
  *
  * `sums` are the thread's n / 2 accumulators: of rows warp * 16 + lane / 4 (+ 8), columns 8 j + lane % 4 * 2 (+ 1), as sums[4 j]
  * (row, column), [4 j + 1] (column + 1), [4 j + 2] and [4 j + 3] (row + 8). `a` and `b` are descriptors, `type` is "bf16" or
- * "f16", a_across says that the rows of A lie side by side, b_across that the columns of B do; else the k lie side by side. Where `adds` is 0 the sums
+ * "f16", a_mn_major says that the rows of A lie side by side, b_mn_major that the columns of B do; else the k lie side by side. Where `adds` is 0 the sums
  * begin with +0. */
 #ifndef SB_CUDA_CONTRACTION_WGMMA_CUH
 #define SB_CUDA_CONTRACTION_WGMMA_CUH
@@ -48,32 +48,32 @@
     SB_NUMBERS_112                                                                                                     \
     ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-#define SB_WGMMA(count, columns, a_at, b_at, adds_at, a_transposed, b_transposed, sums, adds, a, b, type, a_across,    \
-                 b_across)                                                                                             \
+#define SB_WGMMA(count, columns, a_at, b_at, adds_at, a_transposed, b_transposed, sums, adds, a, b, type, a_mn_major,  \
+                 b_mn_major)                                                                                           \
     asm volatile("{\n\t.reg .pred continues;\n\tsetp.ne.b32 continues, " adds_at ", 0;\n\t"                            \
                  "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" SB_NUMBERS_##count          \
                  "}, " a_at ", " b_at ", continues, 1, 1, " a_transposed ", " b_transposed ";\n\t}"                    \
                  : SB_FIELDS_##count(sums, 0)                                                                          \
-                 : "l"(a), "l"(b), "r"((int)(adds)), "n"(a_across), "n"(b_across))
-#define SB_WGMMA_8(sums, adds, a, b, type, a_across, b_across)                                                         \
-    SB_WGMMA(4, "8", "%4", "%5", "%6", "%7", "%8", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_16(sums, adds, a, b, type, a_across, b_across)                                                        \
-    SB_WGMMA(8, "16", "%8", "%9", "%10", "%11", "%12", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_32(sums, adds, a, b, type, a_across, b_across)                                                        \
-    SB_WGMMA(16, "32", "%16", "%17", "%18", "%19", "%20", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_64(sums, adds, a, b, type, a_across, b_across)                                                        \
-    SB_WGMMA(32, "64", "%32", "%33", "%34", "%35", "%36", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_96(sums, adds, a, b, type, a_across, b_across)                                                        \
-    SB_WGMMA(48, "96", "%48", "%49", "%50", "%51", "%52", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_112(sums, adds, a, b, type, a_across, b_across)                                                       \
-    SB_WGMMA(56, "112", "%56", "%57", "%58", "%59", "%60", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_128(sums, adds, a, b, type, a_across, b_across)                                                       \
-    SB_WGMMA(64, "128", "%64", "%65", "%66", "%67", "%68", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_192(sums, adds, a, b, type, a_across, b_across)                                                       \
-    SB_WGMMA(96, "192", "%96", "%97", "%98", "%99", "%100", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_224(sums, adds, a, b, type, a_across, b_across)                                                       \
-    SB_WGMMA(112, "224", "%112", "%113", "%114", "%115", "%116", sums, adds, a, b, type, a_across, b_across)
-#define SB_WGMMA_256(sums, adds, a, b, type, a_across, b_across)                                                       \
-    SB_WGMMA(128, "256", "%128", "%129", "%130", "%131", "%132", sums, adds, a, b, type, a_across, b_across)
+                 : "l"(a), "l"(b), "r"((int)(adds)), "n"(a_mn_major), "n"(b_mn_major))
+#define SB_WGMMA_8(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                     \
+    SB_WGMMA(4, "8", "%4", "%5", "%6", "%7", "%8", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_16(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
+    SB_WGMMA(8, "16", "%8", "%9", "%10", "%11", "%12", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_32(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
+    SB_WGMMA(16, "32", "%16", "%17", "%18", "%19", "%20", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_64(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
+    SB_WGMMA(32, "64", "%32", "%33", "%34", "%35", "%36", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_96(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                    \
+    SB_WGMMA(48, "96", "%48", "%49", "%50", "%51", "%52", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_112(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(56, "112", "%56", "%57", "%58", "%59", "%60", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_128(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(64, "128", "%64", "%65", "%66", "%67", "%68", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_192(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(96, "192", "%96", "%97", "%98", "%99", "%100", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_224(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(112, "224", "%112", "%113", "%114", "%115", "%116", sums, adds, a, b, type, a_mn_major, b_mn_major)
+#define SB_WGMMA_256(sums, adds, a, b, type, a_mn_major, b_mn_major)                                                   \
+    SB_WGMMA(128, "256", "%128", "%129", "%130", "%131", "%132", sums, adds, a, b, type, a_mn_major, b_mn_major)
 
 #endif

@@ -47,10 +47,10 @@ static void touch(work *work, const void *first, int64_t count, size_t size, boo
 
 /* The bytes from the first to the last of strided elements, of which there is at least one. */
 static void touch_strided(work *work, const sb_logp_round *task) {
-    int64_t down = (task->rows - 1) * task->row_stride;
-    int64_t across = (task->columns - 1) * task->column_stride;
-    int64_t first = (down < 0 ? down : 0) + (across < 0 ? across : 0);
-    int64_t last = (down > 0 ? down : 0) + (across > 0 ? across : 0);
+    int64_t rows_span = (task->rows - 1) * task->row_stride;
+    int64_t columns_span = (task->columns - 1) * task->column_stride;
+    int64_t first = (rows_span < 0 ? rows_span : 0) + (columns_span < 0 ? columns_span : 0);
+    int64_t last = (rows_span > 0 ? rows_span : 0) + (columns_span > 0 ? columns_span : 0);
     touch(work, task->to + first, last - first + 1, sizeof *task->to, true);
 }
 

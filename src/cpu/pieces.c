@@ -1,23 +1,23 @@
-#include "cpu/lanes.h"
+#include "cpu/pieces.h"
 
 #include <stdatomic.h>
 
 #include "base/allocation.h"
 
-typedef struct lanes {
+typedef struct pieces {
     _Atomic int64_t next;
     int64_t count;
-    sb_lane_task *task;
+    sb_piece_task *task;
     void *context;
     char *workspace;
     size_t workspace_bytes;
-} lanes;
+} pieces;
 
 /* Each index is a thread's worth of work: it takes pieces until none is left. */
-static void run_lanes(void *context, int64_t begin, int64_t end) {
-    lanes *running = context;
-    for (int64_t lane = begin; lane < end; lane++) {
-        char *workspace = running->workspace + (size_t)lane * running->workspace_bytes;
+static void run_thread(void *context, int64_t begin, int64_t end) {
+    pieces *running = context;
+    for (int64_t thread = begin; thread < end; thread++) {
+        char *workspace = running->workspace + (size_t)thread * running->workspace_bytes;
         for (;;) {
             int64_t index = atomic_fetch_add_explicit(&running->next, 1, memory_order_relaxed);
             if (index >= running->count)
@@ -27,11 +27,11 @@ static void run_lanes(void *context, int64_t begin, int64_t end) {
     }
 }
 
-sb_status sb_lanes_run(sb_call *call, int64_t count, size_t workspace_bytes, sb_lane_task *task, void *context) {
+sb_status sb_pieces_run(sb_call *call, int64_t count, size_t workspace_bytes, sb_piece_task *task, void *context) {
     if (count <= 0)
         return SB_OK;
     int64_t threads = sb_workers_threads(call->workers);
-    lanes running = {.count = count, .task = task, .context = context};
+    pieces running = {.count = count, .task = task, .context = context};
     running.workspace_bytes = (workspace_bytes + SB_ALIGNMENT - 1) / SB_ALIGNMENT * SB_ALIGNMENT;
     int64_t used = threads < count ? threads : count;
     size_t bytes;
@@ -41,6 +41,6 @@ sb_status sb_lanes_run(sb_call *call, int64_t count, size_t workspace_bytes, sb_
         return sb_fail_memory(call->error, SIZE_MAX);
     SB_TRY(sb_call_workspace(call, bytes, &memory));
     running.workspace = memory;
-    sb_workers_run(call->workers, used, 1, run_lanes, &running);
+    sb_workers_run(call->workers, used, 1, run_thread, &running);
     return SB_OK;
 }
