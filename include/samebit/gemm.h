@@ -2,8 +2,7 @@
  *
  *     C = round(epilogue(A · B))
  *
- * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7; or of an engine's other one,
- * sb_chain), kept in f32, then the epilogue in f32, then one rounding. So a row has the same bits alone, in any
+ * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7), kept in f32, then the epilogue in f32, then one rounding. So a row has the same bits alone, in any
  * batch, in any part of a batch, on the CPU and on any GPU that has the chain. How a product is
  * scheduled never shows.
  *
@@ -30,26 +29,16 @@ extern "C" {
 /** Where products are computed: the CPU's threads, or a device, with its kernels loaded. One thread at a time. */
 typedef struct sb_engine sb_engine;
 
-/** How an engine's products add up. The first is the contract of this library. */
-typedef enum sb_chain {
-    SB_CHAIN_HOPPER =
-        0, /**< steps of 16 k, aligned to 25 bits: the contract; quick on the CPU and on compute capability 9.0 */
-    SB_CHAIN_AMPERE =
-        1 /**< not the contract: steps of 8 k, aligned to 24 bits, as the tensor cores of compute capability 8.0 to
-                              8.9 add up by published models. Quick there; the CPU and other devices emulate it, slowly */
-} sb_chain;
-
 /** Start from SB_ENGINE_OPTIONS_DEFAULT. */
 typedef struct sb_engine_options {
     size_t struct_bytes; /**< sizeof(sb_engine_options): lets the struct grow */
     sb_device *device;   /**< which the engine keeps in use; NULL: the CPU */
     int threads;         /**< on the CPU, the caller's included; 0: one per processor */
     sb_isa isa;          /**< on the CPU; SB_ISA_BEST: the best there is */
-    sb_chain chain;      /**< of all its products; the one thing here that changes bits */
 } sb_engine_options;
 
 #define SB_ENGINE_OPTIONS_DEFAULT                                                                                      \
-    { sizeof(sb_engine_options), NULL, 0, SB_ISA_BEST, SB_CHAIN_HOPPER }
+    { sizeof(sb_engine_options), NULL, 0, SB_ISA_BEST }
 
 /** Makes an engine; on a device it loads all kernels, so that every later call may be captured in a graph. `options` may be
  * NULL. The caller destroys it. Errors: INVALID_ARGUMENT, UNSUPPORTED when there are no kernels for the device, DEVICE,
@@ -128,8 +117,7 @@ typedef struct sb_gemm {
  * Errors: INVALID_ARGUMENT, SHAPE (dtypes too), UNSUPPORTED, DEVICE, OUT_OF_MEMORY, each with what is wrong, where, and what to do. */
 SB_API SB_MUST_CHECK sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm, sb_error *error);
 
-/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "swapped-64x8", "general", …; with
- * SB_CHAIN_AMPERE "definition", on a device "general" and "general-small". */
+/** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "swapped-64x8", "general", …. */
 SB_API int sb_gemm_schedule_count(const sb_engine *engine);
 /** Static storage; NULL when `index` is out of range. */
 SB_API const char *sb_gemm_schedule_name(const sb_engine *engine, int index);

@@ -9,7 +9,6 @@ import weakref
 
 from ._library import (
     ACTIVATION_NUMBERS,
-    CHAIN_NUMBERS,
     GATE_NUMBERS,
     ISA_NUMBERS,
     EngineOptions,
@@ -69,10 +68,9 @@ def _destroy(loaded, pointer, row_maps, process):
 class Engine:
     """The CPU's threads, or a device with its kernels loaded. Any thread may use it: calls take
     turns. `threads` (0: one per processor) and `isa` ("best", "scalar", "avx2", "avx512") choose
-    how the CPU computes; neither changes a bit. `chain` does: "hopper" is the contract, "ampere"
-    what tensor cores of compute capability 8.0 to 8.9 compute, which others emulate slowly."""
+    how the CPU computes; neither changes a bit."""
 
-    def __init__(self, device="cpu", *, threads=0, isa="best", chain="hopper"):
+    def __init__(self, device="cpu", *, threads=0, isa="best"):
         self.device = kind, index = parse_device(device)
         self.library = loaded = library()
         # Of one call after another; held longer by those who use a row map that nobody else holds.
@@ -91,7 +89,6 @@ class Engine:
             None,
             threads,
             _number(ISA_NUMBERS, "the isa", isa),
-            _number(CHAIN_NUMBERS, "the chain", chain),
         )
         if kind == "cuda":
             self._check(

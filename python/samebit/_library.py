@@ -12,7 +12,6 @@ import threading
 DTYPE_NUMBERS = {"f16": 10, "bf16": 11, "f32": 12}
 DTYPE_NAMES = {number: name for name, number in DTYPE_NUMBERS.items()}
 ISA_NUMBERS = {"best": 0, "scalar": 1, "avx2": 2, "avx512": 3}
-CHAIN_NUMBERS = {"hopper": 0, "ampere": 1}
 ACTIVATION_NUMBERS = {None: 0, "none": 0, "relu": 1, "silu": 2, "gelu": 3, "gelu_tanh": 4}
 GATE_NUMBERS = {None: 0, "none": 0, "stacked": 1, "interleaved": 2}
 MESSAGE_BYTES = 2048
@@ -53,7 +52,6 @@ class EngineOptions(ctypes.Structure):
         ("device", _POINTER),
         ("threads", _INT),
         ("isa", _INT),
-        ("chain", _INT),
     ]
 
 

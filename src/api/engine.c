@@ -19,10 +19,6 @@ static sb_status read_options(const sb_engine_options *given, sb_engine_options 
                        "SB_ENGINE_OPTIONS_DEFAULT",
                        given->struct_bytes, sizeof *given);
     memcpy(options, given, given->struct_bytes);
-    if (options->chain != SB_CHAIN_HOPPER && options->chain != SB_CHAIN_AMPERE)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "an engine's chain of %d is neither SB_CHAIN_HOPPER (0, the contract) nor SB_CHAIN_AMPERE (1)",
-                       (int)options->chain);
     return SB_OK;
 }
 
@@ -42,7 +38,6 @@ static sb_status fill_cpu(sb_engine *engine, const sb_engine_options *options, s
 static sb_status fill_engine(sb_engine *engine, const sb_engine_options *options, sb_error *error) {
     static atomic_uint_least64_t engines;
     engine->number = atomic_fetch_add(&engines, 1) + 1;
-    engine->chain = options->chain;
     if (options->device == NULL)
         return fill_cpu(engine, options, error);
     engine->cuda = sb_cuda_device_retain(sb_cuda_device_behind(options->device));

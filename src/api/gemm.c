@@ -21,15 +21,14 @@ sb_status sb_gemm_choose(sb_engine *engine, const sb_gemm *gemm, const char **sc
     SB_TRY(sb_gemm_check(engine, gemm, &plan, error));
     if (engine->cuda != NULL)
         return sb_gemm_device_choose(engine, &plan, schedule, error);
-    *schedule = sb_gemm_cpu_choose(engine, &plan);
+    *schedule = sb_gemm_cpu_choose(&plan);
     return SB_OK;
 }
 
 int sb_gemm_schedule_count(const sb_engine *engine) {
-    return engine->cuda != NULL ? sb_gemm_device_schedule_count(engine) : sb_gemm_cpu_schedule_count(engine);
+    return engine->cuda != NULL ? sb_gemm_device_schedule_count() : sb_gemm_cpu_schedule_count();
 }
 
 const char *sb_gemm_schedule_name(const sb_engine *engine, int index) {
-    return engine->cuda != NULL ? sb_gemm_device_schedule_name(engine, index)
-                                : sb_gemm_cpu_schedule_name(engine, index);
+    return engine->cuda != NULL ? sb_gemm_device_schedule_name(index) : sb_gemm_cpu_schedule_name(index);
 }

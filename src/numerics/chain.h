@@ -48,23 +48,20 @@ typedef struct sb_chain16_part {
     int32_t exponent;
 } sb_chain16_part;
 
-/* The two 16-bit formats, and how tensor cores add up, so that one model serves all: a group is
- * taken `step` products at a time, aligned to `alignment_bits`. */
+/* The two 16-bit formats, so that one model serves both. */
 typedef struct sb_chain16_format {
     int32_t fraction_bits;
     int32_t exponent_mask;
     int32_t bias;
-    int32_t step;
-    int32_t alignment_bits;
 } sb_chain16_format;
 
 static SB_HD_HOT sb_chain16_format sb_chain16_format_bf16(void) {
-    sb_chain16_format format = {7, 0xff, 127, SB_CHAIN16_GROUP, SB_CHAIN16_ALIGNMENT_BITS};
+    sb_chain16_format format = {7, 0xff, 127};
     return format;
 }
 
 static SB_HD_HOT sb_chain16_format sb_chain16_format_f16(void) {
-    sb_chain16_format format = {10, 0x1f, 15, SB_CHAIN16_GROUP, SB_CHAIN16_ALIGNMENT_BITS};
+    sb_chain16_format format = {10, 0x1f, 15};
     return format;
 }
 
@@ -172,9 +169,9 @@ static SB_HD_HOT float sb_chain16_truncate(int64_t sum, int32_t unit) {
     return sb_bits_to_f32(bits | (negative ? 0x80000000u : 0u));
 }
 
-/* The next `format.step` products and the accumulator. */
-static SB_HD_HOT float sb_chain16_add(const uint16_t *a, const uint16_t *b, float accumulator,
-                                      sb_chain16_format format) {
+/* A group of 16 products and the accumulator. */
+static SB_HD_HOT float sb_chain16_step(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
+                                       float accumulator, sb_chain16_format format) {
     int32_t products[SB_CHAIN16_GROUP];
     int32_t exponents[SB_CHAIN16_GROUP];
     int classes = sb_chain16_class_of_accumulator(accumulator);
@@ -183,7 +180,7 @@ static SB_HD_HOT float sb_chain16_add(const uint16_t *a, const uint16_t *b, floa
     int32_t significand = (int32_t)(bits & 0x007fffffu) | (stored != 0 ? 0x00800000 : 0);
     int32_t exponent = (stored != 0 ? stored : 1) - 127;
     int32_t largest = sb_chain16_raise(SB_CHAIN16_EXPONENT_FLOOR, significand, exponent);
-    for (int k = 0; k < format.step; k++) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         sb_chain16_part left = sb_chain16_unpack(a[k], format);
         sb_chain16_part right = sb_chain16_unpack(b[k], format);
         classes |= sb_chain16_class_of_product(a[k], b[k], format);
@@ -196,21 +193,12 @@ static SB_HD_HOT float sb_chain16_add(const uint16_t *a, const uint16_t *b, floa
     }
     /* Each aligned term is below 2^27 in magnitude, so the sum of 17 needs more than 32 bits. */
     int32_t signed_significand = (bits >> 31) != 0 ? -significand : significand;
-    int32_t unit = largest - format.alignment_bits;
+    int32_t unit = largest - SB_CHAIN16_ALIGNMENT_BITS;
     int64_t sum = sb_chain16_align(signed_significand, exponent - unit - 23);
-    for (int k = 0; k < format.step; k++) {
+    for (int k = 0; k < SB_CHAIN16_GROUP; k++) {
         sum += sb_chain16_align(products[k], exponents[k] - unit - 2 * format.fraction_bits);
     }
     return sb_chain16_truncate(sum, unit);
-}
-
-/* A group of 16. */
-static SB_HD float sb_chain16_step(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],
-                                   float accumulator, sb_chain16_format format) {
-    for (int k = 0; k < SB_CHAIN16_GROUP; k += format.step) {
-        accumulator = sb_chain16_add(a + k, b + k, accumulator, format);
-    }
-    return accumulator;
 }
 
 static SB_HD float sb_chain16_step_bf16(const uint16_t a[SB_CHAIN16_GROUP], const uint16_t b[SB_CHAIN16_GROUP],

@@ -20,7 +20,7 @@ typedef struct setting {
     random_source random;
 } setting;
 
-static inline setting set_up_chain(sb_chain chain) {
+static inline setting set_up(void) {
     setting setting = {.random = {42}};
     const sb_cuda_driver *driver = NULL;
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
@@ -33,15 +33,10 @@ static inline setting set_up_chain(sb_chain chain) {
     MUST(sb_cuda_stream_create(setting.device.handle, &setting.queue.stream, error));
     MUST(sb_cuda_staging_create(setting.device.handle, 1 << 20, &setting.staging, error));
     options.threads = 1;
-    options.chain = chain;
     MUST(sb_engine_create(&options, &setting.cpu, error));
     options.device = &setting.device;
     MUST(sb_engine_create(&options, &setting.gpu, error));
     return setting;
-}
-
-static inline setting set_up(void) {
-    return set_up_chain(SB_CHAIN_HOPPER);
 }
 
 static inline void tear_down(setting *setting) {

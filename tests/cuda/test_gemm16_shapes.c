@@ -172,54 +172,10 @@ static void test_refusals(void **unused) {
     tear_down(&setting);
 }
 
-/* By Ampere's chain, which only the general schedules know: with everything that they take. */
-static void test_amperes_chain(void **unused) {
-    setting setting = set_up_chain(SB_CHAIN_AMPERE);
-    assert_int_equal(sb_gemm_schedule_count(setting.gpu), 2);
-    assert_string_equal(sb_gemm_schedule_name(setting.gpu, 0), "general");
-    assert_string_equal(sb_gemm_schedule_name(setting.gpu, 1), "general-small");
-    assert_null(sb_gemm_schedule_name(setting.gpu, 2));
-    for (int round = 0; round < 40; round++) {
-        int64_t lengths[3];
-        product p = plain;
-        p.dtype = round % 2 != 0 ? SB_F16 : SB_BF16;
-        p.c_dtype = round / 2 % 2 != 0 ? p.dtype : SB_F32;
-        p.m = random_between(&setting.random, 1, 90);
-        p.n = random_between(&setting.random, 1, 90);
-        for (int i = 0; i < 3; i++)
-            p.k += lengths[i] = random_between(&setting.random, 0, 40);
-        p.samples = 3;
-        p.lengths = round % 3 == 0 ? lengths : NULL;
-        p.batches = round % 5 == 0 ? 2 : 1;
-        p.a = (layout)(round % LAYOUTS);
-        p.b = (layout)(round / 3 % LAYOUTS);
-        p.c = round % 7 == 0 ? ODD_ROWS : ROWS;
-        p.values = (values)(round % VALUES);
-        p.accumulate = p.c_dtype == SB_F32 && round % 4 == 0;
-        if (!p.accumulate) {
-            p.gate = (sb_gate)(round % 3);
-            p.activation = (sb_activation)(round % (SB_ACTIVATION_GELU_TANH + 1));
-            p.bias_dtype = round % 4 == 1 ? SB_F32 : SB_DTYPE_NONE;
-        }
-        check_product(&setting, &p);
-    }
-    product p = plain;
-    p.m = p.n = p.k = 64;
-    operands all = make_operands(&setting, &p);
-    sb_gemm gemm = describe_gemm(&p, &all, true);
-    sb_error error = {SB_OK, ""};
-    gemm.schedule = "tile-128x256";
-    assert_int_equal(sb_gemm_run(setting.gpu, NULL, &gemm, &error), SB_ERROR_INVALID_ARGUMENT);
-    assert_says(error, "general-small");
-    release_operands(&all);
-    tear_down(&setting);
-}
-
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_rows),      cmocka_unit_test(test_whole_rings), cmocka_unit_test(test_gates),
-        cmocka_unit_test(test_samples),       cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_amperes_chain),
+        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_whole_rings), cmocka_unit_test(test_gates),
+        cmocka_unit_test(test_samples),  cmocka_unit_test(test_quick_tiles), cmocka_unit_test(test_refusals),
     };
     if (argc > 1)
         library = argv[1];

@@ -160,28 +160,6 @@ static void test_definition(void **unused) {
     tear_down(&setting);
 }
 
-/* By Ampere's chain, which the logits that are reduced where they are computed do not know. */
-static void test_amperes_chain(void **unused) {
-    setting setting = set_up_chain(SB_CHAIN_AMPERE);
-    for (int i = 0; i < 12; i++) {
-        logp_case c = {.chain = SB_CHAIN_AMPERE,
-                       .dtype = i % 2 != 0 ? SB_F16 : SB_BF16,
-                       .d_hidden_dtype = SB_F32,
-                       .m = 16 + i,
-                       .k = i % 3 == 0 ? 64 : 8 * i,
-                       .v = 128 + 16 * i,
-                       .inverse_temperature = 1.0f,
-                       .ignore_index = -100,
-                       .by_words = i % 4 < 2,
-                       .wants_d_hidden = true,
-                       .wants_d_weight = true};
-        logp_allocate(&c);
-        logp_fill(&c, &setting.random, 5.0f, i % 2 == 0);
-        check_case(&setting, c, (cut){0, 0});
-    }
-    tear_down(&setting);
-}
-
 /* Extents at the edges of blocks, teams and groups. */
 static void test_extents(void **unused) {
     static const int64_t rows[] = {0, 1, 7, 8, 9, 33}, columns[] = {1, 7, 8, 9, 127, 128, 129, 255, 257, 1030};
@@ -433,10 +411,13 @@ static void test_failures(void **unused) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition), cmocka_unit_test(test_amperes_chain),
-        cmocka_unit_test(test_extents),    cmocka_unit_test(test_targets_out_of_range),
-        cmocka_unit_test(test_capture),    cmocka_unit_test(test_steady),
-        cmocka_unit_test(test_schedules),  cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_definition),
+        cmocka_unit_test(test_extents),
+        cmocka_unit_test(test_targets_out_of_range),
+        cmocka_unit_test(test_capture),
+        cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_host_memory),
         cmocka_unit_test(test_failures),
     };
     if (argc > 1)

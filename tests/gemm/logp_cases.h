@@ -9,7 +9,7 @@
 
 #include <samebit/logp.h>
 
-#include "numerics/chain_ampere.h"
+#include "numerics/chain.h"
 #include "numerics/convert.h"
 #include "numerics/exp_log.h"
 #include "numerics/wide.h"
@@ -18,7 +18,6 @@
 #define LOGP_MOST_SAMPLES 8
 
 typedef struct logp_case {
-    sb_chain chain; /* of the engine */
     sb_dtype dtype, d_hidden_dtype;
     int64_t m, k, v;
     float inverse_temperature;
@@ -221,8 +220,6 @@ static inline sb_linear_logp_gradient logp_describe_gradient(const logp_case *c,
 static inline float logp_chain(const logp_case *c, const uint16_t *a, int64_t a_stride, const uint16_t *b,
                                int64_t b_stride, int64_t count, float start) {
     sb_chain16_format format = c->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
-    if (c->chain == SB_CHAIN_AMPERE)
-        format = sb_chain16_ampere(format);
     float chain = sb_chain16(a, a_stride, b, b_stride, count, start, format);
     return chain == chain ? chain : sb_nan_f32();
 }

@@ -10,7 +10,7 @@
 #include <samebit/gemm.h>
 
 #include "base/error.h"
-#include "numerics/chain_ampere.h"
+#include "numerics/chain.h"
 #include "numerics/convert.h"
 #include "numerics/elementary.h"
 #include "support/random.h"
@@ -170,12 +170,7 @@ static inline uint16_t bits_of(const sb_matrix *matrix, int64_t batch, int64_t r
                 matrix->data)[batch * matrix->batch_stride + row * matrix->row_stride + column * matrix->column_stride];
 }
 
-/* How the engine under test adds up. */
-static sb_chain chain_expected = SB_CHAIN_HOPPER;
-
 static inline float expected_step(sb_dtype dtype, const uint16_t *a, const uint16_t *b, float acc) {
-    if (chain_expected == SB_CHAIN_AMPERE)
-        return dtype == SB_BF16 ? sb_chain16_ampere_step_bf16(a, b, acc) : sb_chain16_ampere_step_f16(a, b, acc);
     return dtype == SB_BF16 ? sb_chain16_step_bf16(a, b, acc) : sb_chain16_step_f16(a, b, acc);
 }
 
@@ -260,11 +255,10 @@ static inline char *expected_block(const sb_gemm *gemm, int samples, const int64
 
 /* ---- engines ---- */
 
-static inline sb_engine *make_engine(sb_isa isa, int threads, sb_chain chain) {
+static inline sb_engine *make_engine(sb_isa isa, int threads) {
     sb_engine_options options = SB_ENGINE_OPTIONS_DEFAULT;
     options.isa = isa;
     options.threads = threads;
-    options.chain = chain;
     sb_engine *engine = NULL;
     CHECK_OK(sb_engine_create(&options, &engine, error));
     return engine;

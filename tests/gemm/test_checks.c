@@ -20,7 +20,7 @@ static const int64_t lengths[] = {5, 15};
 
 static int open_engine(void **state) {
     random_source source = {1};
-    engine = make_engine(SB_ISA_BEST, 1, SB_CHAIN_HOPPER);
+    engine = make_engine(SB_ISA_BEST, 1);
     a = packed_block(&source, SB_BF16, M, K, 2, false);
     b = packed_block(&source, SB_BF16, K, 2 * N, 2, false);
     c = packed_block(&source, SB_F32, M, 2 * N, 2, false);
@@ -160,14 +160,14 @@ REFUSED(map_of_other_rows, with_map, SHAPE, "its K is 17", "samples of the row m
 
 /* Also where the new engine has the old one's place in memory. */
 static void map_of_another_engine(void **state) {
-    sb_engine *other = make_engine(SB_ISA_SCALAR, 1, SB_CHAIN_HOPPER);
+    sb_engine *other = make_engine(SB_ISA_SCALAR, 1);
     sb_row_map *others = NULL;
     CHECK_OK(sb_row_map_create(other, 2, lengths, &others, error));
     sb_engine_destroy(other);
     sb_gemm gemm = good();
     gemm.rows = others;
     refused(&gemm, SB_ERROR_INVALID_ARGUMENT, "made by another engine", "sb_row_map_create");
-    other = make_engine(SB_ISA_SCALAR, 1, SB_CHAIN_HOPPER);
+    other = make_engine(SB_ISA_SCALAR, 1);
     assert_int_equal(sb_gemm_run(other, NULL, &gemm, NULL), SB_ERROR_INVALID_ARGUMENT);
     sb_engine_destroy(other);
     sb_row_map_release(others);
@@ -367,10 +367,6 @@ static void options_of_engines(void **state) {
     assert_int_not_equal(sb_engine_create(&options, &other, &error), SB_OK);
     assert_null(other);
     options.isa = SB_ISA_BEST;
-    options.chain = (sb_chain)2;
-    assert_int_equal(sb_engine_create(&options, &other, &error), SB_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "SB_CHAIN_AMPERE"));
-    assert_null(other);
     CHECK_OK(sb_engine_create(NULL, &other, error));
     sb_engine_destroy(other);
     sb_engine_destroy(NULL);

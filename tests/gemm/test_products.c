@@ -376,50 +376,13 @@ static void schedules_of_the_cpu(void **state) {
     product_free(&p);
 }
 
-/* The emulation of Ampere's chain, which has no schedule but its definition. */
-static void random_products_by_amperes_chain(void **state) {
-    random_source source = {13};
-    sb_engine *ampere[] = {make_engine(SB_ISA_BEST, 1, SB_CHAIN_AMPERE),
-                           make_engine(SB_ISA_SCALAR, 3, SB_CHAIN_AMPERE)};
-    assert_int_equal(sb_gemm_schedule_count(ampere[0]), 1);
-    assert_string_equal(sb_gemm_schedule_name(ampere[0], 0), "definition");
-    assert_null(sb_gemm_schedule_name(ampere[0], 1));
-    chain_expected = SB_CHAIN_AMPERE;
-    for (int trial = 0; trial < 200; trial++) {
-        product p = random_product(&source);
-        char *before = malloc(p.c.size + 1);
-        assert_non_null(before);
-        memcpy(before, p.c.bytes, p.c.size);
-        char *expected = expected_block(&p.gemm, p.samples, p.lengths, &p.c);
-        check_run(&p, ampere[trial % 2], trial % 3 == 0 ? "definition" : NULL, before, expected);
-        free(expected);
-        free(before);
-        product_free(&p);
-    }
-    chain_expected = SB_CHAIN_HOPPER;
-    product p = plain_product(&source, 2, 3, 4);
-    sb_error error = {SB_OK, ""};
-    p.gemm.schedule = "chain";
-    assert_int_equal(sb_gemm_run(ampere[0], NULL, &p.gemm, &error), SB_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.message, "this engine has definition"));
-    product_free(&p);
-    sb_engine_destroy(ampere[0]);
-    sb_engine_destroy(ampere[1]);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_products),
-        cmocka_unit_test(products_of_several_tiles),
-        cmocka_unit_test(products_without_elements),
-        cmocka_unit_test(accumulated_pieces),
-        cmocka_unit_test(accumulated_samples),
-        cmocka_unit_test(groups_of_maps),
-        cmocka_unit_test(callers_rounding_mode),
-        cmocka_unit_test(runs_allocate_nothing),
-        cmocka_unit_test(failing_allocations),
-        cmocka_unit_test(schedules_of_the_cpu),
-        cmocka_unit_test(random_products_by_amperes_chain),
+        cmocka_unit_test(random_products),           cmocka_unit_test(products_of_several_tiles),
+        cmocka_unit_test(products_without_elements), cmocka_unit_test(accumulated_pieces),
+        cmocka_unit_test(accumulated_samples),       cmocka_unit_test(groups_of_maps),
+        cmocka_unit_test(callers_rounding_mode),     cmocka_unit_test(runs_allocate_nothing),
+        cmocka_unit_test(failing_allocations),       cmocka_unit_test(schedules_of_the_cpu),
     };
     return cmocka_run_group_tests(tests, open_engines, close_engines);
 }

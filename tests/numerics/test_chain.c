@@ -1,6 +1,6 @@
 /* The chains of contractions. The 16-bit one is compared with an evaluation in big integers written
  * from the formula, and, where a file of vectors recorded on a GPU is given, with the hardware. */
-#include "chain_ampere.h"
+#include "chain.h"
 #include "convert.h"
 #include "minmax.h"
 #include "reference.h"
@@ -44,15 +44,15 @@ static float truncate_to_f32(double d) {
     return fabs((double)nearest) > fabs(d) ? nextafterf(nearest, 0.0f) : nearest;
 }
 
-/* `count` products and the accumulator, aligned to `bits`. */
-static float add_by_big_integers(const uint16_t *a, const uint16_t *b, float accumulator, kind type, int count,
-                                 int bits) {
+/* 16 products and the accumulator, aligned to 25 bits. */
+static float by_big_integers(const uint16_t *a, const uint16_t *b, float accumulator, kind type) {
+    const int bits = 25;
     int lowest = type == BF16 ? -126 : -14;
     int largest = -133;
     if (accumulator != 0.0f) {
         largest = (int)fmax(largest, stored_exponent((double)accumulator, -126));
     }
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < 16; k++) {
         double x = value_of(a[k], type), y = value_of(b[k], type);
         if (x != 0.0 && y != 0.0) {
             int exponent = stored_exponent(x, lowest) + stored_exponent(y, lowest);
@@ -62,17 +62,13 @@ static float add_by_big_integers(const uint16_t *a, const uint16_t *b, float acc
     mpz_t sum;
     mpz_init(sum);
     add_truncated(sum, (double)accumulator, largest, bits);
-    for (int k = 0; k < count; k++) {
+    for (int k = 0; k < 16; k++) {
         add_truncated(sum, value_of(a[k], type) * value_of(b[k], type), largest, bits);
     }
     double exact = ldexp(mpz_get_d(sum), largest - bits);
     mpz_clear(sum);
     /* Adding +0 drops the sign of a zero and changes nothing else. */
     return truncate_to_f32(exact) + 0.0f;
-}
-
-static float by_big_integers(const uint16_t *a, const uint16_t *b, float accumulator, kind type) {
-    return add_by_big_integers(a, b, accumulator, type, 16, 25);
 }
 
 static float step(const uint16_t *a, const uint16_t *b, float accumulator, kind type) {
@@ -161,67 +157,6 @@ static void test_step_against_big_integers(void **unused) {
     (void)unused;
     check_against_big_integers(BF16);
     check_against_big_integers(F16);
-}
-
-/* Ampere's: two steps of 8, aligned to 24 bits. */
-static void check_ampere(kind type) {
-    static const int SPREADS[] = {1, 4, 12, 30, 60, 0, TINY};
-    uint64_t state = type == BF16 ? 3 : 4;
-    int differ = 0;
-    for (int trial = 0; trial < 70000; trial++) {
-        int spread = SPREADS[trial % 7];
-        uint16_t a[16], b[16];
-        for (int k = 0; k < 16; k++) {
-            a[k] = random_number(&state, type, spread);
-            b[k] = random_number(&state, type, spread);
-        }
-        float accumulator = random_accumulator(&state, spread > 0 ? 2 * spread : spread);
-        float low = add_by_big_integers(a, b, accumulator, type, 8, 24);
-        if (!isfinite(low)) /* what the big integers do not know */
-            continue;
-        float expected = add_by_big_integers(a + 8, b + 8, low, type, 8, 24);
-        float actual = type == BF16 ? sb_chain16_ampere_step_bf16(a, b, accumulator)
-                                    : sb_chain16_ampere_step_f16(a, b, accumulator);
-        assert_int_equal(sb_bits_from_f32(actual), sb_bits_from_f32(expected));
-        differ += sb_bits_from_f32(actual) != sb_bits_from_f32(step(a, b, accumulator, type));
-    }
-    assert_true(differ > 10000); /* another chain than Hopper's */
-}
-
-static void test_ampere_against_big_integers(void **unused) {
-    (void)unused;
-    check_ampere(BF16);
-    check_ampere(F16);
-}
-
-/* What tells it from Hopper's: the bits below the largest term, and that eight products are added before the next eight. */
-static void test_ampere_corners(void **unused) {
-    (void)unused;
-    const uint16_t one = 0x3f80, huge = 0x7f00, infinite = 0x7f80;
-    uint16_t a[16] = {one}, b[16] = {one};
-    const float below = -0x1p-25f; /* kept by 25 bits, where 1 - 2^-25 is truncated; lost by 24 */
-    assert_true(sb_chain16_step_bf16(a, b, below) == 0x1.fffffep-1f);
-    assert_true(sb_chain16_ampere_step_bf16(a, b, below) == 1.0f);
-    assert_true(sb_chain16_ampere_step_bf16(a, b, -0x1p-24f) == 0x1.fffffep-1f);
-    /* 2^127 + 2^127 overflows before -2^127 in the other eight comes. */
-    uint16_t c[16] = {huge, huge, 0, 0, 0, 0, 0, 0, 0x8000 | huge}, d[16] = {one, one, 0, 0, 0, 0, 0, 0, one};
-    assert_true(sb_chain16_step_bf16(c, d, 0.0f) == 0x1p127f);
-    assert_true(isinf(sb_chain16_ampere_step_bf16(c, d, 0.0f)));
-    c[8] = 0x8000 | infinite;
-    assert_int_equal(sb_bits_canonical_f32(sb_chain16_ampere_step_bf16(c, d, 0.0f)), 0x7fc00000);
-    /* The chain over any count, continued at a multiple of 16. */
-    const sb_chain16_format ampere = sb_chain16_ampere(sb_chain16_format_f16());
-    uint64_t state = 78;
-    uint16_t e[90], f[180];
-    for (int i = 0; i < 180; i++)
-        e[i / 2] = f[i] = random_number(&state, F16, 8);
-    for (int count = 0; count <= 90; count++) {
-        int cut = count / 32 * 16;
-        float whole = sb_chain16(e, 1, f, 2, count, -0.5f, ampere);
-        float head = sb_chain16(e, 1, f, 2, cut, -0.5f, ampere);
-        float resumed = sb_chain16(e + cut, 1, f + 2 * cut, 2, count - cut, head, ampere);
-        assert_int_equal(sb_bits_from_f32(resumed), sb_bits_from_f32(whole));
-    }
 }
 
 typedef struct corner {
@@ -379,8 +314,6 @@ int main(int count, char **arguments) {
         cmocka_unit_test(test_corners),
         cmocka_unit_test(test_all_products_at_maximum),
         cmocka_unit_test(test_chain_is_its_steps),
-        cmocka_unit_test(test_ampere_against_big_integers),
-        cmocka_unit_test(test_ampere_corners),
         cmocka_unit_test(test_f32_chain),
         cmocka_unit_test(test_recorded_hardware),
     };

@@ -244,15 +244,6 @@ class Products(unittest.TestCase):
             for schedule in engine.schedules:
                 self.assertEqual(samebit.gemm(a, b, out=Array("f32", (9, 7)), schedule=schedule, on=engine).bits(), expected)
 
-    def test_chains(self):
-        """1 - 2^-25 is truncated by 25 bits and lost by 24."""
-        a, b = Array("bf16", (1, 2), [1.0, -2.0**-25]), Array("bf16", (2, 1), [1.0, 1.0])
-        for chain, expected in (("hopper", 0x3f7fffff), ("ampere", 0x3f800000)):
-            where = samebit.Engine("cpu", threads=1, chain=chain)
-            self.assertEqual(list(samebit.gemm(a, b, out=Array("f32", (1, 1)), on=where).bits()), [expected])
-        with self.assertRaisesRegex(samebit.Error, "the chain"):
-            samebit.Engine("cpu", chain="turing")
-
     def test_threads(self):
         a, b = Array("f16", (5, 64), numbers("f16", 320, 23)), Array("f16", (64, 5), numbers("f16", 320, 24))
         expected = samebit.gemm(a, b, out=Array("f32", (5, 5))).bits()

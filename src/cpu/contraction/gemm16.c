@@ -6,7 +6,7 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/epilogue_piece.h"
-#include "numerics/chain_ampere.h"
+#include "numerics/chain.h"
 
 /* What a thread computes at once: a tile of C, and as much of k as lets the records of its rows
  * (128 bytes for each row and group: src/cpu/contraction/chain16.c) stay within 1 MiB. So the workspace of a
@@ -233,14 +233,11 @@ static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
 /* ---- the definition ---- */
 
 /* The chain of row `row` of A and column `b_column` of B, from `acc`. */
-static float define_chain(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch, int64_t row,
-                          int64_t b_column, float acc) {
+static float define_chain(const sb_gemm_plan *plan, int64_t batch, int64_t row, int64_t b_column, float acc) {
     if (plan->group_count == 0) /* operands without elements may have no address */
         return acc;
     const sb_matrix *a = &plan->gemm->a, *b = &plan->gemm->b;
     sb_chain16_format format = plan->dtype == SB_BF16 ? sb_chain16_format_bf16() : sb_chain16_format_f16();
-    if (engine->chain == SB_CHAIN_AMPERE)
-        format = sb_chain16_ampere(format);
     const uint16_t *left = (const uint16_t *)a->data + batch * a->batch_stride + row * a->row_stride;
     const uint16_t *right = (const uint16_t *)b->data + batch * b->batch_stride + b_column * b->column_stride;
     for (int64_t index = 0; index < plan->group_count; index++) {
@@ -251,36 +248,28 @@ static float define_chain(const sb_engine *engine, const sb_gemm_plan *plan, int
     return acc;
 }
 
-static void define_element(const sb_engine *engine, const sb_gemm_plan *plan, int64_t batch, int64_t row,
-                           int64_t column) {
+static void define_element(const sb_gemm_plan *plan, int64_t batch, int64_t row, int64_t column) {
     const sb_gemm_epilogue *e = &plan->epilogue;
     const sb_matrix *c = &plan->gemm->c;
     int64_t index = batch * c->batch_stride + row * c->row_stride + column * c->column_stride;
     float start = plan->gemm->accumulate ? ((const float *)c->data)[index] : 0.0f;
-    float gate = define_chain(engine, plan, batch, row, sb_gemm_gate_column(e, column), start);
+    float gate = define_chain(plan, batch, row, sb_gemm_gate_column(e, column), start);
     float value = 0;
     if (e->gate != SB_GATE_NONE)
-        value = define_chain(engine, plan, batch, row, sb_gemm_value_column(e, column), start);
+        value = define_chain(plan, batch, row, sb_gemm_value_column(e, column), start);
     sb_gemm_store(e, c->data, index, sb_gemm_epilogue_apply(e, batch, row, column, gate, value));
 }
 
-typedef struct definition {
-    const sb_engine *engine;
-    const sb_gemm_plan *plan;
-} definition;
-
 static void define_rows(void *context, int64_t begin, int64_t end) {
-    const definition *job = context;
-    const sb_gemm_plan *plan = job->plan;
+    const sb_gemm_plan *plan = *(const sb_gemm_plan *const *)context;
     for (int64_t index = begin; index < end; index++) {
         for (int64_t column = 0; column < plan->n; column++)
-            define_element(job->engine, plan, index / plan->m, index % plan->m, column);
+            define_element(plan, index / plan->m, index % plan->m, column);
     }
 }
 
 static void run_definition(sb_engine *engine, const sb_gemm_plan *plan) {
-    definition job = {engine, plan};
-    sb_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &job);
+    sb_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &plan);
 }
 
 /* ---- schedules ---- */
@@ -290,33 +279,27 @@ static const struct {
     void (*run)(sb_engine *engine, const sb_gemm_plan *plan);
 } schedules[] = {{"chain", run_chain}, {"definition", run_definition}};
 
-enum { DEFINITION = 1, SCHEDULES = sizeof schedules / sizeof schedules[0] };
+enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
 
-/* The first of an engine's: Ampere's chain has its definition alone. */
-static int first_schedule(const sb_engine *engine) {
-    return engine->chain == SB_CHAIN_AMPERE ? DEFINITION : 0;
+int sb_gemm_cpu_schedule_count(void) {
+    return SCHEDULES;
 }
 
-int sb_gemm_cpu_schedule_count(const sb_engine *engine) {
-    return SCHEDULES - first_schedule(engine);
-}
-
-const char *sb_gemm_cpu_schedule_name(const sb_engine *engine, int index) {
-    return index >= 0 && index < sb_gemm_cpu_schedule_count(engine) ? schedules[first_schedule(engine) + index].name
-                                                                    : NULL;
+const char *sb_gemm_cpu_schedule_name(int index) {
+    return index >= 0 && index < SCHEDULES ? schedules[index].name : NULL;
 }
 
 /* The check has found the name that is asked for in the table. */
-static int find_schedule(const sb_engine *engine, const sb_gemm_plan *plan) {
-    int index = first_schedule(engine);
+static int find_schedule(const sb_gemm_plan *plan) {
+    int index = 0;
     while (plan->gemm->schedule != NULL && index < SCHEDULES - 1 &&
            strcmp(schedules[index].name, plan->gemm->schedule) != 0)
         index++;
     return index;
 }
 
-const char *sb_gemm_cpu_choose(const sb_engine *engine, const sb_gemm_plan *plan) {
-    return schedules[find_schedule(engine, plan)].name;
+const char *sb_gemm_cpu_choose(const sb_gemm_plan *plan) {
+    return schedules[find_schedule(plan)].name;
 }
 
 void sb_gemm_on_cpu(sb_engine *engine, const sb_gemm_plan *plan) {
@@ -326,6 +309,6 @@ void sb_gemm_on_cpu(sb_engine *engine, const sb_gemm_plan *plan) {
     fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
-    schedules[find_schedule(engine, plan)].run(engine, plan);
+    schedules[find_schedule(plan)].run(engine, plan);
     fesetenv(&caller);
 }

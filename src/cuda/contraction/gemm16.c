@@ -16,11 +16,6 @@ static const sb_gemm_schedule *schedule_at(int index) {
     return index < SB_GEMM_HOPPER_SCHEDULES ? &sb_gemm_hopper[index] : general[index - SB_GEMM_HOPPER_SCHEDULES];
 }
 
-/* The first of an engine's: only the general ones know Ampere's chain. */
-static int first_schedule(const sb_engine *engine) {
-    return engine->chain == SB_CHAIN_AMPERE ? SB_GEMM_HOPPER_SCHEDULES : 0;
-}
-
 struct sb_gemm_device {
     void *states[SCHEDULES];
     sb_cuda_stream *stream; /* the one given last; NULL before the first */
@@ -35,7 +30,7 @@ sb_status sb_gemm_device_create(sb_engine *engine, sb_error *error) {
     engine->device_state = state;
     sb_status status = sb_cuda_enter(engine->cuda, error);
     if (status == SB_OK) {
-        for (int i = first_schedule(engine); i < SCHEDULES && status == SB_OK; i++)
+        for (int i = 0; i < SCHEDULES && status == SB_OK; i++)
             status = schedule_at(i)->prepare(schedule_at(i), engine, &state->states[i], error);
         status = sb_cuda_leave(engine->cuda, status, error);
     }
@@ -57,20 +52,18 @@ void sb_gemm_device_destroy(sb_engine *engine) {
 
 /* ---- choice ---- */
 
-int sb_gemm_device_schedule_count(const sb_engine *engine) {
-    return SCHEDULES - first_schedule(engine);
+int sb_gemm_device_schedule_count(void) {
+    return SCHEDULES;
 }
 
-const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index) {
-    return index >= 0 && index < sb_gemm_device_schedule_count(engine)
-               ? schedule_at(first_schedule(engine) + index)->name
-               : NULL;
+const char *sb_gemm_device_schedule_name(int index) {
+    return index >= 0 && index < SCHEDULES ? schedule_at(index)->name : NULL;
 }
 
 static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     const char *name = plan->gemm->schedule;
     char why[SB_GEMM_WHY_BYTES] = "";
-    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
+    for (int i = 0; i < SCHEDULES; i++) {
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
         if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
@@ -92,7 +85,7 @@ static sb_status choose(const sb_engine *engine, const sb_gemm_plan *plan, int *
     char why[SB_GEMM_WHY_BYTES] = "";
     double least = 0;
     *chosen = -1;
-    for (int i = first_schedule(engine); i < SCHEDULES; i++) {
+    for (int i = 0; i < SCHEDULES; i++) {
         if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
             continue;
         double cost = schedule_at(i)->cost(schedule_at(i), engine, plan);

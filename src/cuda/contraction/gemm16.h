@@ -60,9 +60,9 @@ sb_status sb_gemm_device_stream(sb_engine *engine, void *handle, sb_cuda_stream 
 /** The name of the schedule that sb_gemm_on_device would take, or its error. */
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
                                 sb_error *error);
-int sb_gemm_device_schedule_count(const sb_engine *engine);
+int sb_gemm_device_schedule_count(void);
 /** NULL when `index` is out of range. */
-const char *sb_gemm_device_schedule_name(const sb_engine *engine, int index);
+const char *sb_gemm_device_schedule_name(int index);
 
 /* ---- for schedules ---- */
 

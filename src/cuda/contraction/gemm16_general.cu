@@ -7,10 +7,5 @@
 #define BLOCKS 2
 #include "cuda/contraction/gemm16_tile.cuh"
 
-#if defined(AMPERE_CHAIN)
-LAYOUTS(sb_gemm16_ampere_bf16, bf16, "bf16")
-LAYOUTS(sb_gemm16_ampere_f16, f16, "f16")
-#else
 LAYOUTS(sb_gemm16_general_bf16, bf16, "bf16")
 LAYOUTS(sb_gemm16_general_f16, f16, "f16")
-#endif

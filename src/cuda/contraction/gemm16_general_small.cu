@@ -8,10 +8,5 @@
 #define BLOCKS 4
 #include "cuda/contraction/gemm16_tile.cuh"
 
-#if defined(AMPERE_CHAIN)
-LAYOUTS(sb_gemm16_ampere_small_bf16, bf16, "bf16")
-LAYOUTS(sb_gemm16_ampere_small_f16, f16, "f16")
-#else
 LAYOUTS(sb_gemm16_general_small_bf16, bf16, "bf16")
 LAYOUTS(sb_gemm16_general_small_f16, f16, "f16")
-#endif

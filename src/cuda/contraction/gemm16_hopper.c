@@ -425,8 +425,7 @@ sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
 bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
     char why[SB_GEMM_WHY_BYTES];
     sb_gemm16 product;
-    if (engine->chain != SB_CHAIN_HOPPER || !has_hopper_code(engine->cuda, logits_shapes[0].module) ||
-        !can(&sb_gemm_hopper[0], engine, engine, plan, why))
+    if (!has_hopper_code(engine->cuda, logits_shapes[0].module) || !can(&sb_gemm_hopper[0], engine, engine, plan, why))
         return false;
     sb_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;

@@ -8,28 +8,20 @@
  * STAGES - 1 steps of KSTEP ahead, beside the computing; others go through registers one step ahead, if need be element by
  * element. A k behind the last is a zero in both operands: a zero times a NaN beside it would be NaN.
  *
- * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there, and
- * on 8.0 to 8.9 one of Ampere's chain (numerics/chain_ampere.h), which a source asks for by AMPERE_CHAIN. Elsewhere tensor cores
- * add up in other ways, and threads compute the same elements by the definition. */
+ * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there.
+ * Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
 #include "cuda/common/asynchronous.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/common/kernel.cuh"
 #include "cuda/contraction/gemm16_epilogue.cuh"
 #include "cuda/contraction/gemm16_parameters.h"
-#include "numerics/chain_ampere.h"
+#include "numerics/chain.h"
 
 /* Not in PTX, which later generations run. */
-#if defined(AMPERE_CHAIN) && defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 900
-#define TENSOR_CORES 1
-#elif !defined(AMPERE_CHAIN) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define TENSOR_CORES 1
 #else
 #define TENSOR_CORES 0
-#endif
-#if defined(AMPERE_CHAIN)
-#define CHAIN_STEP(suffix) sb_chain16_ampere_step_##suffix
-#else
-#define CHAIN_STEP(suffix) sb_chain16_step_##suffix
 #endif
 
 #define KSTEP 32
@@ -349,7 +341,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
                     a[l] = element(a_tile, line, k + l, a_k_major, TILE_M);                                            \
                     b[l] = element(b_tile, column, k + l, b_k_major, TILE_N);                                          \
                 }                                                                                                      \
-                SUM(i) = CHAIN_STEP(suffix)(a, b, SUM(i));                                                             \
+                SUM(i) = sb_chain16_step_##suffix(a, b, SUM(i));                                                       \
             }                                                                                                          \
         }                                                                                                              \
     } while (0)

@@ -16,7 +16,6 @@ typedef struct sb_gemm_workspace sb_gemm_workspace;
 
 /* One thread at a time. */
 struct sb_engine {
-    sb_chain chain;
     uint64_t number; /* of all engines that the process ever made, from 1: what row maps know their
                         engine by */
 
