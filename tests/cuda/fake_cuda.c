@@ -701,6 +701,27 @@ static bool text_has(const char *image, const char *name) {
     return false;
 }
 
+/* How many bytes a cubin has up to the end of what cubin_has reads. */
+static size_t cubin_bytes(const char *image) {
+    const Elf64_Ehdr *head = (const Elf64_Ehdr *)(const void *)image;
+    const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(image + head->e_shoff);
+    size_t end = head->e_shoff + (size_t)head->e_shnum * sizeof *sections;
+    for (int s = 0; s < head->e_shnum; s++) {
+        size_t last = sections[s].sh_offset + (sections[s].sh_type != SHT_NOBITS ? sections[s].sh_size : 0);
+        end = last > end ? last : end;
+    }
+    return end;
+}
+
+/* As a driver has one: the caller may free the image that it gave. */
+static char *copy_of_image(const char *image) {
+    size_t bytes = memcmp(image, ELFMAG, SELFMAG) == 0 ? cubin_bytes(image) : strlen(image) + 1;
+    char *copy = malloc(bytes);
+    if (copy == NULL)
+        abort();
+    return memcpy(copy, image, bytes);
+}
+
 CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, CUjit_option *options,
                             void **values) {
     START("%.24s", memcmp(image, ELFMAG, SELFMAG) == 0 ? "cubin" : (const char *)image);
@@ -712,7 +733,7 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int co
     if (memcmp(image, "BAD", 3) == 0)
         return finish(CUDA_ERROR_INVALID_IMAGE);
     struct CUmod_st *made = add(MODULE, sizeof *made);
-    made->image = image;
+    made->image = copy_of_image(image);
     *module = made;
     return finish(CUDA_SUCCESS);
 }
@@ -724,6 +745,7 @@ void free_module(struct CUmod_st *module) {
         free(function->name);
         free(function);
     }
+    free(module->image);
 }
 
 CUresult cuModuleUnload(CUmodule module) {

@@ -112,7 +112,7 @@ struct CUfunc_st {
 
 struct CUmod_st {
     object object;
-    const char *image;
+    char *image; /* a copy */
     struct CUfunc_st *functions;
 };
 

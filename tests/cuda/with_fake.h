@@ -23,7 +23,7 @@ static inline const fake_cuda_control *fresh_fake(void) {
 
 /* A test's own images: text that the fake takes for a module. */
 #define IMAGE(name, architecture, kind, compute, text)                                                                 \
-    { name, architecture, kind, compute, text, text + sizeof text - 1 }
+    { name, architecture, kind, compute, text, text + sizeof text - 1, false }
 
 static const char image_80[] = "FAKE sm_80 first second", image_90[] = "FAKE sm_90a first second",
                   image_ptx[] = "FAKE compute_90 first second", image_bad[] = "BAD";

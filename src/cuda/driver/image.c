@@ -39,7 +39,10 @@ static void explain(const sb_cuda_images *images, const char *module, const sb_c
     for (int i = 0; i < images->count; i++)
         least = least == 0 || images->images[i].compute < least ? images->images[i].compute : least;
     if (images->count == 0)
-        snprintf(why, SB_CUDA_WHY_BYTES, "this build of Samebit has no GPU kernels: it was made without nvcc");
+        snprintf(
+            why, SB_CUDA_WHY_BYTES,
+            "this build of Samebit has no GPU kernels: build it with SAMEBIT_CUDA_ARCHITECTURES=all, or where nvcc "
+            "and the GPU are");
     else if (unloadable != NULL)
         snprintf(why, SB_CUDA_WHY_BYTES,
                  "the kernels were compiled by CUDA %s, and the driver is for CUDA %s: update the "

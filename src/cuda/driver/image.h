@@ -2,6 +2,7 @@
 #ifndef SB_CUDA_DRIVER_IMAGE_H
 #define SB_CUDA_DRIVER_IMAGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef enum sb_cuda_image_kind {
@@ -18,7 +19,8 @@ typedef struct sb_cuda_image {
     const char *architecture; /* "sm_90a", "compute_90" */
     sb_cuda_image_kind kind;
     int compute;             /* 90 for 9.0 */
-    const char *bytes, *end; /* PTX: a NUL follows at `end` */
+    const char *bytes, *end; /* PTX that is not compressed: a NUL follows at `end` */
+    bool is_compressed;      /* a gzip file: cuda/unpack.h */
 } sb_cuda_image;
 
 /* The images of a build: one entry for each module and architecture. */
@@ -28,7 +30,7 @@ typedef struct sb_cuda_images {
     const sb_cuda_image *images;
 } sb_cuda_images;
 
-/** The images inside this library; none (`count` 0) in a build without nvcc. Made by the build. */
+/** The images inside this library; none (`count` 0) in a build without GPU kernels. Made by the build. */
 extern const sb_cuda_images sb_cuda_embedded_images;
 
 /** Bytes for a reason in words. */

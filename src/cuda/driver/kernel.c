@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "cuda/unpack.h"
 
 /* A module in the device's context and the kernels that were asked for. */
 typedef struct sb_cuda_module {
@@ -17,20 +18,34 @@ static void free_kernel(sb_cuda_kernel *kernel) {
     sb_free(kernel);
 }
 
+static sb_status load_image(sb_cuda_device *device, const sb_cuda_image *image, const char *bytes,
+                            sb_cuda_module *module, sb_error *error) {
+    module->image = image;
+    sb_status status = SB_CUDA_DO(device, error, cuModuleLoadDataEx, &module->handle, bytes, 0, NULL, NULL);
+    return status == SB_OK
+               ? SB_OK
+               : sb_fail_within(error, status, "loading kernels %s for %s: ", image->module, image->architecture);
+}
+
 static sb_status load_module(sb_cuda_device *device, const char *name, sb_cuda_module **module, sb_error *error) {
     char why[SB_CUDA_WHY_BYTES];
     const sb_cuda_image *image =
         sb_cuda_choose_image(device->images, name, device->compute, device->driver->version, why);
     if (image == NULL)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "device %d (%s): %s", device->index, device->name, why);
+    char *unpacked = NULL; /* until the driver has its copy */
+    if (image->is_compressed)
+        SB_TRY(sb_cuda_unpack(image, &unpacked, error));
     sb_cuda_module *loaded = sb_allocate_array(1, sizeof *loaded);
+    sb_status status = SB_OK;
     if (loaded == NULL)
-        return sb_fail_memory(error, sizeof *loaded);
-    loaded->image = image;
-    sb_status status = SB_CUDA_DO(device, error, cuModuleLoadDataEx, &loaded->handle, image->bytes, 0, NULL, NULL);
+        status = sb_fail_memory(error, sizeof *loaded);
+    else
+        status = load_image(device, image, unpacked != NULL ? unpacked : image->bytes, loaded, error);
+    sb_free(unpacked);
     if (status != SB_OK) {
         sb_free(loaded);
-        return sb_fail_within(error, status, "loading kernels %s for %s: ", image->module, image->architecture);
+        return status;
     }
     *module = loaded;
     return SB_OK;
