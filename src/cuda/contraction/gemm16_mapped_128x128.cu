@@ -1,4 +1,5 @@
-/* 16-bit products with a row map by TMA and wgmma, in tiles of 128 by 128: for gradients of weights. */
+/* 16-bit products with a row map by TMA and wgmma, in tiles of 128 by 128: for gradients of weights.
+ * Compiled for 90a alone. */
 #include "cuda/contraction/gemm16_mapped.cuh"
 #include "cuda/contraction/wgmma.cuh"
 
