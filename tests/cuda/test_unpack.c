@@ -8,8 +8,8 @@
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "cuda/kernel.h"
-#include "cuda/unpack.h"
+#include "cuda/driver/kernel.h"
+#include "cuda/driver/unpack.h"
 #include "support/failing.h"
 #include "support/random.h"
 #include "with_fake.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "cuda/unpack.h"
+#include "cuda/driver/unpack.h"
 
 /* A module in the device's context and the kernels that were asked for. */
 typedef struct sb_cuda_module {

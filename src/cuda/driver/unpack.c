@@ -1,4 +1,4 @@
-#include "cuda/unpack.h"
+#include "cuda/driver/unpack.h"
 
 #include <limits.h>
 #include <stdint.h>

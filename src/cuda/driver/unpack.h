@@ -4,7 +4,7 @@
 
 #include <samebit/error.h>
 
-#include "cuda/image.h"
+#include "cuda/driver/image.h"
 
 /** The bytes of an image that is compressed, as the driver takes them: a NUL follows, which PTX needs. The caller frees them
  * with sb_free. Any thread may call this. Errors: INTERNAL when the image is damaged, OUT_OF_MEMORY. */
