@@ -1,4 +1,5 @@
-/* Products of f16 and bf16 matrices of any kind: large tiles, which threads fetch into SHARED memory together. */
+/* Products of f16 and bf16 matrices of any kind: large tiles, which threads fetch into SHARED memory together.
+ * Compiled for 90a by itself. */
 #define TILE_M 128
 #define TILE_N 128
 #define WARPS_M 2

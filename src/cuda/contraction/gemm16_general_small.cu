@@ -1,5 +1,6 @@
 /* Products of f16 and bf16 matrices of any kind: small tiles in SHARED memory, for products
- * that would leave much of a device idle in large ones. */
+ * that would leave much of a device idle in large ones.
+ * Compiled for 90a by itself. */
 #define TILE_M 64
 #define TILE_N 64
 #define WARPS_M 2
