@@ -196,12 +196,12 @@ static void run_loop(sb_walk_row *loop, void *context, int operands, const pair 
     sb_walk_run(&walk, loop, context);
 }
 
-static sb_status launch(const setting *setting, const sb_cuda_kernel *kernel,
+static sb_status launch(const setting *setting, const sb_cuda_operation *operation,
                         const sb_cuda_elementwise_options *options, int inputs, const pair *pairs, sb_error *error) {
     const sb_tensor *tensors[2] = {pairs[1].device, inputs > 1 ? pairs[2].device : NULL};
     SB_TRY(sb_cuda_enter(setting->device, error));
     sb_status status =
-        sb_cuda_launch_elementwise(&setting->queue, 0, kernel, options, pairs[0].device, inputs, tensors, error);
+        sb_cuda_launch_elementwise(&setting->queue, 0, operation, options, pairs[0].device, inputs, tensors, error);
     return sb_cuda_leave(setting->device, status, error);
 }
 
@@ -220,15 +220,15 @@ static bool gives_truth(const char *op) {
 #define NAME(op) #op,
 static const char *const unary_names[] = {SB_UNARY_PLAIN_OPS(NAME) SB_UNARY_OTHER_OPS(NAME) "GeluTanh"};
 
-static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel, const shape *shape,
-                        const sb_unary_params *params) {
+static void check_unary(setting *setting, int row, sb_dtype dtype, const sb_cuda_operation *operation,
+                        const shape *shape, const sb_unary_params *params) {
     const char *op = unary_names[row];
     pair pairs[2] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
                      make_operand(setting, shape, 1, dtype)};
     sb_cuda_elementwise_options options = {.a = params->a, .b = params->b};
     sb_unary_params copy = *params;
     run_loop(sb_unary_loops_scalar[row][dtype], &copy, 2, pairs);
-    MUST(launch(setting, kernel, &options, 1, pairs, error));
+    MUST(launch(setting, operation, &options, 1, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);
     check_equal(setting, &pairs[0], what);
@@ -242,10 +242,10 @@ static void test_unary(void **unused) {
     int found = 0;
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
-            const sb_cuda_kernel *kernel = NULL;
+            sb_cuda_operation operation = {NULL, 0};
             sb_error error;
             sb_status status =
-                sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &kernel, &error);
+                sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &operation, &error);
             if (sb_unary_loops_scalar[row][dtype] == NULL) {
                 assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 assert_says(error, "no GPU kernel for");
@@ -255,7 +255,7 @@ static void test_unary(void **unused) {
                 fail_msg("%s", error.message);
             found++;
             for (size_t s = 0; s < SHAPES; s++)
-                check_unary(&setting, row, (sb_dtype)dtype, kernel, &shapes[s], &params[s % 3]);
+                check_unary(&setting, row, (sb_dtype)dtype, &operation, &shapes[s], &params[s % 3]);
         }
     }
     assert_int_equal(found, 209);
@@ -269,10 +269,10 @@ static void test_unary_halves(void **unused) {
     setting setting = set_up(&host_images);
     for (int row = 0; row < SB_UNARY_ROWS; row++) {
         for (int dtype = SB_F16; dtype <= SB_BF16; dtype++) {
-            const sb_cuda_kernel *kernel = NULL;
+            sb_cuda_operation operation = {NULL, 0};
             if (sb_unary_loops_scalar[row][dtype] == NULL)
                 continue;
-            MUST(sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &kernel, error));
+            MUST(sb_cuda_find_elementwise(setting.device, unary_names[row], 1, (sb_dtype)dtype, &operation, error));
             bool truth = gives_truth(unary_names[row]);
             pair pairs[2] = {make_operand(&setting, &all, 0, truth ? SB_BOOL : (sb_dtype)dtype),
                              make_operand(&setting, &all, 1, (sb_dtype)dtype)};
@@ -282,7 +282,7 @@ static void test_unary_halves(void **unused) {
             sb_cuda_elementwise_options options = {.a = params.a, .b = params.b};
             sb_unary_params copy = params;
             run_loop(sb_unary_loops_scalar[row][dtype], &copy, 2, pairs);
-            MUST(launch(&setting, kernel, &options, 1, pairs, error));
+            MUST(launch(&setting, &operation, &options, 1, pairs, error));
             check_equal(&setting, &pairs[0], unary_names[row]);
             release_pair(&pairs[0]);
             release_pair(&pairs[1]);
@@ -300,8 +300,8 @@ static const char *binary_name(int row) {
     return row == SB_BINARY_ROW_BitShift ? "ShiftLeft" : binary_names[row];
 }
 
-static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cuda_kernel *kernel, const shape *shape,
-                         const pair *flag) {
+static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cuda_operation *operation,
+                         const shape *shape, const pair *flag) {
     const char *op = binary_name(row);
     pair pairs[3] = {make_operand(setting, shape, 0, gives_truth(op) ? SB_BOOL : dtype),
                      make_operand(setting, shape, 1, dtype), make_operand(setting, shape, 2, dtype)};
@@ -309,7 +309,7 @@ static void check_binary(setting *setting, int row, sb_dtype dtype, const sb_cud
     run_loop(sb_binary_loops_scalar[row][dtype], &context, 3, pairs);
     upload(setting, flag);
     sb_cuda_elementwise_options options = {.fault = (uint32_t *)(void *)flag->device->data};
-    MUST(launch(setting, kernel, &options, 2, pairs, error));
+    MUST(launch(setting, operation, &options, 2, pairs, error));
     char what[128];
     snprintf(what, sizeof what, "%s, %s", op, shape->name);
     check_equal(setting, &pairs[0], what);
@@ -326,10 +326,10 @@ static void test_binary(void **unused) {
     int found = 0;
     for (int row = 0; row < SB_BINARY_ROWS; row++) {
         for (int dtype = 1; dtype < SB_DTYPE_COUNT; dtype++) {
-            const sb_cuda_kernel *kernel = NULL;
+            sb_cuda_operation operation = {NULL, 0};
             sb_error error;
             sb_status status =
-                sb_cuda_find_elementwise(setting.device, binary_name(row), 2, (sb_dtype)dtype, &kernel, &error);
+                sb_cuda_find_elementwise(setting.device, binary_name(row), 2, (sb_dtype)dtype, &operation, &error);
             if (sb_binary_loops_scalar[row][dtype] == NULL) {
                 assert_int_equal(status, SB_ERROR_UNSUPPORTED);
                 continue;
@@ -338,7 +338,7 @@ static void test_binary(void **unused) {
                 fail_msg("%s", error.message);
             found++;
             for (size_t s = 0; s < SHAPES; s++)
-                check_binary(&setting, row, (sb_dtype)dtype, kernel, &shapes[s], &flag);
+                check_binary(&setting, row, (sb_dtype)dtype, &operation, &shapes[s], &flag);
         }
     }
     assert_int_equal(found, 208);
@@ -355,8 +355,8 @@ static void test_remainders(void **unused) {
     sb_cuda_elementwise_options options = {0};
     for (int i = 0; i < 4; i++) {
         sb_dtype dtype = i < 2 ? SB_F32 : SB_F64;
-        const sb_cuda_kernel *kernel = NULL;
-        MUST(sb_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &kernel, error));
+        sb_cuda_operation operation = {NULL, 0};
+        MUST(sb_cuda_find_elementwise(setting.device, binary_names[rows[i % 2]], 2, dtype, &operation, error));
         pair pairs[3] = {make_operand(&setting, &many, 0, dtype), make_operand(&setting, &many, 1, dtype),
                          make_operand(&setting, &many, 2, dtype)};
         for (int64_t at = 0; at < many.dims[0]; at++) {
@@ -374,7 +374,7 @@ static void test_remainders(void **unused) {
         upload(&setting, &pairs[2]);
         sb_binary_context context = {false};
         run_loop(sb_binary_loops_scalar[rows[i % 2]][dtype], &context, 3, pairs);
-        MUST(launch(&setting, kernel, &options, 2, pairs, error));
+        MUST(launch(&setting, &operation, &options, 2, pairs, error));
         check_equal(&setting, &pairs[0], binary_names[rows[i % 2]]);
         for (int operand = 0; operand < 3; operand++)
             release_pair(&pairs[operand]);
@@ -445,16 +445,17 @@ static void test_embedded(void **unused) {
         fake->set_devices(1, &described);
         sb_cuda_device *device = NULL;
         const sb_cuda_kernel *kernel;
+        sb_cuda_operation operation;
         MUST(sb_cuda_device_open(open_fake(), 0, NULL, &device, error));
         for (int dtype = 1; dtype < SB_STRING; dtype++) {
             MUST(sb_cuda_find_copy(device, (sb_dtype)dtype, &kernel, error));
             for (int row = 0; row < SB_UNARY_ROWS; row++) {
                 if (sb_unary_loops_scalar[row][dtype] != NULL)
-                    MUST(sb_cuda_find_elementwise(device, unary_names[row], 1, (sb_dtype)dtype, &kernel, error));
+                    MUST(sb_cuda_find_elementwise(device, unary_names[row], 1, (sb_dtype)dtype, &operation, error));
             }
             for (int row = 0; row < SB_BINARY_ROWS; row++) {
                 if (sb_binary_loops_scalar[row][dtype] != NULL)
-                    MUST(sb_cuda_find_elementwise(device, binary_name(row), 2, (sb_dtype)dtype, &kernel, error));
+                    MUST(sb_cuda_find_elementwise(device, binary_name(row), 2, (sb_dtype)dtype, &operation, error));
             }
         }
         sb_cuda_device_release(device);

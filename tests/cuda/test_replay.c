@@ -24,7 +24,7 @@ static const char *library = FAKE_CUDA;
 #define COLUMNS 53
 #define ELEMENTS (ROWS * COLUMNS)
 #define BYTES (ELEMENTS * sizeof(uint32_t))
-#define KERNELS 4
+#define OPERATIONS 4
 
 typedef struct setting {
     const fake_cuda_control *fake;
@@ -34,11 +34,12 @@ typedef struct setting {
     /* Views of each buffer: as it is, its transpose, and packed with the extents of that. */
     sb_tensor *tensors[BUFFERS], *transposed[BUFFERS], *reshaped[BUFFERS];
     sb_cuda_pinned *host;
-    const sb_cuda_kernel *kernels[KERNELS], *copy;
+    sb_cuda_operation operations[OPERATIONS];
+    const sb_cuda_kernel *copy;
 } setting;
 
 static void set_up(setting *setting) {
-    static const char *const ops[KERNELS] = {"Add", "Sub", "Mul", "BitwiseXor"};
+    static const char *const ops[OPERATIONS] = {"Add", "Sub", "Mul", "BitwiseXor"};
     static const int64_t dims[] = {ROWS, COLUMNS}, transposed_dims[] = {COLUMNS, ROWS},
                          transposed_strides[] = {1, COLUMNS};
     const sb_cuda_driver *driver = NULL;
@@ -60,8 +61,8 @@ static void set_up(setting *setting) {
                             error));
         MUST(sb_tensor_wrap(SB_U32, 2, transposed_dims, NULL, data, NULL, NULL, &setting->reshaped[i], error));
     }
-    for (int i = 0; i < KERNELS; i++)
-        MUST(sb_cuda_find_elementwise(setting->device, ops[i], 2, SB_U32, &setting->kernels[i], error));
+    for (int i = 0; i < OPERATIONS; i++)
+        MUST(sb_cuda_find_elementwise(setting->device, ops[i], 2, SB_U32, &setting->operations[i], error));
     MUST(sb_cuda_find_copy(setting->device, SB_U32, &setting->copy, error));
 }
 
@@ -111,7 +112,7 @@ static sb_status launch_one(const setting *setting, random_source *source, int s
     }
     default:
         return sb_cuda_launch_elementwise(
-            &setting->queue, step, setting->kernels[random_between(source, 0, KERNELS - 1)], &options,
+            &setting->queue, step, &setting->operations[random_between(source, 0, OPERATIONS - 1)], &options,
             setting->tensors[out], 2, (const sb_tensor *const[]){setting->tensors[left], setting->tensors[right]},
             error);
     }

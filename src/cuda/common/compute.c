@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cuda/common/parameters.h"
+#include "cuda/elementwise/integer_operations.h"
 #include "tensor/walk.h"
 
 _Static_assert(SB_CUDA_RANK == SB_MAX_RANK, "a box has as many dimensions as a tensor");
@@ -185,6 +186,38 @@ sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cud
 
 /* ---- element-wise operators ---- */
 
+#define KIND_UNARY(op) {#op, "unary"},
+#define KIND_BINARY(op) {#op, "binary"},
+#define KIND_COMPARISON(op) {#op, "comparison"},
+
+/* The operators of integers, by their numbers, and which of a type's kernels has them. */
+static const struct {
+    const char *name, *kernel;
+} integer_ops[] = {SB_CUDA_INTEGER_UNARY_OPS(KIND_UNARY) SB_CUDA_INTEGER_BINARY_OPS(KIND_BINARY)
+                       SB_CUDA_INTEGER_COMPARISON_OPS(KIND_COMPARISON)};
+_Static_assert(sizeof integer_ops / sizeof integer_ops[0] == SB_CUDA_INTEGER_OPS, "one entry for each number");
+
+static bool has_operator(int op, sb_dtype dtype) {
+    bool is_signed = dtype >= SB_S8 && dtype <= SB_S64;
+    return op == SB_CUDA_INTEGER_Neg                                             ? is_signed
+           : op == SB_CUDA_INTEGER_ShiftLeft || op == SB_CUDA_INTEGER_ShiftRight ? !is_signed
+                                                                                 : true;
+}
+
+static sb_status find_integer(sb_cuda_device *device, const char *op, sb_dtype dtype, sb_cuda_operation *operation,
+                              sb_error *error) {
+    char name[64];
+    for (int i = 0; i < SB_CUDA_INTEGER_OPS; i++) {
+        if (strcmp(integer_ops[i].name, op) != 0 || !has_operator(i, dtype))
+            continue;
+        snprintf(name, sizeof name, "sb_cuda_%s_integer_%s", integer_ops[i].kernel, sb_dtype_name(dtype));
+        operation->op = i;
+        return sb_cuda_kernel_find(device, "elementwise_integer", name, sizeof(sb_cuda_elementwise), &operation->kernel,
+                                   error);
+    }
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "no GPU kernel for %s of %s", op, sb_dtype_name(dtype));
+}
+
 /* Which source has the kernels for a dtype. */
 static const char *elementwise_module(int inputs, sb_dtype dtype) {
     switch (dtype) {
@@ -211,14 +244,17 @@ static sb_status find_or_refuse(sb_cuda_device *device, const char *module, cons
 }
 
 sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int inputs, sb_dtype dtype,
-                                   const sb_cuda_kernel **kernel, sb_error *error) {
+                                   sb_cuda_operation *operation, sb_error *error) {
     char name[64];
+    if (sb_dtype_is_integer(dtype))
+        return find_integer(device, op, dtype, operation, error);
+    operation->op = 0;
     snprintf(name, sizeof name, "sb_cuda_%s_%s_%s", inputs == 1 ? "unary" : "binary", op, sb_dtype_name(dtype));
     return find_or_refuse(device, elementwise_module(inputs, dtype), name, sizeof(sb_cuda_elementwise), op, dtype,
-                          kernel, error);
+                          &operation->kernel, error);
 }
 
-sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel,
+sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_operation *operation,
                                      const sb_cuda_elementwise_options *options, const sb_tensor *out, int inputs,
                                      const sb_tensor *const *tensors, sb_error *error) {
     if (is_empty(out))
@@ -238,7 +274,8 @@ sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const
         .a = options->a,
         .b = options->b,
         .fault = options->fault,
+        .op = operation->op,
     };
     sb_cuda_box_of_walk(&parameters.box, &walk, operands);
-    return launch_over_elements(queue, step, kernel, &parameters, walk.elements, range_count, ranges, error);
+    return launch_over_elements(queue, step, operation->kernel, &parameters, walk.elements, range_count, ranges, error);
 }

@@ -29,10 +29,16 @@ sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cud
 sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel, const sb_tensor *to,
                               const sb_tensor *from, sb_error *error);
 
-/** The kernel of the element-wise operator `op` ("Exp", "Add", …; GeluTanh, Fmod, ShiftLeft and
- * ShiftRight by those names) for inputs of `dtype`. UNSUPPORTED when there is none. */
+/* An element-wise operator of a dtype: a kernel, and which of its operators it is. */
+typedef struct sb_cuda_operation {
+    const sb_cuda_kernel *kernel;
+    int32_t op;
+} sb_cuda_operation;
+
+/** The element-wise operator `op` ("Exp", "Add", …; GeluTanh, Fmod, ShiftLeft and ShiftRight by those names) for inputs of
+ * `dtype`. UNSUPPORTED when there is none. */
 sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int inputs, sb_dtype dtype,
-                                   const sb_cuda_kernel **kernel, sb_error *error);
+                                   sb_cuda_operation *operation, sb_error *error);
 
 /* What an element-wise kernel takes beside tensors. */
 typedef struct sb_cuda_elementwise_options {
@@ -40,9 +46,9 @@ typedef struct sb_cuda_elementwise_options {
     uint32_t *fault; /* a word in the device's reach that integer divisions by zero set; only those need it */
 } sb_cuda_elementwise_options;
 
-/** Computes `out` from `inputs` (1 or 2, as the kernel was found for), which are broadcast to it.
+/** Computes `out` from `inputs` (1 or 2, as the operation was found for), which are broadcast to it.
  */
-sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel,
+sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_operation *operation,
                                      const sb_cuda_elementwise_options *options, const sb_tensor *out, int inputs,
                                      const sb_tensor *const *tensors, sb_error *error);
 

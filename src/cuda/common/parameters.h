@@ -35,6 +35,7 @@ typedef struct sb_cuda_elementwise {
     sb_cuda_box box;
     float a, b;      /* parameters of operators of one input: unary_formulas.h */
     uint32_t *fault; /* set by integer divisions; other operators leave it alone */
+    int32_t op;      /* of integers: elementwise/integer_operations.h; other kernels have one operator */
 } sb_cuda_elementwise;
 
 /* The sides of a tile of a transposition. */

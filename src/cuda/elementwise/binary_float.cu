@@ -8,11 +8,11 @@
     SB_CUDA_BINARY(Mul, suffix, type, type)                                                                            \
     SB_CUDA_BINARY(Div, suffix, type, type)                                                                            \
     SB_CUDA_BINARY(PRelu, suffix, type, type)                                                                          \
-    SB_CUDA_BINARY_LONG(Mod, suffix, type, type, (void)0)                                                              \
-    SB_CUDA_BINARY_LONG(Fmod, suffix, type, type, (void)0)                                                             \
+    SB_CUDA_BINARY_LONG(Mod, suffix, type, type)                                                                       \
+    SB_CUDA_BINARY_LONG(Fmod, suffix, type, type)                                                                      \
     SB_CUDA_BINARY(Max, suffix, type, type)                                                                            \
     SB_CUDA_BINARY(Min, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY_LONG(Pow, suffix, type, type, (void)0)                                                              \
+    SB_CUDA_BINARY_LONG(Pow, suffix, type, type)                                                                       \
     SB_CUDA_BINARY(Equal, suffix, uint8_t, type)                                                                       \
     SB_CUDA_BINARY(Greater, suffix, uint8_t, type)                                                                     \
     SB_CUDA_BINARY(Less, suffix, uint8_t, type)                                                                        \

@@ -43,7 +43,7 @@ static sb_status launch_elementwise(sb_call *call) {
     sb_tensor *out, right;
     const sb_tensor *tensors[2] = {sb_call_input(call, 0), &right};
     sb_cuda_elementwise_options options = {.fault = call->target->fault};
-    const sb_cuda_kernel *kernel;
+    sb_cuda_operation operation;
     if (inputs == 2) {
         sb_binary_align(call, &right);
     } else {
@@ -53,8 +53,8 @@ static sb_status launch_elementwise(sb_call *call) {
     }
     SB_TRY(sb_call_output(call, 0, &out));
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), kernel_op(call->node), inputs, tensors[0]->dtype,
-                                    &kernel, call->error));
-    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, kernel, &options, out, inputs,
+                                    &operation, call->error));
+    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, inputs,
                                       tensors, call->error);
 }
 

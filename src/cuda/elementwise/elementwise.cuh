@@ -9,7 +9,7 @@
     SB_CUDA_KERNEL(name, sb_cuda_elementwise, p) {                                                                     \
         SB_CUDA_EACH_GROUP(number, &p->box) {                                                                          \
             sb_cuda_group group;                                                                                       \
-            out_type result[SB_CUDA_GROUP];                                                                            \
+            out_type result[SB_CUDA_GROUP] = {0};                                                                      \
             sb_cuda_group_find(&p->box, number, operands, &group);                                                     \
             load;                                                                                                      \
             compute;                                                                                                   \
@@ -46,12 +46,10 @@
                         SB_CUDA_UNROLL for (int j = 0; j < SB_CUDA_GROUP; j++) result[j] =                             \
                             sb_binary_value_##op##_##suffix(x[j], y[j]),                                               \
                         out_type)
-/* `check` sees y[0]. */
-#define SB_CUDA_BINARY_LONG(op, suffix, out_type, type, check)                                                         \
+#define SB_CUDA_BINARY_LONG(op, suffix, out_type, type)                                                                \
     SB_CUDA_ELEMENTWISE(                                                                                               \
         sb_cuda_binary_##op##_##suffix, 3, SB_CUDA_LOAD_XY(type),                                                      \
         SB_CUDA_KEEP_LOOP for (int turn = 0; turn < SB_CUDA_GROUP; turn++) {                                           \
-            check;                                                                                                     \
             out_type value = sb_binary_value_##op##_##suffix(x[0], y[0]);                                              \
             SB_CUDA_GROUP_TURN(type, x, x[0]);                                                                         \
             SB_CUDA_GROUP_TURN(type, y, y[0]);                                                                         \

@@ -1,46 +1,92 @@
 /* Element-wise operators of integers and truth values. */
 #include "cuda/elementwise/elementwise.cuh"
+#include "cuda/elementwise/integer_operations.h"
 #include "ops/binary_values.h"
 #include "ops/unary_values.h"
 
+/* The group's elements at once, for operators of an instruction or two. */
+#define UNARY(op, suffix)                                                                                              \
+    case SB_CUDA_INTEGER_##op:                                                                                         \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int j = 0; j < SB_CUDA_GROUP; j++)                                                                        \
+            result[j] = sb_unary_value_##op##_##suffix(x[j], p->a, p->b);                                              \
+        break;
+#define BINARY(op, suffix)                                                                                             \
+    case SB_CUDA_INTEGER_##op:                                                                                         \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int j = 0; j < SB_CUDA_GROUP; j++)                                                                        \
+            result[j] = sb_binary_value_##op##_##suffix(x[j], y[j]);                                                   \
+        break;
+/* … or one by one. */
+#define UNARY_LONG(op, suffix, type)                                                                                   \
+    case SB_CUDA_INTEGER_##op:                                                                                         \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int turn = 0; turn < SB_CUDA_GROUP; turn++) {                                                             \
+            type value = sb_unary_value_##op##_##suffix(x[0], p->a, p->b);                                             \
+            SB_CUDA_GROUP_TURN(type, x, x[0]);                                                                         \
+            SB_CUDA_GROUP_TURN(type, result, value);                                                                   \
+        }                                                                                                              \
+        break;
 /* Threads that divide by zero all write the same. */
-#define NOTE_ZERO                                                                                                      \
-    if (y[0] == 0)                                                                                                     \
-    *p->fault = SB_FAULT_DIVISION
+#define DIVISION(op, suffix, type)                                                                                     \
+    case SB_CUDA_INTEGER_##op:                                                                                         \
+        SB_CUDA_KEEP_LOOP                                                                                              \
+        for (int turn = 0; turn < SB_CUDA_GROUP; turn++) {                                                             \
+            if (y[0] == 0)                                                                                             \
+                *p->fault = SB_FAULT_DIVISION;                                                                         \
+            type value = sb_binary_value_##op##_##suffix(x[0], y[0]);                                                  \
+            SB_CUDA_GROUP_TURN(type, x, x[0]);                                                                         \
+            SB_CUDA_GROUP_TURN(type, y, y[0]);                                                                         \
+            SB_CUDA_GROUP_TURN(type, result, value);                                                                   \
+        }                                                                                                              \
+        break;
 
-#define KERNELS(dtype, suffix, type, wide, unused)                                                                     \
-    SB_CUDA_UNARY(Abs, suffix, type, type)                                                                             \
-    SB_CUDA_UNARY(Sign, suffix, type, type)                                                                            \
-    SB_CUDA_UNARY(Relu, suffix, type, type)                                                                            \
-    SB_CUDA_UNARY(BitwiseNot, suffix, type, type)                                                                      \
-    SB_CUDA_UNARY(Shrink, suffix, type, type)                                                                          \
-    SB_CUDA_BINARY(Add, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY(Sub, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY(Mul, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY_LONG(Div, suffix, type, type, NOTE_ZERO)                                                            \
-    SB_CUDA_BINARY_LONG(Mod, suffix, type, type, NOTE_ZERO)                                                            \
-    SB_CUDA_BINARY_LONG(Fmod, suffix, type, type, NOTE_ZERO)                                                           \
-    SB_CUDA_BINARY(PRelu, suffix, type, type)                                                                          \
-    SB_CUDA_BINARY(BitwiseAnd, suffix, type, type)                                                                     \
-    SB_CUDA_BINARY(BitwiseOr, suffix, type, type)                                                                      \
-    SB_CUDA_BINARY(BitwiseXor, suffix, type, type)                                                                     \
-    SB_CUDA_BINARY(Max, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY(Min, suffix, type, type)                                                                            \
-    SB_CUDA_BINARY(Equal, suffix, uint8_t, type)                                                                       \
-    SB_CUDA_BINARY(Greater, suffix, uint8_t, type)                                                                     \
-    SB_CUDA_BINARY(Less, suffix, uint8_t, type)                                                                        \
-    SB_CUDA_BINARY(GreaterOrEqual, suffix, uint8_t, type)                                                              \
-    SB_CUDA_BINARY(LessOrEqual, suffix, uint8_t, type)
-SB_SIGNED_TYPES(KERNELS, )
-SB_UNSIGNED_TYPES(KERNELS, )
-
-#define NEGATIONS(dtype, suffix, type, wide, unused) SB_CUDA_UNARY(Neg, suffix, type, type)
-SB_SIGNED_TYPES(NEGATIONS, )
-
-#define SHIFTS(dtype, suffix, type, wide, unused)                                                                      \
-    SB_CUDA_BINARY(ShiftLeft, suffix, type, type)                                                                      \
-    SB_CUDA_BINARY(ShiftRight, suffix, type, type)
-SB_UNSIGNED_TYPES(SHIFTS, )
+/* clang-format off */
+#define KERNELS(dtype, suffix, type, wide, more_unary, more_binary)                                                    \
+    SB_CUDA_ELEMENTWISE(sb_cuda_unary_integer_##suffix, 2, SB_CUDA_LOAD_X(type),                                       \
+                        switch (p->op) {                                                                               \
+                            UNARY(Abs, suffix)                                                                         \
+                            UNARY(Sign, suffix)                                                                        \
+                            UNARY(Relu, suffix)                                                                        \
+                            UNARY(BitwiseNot, suffix)                                                                  \
+                            UNARY_LONG(Shrink, suffix, type)                                                           \
+                            more_unary(suffix)                                                                         \
+                        },                                                                                             \
+                        type)                                                                                          \
+    SB_CUDA_ELEMENTWISE(sb_cuda_binary_integer_##suffix, 3, SB_CUDA_LOAD_XY(type),                                     \
+                        switch (p->op) {                                                                               \
+                            BINARY(Add, suffix)                                                                        \
+                            BINARY(Sub, suffix)                                                                        \
+                            BINARY(Mul, suffix)                                                                        \
+                            DIVISION(Div, suffix, type)                                                                \
+                            DIVISION(Mod, suffix, type)                                                                \
+                            DIVISION(Fmod, suffix, type)                                                               \
+                            BINARY(PRelu, suffix)                                                                      \
+                            BINARY(BitwiseAnd, suffix)                                                                 \
+                            BINARY(BitwiseOr, suffix)                                                                  \
+                            BINARY(BitwiseXor, suffix)                                                                 \
+                            BINARY(Max, suffix)                                                                        \
+                            BINARY(Min, suffix)                                                                        \
+                            more_binary(suffix)                                                                        \
+                        },                                                                                             \
+                        type)                                                                                          \
+    SB_CUDA_ELEMENTWISE(sb_cuda_comparison_integer_##suffix, 3, SB_CUDA_LOAD_XY(type),                                 \
+                        switch (p->op) {                                                                               \
+                            BINARY(Equal, suffix)                                                                      \
+                            BINARY(Greater, suffix)                                                                    \
+                            BINARY(Less, suffix)                                                                       \
+                            BINARY(GreaterOrEqual, suffix)                                                             \
+                            BINARY(LessOrEqual, suffix)                                                                \
+                        },                                                                                             \
+                        uint8_t)
+/* clang-format on */
+#define NONE(suffix)
+#define NEGATION(suffix) UNARY(Neg, suffix)
+#define SHIFTS(suffix)                                                                                                 \
+    BINARY(ShiftLeft, suffix)                                                                                          \
+    BINARY(ShiftRight, suffix)
+SB_SIGNED_TYPES(KERNELS, NEGATION, NONE)
+SB_UNSIGNED_TYPES(KERNELS, NONE, SHIFTS)
 
 /* C's `bool` is a macro, so it must not pass through a second one. */
 SB_CUDA_UNARY(Not, bool, uint8_t, uint8_t)

@@ -1,0 +1,25 @@
+/* Element-wise operators of integers on a device: a kernel for each type takes several, and learns which one when it runs.
+ * Integers are seldom what a model's time goes to, and a kernel for each operator of each type took a fifth of the time that all
+ * kernels took to compile. */
+#ifndef SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
+#define SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
+
+/* X(op): sb_cuda_unary_integer_<type>; Neg of signed types only. */
+#define SB_CUDA_INTEGER_UNARY_OPS(X) X(Abs) X(Sign) X(Relu) X(BitwiseNot) X(Shrink) X(Neg)
+/* sb_cuda_binary_integer_<type>; shifts of unsigned types only. */
+/* clang-format off */
+#define SB_CUDA_INTEGER_BINARY_OPS(X) \
+    X(Add) X(Sub) X(Mul) X(Div) X(Mod) X(Fmod) X(PRelu) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(Max) X(Min) \
+    X(ShiftLeft) X(ShiftRight)
+/* clang-format on */
+/* sb_cuda_comparison_integer_<type>: truth values. */
+#define SB_CUDA_INTEGER_COMPARISON_OPS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
+
+#define SB_CUDA_INTEGER_OP(op) SB_CUDA_INTEGER_##op,
+enum {
+    SB_CUDA_INTEGER_UNARY_OPS(SB_CUDA_INTEGER_OP) SB_CUDA_INTEGER_BINARY_OPS(SB_CUDA_INTEGER_OP)
+        SB_CUDA_INTEGER_COMPARISON_OPS(SB_CUDA_INTEGER_OP) SB_CUDA_INTEGER_OPS
+};
+#undef SB_CUDA_INTEGER_OP
+
+#endif
