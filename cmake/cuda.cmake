@@ -125,6 +125,19 @@ endif()
 # The bit contract on the device: no contraction but a written fma, subnormals kept, correctly rounded division and root.
 set(cuda_flags -O3 -std=c++17 -fmad=false -ftz=false -prec-div=true -prec-sqrt=true -I${CMAKE_CURRENT_SOURCE_DIR}
     -I${CMAKE_SOURCE_DIR}/include)
+# The modules that a source is compiled into: one of its name, or with "A module for each of a, b." in its first comment NAME_a
+# and NAME_b, for which SB_MODULE_a and SB_MODULE_b are defined.
+function(sb_kernel_modules source result)
+  get_filename_component(name ${source} NAME_WE)
+  file(STRINGS ${source} mark REGEX "A module for each of [a-z0-9, ]+\\." LIMIT_COUNT 1)
+  set(modules ${name})
+  if(mark MATCHES "A module for each of ([a-z0-9, ]+)\\.")
+    string(REPLACE ", " ";" modules "${CMAKE_MATCH_1}")
+    list(TRANSFORM modules PREPEND ${name}_)
+  endif()
+  set(${result} "${modules}" PARENT_SCOPE)
+endfunction()
+
 # A rule that makes `output` of a source; with an `image`, that is what nvcc writes, and `output` what gzip makes of it.
 function(sb_compile_kernels source output target_flags image)
   separate_arguments(target_flags)
@@ -145,49 +158,52 @@ function(sb_compile_kernels source output target_flags image)
     VERBATIM)
 endfunction()
 
+# A rule that makes `output` of a file that another rule makes, by a command that leaves it there.
+function(sb_derive_image output input)
+  get_filename_component(title ${output} NAME)
+  add_custom_command(OUTPUT ${output} ${ARGN} DEPENDS ${input} COMMENT "Making ${title}" VERBATIM)
+endfunction()
+
 set(cuda_assembly "")
 set(cuda_declarations "")
 set(cuda_table "")
 set(cuda_images)
-file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*/*.cu)
-foreach(kernel IN LISTS cuda_kernels)
-  get_filename_component(module ${kernel} NAME_WE)
-  # A source that has Hopper's own instructions says in its first comment "Compiled for 90a by itself", or "alone" where it has
-  # nothing else. Machine code of all others is made of the PTX of 9.0, which takes half of the time and is the same.
-  file(STRINGS ${kernel} mark REGEX "Compiled for 90a (alone|by itself)" LIMIT_COUNT 1)
-  set(ptx ${cuda_generated}/${module}.ptx)
-  if(NOT mark MATCHES "alone" AND (cuda_targets MATCHES "compute_90\\|" OR (cuda_targets MATCHES "sm_90a\\|" AND NOT mark)))
-    sb_compile_kernels(${kernel} ${ptx} "-ptx -arch=compute_90" "")
+
+# Adds the images of a module of `source`, for all targets that it is for. A source that has Hopper's own instructions says in its
+# first comment "Compiled for 90a by itself", or "alone" where it has nothing else. Machine code for 9.0 of all others is made of
+# the PTX of 9.0, which takes half of the time and is the same.
+macro(sb_add_module source module)
+  file(STRINGS ${source} mark REGEX "Compiled for 90a (alone|by itself)" LIMIT_COUNT 1)
+  get_filename_component(name ${source} NAME_WE)
+  set(define "")
+  if(NOT "${module}" STREQUAL name)
+    string(REGEX REPLACE "^${name}_" "-DSB_MODULE_" define ${module})
   endif()
+  set(ptx ${cuda_generated}/${module}.ptx)
+  set(has_ptx OFF)
   foreach(target IN LISTS cuda_targets)
     string(REPLACE "|" ";" parts "${target}")
-    list(GET parts 0 name)
+    list(POP_FRONT parts name architecture kind compute flags)
     if(mark MATCHES "alone" AND NOT name STREQUAL "90a")
       continue()
     endif()
-    list(GET parts 1 architecture)
-    list(GET parts 2 kind)
-    list(GET parts 3 compute)
-    list(GET parts 4 target_flags)
     set(image ${cuda_generated}/${module}.${architecture})
-    if(name STREQUAL "90a" AND NOT mark)
-      add_custom_command(
-        OUTPUT ${image}.gz
-        COMMAND ${SAMEBIT_NVCC} ${cuda_flags} -cubin -arch=sm_90a ${ptx} -o ${image}
-        COMMAND ${SAMEBIT_GZIP} -9nf ${image}
-        DEPENDS ${ptx}
-        COMMENT "Assembling GPU kernels ${module} for ${architecture}"
-        VERBATIM)
-    elseif(architecture STREQUAL "compute_90")
+    set(from_ptx OFF)
+    if(architecture STREQUAL "compute_90" OR (name STREQUAL "90a" AND NOT mark))
+      set(from_ptx ON)
+    endif()
+    if(from_ptx AND NOT has_ptx)
+      sb_compile_kernels(${source} ${ptx} "-ptx -arch=compute_90 ${define}" "")
+      set(has_ptx ON)
+    endif()
+    if(from_ptx AND name STREQUAL "ptx")
       set(image ${ptx})
-      add_custom_command(
-        OUTPUT ${image}.gz
-        COMMAND ${SAMEBIT_GZIP} -9nkf ${ptx}
-        DEPENDS ${ptx}
-        COMMENT "Compressing GPU kernels ${module} for ${architecture}"
-        VERBATIM)
+      sb_derive_image(${ptx}.gz ${ptx} COMMAND ${SAMEBIT_GZIP} -9nkf ${ptx})
+    elseif(from_ptx)
+      sb_derive_image(${image}.gz ${ptx} COMMAND ${SAMEBIT_NVCC} ${cuda_flags} -cubin -arch=sm_90a ${ptx} -o ${image}
+                      COMMAND ${SAMEBIT_GZIP} -9nf ${image})
     else()
-      sb_compile_kernels(${kernel} ${image}.gz "${target_flags}" ${image})
+      sb_compile_kernels(${source} ${image}.gz "${flags} ${define}" ${image})
     endif()
     list(APPEND cuda_images ${image}.gz)
     set(symbol sb_cuda_image_${module}_${architecture})
@@ -197,6 +213,14 @@ foreach(kernel IN LISTS cuda_kernels)
     string(APPEND cuda_declarations "extern const char ${symbol}[], ${symbol}_end[];\n")
     string(APPEND cuda_table
            "    {\"${module}\", \"${architecture}\", ${kind}, ${compute}, ${symbol}, ${symbol}_end, true},\n")
+  endforeach()
+endmacro()
+
+file(GLOB cuda_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cuda/*/*.cu)
+foreach(kernel IN LISTS cuda_kernels)
+  sb_kernel_modules(${kernel} modules)
+  foreach(module IN LISTS modules)
+    sb_add_module(${kernel} ${module})
   endforeach()
 endforeach()
 

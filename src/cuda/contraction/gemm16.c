@@ -107,7 +107,7 @@ sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *pla
 
 /* ---- loading ---- */
 
-sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, unsigned layouts,
                          sb_gemm16_kernels **kernels, sb_error *error) {
     sb_gemm16_kernels *made = sb_allocate_array(1, sizeof *made);
     if (made == NULL)
@@ -118,10 +118,9 @@ sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t para
         char name[64];
         if (!(layouts >> i % 4 & 1))
             continue;
-        snprintf(name, sizeof name, "sb_%s_%s_%s_%s", module, is_f16 ? "f16" : "bf16", a_mn_major ? "mn" : "k",
-                 b_mn_major ? "mn" : "k");
-        status = sb_cuda_kernel_find(device, module, name, parameter_bytes, &made->by[is_f16][a_mn_major][b_mn_major],
-                                     error);
+        snprintf(name, sizeof name, "sb_%s_%s_%s", modules[is_f16], a_mn_major ? "mn" : "k", b_mn_major ? "mn" : "k");
+        status = sb_cuda_kernel_find(device, modules[is_f16], name, parameter_bytes,
+                                     &made->by[is_f16][a_mn_major][b_mn_major], error);
     }
     if (status == SB_OK)
         *kernels = made;

@@ -74,9 +74,13 @@ typedef struct sb_gemm16_kernels {
 /* Sets of layouts: bit 2 * a_mn_major + b_mn_major. */
 enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5, SB_GEMM_LAYOUTS_MN_MAJOR = 0x8 };
 
-/** Loads "sb_<module>_<dtype>_<k|mn>_<k|mn>" of a module for a set of layouts. The caller frees *kernels with
+/* The modules of a source that is compiled for each dtype apart: half of its kernels take half of the time. */
+#define SB_GEMM_MODULES(name)                                                                                          \
+    { name "_bf16", name "_f16" }
+
+/** Loads "sb_<module>_<k|mn>_<k|mn>" of the modules of bf16 and f16 for a set of layouts. The caller frees *kernels with
  * sb_free. Errors: as sb_cuda_kernel_find. */
-sb_status sb_gemm16_load(sb_cuda_device *device, const char *module, size_t parameter_bytes, unsigned layouts,
+sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, unsigned layouts,
                          sb_gemm16_kernels **kernels, sb_error *error);
 
 static inline int64_t sb_gemm_divide_up(int64_t value, int64_t divisor) {

@@ -1,5 +1,5 @@
 /* 16-bit products by TMA and wgmma, in tiles of 128 by 112.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 112
 #define SB_GEMM_GROUPS 2
 #define SB_GEMM_BOXES 1

@@ -1,5 +1,5 @@
 /* 16-bit products by TMA and wgmma, in tiles of 64 by 64: for products of few rows.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 64
 #define SB_GEMM_GROUPS 1
 #define SB_GEMM_BOXES 2

@@ -6,19 +6,20 @@
 
 /* A size of tiles, and about what it costs on an H200. */
 typedef struct tile {
-    const char *module;
+    const char *modules[2];
     int m, n, threads;
     double step;    /* microseconds that a multiprocessor needs for 32 k of a tile, other tiles beside it */
     double latency; /* … and that they take when there is none */
 } tile;
 
-static const tile large_tile = {"gemm16_general", 128, 128, 256, 0.40, 0.50};
-static const tile small_tile = {"gemm16_general_small", 64, 64, 128, 0.15, 0.30};
+static const tile large_tile = {SB_GEMM_MODULES("gemm16_general"), 128, 128, 256, 0.40, 0.50};
+static const tile small_tile = {SB_GEMM_MODULES("gemm16_general_small"), 64, 64, 128, 0.15, 0.30};
 
 static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
     const tile *tile = self->shape;
     sb_gemm16_kernels *kernels;
-    SB_TRY(sb_gemm16_load(engine->cuda, tile->module, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels, error));
+    SB_TRY(
+        sb_gemm16_load(engine->cuda, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels, error));
     *state = kernels;
     return SB_OK;
 }

@@ -1,6 +1,6 @@
 /* Products of f16 and bf16 matrices of any kind: small tiles in SHARED memory, for products
  * that would leave much of a device idle in large ones.
- * Compiled for 90a by itself. */
+ * Compiled for 90a by itself. A module for each of bf16, f16. */
 #define TILE_M 64
 #define TILE_N 64
 #define WARPS_M 2
@@ -9,5 +9,9 @@
 #define BLOCKS 4
 #include "cuda/contraction/gemm16_tile.cuh"
 
+#if !defined(SB_MODULE_f16)
 LAYOUTS(sb_gemm16_general_small_bf16, bf16, "bf16")
+#endif
+#if !defined(SB_MODULE_bf16)
 LAYOUTS(sb_gemm16_general_small_f16, f16, "f16")
+#endif

@@ -20,7 +20,7 @@
 
 /* A shape of tiles: the numbers of its source, and what it costs on an H200. */
 typedef struct shape {
-    const char *module; /* the kernels' names begin so too */
+    const char *modules[2]; /* of bf16 and of f16; their kernels' names begin so too */
     int rows, n, boxes, stages, cluster;
     unsigned form;
     double step;   /* microseconds that a tile takes for 64 k, other tiles beside it */
@@ -36,24 +36,24 @@ enum {
  * H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes 0.6 % longer than the best one for
  * each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to two rounds of narrower tiles.) */
 static const shape shapes[] = {
-    {"gemm16_128x256", 128, 256, 1, 4, 2, 0, 0.778, 3.28},
-    {"gemm16_128x224", 128, 224, 1, 4, 1, 0, 0.670, 3.66},
-    {"gemm16_128x192", 128, 192, 1, 4, 1, 0, 0.600, 2.73},
-    {"gemm16_128x128", 128, 128, 1, 6, 1, 0, 0.501, 3.32},
-    {"gemm16_128x112", 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
-    {"gemm16_128x96", 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
-    {"gemm16_128x64", 128, 64, 1, 8, 1, 0, 0.174, 1.69},
-    {"gemm16_64x128", 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
-    {"gemm16_64x112", 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
-    {"gemm16_64x64", 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
-    {"gemm16_64x32", 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
-    {"gemm16_64x16", 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
-    {"gemm16_64x64", 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.143, 5.84},
-    {"gemm16_64x32", 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 3.45},
-    {"gemm16_64x16", 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR, 0.101, 1.09},
-    {"gemm16_64x8", 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 1.98},
-    {"gemm16_mapped_128x256", 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
-    {"gemm16_mapped_128x128", 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x256"), 128, 256, 1, 4, 2, 0, 0.778, 3.28},
+    {SB_GEMM_MODULES("gemm16_128x224"), 128, 224, 1, 4, 1, 0, 0.670, 3.66},
+    {SB_GEMM_MODULES("gemm16_128x192"), 128, 192, 1, 4, 1, 0, 0.600, 2.73},
+    {SB_GEMM_MODULES("gemm16_128x128"), 128, 128, 1, 6, 1, 0, 0.501, 3.32},
+    {SB_GEMM_MODULES("gemm16_128x112"), 128, 112, 1, 6, 1, B_K_MAJOR, 0.454, 4.89},
+    {SB_GEMM_MODULES("gemm16_128x96"), 128, 96, 1, 6, 1, B_K_MAJOR, 0.408, 2.78},
+    {SB_GEMM_MODULES("gemm16_128x64"), 128, 64, 1, 8, 1, 0, 0.174, 1.69},
+    {SB_GEMM_MODULES("gemm16_64x128"), 64, 128, 2, 32, 1, B_K_MAJOR, 0.220, 2.00},
+    {SB_GEMM_MODULES("gemm16_64x112"), 64, 112, 2, 32, 1, B_K_MAJOR, 0.201, 1.14},
+    {SB_GEMM_MODULES("gemm16_64x64"), 64, 64, 2, 32, 1, B_K_MAJOR, 0.161, 1.68},
+    {SB_GEMM_MODULES("gemm16_64x32"), 64, 32, 2, 32, 1, B_K_MAJOR, 0.103, 1.18},
+    {SB_GEMM_MODULES("gemm16_64x16"), 64, 16, 4, 32, 1, B_K_MAJOR, 0.083, 2.32},
+    {SB_GEMM_MODULES("gemm16_64x64"), 64, 64, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.143, 5.84},
+    {SB_GEMM_MODULES("gemm16_64x32"), 64, 32, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 3.45},
+    {SB_GEMM_MODULES("gemm16_64x16"), 64, 16, 4, 32, 1, SWAPPED | B_K_MAJOR, 0.101, 1.09},
+    {SB_GEMM_MODULES("gemm16_64x8"), 64, 8, 2, 32, 1, SWAPPED | B_K_MAJOR, 0.098, 1.98},
+    {SB_GEMM_MODULES("gemm16_mapped_128x256"), 128, 256, 1, 4, 2, MAPPED, 0.80, 3.28},
+    {SB_GEMM_MODULES("gemm16_mapped_128x128"), 128, 128, 1, 6, 1, MAPPED, 0.51, 3.32},
 };
 
 static bool has(const shape *shape, unsigned form) {
@@ -175,13 +175,13 @@ static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
 static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
     const shape *shape = self->shape;
     *state = NULL;
-    if (!has_hopper_code(engine->cuda, shape->module))
+    if (!has_hopper_code(engine->cuda, shape->modules[0]))
         return SB_OK;
     unsigned layouts = has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
                        : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
                                                : SB_GEMM_LAYOUTS_ALL;
     sb_gemm16_kernels *kernels;
-    SB_TRY(sb_gemm16_load(engine->cuda, shape->module, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
+    SB_TRY(sb_gemm16_load(engine->cuda, shape->modules, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
     return SB_OK;
 }
@@ -403,21 +403,21 @@ static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, c
 
 /* Times of the first by its 7.49 ms for 4096 x 4096 x 151,936 on an H200; those of the second are no more than near. */
 static const shape logits_shapes[] = {
-    {"gemm16_logits_128x256", 128, 256, 1, 4, 2, 0, 0.812, 2.77},
-    {"gemm16_logits_64x256", 64, 256, 1, 32, 1, 0, 0.480, 2.77},
+    {SB_GEMM_MODULES("gemm16_logits_128x256"), 128, 256, 1, 4, 2, 0, 0.812, 2.77},
+    {SB_GEMM_MODULES("gemm16_logits_64x256"), 64, 256, 1, 32, 1, 0, 0.480, 2.77},
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
 static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_mn_major,
                              const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
-    snprintf(name, sizeof name, "sb_%s_%s_k_%s", shape->module, is_f16 ? "f16" : "bf16", b_mn_major ? "mn" : "k");
-    return sb_cuda_kernel_find(engine->cuda, shape->module, name, sizeof(sb_gemm16_logits), kernel, error);
+    snprintf(name, sizeof name, "sb_%s_k_%s", shape->modules[is_f16], b_mn_major ? "mn" : "k");
+    return sb_cuda_kernel_find(engine->cuda, shape->modules[is_f16], name, sizeof(sb_gemm16_logits), kernel, error);
 }
 
 sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
     const sb_cuda_kernel *kernel;
-    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->cuda, logits_shapes[i / 4].module); i++)
+    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->cuda, logits_shapes[i / 4].modules[0]); i++)
         SB_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
     return SB_OK;
 }
@@ -425,7 +425,8 @@ sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
 bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
     char why[SB_GEMM_WHY_BYTES];
     sb_gemm16 product;
-    if (!has_hopper_code(engine->cuda, logits_shapes[0].module) || !can(&sb_gemm_hopper[0], engine, engine, plan, why))
+    if (!has_hopper_code(engine->cuda, logits_shapes[0].modules[0]) ||
+        !can(&sb_gemm_hopper[0], engine, engine, plan, why))
         return false;
     sb_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;

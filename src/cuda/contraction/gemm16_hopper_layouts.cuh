@@ -4,16 +4,10 @@
 #include "cuda/contraction/gemm16_hopper_epilogue.cuh"
 #include "cuda/contraction/wgmma.cuh"
 
+#if !defined(SB_MODULE_f16)
 #define SB_GEMM_NAME SB_GEMM_KERNEL(bf16_k_k)
 #define SB_GEMM_TYPE "bf16"
 #define SB_GEMM_SUFFIX bf16
-#define SB_GEMM_A_MN_MAJOR 0
-#define SB_GEMM_B_MN_MAJOR 0
-#include "cuda/contraction/gemm16_hopper.cuh"
-
-#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_k_k)
-#define SB_GEMM_TYPE "f16"
-#define SB_GEMM_SUFFIX f16
 #define SB_GEMM_A_MN_MAJOR 0
 #define SB_GEMM_B_MN_MAJOR 0
 #include "cuda/contraction/gemm16_hopper.cuh"
@@ -22,13 +16,6 @@
 #define SB_GEMM_NAME SB_GEMM_KERNEL(bf16_mn_k)
 #define SB_GEMM_TYPE "bf16"
 #define SB_GEMM_SUFFIX bf16
-#define SB_GEMM_A_MN_MAJOR 1
-#define SB_GEMM_B_MN_MAJOR 0
-#include "cuda/contraction/gemm16_hopper.cuh"
-
-#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_mn_k)
-#define SB_GEMM_TYPE "f16"
-#define SB_GEMM_SUFFIX f16
 #define SB_GEMM_A_MN_MAJOR 1
 #define SB_GEMM_B_MN_MAJOR 0
 #include "cuda/contraction/gemm16_hopper.cuh"
@@ -41,13 +28,6 @@
 #define SB_GEMM_A_MN_MAJOR 0
 #define SB_GEMM_B_MN_MAJOR 1
 #include "cuda/contraction/gemm16_hopper.cuh"
-
-#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_k_mn)
-#define SB_GEMM_TYPE "f16"
-#define SB_GEMM_SUFFIX f16
-#define SB_GEMM_A_MN_MAJOR 0
-#define SB_GEMM_B_MN_MAJOR 1
-#include "cuda/contraction/gemm16_hopper.cuh"
 #endif
 
 #if !defined(SB_GEMM_A_K_MAJOR) && !defined(SB_GEMM_B_K_MAJOR)
@@ -57,11 +37,41 @@
 #define SB_GEMM_A_MN_MAJOR 1
 #define SB_GEMM_B_MN_MAJOR 1
 #include "cuda/contraction/gemm16_hopper.cuh"
+#endif
+#endif
 
+#if !defined(SB_MODULE_bf16)
+#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_k_k)
+#define SB_GEMM_TYPE "f16"
+#define SB_GEMM_SUFFIX f16
+#define SB_GEMM_A_MN_MAJOR 0
+#define SB_GEMM_B_MN_MAJOR 0
+#include "cuda/contraction/gemm16_hopper.cuh"
+
+#if !defined(SB_GEMM_A_K_MAJOR)
+#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_mn_k)
+#define SB_GEMM_TYPE "f16"
+#define SB_GEMM_SUFFIX f16
+#define SB_GEMM_A_MN_MAJOR 1
+#define SB_GEMM_B_MN_MAJOR 0
+#include "cuda/contraction/gemm16_hopper.cuh"
+#endif
+
+#if !defined(SB_GEMM_B_K_MAJOR)
+#define SB_GEMM_NAME SB_GEMM_KERNEL(f16_k_mn)
+#define SB_GEMM_TYPE "f16"
+#define SB_GEMM_SUFFIX f16
+#define SB_GEMM_A_MN_MAJOR 0
+#define SB_GEMM_B_MN_MAJOR 1
+#include "cuda/contraction/gemm16_hopper.cuh"
+#endif
+
+#if !defined(SB_GEMM_A_K_MAJOR) && !defined(SB_GEMM_B_K_MAJOR)
 #define SB_GEMM_NAME SB_GEMM_KERNEL(f16_mn_mn)
 #define SB_GEMM_TYPE "f16"
 #define SB_GEMM_SUFFIX f16
 #define SB_GEMM_A_MN_MAJOR 1
 #define SB_GEMM_B_MN_MAJOR 1
 #include "cuda/contraction/gemm16_hopper.cuh"
+#endif
 #endif

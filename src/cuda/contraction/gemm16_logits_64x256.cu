@@ -1,5 +1,5 @@
 /* Logits of 16-bit products, reduced where they are: tiles of 64 by 256, for few rows.
- * Compiled for 90a alone. */
+ * Compiled for 90a alone. A module for each of bf16, f16. */
 #define SB_GEMM_N 256
 #define SB_GEMM_GROUPS 1
 #define SB_GEMM_BOXES 1

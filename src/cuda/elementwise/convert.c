@@ -62,8 +62,8 @@ static sb_status launch_power_of_one_type(sb_call *call, const sb_tensor *out, c
     sb_cuda_operation operation;
     sb_cuda_elementwise_options options = {0};
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), "Pow", 2, out->dtype, &operation, call->error));
-    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, 2, tensors,
-                                      call->error);
+    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, 2,
+                                      tensors, call->error);
 }
 
 static sb_status launch_power(sb_call *call) {

@@ -23,8 +23,8 @@ static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_te
     sb_cuda_elementwise_options options = {.fault = call->target->fault};
     sb_cuda_operation operation;
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), op, 2, out->dtype, &operation, call->error));
-    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, 2, tensors,
-                                      call->error);
+    return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, 2,
+                                      tensors, call->error);
 }
 
 static sb_status divide(sb_call *call, sb_tensor *out, int count) {
