@@ -1,41 +1,34 @@
-/* The loops of Cast, compiled once per instruction set. */
+/* The loops of Cast from and to floats, compiled once per instruction set, and its table. Among integers: integer_loops.h. */
 #include "ops/convert_loops.h"
 #include "ops/convert_values.h"
-#include "ops/row_pieces.h"
+#include "ops/dense_loops.h"
+#include "ops/integer_loops.h"
 
 /* One loop: `kind` is how the source is read, by `load`. */
-#define CONVERT_LOOP(to, to_type, from, from_type, kind, load)                                                         \
-    static void to##_from_##from(void *opaque, int64_t count, char *const *data, const int64_t *steps) {               \
-        if (steps[0] != sizeof(to_type) || steps[1] != sizeof(from_type)) {                                            \
-            const sb_row_pieces how = {                                                                                \
-                .dense = to##_from_##from, .inputs = 1, .in_size = sizeof(from_type), .out_size = sizeof(to_type)};    \
-            sb_run_pieces(&how, count, data, steps);                                                                   \
-            return;                                                                                                    \
-        }                                                                                                              \
-        to_type *restrict out = (to_type *)(void *)data[0];                                                            \
-        const from_type *restrict in = (const from_type *)(const void *)data[1];                                       \
-        for (int64_t i = 0; i < count; i++)                                                                            \
-            out[i] = (to_type)SB_TO_##to##_FROM_##kind(SB_FROM_##kind(load(in[i])));                                   \
-    }
+#define LOOP(from, from_type, kind, load, to, to_type)                                                                 \
+    static inline to_type value_##to##_from_##from(from_type value) {                                                  \
+        return (to_type)SB_TO_##to##_FROM_##kind(SB_FROM_##kind(load(value)));                                         \
+    }                                                                                                                  \
+    static SB_DENSE_UNARY(sb_cast_##to##_from_##from, to_type, from_type, value_##to##_from_##from)
 
 /* All loops to one type. A type to itself is a copy (below), so that NaNs keep their bits and
  * nothing is computed. */
-#define TO_LOOP(from, from_type, kind, load, to, to_type) CONVERT_LOOP(to, to_type, from, from_type, kind, load)
-#define TO_LOOPS(to, to_type) SB_CONVERT_SOURCES(TO_LOOP, to, to_type)
+#define FROM_FLOATS(to, to_type) SB_CONVERT_FLOATS(LOOP, to, to_type)
+#define FROM_ALL(to, to_type) SB_CONVERT_SOURCES(LOOP, to, to_type)
 
-TO_LOOPS(b8, uint8_t)
-TO_LOOPS(u8, uint8_t)
-TO_LOOPS(u16, uint16_t)
-TO_LOOPS(u32, uint32_t)
-TO_LOOPS(u64, uint64_t)
-TO_LOOPS(s8, int8_t)
-TO_LOOPS(s16, int16_t)
-TO_LOOPS(s32, int32_t)
-TO_LOOPS(s64, int64_t)
-TO_LOOPS(f16, uint16_t)
-TO_LOOPS(bf16, uint16_t)
-TO_LOOPS(f32, float)
-TO_LOOPS(f64, double)
+FROM_FLOATS(b8, uint8_t)
+FROM_FLOATS(u8, uint8_t)
+FROM_FLOATS(u16, uint16_t)
+FROM_FLOATS(u32, uint32_t)
+FROM_FLOATS(u64, uint64_t)
+FROM_FLOATS(s8, int8_t)
+FROM_FLOATS(s16, int16_t)
+FROM_FLOATS(s32, int32_t)
+FROM_FLOATS(s64, int64_t)
+FROM_ALL(f16, uint16_t)
+FROM_ALL(bf16, uint16_t)
+FROM_ALL(f32, float)
+FROM_ALL(f64, double)
 
 /* Same type, by its size: NaNs keep their bits. */
 #define COPY(value) (value)
@@ -46,10 +39,11 @@ SB_UNARY_LOOP(copy_8, char, uint64_t, uint64_t, COPY)
 
 #define TO_TABLE(to)                                                                                                   \
     {                                                                                                                  \
-        [SB_BOOL] = to##_from_b8, [SB_U8] = to##_from_u8, [SB_U16] = to##_from_u16, [SB_U32] = to##_from_u32,          \
-        [SB_U64] = to##_from_u64, [SB_S8] = to##_from_s8, [SB_S16] = to##_from_s16, [SB_S32] = to##_from_s32,          \
-        [SB_S64] = to##_from_s64, [SB_F16] = to##_from_f16, [SB_BF16] = to##_from_bf16, [SB_F32] = to##_from_f32,      \
-        [SB_F64] = to##_from_f64                                                                                       \
+        [SB_BOOL] = sb_cast_##to##_from_b8, [SB_U8] = sb_cast_##to##_from_u8, [SB_U16] = sb_cast_##to##_from_u16,      \
+        [SB_U32] = sb_cast_##to##_from_u32, [SB_U64] = sb_cast_##to##_from_u64, [SB_S8] = sb_cast_##to##_from_s8,      \
+        [SB_S16] = sb_cast_##to##_from_s16, [SB_S32] = sb_cast_##to##_from_s32, [SB_S64] = sb_cast_##to##_from_s64,    \
+        [SB_F16] = sb_cast_##to##_from_f16, [SB_BF16] = sb_cast_##to##_from_bf16, [SB_F32] = sb_cast_##to##_from_f32,  \
+        [SB_F64] = sb_cast_##to##_from_f64                                                                             \
     }
 
 sb_walk_row *const SB_ISA_NAME(sb_convert_loops)[SB_DTYPE_COUNT][SB_DTYPE_COUNT] = {

@@ -76,7 +76,7 @@
 #define SB_TO_f64_FROM_f64(value) (value)
 
 /* X(name, stored type, kind, load, …) */
-#define SB_CONVERT_SOURCES(X, ...)                                                                                     \
+#define SB_CONVERT_INTEGERS(X, ...)                                                                                    \
     X(b8, uint8_t, u64, SB_TRUTH, __VA_ARGS__)                                                                         \
     X(u8, uint8_t, u64, SB_SAME, __VA_ARGS__)                                                                          \
     X(u16, uint16_t, u64, SB_SAME, __VA_ARGS__)                                                                        \
@@ -85,10 +85,14 @@
     X(s8, int8_t, s64, SB_SAME, __VA_ARGS__)                                                                           \
     X(s16, int16_t, s64, SB_SAME, __VA_ARGS__)                                                                         \
     X(s32, int32_t, s64, SB_SAME, __VA_ARGS__)                                                                         \
-    X(s64, int64_t, s64, SB_SAME, __VA_ARGS__)                                                                         \
+    X(s64, int64_t, s64, SB_SAME, __VA_ARGS__)
+#define SB_CONVERT_FLOATS(X, ...)                                                                                      \
     X(f16, uint16_t, f32, sb_f16_to_f32, __VA_ARGS__)                                                                  \
     X(bf16, uint16_t, f32, sb_bf16_to_f32, __VA_ARGS__)                                                                \
     X(f32, float, f32, SB_SAME, __VA_ARGS__)                                                                           \
     X(f64, double, f64, SB_SAME, __VA_ARGS__)
+#define SB_CONVERT_SOURCES(X, ...)                                                                                     \
+    SB_CONVERT_INTEGERS(X, __VA_ARGS__)                                                                                \
+    SB_CONVERT_FLOATS(X, __VA_ARGS__)
 
 #endif

@@ -1,6 +1,8 @@
-/* The loops of the element-wise operators of one input, compiled once per instruction set.
- * Formulas: unary_formulas.h and unary_values.h. */
+/* The loops of the element-wise operators of one float or truth value, compiled once per instruction set, and their table.
+ * Formulas: unary_formulas.h and unary_values.h. Integers: integer_loops.h. */
+#include "ops/dense_loops.h"
 #include "ops/half_loops.h"
+#include "ops/integer_loops.h"
 #include "ops/unary.h"
 #include "ops/unary_values.h"
 
@@ -10,15 +12,8 @@
 #define UNARY_LOOP(name, out_type, in_type, function)                                                                  \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
         const sb_unary_params parameters = *(const sb_unary_params *)opaque;                                           \
-        if (steps[0] != sizeof(out_type) || steps[1] != sizeof(in_type)) {                                             \
-            const sb_row_pieces how = {.dense = name,                                                                  \
-                                       .context = opaque,                                                              \
-                                       .inputs = 1,                                                                    \
-                                       .in_size = sizeof(in_type),                                                     \
-                                       .out_size = sizeof(out_type)};                                                  \
-            sb_run_pieces(&how, count, data, steps);                                                                   \
-            return;                                                                                                    \
-        }                                                                                                              \
+        if (steps[0] != sizeof(out_type) || steps[1] != sizeof(in_type))                                               \
+            SB_DENSE_PIECES(name, out_type, in_type, 1);                                                               \
         out_type *restrict out = (out_type *)(void *)data[0];                                                          \
         const in_type *restrict in = (const in_type *)(const void *)data[1];                                           \
         for (int64_t i = 0; i < count; i++)                                                                            \
@@ -31,18 +26,6 @@
     SB_HALF_LOOP(op, f16, SB_F16, 1)                                                                                   \
     SB_HALF_LOOP(op, bf16, SB_BF16, 1)
 SB_UNARY_FORMULAS(FLOAT_LOOPS_OF)
-
-#define INTEGER_LOOP(suffix, type, op) UNARY_LOOP(op##_##suffix, type, type, sb_unary_value_##op##_##suffix)
-#define SIGNED_LOOPS(dtype, suffix, type, wide, unused) INTEGER_LOOP(suffix, type, Neg)
-#define INTEGER_LOOPS(dtype, suffix, type, wide, unused)                                                               \
-    INTEGER_LOOP(suffix, type, Abs)                                                                                    \
-    INTEGER_LOOP(suffix, type, Sign)                                                                                   \
-    INTEGER_LOOP(suffix, type, Relu)                                                                                   \
-    INTEGER_LOOP(suffix, type, BitwiseNot)                                                                             \
-    INTEGER_LOOP(suffix, type, Shrink)
-SB_SIGNED_TYPES(SIGNED_LOOPS, )
-SB_SIGNED_TYPES(INTEGER_LOOPS, )
-SB_UNSIGNED_TYPES(INTEGER_LOOPS, )
 
 #define QUESTION_LOOPS(op)                                                                                             \
     UNARY_LOOP(op##_f32, uint8_t, float, sb_unary_value_##op##_f32)                                                    \
@@ -57,10 +40,10 @@ UNARY_LOOP(Not_bool, uint8_t, uint8_t, sb_unary_value_Not_bool)
 #define PLAIN_LOOPS(op) [SB_UNARY_ROW_##op] = {SB_FLOAT_LOOPS(op)},
 
 sb_walk_row *const SB_ISA_NAME(sb_unary_loops)[SB_UNARY_ROWS][SB_DTYPE_COUNT] = {
-    SB_UNARY_PLAIN_OPS(PLAIN_LOOPS)[SB_UNARY_ROW_Abs] = {SB_NUMBER_LOOPS(Abs)},
-    [SB_UNARY_ROW_Neg] = {SB_FLOAT_LOOPS(Neg), SB_SIGNED_LOOPS(Neg)},
-    [SB_UNARY_ROW_Sign] = {SB_NUMBER_LOOPS(Sign)},
-    [SB_UNARY_ROW_Relu] = {SB_NUMBER_LOOPS(Relu)},
+    SB_UNARY_PLAIN_OPS(PLAIN_LOOPS)[SB_UNARY_ROW_Abs] = {SB_FLOAT_LOOPS(Abs), SB_INTEGER_LOOPS(sb_unary_Abs)},
+    [SB_UNARY_ROW_Neg] = {SB_FLOAT_LOOPS(Neg), SB_SIGNED_LOOPS(sb_unary_Neg)},
+    [SB_UNARY_ROW_Sign] = {SB_FLOAT_LOOPS(Sign), SB_INTEGER_LOOPS(sb_unary_Sign)},
+    [SB_UNARY_ROW_Relu] = {SB_FLOAT_LOOPS(Relu), SB_INTEGER_LOOPS(sb_unary_Relu)},
     [SB_UNARY_ROW_LeakyRelu] = {SB_FLOAT_LOOPS(LeakyRelu)},
     [SB_UNARY_ROW_ThresholdedRelu] = {SB_FLOAT_LOOPS(ThresholdedRelu)},
     [SB_UNARY_ROW_Elu] = {SB_FLOAT_LOOPS(Elu)},
@@ -68,11 +51,11 @@ sb_walk_row *const SB_ISA_NAME(sb_unary_loops)[SB_UNARY_ROWS][SB_DTYPE_COUNT] = 
     [SB_UNARY_ROW_Celu] = {SB_FLOAT_LOOPS(Celu)},
     [SB_UNARY_ROW_HardSigmoid] = {SB_FLOAT_LOOPS(HardSigmoid)},
     [SB_UNARY_ROW_Swish] = {SB_FLOAT_LOOPS(Swish)},
-    [SB_UNARY_ROW_Shrink] = {SB_NUMBER_LOOPS(Shrink)},
+    [SB_UNARY_ROW_Shrink] = {SB_FLOAT_LOOPS(Shrink), SB_INTEGER_LOOPS(sb_unary_Shrink)},
     [SB_UNARY_ROW_Gelu] = {SB_FLOAT_LOOPS(Gelu)},
     [SB_UNARY_ROW_IsNaN] = {SB_FLOAT_LOOPS(IsNaN)},
     [SB_UNARY_ROW_IsInf] = {SB_FLOAT_LOOPS(IsInf)},
     [SB_UNARY_ROW_Not] = {[SB_BOOL] = Not_bool},
-    [SB_UNARY_ROW_BitwiseNot] = {SB_INTEGER_LOOPS(BitwiseNot)},
+    [SB_UNARY_ROW_BitwiseNot] = {SB_INTEGER_LOOPS(sb_unary_BitwiseNot)},
     [SB_UNARY_ROW_GeluTanh] = {SB_FLOAT_LOOPS(GeluTanh)},
 };
