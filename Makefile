@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 SECONDS_EACH ?= 60
 
-.PHONY: all demo test test-bits test-exhaustive sanitize fuzz bench-cpu install clean
+.PHONY: all all-architectures demo test test-bits test-exhaustive sanitize fuzz bench-cpu install clean
 
 all: $(BUILD)/build.ninja
 	cmake --build $(BUILD) -j $(JOBS)
@@ -13,6 +13,11 @@ all: $(BUILD)/build.ninja
 $(BUILD)/build.ninja:
 	tools/install-dependencies build
 	cmake -G Ninja -S . -B $(BUILD) -DSAMEBIT_TESTS=OFF
+
+# With GPU kernels for every architecture, as packages have them; where there is no nvcc, a line says so.
+all-architectures:
+	tools/install-dependencies build
+	tools/all-architectures $(BUILD)-all $(JOBS)
 
 # Classifies handwritten digits and checks the digest of the result.
 demo: all
