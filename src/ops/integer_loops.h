@@ -11,8 +11,7 @@
 /* X(op): sb_binary_<op>_<type>; the context of divisions is an sb_binary_context, the others have none. */
 #define SB_INTEGER_COMPARISON_OPS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
 #define SB_INTEGER_DIVISION_OPS(X) X(Div) X(Mod) X(Fmod)
-#define SB_INTEGER_BINARY_OPS(X)                                                                                       \
-    X(Add) X(Sub) X(Mul) X(PRelu) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(Max) X(Min)
+#define SB_INTEGER_BINARY_OPS(X) X(Add) X(Sub) X(Mul) X(PRelu) X(BitwiseAnd) X(BitwiseOr) X(BitwiseXor) X(Max) X(Min)
 
 #define SB_DECLARE_LOOP(name) void name(void *context, int64_t count, char *const *data, const int64_t *steps);
 #define SB_DECLARE_SIGNED(name)                                                                                        \
