@@ -4,9 +4,8 @@
 #include <fenv.h>
 
 #include "base/error.h"
-#include "cpu/logp/logp_cpu.h"
-#include "cuda/logp/logp.h"
 #include "kernel/logp/logp_run.h"
+#include "kernel/logp/logp_steps.h"
 
 /* A run of a plan: for real, or only to see whether its products would run. */
 typedef struct run {
@@ -23,11 +22,9 @@ typedef struct place {
     int64_t column, columns;
 } place;
 
-/* A step on the run's side. */
+/* A step where the engine computes. */
 #define STEP(run, step, task, error)                                                                                   \
-    ((run)->is_rehearsal           ? SB_OK                                                                             \
-     : (run)->engine->cuda != NULL ? sb_logp_##step##_on_device((run)->engine, (run)->stream, (task), (error))         \
-                                   : (sb_logp_##step##_on_cpu((run)->engine, (task)), SB_OK))
+    ((run)->is_rehearsal ? SB_OK : (run)->engine->interface->logp->step((run)->engine, (run)->stream, (task), (error)))
 
 static void *in_workspace(const run *run, size_t place) {
     return (char *)run->plan->logp->workspace + place;
@@ -162,7 +159,8 @@ static sb_status merge(const run *run, place at, sb_error *error) {
 static sb_status reduce_rows(const run *run, place *at, sb_logp_reduce *task, bool *done, sb_error *error) {
     const sb_logp_plan *plan = run->plan;
     *done = false;
-    if (run->is_rehearsal || run->engine->cuda == NULL || plan->logp->schedule != NULL || at->column > 0)
+    const sb_logp_steps *steps = run->engine->interface->logp;
+    if (run->is_rehearsal || steps->reduce_product == NULL || plan->logp->schedule != NULL || at->column > 0)
         return SB_OK;
     place all = {at->row, at->rows, 0, plan->v};
     sb_gemm gemm = SB_GEMM_DEFAULT;
@@ -171,7 +169,7 @@ static sb_status reduce_rows(const run *run, place *at, sb_logp_reduce *task, bo
     gemm.c =
         (sb_matrix){.dtype = SB_F32, .rows = all.rows, .columns = plan->v, .row_stride = plan->v, .column_stride = 1};
     task->chunk = chunk_of(run, all, NULL);
-    SB_TRY(sb_logp_reduce_product_on_device(run->engine, run->stream, &gemm, task, done, error));
+    SB_TRY(steps->reduce_product(run->engine, run->stream, &gemm, task, done, error));
     if (*done)
         *at = all;
     return SB_OK;
@@ -289,7 +287,7 @@ static sb_status check_and_run(sb_engine *engine, void *stream, const sb_linear_
                                const sb_linear_logp_gradient *gradient, sb_error *error) {
     sb_logp_plan plan;
     SB_TRY(sb_logp_measure(engine, logp, gradient, &plan, error));
-    if (engine->cuda == NULL && stream != NULL)
+    if (!sb_engine_on_device(engine) && stream != NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "a stream was given to an engine on the CPU, which has none: give NULL, or make "
                        "the engine on the stream's device");

@@ -1,7 +1,7 @@
 #include "kernel/contraction/row_map.h"
 
 #include "base/allocation.h"
-#include "cuda/queue/staging.h"
+#include "base/error.h"
 #include "kernel/contraction/check.h"
 
 /* Adds up the rows and the groups of all samples. */
@@ -40,28 +40,13 @@ static sb_status write_groups(int64_t samples, const int64_t *lengths, sb_row_ma
     return SB_OK;
 }
 
-/* Copies the groups through a stream of its own, so that whatever stream uses them later finds them
- * there. */
-static sb_status copy_groups(sb_cuda_device *device, const sb_row_map *map, size_t bytes, sb_error *error) {
-    const size_t most = (size_t)1 << 20;
-    sb_cuda_stream *stream = NULL;
-    sb_cuda_staging *staging = NULL;
-    sb_status status = sb_cuda_stream_create(device, &stream, error);
-    if (status == SB_OK)
-        status = sb_cuda_staging_create(device, bytes < most ? bytes : most, &staging, error);
-    if (status == SB_OK) {
-        const sb_cuda_queue queue = {.stream = stream};
-        status = sb_cuda_upload(staging, &queue, map->on_device->address, map->groups, bytes, error);
-    }
-    sb_cuda_staging_destroy(staging);
-    sb_cuda_stream_destroy(stream);
-    return status;
-}
-
-static sb_status upload_groups(sb_cuda_device *device, sb_row_map *map, sb_error *error) {
+static sb_status upload_groups(sb_engine *engine, sb_row_map *map, sb_error *error) {
     size_t bytes = (size_t)map->count * sizeof *map->groups;
-    SB_TRY(sb_cuda_memory_create(device, bytes, &map->on_device, error));
-    return copy_groups(device, map, bytes, error);
+    const void *address;
+    SB_TRY(engine->interface->upload(engine, map->groups, bytes, &map->block, &address, error));
+    map->release_block = engine->interface->release_block;
+    map->device_groups = address;
+    return SB_OK;
 }
 
 sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *lengths, sb_row_map **map,
@@ -81,8 +66,8 @@ sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *l
     sb_status status = measure(samples, lengths, fresh, error);
     if (status == SB_OK)
         status = write_groups(samples, lengths, fresh, error);
-    if (status == SB_OK && engine->cuda != NULL && fresh->count > 0)
-        status = upload_groups(engine->cuda, fresh, error);
+    if (status == SB_OK && sb_engine_on_device(engine) && fresh->count > 0)
+        status = upload_groups(engine, fresh, error);
     if (status != SB_OK) {
         sb_row_map_release(fresh);
         return status;
@@ -94,7 +79,8 @@ sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *l
 void sb_row_map_release(sb_row_map *map) {
     if (map == NULL)
         return;
-    sb_cuda_memory_release(map->on_device);
+    if (map->block != NULL)
+        map->release_block(map->block);
     sb_free(map->groups);
     sb_free(map);
 }

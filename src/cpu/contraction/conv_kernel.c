@@ -5,8 +5,8 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
-#include "cpu/contraction/contraction_node.h"
 #include "cpu/contraction/conv.h"
+#include "cpu/contraction/fused_epilogue.h"
 #include "cpu/contraction/gemm_block.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"

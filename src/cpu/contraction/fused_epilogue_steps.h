@@ -2,7 +2,7 @@
 #ifndef SB_CPU_CONTRACTION_FUSED_EPILOGUE_STEPS_H
 #define SB_CPU_CONTRACTION_FUSED_EPILOGUE_STEPS_H
 
-#include "cpu/contraction/contraction_node.h"
+#include "cpu/contraction/fused_epilogue.h"
 
 /** Appends the program to `epilogue` as plain steps: sums and products with scalars, columns or matrices, batch
  * normalisation, Relu and Clip in f32, each on the result of the one before. False, with nothing appended, when it has

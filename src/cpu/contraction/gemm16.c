@@ -32,12 +32,12 @@ static size_t slot_bytes(void) {
     return 2 * TILE_BYTES + sb_chain16_workspace_bytes(&largest);
 }
 
-sb_status sb_gemm_workspace_create(sb_engine *engine, sb_error *error) {
+sb_status sb_gemm_workspace_create(int threads, sb_gemm_workspace **workspace, sb_error *error) {
     sb_gemm_workspace *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
-    engine->workspace = fresh;
-    fresh->slots = sb_workers_threads(engine->workers);
+    *workspace = fresh;
+    fresh->slots = threads;
     fresh->slot_bytes = slot_bytes();
     size_t bytes = (size_t)fresh->slots * fresh->slot_bytes;
     fresh->taken = sb_allocate_array((size_t)fresh->slots, sizeof *fresh->taken);
@@ -214,7 +214,7 @@ static int64_t count_tiles(job *job) {
     return job->plan->batches * job->row_tiles * job->column_tiles;
 }
 
-static void run_chain(sb_engine *engine, const sb_gemm_plan *plan) {
+static void run_chain(const sb_cpu_engine *engine, const sb_gemm_plan *plan) {
     job job = {.plan = plan,
                .workspace = engine->workspace,
                .kernels = engine->chain16,
@@ -268,7 +268,7 @@ static void define_rows(void *context, int64_t begin, int64_t end) {
     }
 }
 
-static void run_definition(sb_engine *engine, const sb_gemm_plan *plan) {
+static void run_definition(const sb_cpu_engine *engine, const sb_gemm_plan *plan) {
     sb_workers_run(engine->workers, plan->batches * plan->m, 1, define_rows, &plan);
 }
 
@@ -276,7 +276,7 @@ static void run_definition(sb_engine *engine, const sb_gemm_plan *plan) {
 
 static const struct {
     const char *name;
-    void (*run)(sb_engine *engine, const sb_gemm_plan *plan);
+    void (*run)(const sb_cpu_engine *engine, const sb_gemm_plan *plan);
 } schedules[] = {{"chain", run_chain}, {"definition", run_definition}};
 
 enum { SCHEDULES = sizeof schedules / sizeof schedules[0] };
@@ -298,17 +298,20 @@ static int find_schedule(const sb_gemm_plan *plan) {
     return index;
 }
 
-const char *sb_gemm_cpu_choose(const sb_gemm_plan *plan) {
-    return schedules[find_schedule(plan)].name;
+sb_status sb_gemm_cpu_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
+                             sb_error *error) {
+    *schedule = schedules[find_schedule(plan)].name;
+    return SB_OK;
 }
 
-void sb_gemm_on_cpu(sb_engine *engine, const sb_gemm_plan *plan) {
+sb_status sb_gemm_on_cpu(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error) {
     if (plan->is_empty)
-        return;
+        return SB_OK;
     /* The caller may round elsewhere or flush subnormals. */
     fenv_t caller;
     fegetenv(&caller);
     fesetenv(FE_DFL_ENV);
-    schedules[find_schedule(plan)].run(engine, plan);
+    schedules[find_schedule(plan)].run(sb_cpu_engine_of(engine), plan);
     fesetenv(&caller);
+    return SB_OK;
 }

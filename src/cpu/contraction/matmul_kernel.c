@@ -4,7 +4,7 @@
 
 #include "base/allocation.h"
 #include "cpu/contraction/chain16.h"
-#include "cpu/contraction/contraction_node.h"
+#include "cpu/contraction/fused_epilogue.h"
 #include "cpu/contraction/gemm.h"
 #include "cpu/list.h"
 #include "cpu/pieces.h"

@@ -24,10 +24,13 @@ typedef struct row_loop {
 /* Threads take rows in pieces of about this many elements. */
 #define GRAIN_ELEMENTS 16384
 
-static void run_rows(sb_engine *engine, int64_t rows, int64_t columns, const void *task, sb_worker_task *loop) {
+static sb_status run_rows(const sb_engine *base, int64_t rows, int64_t columns, const void *task,
+                          sb_worker_task *loop) {
+    const sb_cpu_engine *engine = sb_cpu_engine_of(base);
     row_loop context = {task, sb_logp_kernels_for(engine->isa)};
     int64_t grain = columns > 0 ? GRAIN_ELEMENTS / columns : GRAIN_ELEMENTS;
     sb_workers_run(engine->workers, rows, grain > 1 ? grain : 1, loop, &context);
+    return SB_OK;
 }
 
 static void reduce_rows(void *context, int64_t begin, int64_t end) {
@@ -49,8 +52,8 @@ static void reduce_rows(void *context, int64_t begin, int64_t end) {
     }
 }
 
-void sb_logp_reduce_on_cpu(sb_engine *engine, const sb_logp_reduce *task) {
-    run_rows(engine, task->chunk.rows, task->chunk.columns, task, reduce_rows);
+static sb_status reduce(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error) {
+    return run_rows(engine, task->chunk.rows, task->chunk.columns, task, reduce_rows);
 }
 
 static void merge_row(const sb_logp_merge *task, int64_t row) {
@@ -81,8 +84,8 @@ static void merge_rows(void *context, int64_t begin, int64_t end) {
         merge_row(loop->task, row);
 }
 
-void sb_logp_merge_on_cpu(sb_engine *engine, const sb_logp_merge *task) {
-    run_rows(engine, task->rows, task->blocks, task, merge_rows);
+static sb_status merge(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error) {
+    return run_rows(engine, task->rows, task->blocks, task, merge_rows);
 }
 
 static void differentiate_row(const row_loop *loop, int64_t row) {
@@ -104,8 +107,8 @@ static void differentiate_rows(void *context, int64_t begin, int64_t end) {
         differentiate_row(context, row);
 }
 
-void sb_logp_differentiate_on_cpu(sb_engine *engine, const sb_logp_differentiate *task) {
-    run_rows(engine, task->chunk.rows, task->chunk.columns, task, differentiate_rows);
+static sb_status differentiate(sb_engine *engine, void *stream, const sb_logp_differentiate *task, sb_error *error) {
+    return run_rows(engine, task->chunk.rows, task->chunk.columns, task, differentiate_rows);
 }
 
 static void round_rows(void *context, int64_t begin, int64_t end) {
@@ -119,6 +122,9 @@ static void round_rows(void *context, int64_t begin, int64_t end) {
     }
 }
 
-void sb_logp_round_on_cpu(sb_engine *engine, const sb_logp_round *task) {
-    run_rows(engine, task->rows, task->columns, task, round_rows);
+static sb_status round_matrix(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error) {
+    return run_rows(engine, task->rows, task->columns, task, round_rows);
 }
+
+const sb_logp_steps sb_logp_cpu_steps = {
+    .reduce = reduce, .merge = merge, .differentiate = differentiate, .round = round_matrix};

@@ -2,8 +2,8 @@
 #ifndef SB_CPU_LOGP_LOGP_CPU_H
 #define SB_CPU_LOGP_LOGP_CPU_H
 
-#include "kernel/contraction/engine.h"
-#include "kernel/logp/logp_tasks.h"
+#include "cpu/contraction/engine.h"
+#include "kernel/logp/logp_steps.h"
 
 /* Rows of a chunk, one table for each instruction set. */
 typedef struct sb_logp_kernels {
@@ -17,11 +17,7 @@ typedef struct sb_logp_kernels {
 /** The table of a resolved instruction set. */
 const sb_logp_kernels *sb_logp_kernels_for(sb_isa isa);
 
-/* Each on all threads of an engine on the CPU. */
-
-void sb_logp_reduce_on_cpu(sb_engine *engine, const sb_logp_reduce *task);
-void sb_logp_merge_on_cpu(sb_engine *engine, const sb_logp_merge *task);
-void sb_logp_differentiate_on_cpu(sb_engine *engine, const sb_logp_differentiate *task);
-void sb_logp_round_on_cpu(sb_engine *engine, const sb_logp_round *task);
+/* On all threads of an engine on the CPU; always SB_OK. */
+extern const sb_logp_steps sb_logp_cpu_steps;
 
 #endif

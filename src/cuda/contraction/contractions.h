@@ -2,8 +2,8 @@
 #ifndef SB_CUDA_CONTRACTION_CONTRACTIONS_H
 #define SB_CUDA_CONTRACTION_CONTRACTIONS_H
 
-#include "cpu/contraction/contraction_node.h"
 #include "cuda/contraction/epilogue.h"
+#include "kernel/contraction/contraction_node.h"
 
 /** Whether the contraction and the nodes behind it have a kernel, as far as dtypes decide that;
  * says why not. Only those of f32 have nodes behind. */

@@ -8,7 +8,7 @@
 
 _Static_assert(sizeof(sb_gemm16) <= 1024, "kernels add tensor maps to it");
 
-#define SCHEDULES (SB_GEMM_HOPPER_SCHEDULES + 2)
+enum { SCHEDULES = SB_GEMM_SCHEDULES };
 
 /* In the order in which sb_gemm_schedule_name counts. */
 static const sb_gemm_schedule *schedule_at(int index) {
@@ -16,38 +16,15 @@ static const sb_gemm_schedule *schedule_at(int index) {
     return index < SB_GEMM_HOPPER_SCHEDULES ? &sb_gemm_hopper[index] : general[index - SB_GEMM_HOPPER_SCHEDULES];
 }
 
-struct sb_gemm_device {
-    void *states[SCHEDULES];
-    sb_cuda_stream *stream; /* the one given last; NULL before the first */
-};
-
-/* ---- creation ---- */
-
-sb_status sb_gemm_device_create(sb_engine *engine, sb_error *error) {
-    sb_gemm_device *state = sb_allocate_array(1, sizeof *state);
-    if (state == NULL)
-        return sb_fail_memory(error, sizeof *state);
-    engine->device_state = state;
-    sb_status status = sb_cuda_enter(engine->cuda, error);
-    if (status == SB_OK) {
-        for (int i = 0; i < SCHEDULES && status == SB_OK; i++)
-            status = schedule_at(i)->prepare(schedule_at(i), engine, &state->states[i], error);
-        status = sb_cuda_leave(engine->cuda, status, error);
-    }
-    if (status != SB_OK)
-        sb_gemm_device_destroy(engine);
-    return status;
+sb_status sb_gemm_schedules_prepare(sb_cuda_engine *engine, sb_error *error) {
+    for (int i = 0; i < SCHEDULES; i++)
+        SB_TRY(schedule_at(i)->prepare(schedule_at(i), engine, &engine->states[i], error));
+    return SB_OK;
 }
 
-void sb_gemm_device_destroy(sb_engine *engine) {
-    sb_gemm_device *state = engine->device_state;
-    if (state == NULL)
-        return;
+void sb_gemm_schedules_release(sb_cuda_engine *engine) {
     for (int i = 0; i < SCHEDULES; i++)
-        schedule_at(i)->release(state->states[i]);
-    sb_cuda_stream_destroy(state->stream);
-    sb_free(state);
-    engine->device_state = NULL;
+        schedule_at(i)->release(engine->states[i]);
 }
 
 /* ---- choice ---- */
@@ -60,13 +37,13 @@ const char *sb_gemm_device_schedule_name(int index) {
     return index >= 0 && index < SCHEDULES ? schedule_at(index)->name : NULL;
 }
 
-static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+static sb_status find_named(const sb_cuda_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     const char *name = plan->gemm->schedule;
     char why[SB_GEMM_WHY_BYTES] = "";
     for (int i = 0; i < SCHEDULES; i++) {
         if (strcmp(schedule_at(i)->name, name) != 0)
             continue;
-        if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
+        if (!schedule_at(i)->can(schedule_at(i), engine, engine->states[i], plan, why))
             return sb_fail(
                 error, SB_ERROR_UNSUPPORTED,
                 "schedule \"%s\" cannot compute this product: %s; leave `schedule` NULL to let one be chosen", name,
@@ -79,14 +56,14 @@ static sb_status find_named(const sb_engine *engine, const sb_gemm_plan *plan, i
 }
 
 /* The quickest of those that can; the general ones always can. */
-static sb_status choose(const sb_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
+static sb_status choose(const sb_cuda_engine *engine, const sb_gemm_plan *plan, int *chosen, sb_error *error) {
     if (plan->gemm->schedule != NULL)
         return find_named(engine, plan, chosen, error);
     char why[SB_GEMM_WHY_BYTES] = "";
     double least = 0;
     *chosen = -1;
     for (int i = 0; i < SCHEDULES; i++) {
-        if (!schedule_at(i)->can(schedule_at(i), engine, engine->device_state->states[i], plan, why))
+        if (!schedule_at(i)->can(schedule_at(i), engine, engine->states[i], plan, why))
             continue;
         double cost = schedule_at(i)->cost(schedule_at(i), engine, plan);
         if (*chosen < 0 || cost < least) {
@@ -100,7 +77,7 @@ static sb_status choose(const sb_engine *engine, const sb_gemm_plan *plan, int *
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
                                 sb_error *error) {
     int chosen = 0;
-    SB_TRY(choose(engine, plan, &chosen, error));
+    SB_TRY(choose((const sb_cuda_engine *)engine, plan, &chosen, error));
     *schedule = schedule_at(chosen)->name;
     return SB_OK;
 }
@@ -155,7 +132,7 @@ void sb_gemm16_describe(const sb_gemm_plan *plan, sb_gemm16 *parameters) {
               .batch_stride = gemm->c.batch_stride,
               .dtype = (int32_t)gemm->c.dtype,
               .accumulate = gemm->accumulate},
-        .groups = (const sb_row_group *)(uintptr_t)plan->device_groups,
+        .groups = plan->device_groups,
         .group_count = plan->group_count,
         .gate = (int32_t)gemm->gate,
         .has_epilogue = !sb_gemm_is_plain(&plan->epilogue),
@@ -170,8 +147,9 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
         if (touched[i]->bytes > 0)
             ranges[count++] = (sb_cuda_range){touched[i]->first, touched[i]->bytes, i == 0};
     }
-    if (plan->device_groups != 0)
-        ranges[count++] = (sb_cuda_range){plan->device_groups, (size_t)plan->group_count * sizeof(sb_row_group), false};
+    if (plan->device_groups != NULL)
+        ranges[count++] = (sb_cuda_range){(CUdeviceptr)(uintptr_t)plan->device_groups,
+                                          (size_t)plan->group_count * sizeof(sb_row_group), false};
     return count;
 }
 
@@ -196,29 +174,17 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand) 
 
 /* ---- running ---- */
 
-/* Making a stream known allocates, so the last one is kept: a program mostly has one. */
-sb_status sb_gemm_device_stream(sb_engine *engine, void *handle, sb_cuda_stream **stream, sb_error *error) {
-    sb_gemm_device *state = engine->device_state;
-    if (state->stream == NULL || state->stream->handle != handle) {
-        sb_cuda_stream *other = NULL;
-        SB_TRY(sb_cuda_stream_wrap(engine->cuda, handle, &other, error));
-        sb_cuda_stream_destroy(state->stream);
-        state->stream = other;
-    }
-    *stream = state->stream;
-    return SB_OK;
-}
-
-sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error) {
+sb_status sb_gemm_on_device(sb_engine *base, void *stream, const sb_gemm_plan *plan, sb_error *error) {
+    sb_cuda_engine *engine = sb_cuda_engine_of(base);
     int chosen = 0;
     /* Kernels wait by themselves for what is before them, behind what they prepare: half a microsecond (measured). */
     sb_cuda_queue queue = {.dependent_launch = true};
     if (plan->is_empty)
         return SB_OK;
     SB_TRY(choose(engine, plan, &chosen, error));
-    SB_TRY(sb_gemm_device_stream(engine, stream, &queue.stream, error));
-    SB_TRY(sb_cuda_enter(engine->cuda, error));
-    sb_status status = schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->device_state->states[chosen],
-                                                   &queue, plan, error);
-    return sb_cuda_leave(engine->cuda, status, error);
+    SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
+    SB_TRY(sb_cuda_enter(engine->device, error));
+    sb_status status =
+        schedule_at(chosen)->launch(schedule_at(chosen), engine, engine->states[chosen], &queue, plan, error);
+    return sb_cuda_leave(engine->device, status, error);
 }

@@ -6,10 +6,10 @@
 #ifndef SB_CUDA_CONTRACTION_GEMM16_H
 #define SB_CUDA_CONTRACTION_GEMM16_H
 
+#include "cuda/contraction/engine.h"
 #include "cuda/contraction/gemm16_parameters.h"
 #include "cuda/queue/task.h"
 #include "kernel/contraction/check.h"
-#include "kernel/contraction/engine.h"
 #include "kernel/logp/logp_tasks.h"
 
 #define SB_GEMM_WHY_BYTES 192
@@ -22,46 +22,35 @@ struct sb_gemm_schedule {
     const void *shape; /* what tells schedules of one source apart: theirs to read */
     /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a stream
      * may be being captured. A device that it is not made for gets NULL and SB_OK. In the device's context. */
-    sb_status (*prepare)(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error);
+    sb_status (*prepare)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error);
     /** NULL is allowed. */
     void (*release)(void *state);
     /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES. `state` may be NULL. */
-    bool (*can)(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+    bool (*can)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
                 char *why);
     /** About how many microseconds the device would take, for what it can compute. */
-    double (*cost)(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan);
+    double (*cost)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan);
     /** Gives the task to the queue, between sb_cuda_enter and sb_cuda_leave. Allocates nothing, and neither waits nor asks the
      * driver anything: the stream may be being captured. */
-    sb_status (*launch)(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+    sb_status (*launch)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
                         const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error);
 };
 
 extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* general.c: everything */
 
-#define SB_GEMM_HOPPER_SCHEDULES 18
 extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
 
-/** Loads the kernels of every schedule: sets engine->device_state, which sb_gemm_device_destroy ends. Not while this thread
- * captures a stream. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
-sb_status sb_gemm_device_create(sb_engine *engine, sb_error *error);
-/** NULL in engine->device_state is allowed. */
-void sb_gemm_device_destroy(sb_engine *engine);
+/** Loads what every schedule launches, entered: engine->states, which the second lets go of. Errors: UNSUPPORTED when there are
+ * no kernels for the device; DEVICE; OUT_OF_MEMORY. */
+sb_status sb_gemm_schedules_prepare(sb_cuda_engine *engine, sb_error *error);
+void sb_gemm_schedules_release(sb_cuda_engine *engine);
 
-/** Gives a checked product to `stream`, a CUstream of the engine's device or NULL for the legacy one, and returns at once; a
- * product without elements of C is none. In the steady state nothing is allocated. Errors: UNSUPPORTED when the schedule that
- * plan->gemm names cannot compute it; INVALID_ARGUMENT when there is no such schedule, or the stream is another device's;
- * DEVICE; OUT_OF_MEMORY. */
+/* What an engine's interface has on a device. */
+
 sb_status sb_gemm_on_device(sb_engine *engine, void *stream, const sb_gemm_plan *plan, sb_error *error);
-
-/** The stream that a caller calls `handle`, kept until another one is asked for. Errors: INVALID_ARGUMENT when it is another
- * device's; DEVICE; OUT_OF_MEMORY. */
-sb_status sb_gemm_device_stream(sb_engine *engine, void *handle, sb_cuda_stream **stream, sb_error *error);
-
-/** The name of the schedule that sb_gemm_on_device would take, or its error. */
 sb_status sb_gemm_device_choose(const sb_engine *engine, const sb_gemm_plan *plan, const char **schedule,
                                 sb_error *error);
 int sb_gemm_device_schedule_count(void);
-/** NULL when `index` is out of range. */
 const char *sb_gemm_device_schedule_name(int index);
 
 /* ---- for schedules ---- */
@@ -101,11 +90,11 @@ int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
 /* ---- logits that are reduced where they are computed: hopper.c ---- */
 
 /** Loads the kernels, where the device has them. */
-sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error);
+sb_status sb_gemm16_logits_prepare(const sb_cuda_engine *engine, sb_error *error);
 /** Whether the next can: the plan has one batch and no epilogue, and its C is not looked at. */
-bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan);
+bool sb_gemm16_logits_can(const sb_cuda_engine *engine, const sb_gemm_plan *plan);
 /** Reduces the plan's logits, all of `reduce`'s chunk, whose own logits are not read. As the launch of a schedule. */
-sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+sb_status sb_gemm16_logits_launch(const sb_cuda_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
                                   const sb_logp_reduce *reduce, sb_error *error);
 
 #endif

@@ -15,16 +15,16 @@ typedef struct tile {
 static const tile large_tile = {SB_GEMM_MODULES("gemm16_general"), 128, 128, 256, 0.40, 0.50};
 static const tile small_tile = {SB_GEMM_MODULES("gemm16_general_small"), 64, 64, 128, 0.15, 0.30};
 
-static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
+static sb_status prepare(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error) {
     const tile *tile = self->shape;
     sb_gemm16_kernels *kernels;
     SB_TRY(
-        sb_gemm16_load(engine->cuda, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels, error));
+        sb_gemm16_load(engine->device, tile->modules, sizeof(sb_gemm16_general), SB_GEMM_LAYOUTS_ALL, &kernels, error));
     *state = kernels;
     return SB_OK;
 }
 
-static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
                 char *why) {
     return true;
 }
@@ -34,11 +34,11 @@ static int columns_of(const tile *tile, const sb_gemm_plan *plan) {
     return plan->gemm->gate != SB_GATE_NONE ? tile->n / 2 : tile->n;
 }
 
-static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
+static double cost(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
     const tile *tile = self->shape;
     double count = (double)sb_gemm_divide_up(plan->m, tile->m) *
                    (double)sb_gemm_divide_up(plan->n, columns_of(tile, plan)) * (double)plan->batches;
-    double each = count / engine->cuda->multiprocessors * tile->step;
+    double each = count / engine->device->multiprocessors * tile->step;
     return 4 + (double)sb_gemm_divide_up(plan->group_count, 2) * (each > tile->latency ? each : tile->latency);
 }
 
@@ -56,7 +56,7 @@ static void drop_idle_strides(sb_gemm16 *p) {
     p->c.batch_stride *= p->batches > 1;
 }
 
-static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
                         const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
     const sb_gemm16_kernels *kernels = state;
     const tile *tile = self->shape;

@@ -90,7 +90,7 @@ static bool refuse(char *why, const char *reason) {
     return false;
 }
 
-static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const void *state, const sb_gemm_plan *plan,
+static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
                 char *why) {
     const shape *shape = self->shape;
     sb_gemm16 product;
@@ -99,7 +99,7 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
     bool is_gated = plan->gemm->gate != SB_GATE_NONE, is_stacked = plan->gemm->gate == SB_GATE_STACKED;
     if (plan->group_count == 0 || (is_gated && (has(shape, SWAPPED) || shape->n % 32 != 0)))
         return refuse(why, plan->group_count == 0 ? "there is no k" : "it has no gates");
-    if ((plan->device_groups != 0) != has(shape, MAPPED))
+    if ((plan->device_groups != NULL) != has(shape, MAPPED))
         return refuse(why, has(shape, MAPPED) ? "it is for products with a row map"
                                               : "its k is in groups of 16 from 0, not in those of a row map");
     if (plan->m > INT32_MAX / 2 || plan->n > INT32_MAX / 4 || plan->k > INT32_MAX / 2 ||
@@ -133,8 +133,8 @@ static bool can(const sb_gemm_schedule *self, const sb_engine *engine, const voi
 #define MEMORY_RATE 4.2e6
 
 /* Clusters that run at the same time. */
-static int at_once(const sb_engine *engine, const shape *shape) {
-    int clusters = engine->cuda->multiprocessors / shape->cluster;
+static int at_once(const sb_cuda_engine *engine, const shape *shape) {
+    int clusters = engine->device->multiprocessors / shape->cluster;
     return clusters > 0 ? clusters : 1;
 }
 
@@ -143,7 +143,7 @@ static int64_t blocks_of(const shape *shape, const sb_gemm_plan *plan) {
     return sb_gemm_divide_up(has(shape, MAPPED) ? plan->group_count * 16 : plan->k, TILE_K);
 }
 
-static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm_plan *plan) {
+static double cost_of(const shape *shape, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
     bool swapped = has(shape, SWAPPED);
     int64_t lines = swapped ? plan->n : plan->m, most = shape->rows * shape->cluster;
     double rows = (double)sb_gemm_divide_up(lines, most);
@@ -158,7 +158,7 @@ static double cost_of(const shape *shape, const sb_engine *engine, const sb_gemm
     return fmax(fmax(computing, fetched), moved) + computing / 8;
 }
 
-static double cost(const sb_gemm_schedule *self, const sb_engine *engine, const sb_gemm_plan *plan) {
+static double cost(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
     return cost_of(self->shape, engine, plan);
 }
 
@@ -172,16 +172,16 @@ static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
     return device->compute == 90 && image != NULL && image->kind == SB_CUDA_CUBIN_EXACT;
 }
 
-static sb_status prepare(const sb_gemm_schedule *self, sb_engine *engine, void **state, sb_error *error) {
+static sb_status prepare(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error) {
     const shape *shape = self->shape;
     *state = NULL;
-    if (!has_hopper_code(engine->cuda, shape->modules[0]))
+    if (!has_hopper_code(engine->device, shape->modules[0]))
         return SB_OK;
     unsigned layouts = has(shape, MAPPED)      ? SB_GEMM_LAYOUTS_MN_MAJOR
                        : has(shape, B_K_MAJOR) ? SB_GEMM_LAYOUTS_B_K_MAJOR
                                                : SB_GEMM_LAYOUTS_ALL;
     sb_gemm16_kernels *kernels;
-    SB_TRY(sb_gemm16_load(engine->cuda, shape->modules, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
+    SB_TRY(sb_gemm16_load(engine->device, shape->modules, sizeof(sb_gemm16_hopper), layouts, &kernels, error));
     *state = kernels;
     return SB_OK;
 }
@@ -196,7 +196,7 @@ typedef struct boxes {
     int box[5];
 } boxes;
 
-static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
+static sb_status encode(const sb_cuda_engine *engine, sb_dtype dtype, const boxes *boxes, sb_tensor_map *map,
                         sb_error *error) {
     cuuint64_t extents[5], steps[4];
     cuuint32_t box[5], ones[] = {1, 1, 1, 1, 1};
@@ -209,7 +209,7 @@ static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *bo
     }
     _Static_assert(sizeof(CUtensorMap) == sizeof *map && _Alignof(CUtensorMap) == _Alignof(sb_tensor_map),
                    "the driver's map");
-    return SB_CUDA_DO(engine->cuda, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
+    return SB_CUDA_DO(engine->device, error, cuTensorMapEncodeTiled, (CUtensorMap *)(void *)map,
                       dtype == SB_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, boxes->rank,
                       (void *)(uintptr_t)boxes->data, extents, steps, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE,
                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
@@ -219,7 +219,7 @@ static sb_status encode(const sb_engine *engine, sb_dtype dtype, const boxes *bo
 /* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines `k_part` k. Where a
  * stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one in some 80 cycles (measured),
  * however little each brings. */
-static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+static sb_status encode_operand(const sb_cuda_engine *engine, const sb_gemm_plan *plan, const shape *shape,
                                 const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
                                 sb_tensor_map *map, sb_error *error) {
     int64_t batches = operand->batch_stride != 0 ? plan->batches : 1, line = operand->line_stride;
@@ -241,7 +241,7 @@ static sb_status encode_operand(const sb_engine *engine, const sb_gemm_plan *pla
 }
 
 /* B with gates before values, of which eights take turns. */
-static sb_status encode_stacked(const sb_engine *engine, const sb_gemm_plan *plan, const shape *shape,
+static sb_status encode_stacked(const sb_cuda_engine *engine, const sb_gemm_plan *plan, const shape *shape,
                                 sb_tensor_map *map, sb_error *error) {
     sb_gemm16 product;
     sb_gemm16_describe(plan, &product);
@@ -335,7 +335,7 @@ static void fill(const shape *shape, sb_gemm16_hopper *p) {
 }
 
 /* The kernel's parameters but for where results go, and the layouts of its A and B. */
-static sb_status fill_factors(const sb_engine *engine, const shape *shape, const sb_gemm_plan *plan,
+static sb_status fill_factors(const sb_cuda_engine *engine, const shape *shape, const sb_gemm_plan *plan,
                               sb_gemm16_hopper *p, layout layouts[2], sb_error *error) {
     sb_gemm16_describe(plan, &p->product);
     fill(shape, p);
@@ -359,9 +359,9 @@ static sb_status fill_factors(const sb_engine *engine, const shape *shape, const
 }
 
 /* Gives the kernel to the queue; `parameters` are the kernel's, of which `p` may be but a part. */
-static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
-                      const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p, const void *parameters,
-                      sb_error *error) {
+static sb_status give(const shape *shape, const sb_cuda_engine *engine, const sb_cuda_queue *queue,
+                      const sb_gemm_plan *plan, const sb_cuda_kernel *kernel, const sb_gemm16_hopper *p,
+                      const void *parameters, sb_error *error) {
     int clusters = p->tiles < at_once(engine, shape) ? p->tiles : at_once(engine, shape);
     sb_cuda_range ranges[SB_GEMM_RANGES];
     sb_cuda_task task = {
@@ -379,7 +379,7 @@ static sb_status give(const shape *shape, const sb_engine *engine, const sb_cuda
 }
 
 /* Where results go by TMA. */
-static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
+static sb_status encode_output(const sb_cuda_engine *engine, const sb_gemm_plan *plan, sb_gemm16_hopper *p,
                                sb_error *error) {
     const sb_gemm16_output *c = &p->product.c;
     boxes boxes = {
@@ -387,7 +387,7 @@ static sb_status encode_output(const sb_engine *engine, const sb_gemm_plan *plan
     return p->storing & SB_GEMM16_BULK ? encode(engine, plan->dtype, &boxes, &p->c, error) : SB_OK;
 }
 
-static sb_status launch(const sb_gemm_schedule *self, const sb_engine *engine, const void *state,
+static sb_status launch(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
                         const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error) {
     const shape *shape = self->shape;
     const sb_gemm16_kernels *kernels = state;
@@ -408,31 +408,31 @@ static const shape logits_shapes[] = {
 };
 #define LOGITS_SHAPES (int)(sizeof logits_shapes / sizeof logits_shapes[0])
 
-static sb_status find_logits(const sb_engine *engine, const shape *shape, bool is_f16, bool b_mn_major,
+static sb_status find_logits(const sb_cuda_engine *engine, const shape *shape, bool is_f16, bool b_mn_major,
                              const sb_cuda_kernel **kernel, sb_error *error) {
     char name[64];
     snprintf(name, sizeof name, "sb_%s_k_%s", shape->modules[is_f16], b_mn_major ? "mn" : "k");
-    return sb_cuda_kernel_find(engine->cuda, shape->modules[is_f16], name, sizeof(sb_gemm16_logits), kernel, error);
+    return sb_cuda_kernel_find(engine->device, shape->modules[is_f16], name, sizeof(sb_gemm16_logits), kernel, error);
 }
 
-sb_status sb_gemm16_logits_prepare(const sb_engine *engine, sb_error *error) {
+sb_status sb_gemm16_logits_prepare(const sb_cuda_engine *engine, sb_error *error) {
     const sb_cuda_kernel *kernel;
-    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->cuda, logits_shapes[i / 4].modules[0]); i++)
+    for (int i = 0; i < LOGITS_SHAPES * 4 && has_hopper_code(engine->device, logits_shapes[i / 4].modules[0]); i++)
         SB_TRY(find_logits(engine, &logits_shapes[i / 4], i / 2 % 2, i % 2, &kernel, error));
     return SB_OK;
 }
 
-bool sb_gemm16_logits_can(const sb_engine *engine, const sb_gemm_plan *plan) {
+bool sb_gemm16_logits_can(const sb_cuda_engine *engine, const sb_gemm_plan *plan) {
     char why[SB_GEMM_WHY_BYTES];
     sb_gemm16 product;
-    if (!has_hopper_code(engine->cuda, logits_shapes[0].modules[0]) ||
+    if (!has_hopper_code(engine->device, logits_shapes[0].modules[0]) ||
         !can(&sb_gemm_hopper[0], engine, engine, plan, why))
         return false;
     sb_gemm16_describe(plan, &product);
     return layout_of(&product.a, plan->m, plan->k, 1) == K_MAJOR;
 }
 
-sb_status sb_gemm16_logits_launch(const sb_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
+sb_status sb_gemm16_logits_launch(const sb_cuda_engine *engine, const sb_cuda_queue *queue, const sb_gemm_plan *plan,
                                   const sb_logp_reduce *reduce, sb_error *error) {
     const shape *shape = &logits_shapes[0];
     for (int i = 1; i < LOGITS_SHAPES; i++)

@@ -21,12 +21,12 @@ static const struct {
 };
 enum { REDUCE, MERGE, DIFFERENTIATE, ROUND, KERNELS };
 
-static sb_status find(sb_engine *engine, int index, const sb_cuda_kernel **kernel, sb_error *error) {
-    return sb_cuda_kernel_find(engine->cuda, MODULE, kernels[index].name, kernels[index].parameter_bytes, kernel,
+static sb_status find(const sb_cuda_engine *engine, int index, const sb_cuda_kernel **kernel, sb_error *error) {
+    return sb_cuda_kernel_find(engine->device, MODULE, kernels[index].name, kernels[index].parameter_bytes, kernel,
                                error);
 }
 
-sb_status sb_logp_device_prepare(sb_engine *engine, sb_error *error) {
+sb_status sb_logp_device_prepare(const sb_cuda_engine *engine, sb_error *error) {
     const sb_cuda_kernel *kernel;
     for (int i = 0; i < KERNELS; i++)
         SB_TRY(find(engine, i, &kernel, error));
@@ -59,8 +59,9 @@ static void touch_chunk(work *work, const sb_logp_chunk *chunk) {
     touch(work, chunk->targets, chunk->rows, sizeof *chunk->targets, false);
 }
 
-static sb_status launch(sb_engine *engine, void *stream, int kernel, int64_t blocks, int threads,
-                        const void *parameters, const work *work, sb_error *error) {
+static sb_status launch(sb_engine *base, void *stream, int kernel, int64_t blocks, int threads, const void *parameters,
+                        const work *work, sb_error *error) {
+    sb_cuda_engine *engine = sb_cuda_engine_of(base);
     sb_cuda_queue queue = {0};
     sb_cuda_task task = {.kind = SB_CUDA_KERNEL,
                          .step = -1,
@@ -70,9 +71,9 @@ static sb_status launch(sb_engine *engine, void *stream, int kernel, int64_t blo
                                     .range_count = work->range_count,
                                     .ranges = work->ranges}};
     SB_TRY(find(engine, kernel, &task.kernel.kernel, error));
-    SB_TRY(sb_gemm_device_stream(engine, stream, &queue.stream, error));
-    SB_TRY(sb_cuda_enter(engine->cuda, error));
-    return sb_cuda_leave(engine->cuda, sb_cuda_launch(&queue, &task, error), error);
+    SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
+    SB_TRY(sb_cuda_enter(engine->device, error));
+    return sb_cuda_leave(engine->device, sb_cuda_launch(&queue, &task, error), error);
 }
 
 /* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid
@@ -82,7 +83,7 @@ static int64_t blocks_for(int64_t count) {
     return blocks < most ? blocks : most;
 }
 
-sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error) {
+static sb_status reduce(sb_engine *engine, void *stream, const sb_logp_reduce *task, sb_error *error) {
     const sb_logp_chunk *chunk = &task->chunk;
     int64_t blocks = sb_gemm_divide_up(chunk->columns, SB_LOGP_BLOCK);
     int64_t grid = sb_gemm_divide_up(chunk->rows * blocks, SB_LOGP_THREADS / SB_LOGP_LANES);
@@ -100,8 +101,9 @@ sb_status sb_logp_reduce_on_device(sb_engine *engine, void *stream, const sb_log
     return launch(engine, stream, REDUCE, grid, SB_LOGP_THREADS, task, &work, error);
 }
 
-sb_status sb_logp_reduce_product_on_device(sb_engine *engine, void *stream, const sb_gemm *gemm,
-                                           const sb_logp_reduce *task, bool *done, sb_error *error) {
+static sb_status reduce_product(sb_engine *base, void *stream, const sb_gemm *gemm, const sb_logp_reduce *task,
+                                bool *done, sb_error *error) {
+    sb_cuda_engine *engine = sb_cuda_engine_of(base);
     sb_cuda_queue queue = {.dependent_launch = true};
     const sb_gemm_plan plan = {
         .gemm = gemm,
@@ -117,12 +119,12 @@ sb_status sb_logp_reduce_product_on_device(sb_engine *engine, void *stream, cons
     *done = plan.m > 0 && plan.n > 0 && sb_gemm16_logits_can(engine, &plan);
     if (!*done)
         return SB_OK;
-    SB_TRY(sb_gemm_device_stream(engine, stream, &queue.stream, error));
-    SB_TRY(sb_cuda_enter(engine->cuda, error));
-    return sb_cuda_leave(engine->cuda, sb_gemm16_logits_launch(engine, &queue, &plan, task, error), error);
+    SB_TRY(sb_cuda_engine_stream(engine, stream, &queue.stream, error));
+    SB_TRY(sb_cuda_enter(engine->device, error));
+    return sb_cuda_leave(engine->device, sb_gemm16_logits_launch(engine, &queue, &plan, task, error), error);
 }
 
-sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error) {
+static sb_status merge(sb_engine *engine, void *stream, const sb_logp_merge *task, sb_error *error) {
     work work = {0};
     if (task->rows == 0)
         return SB_OK;
@@ -138,8 +140,7 @@ sb_status sb_logp_merge_on_device(sb_engine *engine, void *stream, const sb_logp
                   &work, error);
 }
 
-sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream, const sb_logp_differentiate *task,
-                                          sb_error *error) {
+static sb_status differentiate(sb_engine *engine, void *stream, const sb_logp_differentiate *task, sb_error *error) {
     const sb_logp_chunk *chunk = &task->chunk;
     work work = {0};
     if (chunk->rows == 0 || chunk->columns == 0)
@@ -154,7 +155,7 @@ sb_status sb_logp_differentiate_on_device(sb_engine *engine, void *stream, const
                   &work, error);
 }
 
-sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error) {
+static sb_status round_matrix(sb_engine *engine, void *stream, const sb_logp_round *task, sb_error *error) {
     work work = {0};
     if (task->rows == 0 || task->columns == 0)
         return SB_OK;
@@ -162,3 +163,9 @@ sb_status sb_logp_round_on_device(sb_engine *engine, void *stream, const sb_logp
     touch_strided(&work, task);
     return launch(engine, stream, ROUND, blocks_for(task->rows * task->columns), SB_LOGP_THREADS, task, &work, error);
 }
+
+const sb_logp_steps sb_logp_device_steps = {.reduce_product = reduce_product,
+                                            .reduce = reduce,
+                                            .merge = merge,
+                                            .differentiate = differentiate,
+                                            .round = round_matrix};

@@ -1,10 +1,10 @@
 #include "kernel/contraction/check.h"
+#include "base/error.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "cuda/contraction/gemm16.h"
-#include "cuda/driver/memory.h"
+#include "base/error.h"
 #include "kernel/contraction/layout.h"
 
 /* The operands, C last: the others may not overlap it. */
@@ -230,8 +230,8 @@ static sb_status check_schedule(const inspection *all, sb_error *error) {
         return SB_OK;
     char names[512] = "";
     size_t used = 0;
-    for (int i = 0; i < sb_gemm_schedule_count(all->engine); i++) {
-        const char *name = sb_gemm_schedule_name(all->engine, i);
+    for (int i = 0; i < all->engine->interface->schedule_count(); i++) {
+        const char *name = all->engine->interface->schedule_name(i);
         if (strcmp(name, wanted) == 0)
             return SB_OK;
         if (used < sizeof names)
@@ -243,25 +243,25 @@ static sb_status check_schedule(const inspection *all, sb_error *error) {
 
 /* Where the first element of an operand lies. */
 static sb_status check_place(const inspection *all, const operand *operand, sb_error *error) {
-    const sb_cuda_device *device = all->engine->cuda;
+    const sb_engine *engine = all->engine;
     int index;
-    SB_TRY(sb_cuda_device_of(all->engine->cuda, operand->matrix->data, &index, error));
+    SB_TRY(engine->interface->locate(engine, operand->matrix->data, &index, error));
     if (index < 0)
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
              "its data %p are no memory of a device, and the engine computes on device %d, %s: copy "
              "them there, or use an engine on the CPU",
-             operand->matrix->data, device->index, device->name);
-    if (index != device->index)
+             operand->matrix->data, engine->device_index, engine->device_name);
+    if (index != engine->device_index)
         FAIL(SB_ERROR_INVALID_ARGUMENT, operand,
              "it lies on device %d, and the engine computes on device %d, %s: copy it there, or "
              "make "
              "an engine on its device",
-             index, device->index, device->name);
+             index, engine->device_index, engine->device_name);
     return SB_OK;
 }
 
 static sb_status check_places(const inspection *all, sb_error *error) {
-    for (int i = 0; i < OPERANDS && all->engine->cuda != NULL; i++) {
+    for (int i = 0; i < OPERANDS && sb_engine_on_device(all->engine); i++) {
         if (all->operands[i].has_elements)
             SB_TRY(check_place(all, &all->operands[i], error));
     }
@@ -358,7 +358,7 @@ static void fill_plan(const inspection *all, sb_gemm_plan *plan) {
         return;
     plan->groups = map->groups;
     plan->group_count = map->count;
-    plan->device_groups = map->on_device != NULL ? map->on_device->address : 0;
+    plan->device_groups = map->device_groups;
 }
 
 sb_status sb_gemm_check(sb_engine *engine, const sb_gemm *gemm, sb_gemm_plan *plan, sb_error *error) {

@@ -27,13 +27,13 @@ typedef struct sb_gemm_range {
 typedef struct sb_gemm_plan {
     const sb_gemm *gemm; /* a, b, c as given, with addresses where they have elements */
     int64_t m, n, k, batches;
-    int64_t columns;            /* of B: n, or 2n with a gate */
-    sb_dtype dtype;             /* of A and B */
-    bool is_empty;              /* C has no element: nothing to do */
-    sb_gemm_epilogue epilogue;  /* with no bias or residual where none was given */
-    int64_t group_count;        /* steps of each chain, with and without a row map */
-    const sb_row_group *groups; /* of the row map, on the host; NULL without a map */
-    CUdeviceptr device_groups;  /* on the device; 0 without a map or groups, and on the CPU */
+    int64_t columns;                   /* of B: n, or 2n with a gate */
+    sb_dtype dtype;                    /* of A and B */
+    bool is_empty;                     /* C has no element: nothing to do */
+    sb_gemm_epilogue epilogue;         /* with no bias or residual where none was given */
+    int64_t group_count;               /* steps of each chain, with and without a row map */
+    const sb_row_group *groups;        /* of the row map, on the host; NULL without a map */
+    const sb_row_group *device_groups; /* on the device; NULL without a map or groups, and on the CPU */
     sb_gemm_range a, b, c, bias, residual;
 } sb_gemm_plan;
 

@@ -19,10 +19,13 @@ typedef struct sb_row_group {
 struct sb_row_map {
     uint64_t engine; /* sb_engine.number */
     int64_t rows;
-    int64_t count;                    /* of groups */
-    sb_row_group *groups;             /* `count` of them, on the host */
-    struct sb_cuda_memory *on_device; /* the same array, there since before sb_row_map_create
-                                         returned; NULL without groups and on the CPU */
+    int64_t count;        /* of groups */
+    sb_row_group *groups; /* `count` of them, on the host */
+    const sb_row_group
+        *device_groups; /* the same array, there since before sb_row_map_create returned; NULL without groups
+                                          and on the CPU */
+    void *block;        /* where it lies: the back end's … */
+    void (*release_block)(void *block); /* … to let go of */
 };
 
 /** Groups that `length` rows of one sample take. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "cuda/driver/memory.h"
 #include "kernel/contraction/check.h"
 #include "kernel/contraction/layout.h"
 #include "kernel/logp/logp.h"
@@ -288,15 +287,15 @@ static sb_status check_apart(const operands *list, sb_error *error) {
 }
 
 /* Where an operand's first element lies. */
-static sb_status check_place(sb_cuda_device *device, const operand *operand, sb_error *error) {
+static sb_status check_place(const sb_engine *engine, const operand *operand, sb_error *error) {
     int index;
-    SB_TRY(sb_cuda_device_of(device, operand->matrix.data, &index, error));
-    if (index == device->index)
+    SB_TRY(engine->interface->locate(engine, operand->matrix.data, &index, error));
+    if (index == engine->device_index)
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                    "%s (%p) is not in the memory of device %d, %s, on which the engine computes: "
                    "copy it there",
-                   operand->name, operand->matrix.data, device->index, device->name);
+                   operand->name, operand->matrix.data, engine->device_index, engine->device_name);
 }
 
 static sb_status check_targets(const sb_logp_plan *plan, sb_error *error) {
@@ -318,11 +317,11 @@ sb_status sb_logp_check_memory(sb_engine *engine, const sb_logp_plan *plan, sb_e
     for (int i = 0; i < list.count; i++)
         SB_TRY(check_operand(&list.all[i], error));
     SB_TRY(check_apart(&list, error));
-    if (engine->cuda == NULL)
+    if (!sb_engine_on_device(engine))
         return check_targets(plan, error);
     for (int i = 0; i < list.count; i++) {
         if (list.all[i].has_elements)
-            SB_TRY(check_place(engine->cuda, &list.all[i], error));
+            SB_TRY(check_place(engine, &list.all[i], error));
     }
     return SB_OK;
 }
