@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "graph/builder_change.h"
 
 static sb_status put(sb_names *names, const char *name, int32_t number, sb_error *error) {
     return sb_names_put(names, name, number) ? SB_OK : sb_fail_memory(error, sizeof(sb_name_entry));
@@ -47,7 +46,7 @@ sb_graph *sb_graph_builder_take(sb_graph_builder *builder) {
 
 /* ---- changes that may be taken back ---- */
 
-sb_builder_mark sb_builder_begin_change(const sb_graph_builder *builder) {
+sb_builder_mark sb_graph_builder_mark(const sb_graph_builder *builder) {
     return (sb_builder_mark){.values = builder->graph->value_count,
                              .inputs = builder->graph->input_count,
                              .outputs = builder->graph->output_count,
@@ -56,7 +55,7 @@ sb_builder_mark sb_builder_begin_change(const sb_graph_builder *builder) {
                              .captures = builder->capture_count};
 }
 
-void sb_builder_undo_change(sb_graph_builder *builder, const sb_builder_mark *mark) {
+void sb_graph_builder_undo(sb_graph_builder *builder, const sb_builder_mark *mark) {
     sb_graph *graph = builder->graph;
     sb_names_remove_from(&builder->values, (int32_t)mark->values);
     sb_names_remove_from(&builder->captured, (int32_t)mark->values);
@@ -116,14 +115,14 @@ sb_status sb_graph_builder_add_value(sb_graph_builder *builder, const char *name
                               (!reserved_for_it && sb_names_find(&builder->reserved, candidate) != NULL);
          number++)
         snprintf(candidate, bytes, "%s_%u", name, (unsigned)number);
-    sb_builder_mark mark = sb_builder_begin_change(builder);
+    sb_builder_mark mark = sb_graph_builder_mark(builder);
     sb_value_id fresh;
     sb_status status = sb_graph_add_value(builder->graph, candidate, &fresh, error);
     sb_free(candidate);
     if (status == SB_OK)
         status = put(&builder->values, builder->graph->values[fresh].name, fresh, error);
     if (status != SB_OK) {
-        sb_builder_undo_change(builder, &mark);
+        sb_graph_builder_undo(builder, &mark);
         return status;
     }
     *value = fresh;
@@ -170,10 +169,10 @@ sb_status sb_graph_builder_capture(sb_graph_builder *builder, sb_value_id outer,
         *value = *known;
         return SB_OK;
     }
-    sb_builder_mark mark = sb_builder_begin_change(builder);
+    sb_builder_mark mark = sb_graph_builder_mark(builder);
     sb_status status = add_capture(builder, outer, value, error);
     if (status != SB_OK)
-        sb_builder_undo_change(builder, &mark);
+        sb_graph_builder_undo(builder, &mark);
     return status;
 }
 
@@ -197,10 +196,10 @@ sb_status sb_graph_builder_read(sb_graph_builder *builder, int variable, sb_valu
         *value = known;
         return SB_OK;
     }
-    sb_builder_mark mark = sb_builder_begin_change(builder);
+    sb_builder_mark mark = sb_graph_builder_mark(builder);
     sb_status status = add_read(builder, variable, value, error);
     if (status != SB_OK)
-        sb_builder_undo_change(builder, &mark);
+        sb_graph_builder_undo(builder, &mark);
     return status;
 }
 

@@ -43,6 +43,17 @@ void sb_graph_builder_destroy(sb_graph_builder *builder);
 /** The finished graph, which is the caller's from here on. */
 sb_graph *sb_graph_builder_take(sb_graph_builder *builder);
 
+/* ---- changes ---- */
+
+/* How far a graph was when a change of several calls began. */
+typedef struct sb_builder_mark {
+    size_t values, inputs, outputs, reads, updates, captures;
+} sb_builder_mark;
+
+sb_builder_mark sb_graph_builder_mark(const sb_graph_builder *builder);
+/** Takes out everything added since but nodes. */
+void sb_graph_builder_undo(sb_graph_builder *builder, const sb_builder_mark *mark);
+
 /* ---- names ---- */
 
 /** Keeps a name for a value that will be made later. The text is borrowed. */

@@ -5,7 +5,6 @@
 
 #include "base/allocation.h"
 #include "graph/builder.h"
-#include "graph/builder_change.h"
 
 /* ---- lists of values ---- */
 
@@ -74,7 +73,7 @@ static size_t chain_length(const sb_graph_builder *builder) {
 static sb_status take_snapshot(const sb_graph_builder *builder, snapshot *taken, sb_error *error) {
     const sb_graph *graph = builder->graph;
     size_t inputs = graph->input_count, outputs = graph->output_count, captures = builder->capture_count;
-    taken->mark = sb_builder_begin_change(builder);
+    taken->mark = sb_graph_builder_mark(builder);
     taken->ids = sb_allocate_array(inputs + outputs, sizeof *taken->ids);
     taken->captures = sb_allocate_array(captures, sizeof *taken->captures);
     if (taken->ids == NULL || taken->captures == NULL)
@@ -99,7 +98,7 @@ static void restore_snapshot(sb_graph_builder *builder, const snapshot *taken) {
         memcpy(graph->outputs, taken->ids + mark->inputs, mark->outputs * sizeof *graph->outputs);
     if (mark->captures != 0)
         memcpy(builder->captures, taken->captures, mark->captures * sizeof *builder->captures);
-    sb_builder_undo_change(builder, mark);
+    sb_graph_builder_undo(builder, mark);
 }
 
 static sb_status begin(addition *node, sb_error *error) {
@@ -111,7 +110,7 @@ static sb_status begin(addition *node, sb_error *error) {
         return sb_fail_memory(error, length * sizeof *node->marks);
     size_t at = 0;
     for (const sb_graph_builder *builder = node->builder; builder != NULL; builder = builder->outer)
-        node->marks[at++] = sb_builder_begin_change(builder);
+        node->marks[at++] = sb_graph_builder_mark(builder);
     for (size_t i = 0; i < plan->nested_count; i++)
         SB_TRY(take_snapshot(plan->nested[i].builder, &node->snapshots[i], error));
     SB_TRY(fill_list(&node->inputs, plan->input_count, plan->inputs, error));
@@ -137,7 +136,7 @@ static void undo(addition *node) {
         restore_snapshot(plan->nested[i].builder, &node->snapshots[i]);
     size_t at = 0;
     for (sb_graph_builder *builder = node->builder; builder != NULL; builder = builder->outer)
-        sb_builder_undo_change(builder, &node->marks[at++]);
+        sb_graph_builder_undo(builder, &node->marks[at++]);
 }
 
 static void end(addition *node) {
@@ -177,8 +176,8 @@ static sb_status pass_through(sb_graph_builder *nested, int variable, sb_value_i
                        graph->name, graph->input_count, graph->output_count);
     if (passage->state) {
         SB_TRY(become_state(nested, variable, outer, &inner, error));
-        SB_TRY(insert_id(&graph->inputs, &graph->input_count, &graph->input_capacity, passage->graph_input, inner,
-                         error));
+        SB_TRY(
+            insert_id(&graph->inputs, &graph->input_count, &graph->input_capacity, passage->graph_input, inner, error));
     }
     if (next == SB_NO_VALUE) /* another branch updates it, this one leaves it as it is */
         SB_TRY(sb_graph_builder_capture(nested, outer, &next, error));
@@ -187,11 +186,12 @@ static sb_status pass_through(sb_graph_builder *nested, int variable, sb_value_i
 }
 
 static sb_status refuse_updates(const addition *node, int variable, sb_error *error) {
-    return sb_fail(error, SB_ERROR_INVALID_MODEL,
-                   "node %.200s (%s): its graph updates variable '%.200s', and %s of version %d cannot hand updates on: "
-                   "make the new value an output, and update the variable with that",
-                   node->plan->name, node->plan->op->name, node->builder->variables->items[variable].name,
-                   node->plan->op->name, node->plan->version);
+    return sb_fail(
+        error, SB_ERROR_INVALID_MODEL,
+        "node %.200s (%s): its graph updates variable '%.200s', and %s of version %d cannot hand updates on: "
+        "make the new value an output, and update the variable with that",
+        node->plan->name, node->plan->op->name, node->builder->variables->items[variable].name, node->plan->op->name,
+        node->plan->version);
 }
 
 /* Lets a variable that any of the node's graphs updates through all of them. */
@@ -203,8 +203,9 @@ static sb_status hand_on(addition *node, int variable, sb_error *error) {
         !plan->op->passage(plan->version, plan->attributes, first->input_count, first->output_count, &passage))
         return refuse_updates(node, variable, error);
     if (passage.state && passage.node_input > node->inputs.count && passage.node_input > passage.omittable)
-        return sb_fail(error, SB_ERROR_INVALID_MODEL, "node %.200s (%s): %zu inputs are given where its graph takes more",
-                       plan->name, plan->op->name, node->inputs.count);
+        return sb_fail(error, SB_ERROR_INVALID_MODEL,
+                       "node %.200s (%s): %zu inputs are given where its graph takes more", plan->name, plan->op->name,
+                       node->inputs.count);
     sb_value_id outer, after;
     SB_TRY(sb_graph_builder_read(node->builder, variable, &outer, error));
     const char *name = node->builder->variables->items[variable].name;
@@ -377,6 +378,6 @@ sb_status sb_graph_builder_find_op(const char *domain, const char *name, const s
     sb_op_visit(note_domain, &search);
     if (domains[0] == '\0')
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "operator %.100s of domain '%.100s' is not known", name, domain);
-    return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                   "operator %.100s is not known in domain '%.100s', but in these: %s", name, domain, domains);
+    return sb_fail(error, SB_ERROR_UNSUPPORTED, "operator %.100s is not known in domain '%.100s', but in these: %s",
+                   name, domain, domains);
 }

@@ -5,12 +5,16 @@
 
 /* ---- the table ---- */
 
+void sb_variables_remove_last(sb_variables *variables) {
+    sb_variable *last = &variables->items[--variables->count];
+    sb_free(last->name);
+    sb_fact_clear(&last->fact);
+    sb_tensor_release(last->initial);
+}
+
 void sb_variables_clear(sb_variables *variables) {
-    for (size_t i = 0; i < variables->count; i++) {
-        sb_free(variables->items[i].name);
-        sb_fact_clear(&variables->items[i].fact);
-        sb_tensor_release(variables->items[i].initial);
-    }
+    while (variables->count > 0)
+        sb_variables_remove_last(variables);
     sb_free(variables->items);
     *variables = (sb_variables){0};
 }
@@ -19,9 +23,8 @@ sb_status sb_variables_add(sb_variables *variables, const char *name, const sb_f
                            bool slots, int *variable, sb_error *error) {
     sb_variable fresh = {.name = sb_duplicate_string(name), .slots = slots};
     sb_status status = fresh.name != NULL ? sb_fact_copy(&fresh.fact, fact, error) : sb_fail_memory(error, 1);
-    if (status == SB_OK &&
-        (variables->count >= INT32_MAX || !sb_grow((void **)&variables->items, &variables->capacity,
-                                                   variables->count + 1, sizeof *variables->items)))
+    if (status == SB_OK && (variables->count >= INT32_MAX || !sb_grow((void **)&variables->items, &variables->capacity,
+                                                                      variables->count + 1, sizeof *variables->items)))
         status = sb_fail_memory(error, sizeof *variables->items);
     if (status != SB_OK) {
         sb_fact_clear(&fresh.fact);

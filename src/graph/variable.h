@@ -13,8 +13,8 @@
 #include "graph/graph.h"
 
 typedef struct sb_variable {
-    char *name; /* unique in the model; owned */
-    sb_fact fact; /* dtype and extents of the whole, the axis of slots included; never a constant */
+    char *name;         /* unique in the model; owned */
+    sb_fact fact;       /* dtype and extents of the whole, the axis of slots included; never a constant */
     sb_tensor *initial; /* what it begins with (with slots: each of them), or NULL for zeros */
     bool slots; /* whether axis 0 is one of slots: sequences, or streams, that begin and end apart from each other */
 } sb_variable;
@@ -31,6 +31,9 @@ void sb_variables_clear(sb_variables *variables);
  * fact's dtype and extents, or with `slots` those behind the first. The caller vouches that the name is not taken. */
 sb_status sb_variables_add(sb_variables *variables, const char *name, const sb_fact *fact, sb_tensor *initial,
                            bool slots, int *variable, sb_error *error);
+
+/** Takes the last variable out again. */
+void sb_variables_remove_last(sb_variables *variables);
 
 /* An entry graph. */
 typedef struct sb_entry {
