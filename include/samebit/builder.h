@@ -73,7 +73,7 @@ SB_API SB_MUST_CHECK sb_status sb_builder_output(sb_builder *builder, sb_builder
 /** What a variable is besides a tensor. Start from SB_VARIABLE_OPTIONS_DEFAULT. */
 typedef struct sb_variable_options {
     size_t struct_bytes; /**< sizeof(sb_variable_options): lets the struct grow */
-    bool slots;          /**< whether axis 0 is one of slots (sequences, streams) that begin and end apart from each other */
+    bool slots; /**< whether axis 0 is one of slots (sequences, streams) that begin and end apart from each other */
 } sb_variable_options;
 
 #define SB_VARIABLE_OPTIONS_DEFAULT                                                                                    \
@@ -145,7 +145,8 @@ typedef struct sb_builder_node {
     int attribute_count;
     const sb_builder_attribute *attributes;
     int output_count;
-    const char *const *output_names; /**< like no other value in the graph; NULL, as a whole or in it: the node's, with a number;
+    const char *const
+        *output_names; /**< like no other value in the graph; NULL, as a whole or in it: the node's, with a number;
                                         "": not wanted */
 } sb_builder_node;
 
@@ -154,7 +155,7 @@ typedef struct sb_builder_node {
 
 /** Adds a node to the open graph. `outputs` has room for output_count values; 0 for those that are not wanted. Graphs among the
  * attributes belong to the node from here on. Errors: UNSUPPORTED (no such operator or version), INVALID_MODEL (numbers of inputs
- * and outputs, attributes), SHAPE. */
+ * and outputs, dtypes, attributes, a name taken), SHAPE. */
 SB_API SB_MUST_CHECK sb_status sb_builder_add_node(sb_builder *builder, const sb_builder_node *node,
                                                    sb_builder_value *outputs, sb_error *error);
 /** Adds a node of the ONNX standard's newest version with one output. */

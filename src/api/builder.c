@@ -68,9 +68,8 @@ sb_status sb_builder_resolve(sb_builder *builder, sb_builder_value handle, sb_va
 
 sb_status sb_builder_reserve_values(sb_builder *builder, size_t count, sb_error *error) {
     size_t most = (size_t)1 << INDEX_BITS;
-    if (count >= most - builder->value_count ||
-        !sb_grow((void **)&builder->values, &builder->value_capacity, builder->value_count + count,
-                 sizeof *builder->values))
+    if (count >= most - builder->value_count || !sb_grow((void **)&builder->values, &builder->value_capacity,
+                                                         builder->value_count + count, sizeof *builder->values))
         return sb_fail_memory(error, sizeof *builder->values);
     return SB_OK;
 }
@@ -109,11 +108,11 @@ sb_status sb_builder_end(sb_builder *builder, const sb_builder_change *change, s
 
 static sb_status add_entry(sb_builder *builder, const char *name, sb_error *error) {
     sb_known_entry fresh = {.name = sb_duplicate_string(name)};
-    sb_status status =
-        fresh.name != NULL && sb_grow((void **)&builder->entries, &builder->entry_capacity, builder->entry_count + 1,
-                                      sizeof *builder->entries)
-            ? sb_graph_builder_create(name, builder->graphs.scope, &builder->graphs.variables, NULL, &fresh.graph, error)
-            : sb_fail_memory(error, sizeof fresh);
+    sb_status status = fresh.name != NULL && sb_grow((void **)&builder->entries, &builder->entry_capacity,
+                                                     builder->entry_count + 1, sizeof *builder->entries)
+                           ? sb_graph_builder_create(name, builder->graphs.scope, &builder->graphs.variables, NULL,
+                                                     &fresh.graph, error)
+                           : sb_fail_memory(error, sizeof fresh);
     if (status != SB_OK) {
         sb_free(fresh.name);
         return status;

@@ -20,8 +20,9 @@ static sb_status check_description(const sb_value_description *description, sb_e
     if (description->dtype <= SB_DTYPE_NONE || description->dtype >= SB_DTYPE_COUNT)
         return refuse(description, "it has no dtype", error);
     if (description->rank < SB_RANK_UNKNOWN || description->rank > SB_MAX_RANK)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "'%.200s': rank %d is outside of 0 to %d (-1 where it is open)",
-                       description->name, description->rank, SB_MAX_RANK);
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "'%.200s': rank %d is outside of 0 to %d (-1 where it is open)", description->name,
+                       description->rank, SB_MAX_RANK);
     if (description->rank > 0 && description->dims == NULL)
         return refuse(description, "it has a rank and no extents", error);
     return SB_OK;
@@ -164,8 +165,7 @@ sb_status sb_builder_add_variable(sb_builder *builder, const sb_value_descriptio
     return SB_OK;
 }
 
-sb_status sb_builder_read(sb_builder *builder, sb_builder_variable variable, sb_builder_value *value,
-                          sb_error *error) {
+sb_status sb_builder_read(sb_builder *builder, sb_builder_variable variable, sb_builder_value *value, sb_error *error) {
     size_t index;
     sb_value_id id;
     sb_builder_change change;
