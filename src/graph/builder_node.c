@@ -346,7 +346,7 @@ sb_status sb_graph_builder_add_node(sb_graph_builder *builder, const sb_node_pla
     if (status != SB_OK)
         undo(&node);
     for (size_t i = 0; i < plan->nested_count && status == SB_OK; i++)
-        sb_graph_builder_take(plan->nested[i].builder);
+        sb_graph_builder_take(plan->nested[i].builder)->update_count = 0; /* they are outputs now */
     end(&node);
     return status;
 }

@@ -136,8 +136,8 @@ static sb_status build_control(sb_builder *builder, sb_model **model, sb_error *
     SB_TRY(add_input(builder, "w", 1, (int64_t[]){1}, &w, error));
     SB_TRY(add_constant(builder, "k", SB_F32, 0, NULL, &two, &k, error));
     SB_TRY(add_constant(builder, NULL, SB_F32, 0, NULL, &zero, &nothing, error));
-    SB_TRY(sb_builder_op(builder, "ReduceSum", 1, &x, 1,
-                         (sb_builder_attribute[]){sb_attribute_int("keepdims", 0)}, &sum, error));
+    SB_TRY(sb_builder_op(builder, "ReduceSum", 1, &x, 1, (sb_builder_attribute[]){sb_attribute_int("keepdims", 0)},
+                         &sum, error));
     SB_TRY(add_binary(builder, "Greater", sum, nothing, &condition, error));
     SB_TRY(sb_builder_begin_graph(builder, "then", error));
     SB_TRY(add_binary(builder, "Add", x, w, &inner, error));
@@ -218,8 +218,7 @@ static void test_nodes(void **state) {
     node.inputs = (sb_builder_value[]){x, 0, constant};
     node.output_names = (const char *const[]){"clipped"};
     MUST(sb_builder_add_node(builder, &node, outputs, error));
-    sb_builder_attribute attributes[] = {sb_attribute_int("axis", 1),
-                                         sb_attribute_ints("split", 2, (int64_t[]){1, 3})};
+    sb_builder_attribute attributes[] = {sb_attribute_int("axis", 1), sb_attribute_ints("split", 2, (int64_t[]){1, 3})};
     node = (sb_builder_node)SB_BUILDER_NODE_DEFAULT;
     node.op = "Split";
     node.version = 11;
@@ -272,10 +271,9 @@ static sb_status make_constants(sb_builder *builder, sb_model **model, sb_error 
     sb_builder_value w, r;
     SB_TRY(add_input(builder, "w", 3, (int64_t[]){1, 1, 3}, &w, error));
     SB_TRY(add_input(builder, "r", 3, (int64_t[]){1, 1, 1}, &r, error));
-    sb_builder_attribute attributes[] = {sb_attribute_int("hidden_size", 1),
-                                         sb_attribute_texts("activations", 1, (const char *const[]){"LeakyRelu"}),
-                                         sb_attribute_floats("activation_alpha", 1, (float[]){0.25f}),
-                                         sb_attribute_text("direction", "forward")};
+    sb_builder_attribute attributes[] = {
+        sb_attribute_int("hidden_size", 1), sb_attribute_texts("activations", 1, (const char *const[]){"LeakyRelu"}),
+        sb_attribute_floats("activation_alpha", 1, (float[]){0.25f}), sb_attribute_text("direction", "forward")};
     SB_TRY(sb_builder_op(builder, "RNN", 3, (sb_builder_value[]){x, w, r}, 4, attributes, &made[1], error));
     SB_TRY(sb_builder_output(builder, made[1], error));
     return sb_builder_build(builder, NULL, model, error);
@@ -296,7 +294,8 @@ static void test_attributes(void **state) {
 /* ---- memory ---- */
 
 static sb_status attempt(void *context) {
-    sb_status (*build)(sb_builder *, sb_model **, sb_error *) = *(sb_status(**)(sb_builder *, sb_model **, sb_error *))context;
+    sb_status (*build)(sb_builder *, sb_model **, sb_error *) =
+        *(sb_status(**)(sb_builder *, sb_model **, sb_error *))context;
     sb_builder *builder;
     sb_model *model = NULL;
     SB_TRY(sb_builder_create(&builder, NULL));
@@ -315,7 +314,7 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_digits), cmocka_unit_test(test_control), cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_digits),     cmocka_unit_test(test_control), cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_attributes), cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

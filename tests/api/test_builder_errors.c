@@ -18,9 +18,9 @@ typedef struct sizes {
 
 static sizes sizes_of(const sb_builder *builder) {
     const sb_graph_builder *open = builder->open;
-    return (sizes){sb_graph_builder_mark(open), open->graph->node_count,          builder->value_count,
-                   builder->nested_count,       builder->graphs.variables.count,  builder->entry_count,
-                   open->values.count,          open->nodes.count};
+    return (sizes){
+        sb_graph_builder_mark(open),     open->graph->node_count, builder->value_count, builder->nested_count,
+        builder->graphs.variables.count, builder->entry_count,    open->values.count,   open->nodes.count};
 }
 
 #define REFUSED(status, text, call)                                                                                    \
@@ -68,10 +68,9 @@ static void test_handles(void **state) {
     REFUSED(SB_ERROR_INVALID_ARGUMENT, "of another builder", sb_builder_output(t->builder, t->foreign, error));
     REFUSED(SB_ERROR_INVALID_ARGUMENT, "is not the handle of a value", sb_builder_output(t->builder, t->v, error));
     REFUSED(SB_ERROR_INVALID_ARGUMENT, "is not the handle of a value", sb_builder_output(t->builder, t->k + 1, error));
-    REFUSED(SB_ERROR_INVALID_ARGUMENT, "is not the handle of a variable",
-            sb_builder_read(t->builder, t->x, &y, error));
-    REFUSED(SB_ERROR_INVALID_ARGUMENT, "node Add_0: input 1: ",
-            add_binary(t->builder, "Add", t->x, t->foreign, &y, error));
+    REFUSED(SB_ERROR_INVALID_ARGUMENT, "is not the handle of a variable", sb_builder_read(t->builder, t->x, &y, error));
+    REFUSED(SB_ERROR_INVALID_ARGUMENT,
+            "node Add_0: input 1: ", add_binary(t->builder, "Add", t->x, t->foreign, &y, error));
     end(t);
 }
 
@@ -126,7 +125,8 @@ static void test_inputs_of_nodes(void **state) {
     /* Inference says what does not fit, when the node is added. */
     sb_builder_value i, wide;
     MUST(add_constant(t->builder, "i", SB_S64, 1, (int64_t[]){1}, &index, &i, error));
-    REFUSED(SB_ERROR_INVALID_MODEL, "node Add_0 (Add): inputs have dtypes f32 and s64", add_binary(t->builder, "Add", t->x, i, &y, error));
+    REFUSED(SB_ERROR_INVALID_MODEL, "node Add_0 (Add): inputs have dtypes f32 and s64",
+            add_binary(t->builder, "Add", t->x, i, &y, error));
     MUST(add_input(t->builder, "wide", 2, (int64_t[]){5, 7}, &wide, error));
     REFUSED(SB_ERROR_SHAPE, "MatMul_0", add_binary(t->builder, "MatMul", t->x, wide, &y, error));
     end(t);
@@ -191,16 +191,14 @@ static void test_descriptions(void **state) {
         REFUSED(SB_ERROR_INVALID_ARGUMENT, cases[i].text,
                 sb_builder_input(t->builder, &cases[i].description, &y, error));
     /* Nothing known of an extent, of a rank; a sequence, an optional. */
-    MUST(sb_builder_input(t->builder,
-                          &(sb_value_description){.name = "open",
-                                                  .kind = SB_KIND_TENSOR,
-                                                  .dtype = SB_F32,
-                                                  .rank = 2,
-                                                  .dims = (int64_t[]){-1, 3}},
-                          &y, error));
-    MUST(sb_builder_input(t->builder,
-                          &(sb_value_description){.name = "list", .kind = SB_KIND_SEQUENCE, .dtype = SB_S64, .rank = -1},
-                          &y, error));
+    MUST(sb_builder_input(
+        t->builder,
+        &(sb_value_description){
+            .name = "open", .kind = SB_KIND_TENSOR, .dtype = SB_F32, .rank = 2, .dims = (int64_t[]){-1, 3}},
+        &y, error));
+    MUST(sb_builder_input(
+        t->builder, &(sb_value_description){.name = "list", .kind = SB_KIND_SEQUENCE, .dtype = SB_S64, .rank = -1}, &y,
+        error));
     MUST(sb_builder_input(
         t->builder,
         &(sb_value_description){.name = "may", .kind = SB_KIND_TENSOR, .dtype = SB_F32, .optional = true, .rank = 0},
@@ -227,7 +225,8 @@ static void test_attributes(void **state) {
         {sb_attribute_tensor("axis", NULL), SB_ERROR_INVALID_ARGUMENT, "its tensor is missing"},
         {sb_attribute_graph("axis", 0), SB_ERROR_INVALID_ARGUMENT, "the handle of a graph is 0"},
         {sb_attribute_graph("axis", t->x), SB_ERROR_INVALID_ARGUMENT, "is not the handle of a graph"},
-        {{.name = "axis", .kind = (sb_builder_attribute_kind)9, .count = 1}, SB_ERROR_INVALID_ARGUMENT,
+        {{.name = "axis", .kind = (sb_builder_attribute_kind)9, .count = 1},
+         SB_ERROR_INVALID_ARGUMENT,
          "9 is not an sb_builder_attribute_kind"},
         {sb_attribute_float("axis", 1), SB_ERROR_INVALID_MODEL, "attribute axis holds 1 floats"},
         {sb_attribute_int("axis", 5), SB_ERROR_SHAPE, "Softmax_0"},
@@ -384,9 +383,9 @@ static void test_build(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_handles),      cmocka_unit_test(test_operators), cmocka_unit_test(test_inputs_of_nodes),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_descriptions), cmocka_unit_test(test_attributes),
-        cmocka_unit_test(test_nesting),      cmocka_unit_test(test_depth),     cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_handles), cmocka_unit_test(test_operators),    cmocka_unit_test(test_inputs_of_nodes),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_descriptions), cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_nesting), cmocka_unit_test(test_depth),        cmocka_unit_test(test_variables),
         cmocka_unit_test(test_build),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -196,6 +196,9 @@ static void test_if(void **state) {
     (void)state;
     sb_builder *b = created();
     MUST(build_if(b, error));
+    const sb_graph *inside = sb_node_graph(b->open->graph->nodes[2], "then_branch");
+    assert_int_equal(inside->update_count, 0);
+    assert_int_equal(inside->output_count, 2);
     check(b, 1, (float[]){1, 2}, 2, (float[]){10, 20, 30, 40}, 2,
           (const float *const[]){(float[]){11, 22}, (float[]){60, 80}});
     check(b, 1, (float[]){-1, -2}, 2, (float[]){10, 20, 30, 40}, 2,
@@ -239,21 +242,18 @@ static void test_refused(void **state) {
     sb_builder_value list, item, output;
     sb_builder_graph body;
     MUST(add_variable(b, "v", &v, error));
-    MUST(sb_builder_input(b,
-                          &(sb_value_description){.name = "list",
-                                                  .kind = SB_KIND_SEQUENCE,
-                                                  .dtype = SB_F32,
-                                                  .rank = 1,
-                                                  .dims = (int64_t[]){2}},
-                          &list, error));
+    MUST(sb_builder_input(
+        b,
+        &(sb_value_description){
+            .name = "list", .kind = SB_KIND_SEQUENCE, .dtype = SB_F32, .rank = 1, .dims = (int64_t[]){2}},
+        &list, error));
     MUST(sb_builder_begin_graph(b, "body", error));
     MUST(sb_builder_input(b, &(sb_value_description){.name = "item"}, &item, error));
     MUST(advance(b, v, "Add", item, error));
     MUST(sb_builder_output(b, item, error));
     MUST(sb_builder_end_graph(b, &body, error));
     sb_builder_attribute attribute = sb_attribute_graph("body", body);
-    assert_int_equal(sb_builder_op(b, "SequenceMap", 1, &list, 1, &attribute, &output, &error),
-                     SB_ERROR_INVALID_MODEL);
+    assert_int_equal(sb_builder_op(b, "SequenceMap", 1, &list, 1, &attribute, &output, &error), SB_ERROR_INVALID_MODEL);
     assert_non_null(strstr(error.message, "its graph updates variable 'v', and SequenceMap of version 21"));
     sb_builder_destroy(b);
 
@@ -427,9 +427,14 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_if),      cmocka_unit_test(test_loop),    cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_entries), cmocka_unit_test(test_settled),
-        cmocka_unit_test(test_settled_extents), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_if),
+        cmocka_unit_test(test_loop),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_settled_extents),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

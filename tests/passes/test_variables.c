@@ -150,8 +150,12 @@ static void test_fuse_past_update(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sweep),       cmocka_unit_test(test_sweep_reads), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_merge),       cmocka_unit_test(test_views),       cmocka_unit_test(test_fuse_inside),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_sweep_reads),
+        cmocka_unit_test(test_fold),
+        cmocka_unit_test(test_merge),
+        cmocka_unit_test(test_views),
+        cmocka_unit_test(test_fuse_inside),
         cmocka_unit_test(test_fuse_past_update),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
