@@ -2,6 +2,7 @@
 #ifndef SAMEBIT_SAMEBIT_H
 #define SAMEBIT_SAMEBIT_H
 
+#include <samebit/builder.h>
 #include <samebit/compare.h>
 #include <samebit/device.h>
 #include <samebit/digest.h>

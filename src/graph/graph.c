@@ -31,6 +31,8 @@ void sb_graph_destroy(sb_graph *graph) {
     sb_free(graph->values);
     sb_free(graph->inputs);
     sb_free(graph->outputs);
+    sb_free(graph->reads);
+    sb_free(graph->updates);
     sb_free(graph->name);
     sb_free(graph);
 }
@@ -66,6 +68,38 @@ sb_status sb_graph_add_input(sb_graph *graph, sb_value_id value, sb_error *error
 
 sb_status sb_graph_add_output(sb_graph *graph, sb_value_id value, sb_error *error) {
     return append_id(&graph->outputs, &graph->output_count, &graph->output_capacity, value, error);
+}
+
+static sb_status append_use(sb_variable_use **uses, size_t *count, size_t *capacity, int variable, sb_value_id value,
+                            sb_error *error) {
+    if (!sb_grow((void **)uses, capacity, *count + 1, sizeof **uses))
+        return sb_fail_memory(error, sizeof **uses);
+    (*uses)[(*count)++] = (sb_variable_use){variable, value};
+    return SB_OK;
+}
+
+sb_status sb_graph_add_read(sb_graph *graph, int variable, sb_value_id value, sb_error *error) {
+    return append_use(&graph->reads, &graph->read_count, &graph->read_capacity, variable, value, error);
+}
+
+sb_status sb_graph_add_update(sb_graph *graph, int variable, sb_value_id value, sb_error *error) {
+    return append_use(&graph->updates, &graph->update_count, &graph->update_capacity, variable, value, error);
+}
+
+static sb_value_id find_use(const sb_variable_use *uses, size_t count, int variable) {
+    for (size_t i = 0; i < count; i++) {
+        if (uses[i].variable == variable)
+            return uses[i].value;
+    }
+    return SB_NO_VALUE;
+}
+
+sb_value_id sb_graph_read_of(const sb_graph *graph, int variable) {
+    return find_use(graph->reads, graph->read_count, variable);
+}
+
+sb_value_id sb_graph_update_of(const sb_graph *graph, int variable) {
+    return find_use(graph->updates, graph->update_count, variable);
 }
 
 void sb_node_destroy(sb_node *node) {
@@ -122,10 +156,8 @@ sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const
                             const sb_value_id *inputs, int capture_count, int output_count, const sb_value_id *outputs,
                             sb_attributes *attributes, sb_node **node, sb_error *error) {
     sb_node *fresh = sb_allocate_array(1, sizeof *fresh);
-    if (fresh == NULL) {
-        sb_attributes_clear(attributes);
+    if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
-    }
     fresh->op = op;
     fresh->version = version;
     fresh->capture_count = capture_count;
@@ -136,6 +168,8 @@ sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const
         !sb_grow((void **)&graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes))
         status = sb_fail_memory(error, sizeof *graph->nodes);
     if (status != SB_OK) {
+        *attributes = fresh->attributes;
+        fresh->attributes = (sb_attributes){0};
         sb_node_destroy(fresh);
         return status;
     }
@@ -147,6 +181,17 @@ sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const
     if (node != NULL)
         *node = fresh;
     return SB_OK;
+}
+
+void sb_graph_remove_last_node(sb_graph *graph, sb_attributes *attributes) {
+    sb_node *node = graph->nodes[--graph->node_count];
+    for (int i = 0; i < node->output_count; i++) {
+        if (node->outputs[i] != SB_NO_VALUE)
+            graph->values[node->outputs[i]].producer = -1;
+    }
+    *attributes = node->attributes;
+    node->attributes = (sb_attributes){0};
+    sb_node_destroy(node);
 }
 
 /* ---- reading attributes ---- */

@@ -32,6 +32,12 @@ typedef struct sb_node {
     void *params; /* op->params_size bytes that op->prepare filled from the attributes; owned */
 } sb_node;
 
+/* What a graph does with a variable (graph/variable.h), in entry graphs only. */
+typedef struct sb_variable_use {
+    int variable; /* its index in the model's table */
+    sb_value_id value;
+} sb_variable_use;
+
 struct sb_graph {
     char *name;
     size_t value_count, value_capacity;
@@ -42,6 +48,12 @@ struct sb_graph {
     sb_value_id *inputs;
     size_t output_count, output_capacity;
     sb_value_id *outputs;
+    /* Versions of variables with which a run begins: beside the inputs, values that no node makes. At most one for a variable. */
+    size_t read_count, read_capacity;
+    sb_variable_use *reads;
+    /* The values with which a run leaves variables: beside the outputs, values that must be made. At most one for a variable. */
+    size_t update_count, update_capacity;
+    sb_variable_use *updates;
 };
 
 sb_status sb_graph_create(const char *name, sb_graph **graph, sb_error *error);
@@ -55,11 +67,23 @@ sb_status sb_graph_add_constant(sb_graph *graph, sb_scope *scope, const char *na
 sb_status sb_graph_add_input(sb_graph *graph, sb_value_id value, sb_error *error);
 sb_status sb_graph_add_output(sb_graph *graph, sb_value_id value, sb_error *error);
 
-/** Appends a node. The attributes are moved into the node (and cleared for the caller), also on failure. Then the op's
- * `prepare` runs: counts of inputs and outputs and the attributes are checked against the op. */
+/** Notes that `value` is the version of a variable that the graph begins with. */
+sb_status sb_graph_add_read(sb_graph *graph, int variable, sb_value_id value, sb_error *error);
+/** Notes that the graph leaves a variable with `value`. */
+sb_status sb_graph_add_update(sb_graph *graph, int variable, sb_value_id value, sb_error *error);
+/** The value by which the graph reads the variable, or SB_NO_VALUE. */
+sb_value_id sb_graph_read_of(const sb_graph *graph, int variable);
+/** The value with which the graph leaves the variable, or SB_NO_VALUE. */
+sb_value_id sb_graph_update_of(const sb_graph *graph, int variable);
+
+/** Appends a node. The op's `prepare` runs: counts of inputs and outputs and the attributes are checked against the op. The
+ * attributes move into the node (and are cleared for the caller); on failure they stay the caller's. */
 sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const char *name, int input_count,
                             const sb_value_id *inputs, int capture_count, int output_count, const sb_value_id *outputs,
                             sb_attributes *attributes, sb_node **node, sb_error *error);
+
+/** Takes the last node out again, whose attributes move to `*attributes` (empty before); its outputs have no producer then. */
+void sb_graph_remove_last_node(sb_graph *graph, sb_attributes *attributes);
 
 void sb_node_destroy(sb_node *node);
 

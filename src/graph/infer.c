@@ -279,25 +279,41 @@ sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *con
     return status;
 }
 
-static sb_status infer_one(const sb_node *node, sb_scope *scope, sb_fact *facts, sb_error *error) {
+/* Where a value's fact lies: in an array of facts, or in a graph's own values. */
+typedef struct fact_list {
+    sb_fact *first;
+    size_t stride; /* in bytes */
+} fact_list;
+
+static sb_fact *fact_at(const fact_list *facts, sb_value_id value) {
+    return (sb_fact *)(void *)((char *)facts->first + (size_t)value * facts->stride);
+}
+
+static sb_status infer_one(const sb_node *node, sb_scope *scope, const fact_list *facts, sb_error *error) {
     size_t bytes = (size_t)node->input_count * sizeof(sb_fact *) + (size_t)node->output_count * sizeof(sb_fact);
     sb_fact *outputs = sb_allocate_array(1, bytes);
     if (outputs == NULL)
         return sb_fail_memory(error, bytes);
     const sb_fact **inputs = (const sb_fact **)(void *)(outputs + node->output_count);
     for (int i = 0; i < node->input_count; i++)
-        inputs[i] = node->inputs[i] != SB_NO_VALUE ? &facts[node->inputs[i]] : NULL;
+        inputs[i] = node->inputs[i] != SB_NO_VALUE ? fact_at(facts, node->inputs[i]) : NULL;
     sb_status status = sb_node_infer(node, scope, inputs, outputs, error);
     for (int i = 0; i < node->output_count && status == SB_OK; i++) {
         if (node->outputs[i] == SB_NO_VALUE) {
             sb_fact_clear(&outputs[i]);
             continue;
         }
-        sb_fact_clear(&facts[node->outputs[i]]);
-        facts[node->outputs[i]] = outputs[i];
+        sb_fact *fact = fact_at(facts, node->outputs[i]);
+        sb_fact_clear(fact);
+        *fact = outputs[i];
     }
     sb_free(outputs);
     return status;
+}
+
+sb_status sb_graph_infer_node(sb_graph *graph, const sb_node *node, sb_scope *scope, sb_error *error) {
+    sb_fact *first = graph->value_count != 0 ? &graph->values->fact : NULL;
+    return infer_one(node, scope, &(fact_list){first, sizeof *graph->values}, error);
 }
 
 sb_status sb_graph_infer(const sb_graph *graph, sb_scope *scope, sb_fact *facts, sb_error *error) {
@@ -307,6 +323,6 @@ sb_status sb_graph_infer(const sb_graph *graph, sb_scope *scope, sb_fact *facts,
             SB_TRY(sb_fact_of_tensor(&facts[i], scope, constant, true, error));
     }
     for (size_t i = 0; i < graph->node_count; i++)
-        SB_TRY(infer_one(graph->nodes[i], scope, facts, error));
+        SB_TRY(infer_one(graph->nodes[i], scope, &(fact_list){facts, sizeof *facts}, error));
     return SB_OK;
 }

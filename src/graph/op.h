@@ -30,6 +30,16 @@ enum {
 
 #define SB_ALL_INPUTS UINT64_MAX
 
+/* How a variable that a node's graphs update passes the node: one more input, output, or both, at these places. */
+typedef struct sb_passage {
+    bool state;          /* whether the version enters as a state of the loop; else the graphs capture it */
+    size_t node_input;   /* with `state`: of the formal inputs */
+    size_t graph_input;  /* with `state` */
+    size_t graph_output; /* of each graph: the next version */
+    size_t node_output;  /* the version behind the node */
+    size_t omittable;    /* formal inputs at the beginning that a node may leave out */
+} sb_passage;
+
 struct sb_op {
     const char *name;              /* as in the ONNX standard */
     const char *domain;            /* "" for the standard's own */
@@ -53,6 +63,9 @@ struct sb_op {
      * others are the inputs in order, with the dtypes that `dtypes` lists (SB_DTYPE_NONE where omitted); `*context` is what
      * the loop is to be called with, and stays the node's. NULL when these dtypes have no loop. May be NULL. */
     sb_walk_row *(*loop)(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context);
+    /* For ops with graphs of their own: where a variable passes, when the graphs have `inputs` formal inputs and `outputs` outputs. False
+     * when this version has no such place; NULL: none has, and graphs that update variables are refused. */
+    bool (*passage)(int version, const sb_attributes *attributes, size_t inputs, size_t outputs, sb_passage *passage);
 };
 
 /** The operator of that domain ("" and "ai.onnx" are the same) and name, or NULL. */
@@ -190,6 +203,9 @@ sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *con
 /** Infers a whole graph. `facts` has an entry per value: those of the graph's inputs are set by the caller, the others are cleared; constants
  * are filled in here. On failure the caller clears all entries as well. */
 sb_status sb_graph_infer(const sb_graph *graph, sb_scope *scope, sb_fact *facts, sb_error *error);
+
+/** Infers one node of a graph from the facts that the graph's values hold, and sets those of its outputs. */
+sb_status sb_graph_infer_node(sb_graph *graph, const sb_node *node, sb_scope *scope, sb_error *error);
 
 /** Runs `function` (op->eval, or a faster kernel) on a prepared call and checks that what came out is what the facts say.
  * On failure all outputs are released. */

@@ -7,7 +7,7 @@
 
 void sb_node_reading_clear(sb_node_reading *reading) {
     for (size_t i = 0; i < reading->graph_count; i++)
-        sb_graph_builder_clear(&reading->graphs[i]);
+        sb_graph_builder_destroy(reading->graphs[i].builder);
     sb_free(reading->graphs);
     sb_attributes_clear(&reading->attributes);
     *reading = (sb_node_reading){0};
@@ -128,10 +128,11 @@ static sb_status add_graph(sb_importer *importer, sb_environment *environment, s
     if (!sb_grow((void **)&reading->graphs, &reading->graph_capacity, reading->graph_count + 1,
                  sizeof *reading->graphs))
         return sb_fail_memory(error, sizeof *reading->graphs);
-    sb_graph_builder *builder = &reading->graphs[reading->graph_count];
-    SB_TRY(sb_onnx_read_graph(importer, proto, at, builder, error));
+    sb_nested_graph *nested = &reading->graphs[reading->graph_count];
+    SB_TRY(sb_onnx_read_graph(importer, proto, at, &nested->builder, error));
+    nested->attribute = name;
     reading->graph_count++;
-    return sb_attributes_add_graph(&reading->attributes, name, builder->graph, error);
+    return SB_OK;
 }
 
 /* ---- all kinds ---- */
@@ -191,13 +192,21 @@ static sb_status read_one(sb_importer *importer, sb_environment *environment, sb
     }
 }
 
+static bool is_known(const sb_node_reading *reading, const char *name) {
+    for (size_t i = 0; i < reading->graph_count; i++) {
+        if (strcmp(reading->graphs[i].attribute, name) == 0)
+            return true;
+    }
+    return sb_attributes_find(&reading->attributes, name) != NULL;
+}
+
 sb_status sb_onnx_read_attributes(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
                                   sb_node_reading *reading, sb_error *error) {
     for (size_t i = 0; i < node->n_attribute; i++) {
         const char *name = node->attribute[i]->name;
         if (name == NULL || name[0] == '\0')
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %zu has no name", i);
-        if (sb_attributes_find(&reading->attributes, name) != NULL)
+        if (is_known(reading, name))
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "attribute %.100s is given twice", name);
         sb_environment *at = environment;
         const Onnx__AttributeProto *found;

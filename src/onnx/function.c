@@ -168,20 +168,21 @@ static sb_status copy_value(sb_importer *importer, sb_environment *body, const c
     if (source == SB_NO_VALUE)
         return sb_fail(error, SB_ERROR_INVALID_MODEL,
                        "node %.200s: the function's output '%.200s' is an input that the call omits", call, name);
-    const sb_op *identity = sb_op_find("", "Identity");
-    if (identity == NULL)
-        return sb_fail(error, SB_ERROR_INTERNAL, "operator Identity is missing");
+    sb_attributes none = {0};
+    sb_node_plan plan = {.version = SB_NEWEST_OPSET,
+                         .input_count = 1,
+                         .inputs = &source,
+                         .output_count = 1,
+                         .outputs = &target,
+                         .attributes = &none};
+    SB_TRY(sb_graph_builder_find_op("", "Identity", &plan.op, error));
     Onnx__NodeProto node = ONNX__NODE_PROTO__INIT;
     node.op_type = (char *)(uintptr_t) "Identity";
     char *unique;
     SB_TRY(sb_environment_node_name(body, &node, body->builder->graph->node_count, &unique, error));
-    sb_attributes none = {0};
-    sb_node *added;
-    sb_status status = sb_graph_add_node(body->builder->graph, identity, SB_ONNX_NEWEST_OPSET, unique, 1, &source, 0, 1,
-                                         &target, &none, &added, error);
+    plan.name = unique;
+    sb_status status = sb_graph_builder_add_node(body->builder, &plan, error);
     sb_free(unique);
-    if (status == SB_OK && !sb_names_put(&body->builder->nodes, added->name, 1))
-        return sb_fail_memory(error, sizeof(sb_name_entry));
     return status;
 }
 
@@ -219,8 +220,7 @@ sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, 
     if (taken == NULL)
         return sb_fail_memory(error, bytes);
     memcpy(taken, name, bytes - 1);
-    if (!sb_names_put(&environment->builder->nodes, taken, 1))
-        return sb_fail_memory(error, sizeof(sb_name_entry));
+    SB_TRY(sb_graph_builder_take_node_name(environment->builder, taken, error));
     char *prefix = sb_allocate(bytes);
     sb_value_id *outputs = sb_allocate_array(node->n_output, sizeof *outputs);
     sb_status status;

@@ -5,9 +5,7 @@
 #include "onnx/importer.h"
 
 static sb_status reserve(sb_graph_builder *builder, const char *name, sb_error *error) {
-    if (name == NULL || name[0] == '\0' || sb_names_find(&builder->reserved, name) != NULL)
-        return SB_OK;
-    return sb_names_put(&builder->reserved, name, 0) ? SB_OK : sb_fail_memory(error, sizeof(sb_name_entry));
+    return name == NULL || name[0] == '\0' ? SB_OK : sb_graph_builder_reserve(builder, name, error);
 }
 
 static const char *sparse_name(const Onnx__SparseTensorProto *sparse) {
@@ -36,8 +34,7 @@ static sb_status add_initializer(sb_importer *importer, sb_environment *environm
     SB_TRY(sb_environment_define(environment, name, &value, error));
     sb_tensor *tensor;
     SB_TRY(sb_onnx_read_tensor(importer, environment->call != NULL, proto, sparse, &tensor, error));
-    sb_status status =
-        sb_fact_of_tensor(&environment->builder->graph->values[value].fact, importer->scope, tensor, true, error);
+    sb_status status = sb_graph_builder_set_constant(environment->builder, value, tensor, error);
     sb_tensor_release(tensor);
     return status;
 }
@@ -53,26 +50,30 @@ static sb_status add_initializers(sb_importer *importer, sb_environment *environ
     return SB_OK;
 }
 
+/* What enters an inner graph is the business of the node that has it: only inputs of the main graph have types. */
+static sb_status add_input(sb_importer *importer, sb_environment *environment, const Onnx__ValueInfoProto *proto,
+                           sb_error *error) {
+    sb_value_id value;
+    sb_fact fact = {0};
+    SB_TRY(sb_environment_define(environment, proto->name, &value, error));
+    if (environment->outer != NULL)
+        return sb_graph_builder_set_input(environment->builder, value, NULL, error);
+    SB_TRY(sb_onnx_fact_of_type(importer->scope, proto->type, proto->name, &fact, error));
+    return sb_graph_builder_set_input(environment->builder, value, &fact, error);
+}
+
 static sb_status add_inputs(sb_importer *importer, sb_environment *environment, const Onnx__GraphProto *proto,
                             sb_error *error) {
-    sb_graph *graph = environment->builder->graph;
-    bool main = environment->outer == NULL;
-    for (size_t i = 0; main && i < proto->n_input; i++)
+    for (size_t i = 0; environment->outer == NULL && i < proto->n_input; i++)
         sb_onnx_declare_symbols(importer->scope, proto->input[i]->type);
     for (size_t i = 0; i < proto->n_input; i++) {
         const char *name = proto->input[i]->name;
         if (name == NULL || name[0] == '\0')
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "the graph's input %zu has no name", i);
         const int32_t *known = sb_names_find(&environment->names, name);
-        if (known != NULL && graph->values[*known].fact.constant != NULL)
+        if (known != NULL && sb_graph_builder_is_constant(environment->builder, *known))
             continue; /* an initialiser */
-        sb_value_id value;
-        SB_TRY(sb_environment_define(environment, name, &value, error));
-        SB_TRY(sb_graph_add_input(graph, value, error));
-        /* What enters an inner graph is the business of the node that has it. */
-        if (main)
-            SB_TRY(
-                sb_onnx_fact_of_type(importer->scope, proto->input[i]->type, name, &graph->values[value].fact, error));
+        SB_TRY(add_input(importer, environment, proto->input[i], error));
     }
     return sb_scope_check(importer->scope, error);
 }
@@ -88,7 +89,7 @@ static sb_status add_outputs(sb_importer *importer, sb_environment *environment,
         if (value == SB_NO_VALUE)
             return sb_fail(error, SB_ERROR_INVALID_MODEL,
                            "the graph's output '%.200s' is an input that a function's call omits", name);
-        SB_TRY(sb_graph_add_output(environment->builder->graph, value, error));
+        SB_TRY(sb_graph_builder_add_output(environment->builder, value, error));
     }
     return SB_OK;
 }
@@ -104,16 +105,18 @@ static sb_status fill(sb_importer *importer, sb_environment *environment, const 
 }
 
 sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto, sb_environment *outer,
-                             sb_graph_builder *builder, sb_error *error) {
-    *builder = (sb_graph_builder){0};
-    SB_TRY(sb_graph_create(proto->name != NULL ? proto->name : "", &builder->graph, error));
+                             sb_graph_builder **builder, sb_error *error) {
+    sb_graph_builder *fresh;
+    SB_TRY(sb_graph_builder_create(proto->name != NULL ? proto->name : "", importer->scope, NULL,
+                                   outer != NULL ? outer->builder : NULL, &fresh, error));
     sb_environment environment = {
-        .builder = builder, .outer = outer, .call = outer != NULL ? outer->call : NULL, .prefix = ""};
+        .builder = fresh, .outer = outer, .call = outer != NULL ? outer->call : NULL, .prefix = ""};
     sb_status status = fill(importer, &environment, proto, error);
     sb_environment_clear(&environment);
     if (status != SB_OK) {
-        sb_graph_destroy(builder->graph);
-        sb_graph_builder_clear(builder);
+        sb_graph_builder_destroy(fresh);
+        return status;
     }
-    return status;
+    *builder = fresh;
+    return SB_OK;
 }

@@ -65,30 +65,6 @@ static sb_status check_model(const Onnx__ModelProto *model, sb_error *error) {
     return SB_OK;
 }
 
-/* Infers the facts of all values and notes them in the graph. */
-static sb_status infer_facts(sb_graph *graph, sb_scope *scope, sb_error *error) {
-    sb_fact *facts = sb_allocate_array(graph->value_count, sizeof *facts);
-    if (facts == NULL)
-        return sb_fail_memory(error, graph->value_count * sizeof *facts);
-    sb_status status = SB_OK;
-    for (size_t i = 0; i < graph->input_count && status == SB_OK; i++) {
-        sb_value_id input = graph->inputs[i];
-        status = sb_fact_copy(&facts[input], &graph->values[input].fact, error);
-    }
-    if (status == SB_OK)
-        status = sb_graph_infer(graph, scope, facts, error);
-    for (size_t i = 0; i < graph->value_count; i++) {
-        if (status == SB_OK) {
-            sb_fact_clear(&graph->values[i].fact);
-            graph->values[i].fact = facts[i];
-        } else {
-            sb_fact_clear(&facts[i]);
-        }
-    }
-    sb_free(facts);
-    return status;
-}
-
 static sb_status check_outputs(const sb_graph *graph, const Onnx__GraphProto *proto, sb_error *error) {
     for (size_t i = 0; i < graph->output_count; i++)
         SB_TRY(sb_onnx_check_type(proto->output[i]->type, &graph->values[graph->outputs[i]].fact,
@@ -139,21 +115,15 @@ static sb_status build(sb_importer *importer, sb_graph **graph, sb_error *error)
     SB_TRY(check_model(model, error));
     SB_TRY(sb_onnx_find_functions(importer, error));
     SB_TRY(sb_onnx_survey(importer, error));
-    sb_graph_builder builder;
+    sb_graph_builder *builder;
     SB_TRY(sb_onnx_read_graph(importer, model->graph, NULL, &builder, error));
-    sb_graph *fresh = builder.graph;
-    sb_graph_builder_clear(&builder);
-    sb_status status = infer_facts(fresh, importer->scope, error);
+    sb_status status = check_outputs(builder->graph, model->graph, error);
     if (status == SB_OK)
-        status = check_outputs(fresh, model->graph, error);
+        status = check_values(builder->graph, model->graph, error);
     if (status == SB_OK)
-        status = check_values(fresh, model->graph, error);
-    if (status != SB_OK) {
-        sb_graph_destroy(fresh);
-        return status;
-    }
-    *graph = fresh;
-    return SB_OK;
+        *graph = sb_graph_builder_take(builder);
+    sb_graph_builder_destroy(builder);
+    return status;
 }
 
 static void end_import(sb_importer *importer) {

@@ -10,11 +10,8 @@
 #ifndef SB_ONNX_IMPORT_H
 #define SB_ONNX_IMPORT_H
 
-#include "graph/graph.h"
+#include "graph/builder.h"
 
-/** The operator set versions (of the standard's own domain) that models may import. */
-#define SB_ONNX_OLDEST_OPSET 6
-#define SB_ONNX_NEWEST_OPSET 21
 /** The newest version of the file format itself. */
 #define SB_ONNX_NEWEST_IR 11
 

@@ -2,9 +2,8 @@
 #ifndef SB_ONNX_IMPORTER_H
 #define SB_ONNX_IMPORTER_H
 
-#include "graph/op.h"
+#include "graph/builder.h"
 #include "onnx/import.h"
-#include "onnx/names.h"
 #include "onnx/tensor.h"
 
 /** How deep graphs and function calls may lie in each other. */
@@ -39,22 +38,6 @@ typedef struct sb_importer {
     sb_names shared_names; /* the addresses of their messages as text, to index */
     int depth;             /* graphs and calls around the node in work */
 } sb_importer;
-
-/* A value that a graph takes from the graph around it. */
-typedef struct sb_capture {
-    sb_value_id outer, inner;
-} sb_capture;
-
-/* A graph in work. */
-typedef struct sb_graph_builder {
-    sb_graph *graph;
-    sb_names values;   /* all values, to id; the graph owns the texts */
-    sb_names nodes;    /* all nodes, to the number of the next one that asks for the same name */
-    sb_names reserved; /* the names that the file itself defines in this graph, to 0 */
-    sb_names captured; /* outer values, to id in this graph: captures and copies of constants */
-    size_t capture_count, capture_capacity;
-    sb_capture *captures;
-} sb_graph_builder;
 
 typedef struct sb_environment sb_environment;
 
@@ -112,7 +95,6 @@ sb_status sb_onnx_version(const sb_importer *importer, const sb_environment *env
 
 /* ---- graphs ---- */
 
-void sb_graph_builder_clear(sb_graph_builder *builder);
 /** Frees the tables of an environment. */
 void sb_environment_clear(sb_environment *environment);
 /** The value that a name stands for: of this graph, or captured from the graphs around it. `node`,
@@ -126,18 +108,12 @@ sb_status sb_environment_new_value(sb_environment *environment, const char *name
 sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value, sb_error *error);
 /** Makes a value and binds its name. */
 sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error);
-/** A name for a node that no other node of the graph has; the caller frees it. */
+/** A name for a node that no other node of the graph has; the caller frees it. `op_type` names nodes without a name. */
 sb_status sb_environment_node_name(sb_environment *environment, const Onnx__NodeProto *node, size_t index, char **name,
                                    sb_error *error);
-/** Reads a graph into a fresh builder. On failure everything is freed. Inputs for captures are
- * still missing. */
+/** Reads a graph into a fresh builder, which the caller destroys. */
 sb_status sb_onnx_read_graph(sb_importer *importer, const Onnx__GraphProto *proto, sb_environment *outer,
-                             sb_graph_builder *builder, sb_error *error);
-/** Lists the outer values that any of the graphs captures, and adds an input for each to every
- * graph. The caller frees
- * `*outer`. */
-sb_status sb_onnx_join_captures(size_t count, sb_graph_builder *builders, const sb_graph *outer_graph,
-                                sb_value_id **outer, size_t *outer_count, sb_error *error);
+                             sb_graph_builder **builder, sb_error *error);
 
 /* ---- nodes ---- */
 
@@ -149,11 +125,11 @@ sb_status sb_onnx_read_node(sb_importer *importer, sb_environment *environment, 
 sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
                             sb_onnx_function *function, const char *name, sb_error *error);
 
-/* A node's attributes and the graphs among them. */
+/* A node's attributes, and apart from them the graphs. */
 typedef struct sb_node_reading {
     sb_attributes attributes;
     size_t graph_count, graph_capacity;
-    sb_graph_builder *graphs; /* of the graphs that `attributes` own, in their order */
+    sb_nested_graph *graphs; /* owned builders; names of the message */
 } sb_node_reading;
 
 /** Converts all attributes. On failure, too, the caller clears `reading`. */

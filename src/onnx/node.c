@@ -32,7 +32,7 @@ static sb_status constant_tensor(const sb_attributes *attributes, sb_tensor **te
             return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant with both %.100s and %.100s", only->name, name);
         only = &attributes->items[i];
     }
-    if (only == NULL || only->kind == SB_ATTRIBUTE_GRAPH)
+    if (only == NULL)
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant without a value");
     int rank = only->scalar ? 0 : 1;
     switch (only->kind) {
@@ -48,8 +48,8 @@ static sb_status constant_tensor(const sb_attributes *attributes, sb_tensor **te
     }
 }
 
-static sb_status add_constant(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                              const sb_attributes *attributes, sb_error *error) {
+static sb_status add_constant(sb_environment *environment, const Onnx__NodeProto *node, const sb_attributes *attributes,
+                              sb_error *error) {
     if (node->n_input != 0 || node->n_output != 1 || node->output[0][0] == '\0')
         return sb_fail(error, SB_ERROR_INVALID_MODEL, "a Constant has no inputs and one output");
     sb_tensor *tensor;
@@ -57,8 +57,7 @@ static sb_status add_constant(sb_importer *importer, sb_environment *environment
     sb_value_id value;
     sb_status status = sb_environment_define(environment, node->output[0], &value, error);
     if (status == SB_OK)
-        status =
-            sb_fact_of_tensor(&environment->builder->graph->values[value].fact, importer->scope, tensor, true, error);
+        status = sb_graph_builder_set_constant(environment->builder, value, tensor, error);
     sb_tensor_release(tensor);
     return status;
 }
@@ -92,53 +91,32 @@ static sb_status define_outputs(sb_environment *environment, const Onnx__NodePro
     return SB_OK;
 }
 
-static sb_status add_to_graph(sb_environment *environment, const sb_op *op, int version, const char *name,
-                              size_t input_count, const sb_value_id *inputs, size_t capture_count, size_t output_count,
-                              const sb_value_id *outputs, sb_attributes *attributes, sb_error *error) {
-    sb_node *added;
-    SB_TRY(sb_graph_add_node(environment->builder->graph, op, version, name, (int)input_count, inputs,
-                             (int)capture_count, (int)output_count, outputs, attributes, &added, error));
-    return sb_names_put(&environment->builder->nodes, added->name, 1) ? SB_OK
-                                                                      : sb_fail_memory(error, sizeof(sb_name_entry));
-}
-
-/* `ids` has room for all inputs, captures and outputs, in this order. */
+/* `ids` has room for all inputs and outputs, in this order. */
 static sb_status connect(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
-                         const sb_op *op, const char *name, sb_node_reading *reading, size_t outer_count,
-                         const sb_value_id *outer, sb_value_id *ids, sb_error *error) {
-    int version;
-    SB_TRY(sb_onnx_version(importer, environment, node, name, &version, error));
-    size_t formal = node->n_input;
-    size_t output_count = named_count(node->n_output, node->output);
-    SB_TRY(find_inputs(importer, environment, node, name, formal, ids, error));
-    /* What is omitted at the end, by an empty name or by a call that gives no such argument, is as
-     * good as not there. */
-    while (formal > 0 && ids[formal - 1] == SB_NO_VALUE)
-        formal--;
-    size_t input_count = formal + outer_count;
-    for (size_t i = 0; i < outer_count; i++)
-        ids[formal + i] = outer[i];
-    SB_TRY(define_outputs(environment, node, output_count, ids + input_count, error));
-    return add_to_graph(environment, op, version, name, input_count, ids, outer_count, output_count, ids + input_count,
-                        &reading->attributes, error);
+                         const char *name, sb_node_reading *reading, sb_value_id *ids, sb_error *error) {
+    sb_node_plan plan = {.name = name,
+                         .input_count = node->n_input,
+                         .inputs = ids,
+                         .output_count = named_count(node->n_output, node->output),
+                         .outputs = ids + node->n_input,
+                         .attributes = &reading->attributes,
+                         .nested_count = reading->graph_count,
+                         .nested = reading->graphs};
+    SB_TRY(sb_graph_builder_find_op(sb_onnx_domain(node->domain), node->op_type, &plan.op, error));
+    SB_TRY(sb_onnx_version(importer, environment, node, name, &plan.version, error));
+    SB_TRY(find_inputs(importer, environment, node, name, node->n_input, ids, error));
+    SB_TRY(define_outputs(environment, node, plan.output_count, ids + node->n_input, error));
+    return sb_graph_builder_add_node(environment->builder, &plan, error);
 }
 
 static sb_status read_operator(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
                                const char *name, sb_node_reading *reading, sb_error *error) {
-    const sb_op *op = sb_op_find(sb_onnx_domain(node->domain), node->op_type);
-    if (op == NULL)
-        return sb_fail(error, SB_ERROR_INTERNAL, "operator %.100s vanished", node->op_type);
-    sb_value_id *outer;
-    size_t outer_count;
-    SB_TRY(sb_onnx_join_captures(reading->graph_count, reading->graphs, environment->builder->graph, &outer,
-                                 &outer_count, error));
-    size_t count = node->n_input + outer_count + node->n_output;
+    size_t count = node->n_input + node->n_output;
     sb_value_id *ids = sb_allocate_array(count, sizeof *ids);
-    sb_status status = ids != NULL
-                           ? connect(importer, environment, node, op, name, reading, outer_count, outer, ids, error)
-                           : sb_fail_memory(error, count * sizeof *ids);
+    if (ids == NULL)
+        return sb_fail_memory(error, count * sizeof *ids);
+    sb_status status = connect(importer, environment, node, name, reading, ids, error);
     sb_free(ids);
-    sb_free(outer);
     return status;
 }
 
@@ -152,7 +130,7 @@ static sb_status read_named(sb_importer *importer, sb_environment *environment, 
     sb_node_reading reading = {0};
     sb_status status = sb_onnx_read_attributes(importer, environment, node, &reading, error);
     if (status == SB_OK && is_constant(node))
-        status = add_constant(importer, environment, node, &reading.attributes, error);
+        status = add_constant(environment, node, &reading.attributes, error);
     else if (status == SB_OK) {
         status = read_operator(importer, environment, node, name, &reading, error);
         sb_node_reading_clear(&reading);

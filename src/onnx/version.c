@@ -85,20 +85,20 @@ static bool is_unchanged(const char *operator_name) {
 }
 
 static sb_status check_standard(const Onnx__NodeProto *node, const char *name, int64_t *version, sb_error *error) {
-    if (*version > SB_ONNX_NEWEST_OPSET)
+    if (*version > SB_NEWEST_OPSET)
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the newest "
                        "supported: export the model for that, or convert it with "
                        "onnx.version_converter",
-                       name, node->op_type, *version, SB_ONNX_NEWEST_OPSET);
-    if (*version >= SB_ONNX_OLDEST_OPSET)
+                       name, node->op_type, *version, SB_NEWEST_OPSET);
+    if (*version >= SB_OLDEST_OPSET)
         return SB_OK;
     if (!is_unchanged(node->op_type))
         return sb_fail(error, SB_ERROR_UNSUPPORTED,
                        "node %.200s (%.100s) is of operator set %" PRId64 ", and %d is the oldest "
                        "supported for it: convert the model with onnx.version_converter",
-                       name, node->op_type, *version, SB_ONNX_OLDEST_OPSET);
-    *version = SB_ONNX_OLDEST_OPSET;
+                       name, node->op_type, *version, SB_OLDEST_OPSET);
+    *version = SB_OLDEST_OPSET;
     return SB_OK;
 }
 

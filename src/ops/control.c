@@ -338,6 +338,13 @@ static sb_status eval_if(sb_call *call) {
                              call->outputs);
 }
 
+/* Both branches give a variable's next version as one more output. */
+static bool pass_if(int version, const sb_attributes *attributes, size_t inputs, size_t outputs, sb_passage *passage) {
+    (void)version, (void)attributes, (void)inputs;
+    *passage = (sb_passage){.graph_output = outputs, .node_output = outputs};
+    return true;
+}
+
 const sb_op sb_ops_control[] = {
     {.name = "If",
      .domain = "",
@@ -349,6 +356,7 @@ const sb_op sb_ops_control[] = {
      .params_size = sizeof(if_params),
      .prepare = prepare_if,
      .infer = infer_if,
-     .eval = eval_if},
+     .eval = eval_if,
+     .passage = pass_if},
     {0},
 };

@@ -297,6 +297,21 @@ static sb_status eval_loop(sb_call *call) {
     return status;
 }
 
+/* A variable is one more carried value, behind the others. */
+static bool pass_loop(int version, const sb_attributes *attributes, size_t inputs, size_t outputs,
+                      sb_passage *passage) {
+    (void)version, (void)attributes, (void)outputs;
+    if (inputs < 2)
+        return false;
+    *passage = (sb_passage){.state = true,
+                            .node_input = inputs,
+                            .graph_input = inputs,
+                            .graph_output = inputs - 1,
+                            .node_output = inputs - 2,
+                            .omittable = 2};
+    return true;
+}
+
 const sb_op sb_ops_loop[] = {
     {.name = "Loop",
      .domain = "",
@@ -308,6 +323,7 @@ const sb_op sb_ops_loop[] = {
      .params_size = sizeof(loop_params),
      .prepare = prepare_loop,
      .infer = infer_loop,
-     .eval = eval_loop},
+     .eval = eval_loop,
+     .passage = pass_loop},
     {0},
 };

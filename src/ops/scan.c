@@ -413,6 +413,20 @@ static sb_status eval_scan(sb_call *call) {
     return status;
 }
 
+/* A variable is one more state, behind the others. In opset 8 each sample has states of its own, and a variable has no samples. */
+static bool pass_scan(int version, const sb_attributes *attributes, size_t inputs, size_t outputs,
+                      sb_passage *passage) {
+    const sb_attribute *scanned = sb_attributes_find(attributes, "num_scan_inputs");
+    (void)outputs;
+    if (version < 9 || scanned == NULL || scanned->kind != SB_ATTRIBUTE_INTS || scanned->count != 1 ||
+        scanned->ints[0] < 1 || (uint64_t)scanned->ints[0] > inputs)
+        return false;
+    size_t states = inputs - (size_t)scanned->ints[0];
+    *passage = (sb_passage){
+        .state = true, .node_input = states, .graph_input = states, .graph_output = states, .node_output = states};
+    return true;
+}
+
 const sb_op sb_ops_scan[] = {
     {.name = "Scan",
      .domain = "",
@@ -424,6 +438,7 @@ const sb_op sb_ops_scan[] = {
      .params_size = sizeof(scan_params),
      .prepare = prepare_scan,
      .infer = infer_scan,
-     .eval = eval_scan},
+     .eval = eval_scan,
+     .passage = pass_scan},
     {0},
 };

@@ -24,6 +24,8 @@ typedef struct fusion {
     int *group_of_value; /* per value: 1 while made inside the group being built */
     size_t *first_use;   /* per value: where its uses begin in `uses` */
     size_t *uses;        /* the nodes that read a value, ascending */
+    size_t *
+        updated_by; /* per value that may lie in a variable's bytes: the node that makes the variable's update; else SIZE_MAX */
 } fusion;
 
 static bool is_contraction(const sb_node *node) {
@@ -118,7 +120,7 @@ static bool contains(const group *group, size_t count, size_t node) {
 static bool is_closed(const fusion *fusion, const group *group, size_t count) {
     for (size_t i = 0; i + 1 < count; i++) {
         sb_value_id value = only_output(fusion->graph->nodes[group->nodes[i]]);
-        if (sb_is_graph_output(fusion->graph, value))
+        if (sb_leaves_graph(fusion->graph, value))
             return false;
         for (size_t u = fusion->first_use[value]; u < fusion->first_use[value + 1]; u++) {
             if (!contains(group, count, fusion->uses[u]))
@@ -126,6 +128,21 @@ static bool is_closed(const fusion *fusion, const group *group, size_t count) {
         }
     }
     return true;
+}
+
+/* Whether the first `count` nodes, moved to where the last of them is, put a reader of a variable's version behind the node that
+ * makes its next one. */
+static bool crosses_update(const fusion *fusion, const group *group, size_t count) {
+    size_t place = group->nodes[count - 1];
+    for (size_t i = 0; i + 1 < count; i++) {
+        const sb_node *node = fusion->graph->nodes[group->nodes[i]];
+        for (int j = 0; j < node->input_count; j++) {
+            size_t update = node->inputs[j] != SB_NO_VALUE ? fusion->updated_by[node->inputs[j]] : SIZE_MAX;
+            if (group->nodes[i] < update && update < place)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* Grows a group from node `start`, then cuts it back to the longest closed beginning. */
@@ -155,7 +172,7 @@ static void grow(fusion *fusion, size_t start, group *group) {
     }
     for (size_t i = 0; i < group->count; i++)
         fusion->group_of_value[only_output(graph->nodes[group->nodes[i]])] = 0;
-    while (group->count > 1 && !is_closed(fusion, group, group->count))
+    while (group->count > 1 && (!is_closed(fusion, group, group->count) || crosses_update(fusion, group, group->count)))
         group->count--;
 }
 
@@ -327,6 +344,28 @@ static bool starts_group(const fusion *fusion, size_t index, bool contractions) 
     return is_elementwise(node) && joins(fusion, index, &fusion->graph->values[only_output(node)].fact);
 }
 
+/* Notes for each version, and for what views make of it, where its variable's update is made. */
+static sb_status find_updates(fusion *fusion, sb_error *error) {
+    const sb_graph *graph = fusion->graph;
+    fusion->updated_by = sb_allocate_array(graph->value_count, sizeof *fusion->updated_by);
+    if (fusion->updated_by == NULL)
+        return sb_fail_memory(error, graph->value_count * sizeof *fusion->updated_by);
+    for (size_t v = 0; v < graph->value_count; v++)
+        fusion->updated_by[v] = SIZE_MAX;
+    for (size_t i = 0; i < graph->read_count; i++) {
+        sb_value_id update = sb_graph_update_of(graph, graph->reads[i].variable);
+        if (update != SB_NO_VALUE && graph->values[update].producer >= 0)
+            fusion->updated_by[graph->reads[i].value] = (size_t)graph->values[update].producer;
+    }
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const sb_node *node = graph->nodes[n];
+        if ((node->op->flags & SB_OP_VIEW) != 0 && node->input_count > 0 && node->inputs[0] != SB_NO_VALUE &&
+            only_output(node) != SB_NO_VALUE)
+            fusion->updated_by[only_output(node)] = fusion->updated_by[node->inputs[0]];
+    }
+    return SB_OK;
+}
+
 static sb_status fuse_all(fusion *fusion, sb_error *error) {
     sb_graph *graph = fusion->graph;
     group *groups = sb_allocate_array(graph->node_count, sizeof *groups);
@@ -382,11 +421,14 @@ sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error) {
     if (status == SB_OK)
         status = find_uses(&fusion, error);
     if (status == SB_OK)
+        status = find_updates(&fusion, error);
+    if (status == SB_OK)
         status = fuse_all(&fusion, error);
     close_gaps(graph);
     sb_free(fusion.taken);
     sb_free(fusion.group_of_value);
     sb_free(fusion.first_use);
     sb_free(fusion.uses);
+    sb_free(fusion.updated_by);
     return status;
 }

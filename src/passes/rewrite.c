@@ -10,9 +10,13 @@ void sb_rewrite_uses(sb_graph *graph, sb_value_id from, sb_value_id to) {
     }
 }
 
-bool sb_is_graph_output(const sb_graph *graph, sb_value_id value) {
+bool sb_leaves_graph(const sb_graph *graph, sb_value_id value) {
     for (size_t i = 0; i < graph->output_count; i++) {
         if (graph->outputs[i] == value)
+            return true;
+    }
+    for (size_t i = 0; i < graph->update_count; i++) {
+        if (graph->updates[i].value == value)
             return true;
     }
     return false;

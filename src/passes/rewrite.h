@@ -4,13 +4,13 @@
 
 #include "graph/op.h"
 
-/** Makes every node that reads `from` read `to`. Graph outputs stay as they are. */
+/** Makes every node that reads `from` read `to`. Graph outputs and updates stay as they are. */
 void sb_rewrite_uses(sb_graph *graph, sb_value_id from, sb_value_id to);
 
-/** Whether the value is one of the graph's outputs. */
-bool sb_is_graph_output(const sb_graph *graph, sb_value_id value);
+/** Whether the value leaves the graph: as an output, or as what a variable is left with. */
+bool sb_leaves_graph(const sb_graph *graph, sb_value_id value);
 
-/** Whether the value is the same in every run and known. */
+/** Whether the value is the same in every run and known. A variable's version never is. */
 bool sb_is_constant(const sb_graph *graph, sb_value_id value);
 
 /** Takes the value away from the node that makes it: the caller makes it a constant. */

@@ -1,4 +1,4 @@
-/* Dead code: keeps the nodes from which a path leads to an output. */
+/* Dead code: keeps the nodes from which a path leads to an output or to an update of a variable, and the reads that such nodes need. */
 #include "base/allocation.h"
 #include "passes/passes.h"
 
@@ -10,6 +10,15 @@ static bool any_needed(const sb_node *node, const bool *needed) {
     return false;
 }
 
+static void drop_reads(sb_graph *graph, const bool *needed) {
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->read_count; i++) {
+        if (needed[graph->reads[i].value])
+            graph->reads[kept++] = graph->reads[i];
+    }
+    graph->read_count = kept;
+}
+
 sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error) {
     (void)scope;
     bool *needed = sb_allocate_array(graph->value_count, sizeof *needed);
@@ -17,6 +26,8 @@ sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error) {
         return sb_fail_memory(error, graph->value_count * sizeof *needed);
     for (size_t o = 0; o < graph->output_count; o++)
         needed[graph->outputs[o]] = true;
+    for (size_t u = 0; u < graph->update_count; u++)
+        needed[graph->updates[u].value] = true;
     for (size_t n = graph->node_count; n-- > 0;) {
         sb_node *node = graph->nodes[n];
         if (!any_needed(node, needed)) {
@@ -41,6 +52,7 @@ sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error) {
         graph->nodes[kept++] = node;
     }
     graph->node_count = kept;
+    drop_reads(graph, needed);
     for (size_t i = 0; i < graph->input_count; i++)
         needed[graph->inputs[i]] = true;
     for (size_t v = 0; v < graph->value_count; v++) {

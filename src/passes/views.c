@@ -77,7 +77,7 @@ static sb_status simplify(sb_graph *graph, sb_node *node, sb_error *error) {
     } else if (same) {
         same = keeps_order(node->op);
     }
-    if (same && !sb_is_graph_output(graph, output))
+    if (same && !sb_leaves_graph(graph, output))
         sb_rewrite_uses(graph, output, input);
     return SB_OK;
 }

@@ -488,7 +488,7 @@ sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *give
     sb_inspect_options options;
     SB_TRY(read_options(given, &options, error));
     sb_binding binding = {options.symbol_count, options.symbols, options.symbol_values};
-    const sb_graph *graph = model->graph;
+    const sb_graph *graph = model->entries[0].graph;
     sb_scope *scope;
     sb_dim flops;
     SB_TRY(sb_scope_create(&scope, error));
@@ -500,10 +500,14 @@ sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *give
         sb_value_id value = graph->inputs[i];
         status = bind_input(&graph->values[value].fact, scope, &binding, &facts[value], error);
     }
+    for (size_t i = 0; i < graph->read_count && status == SB_OK; i++) {
+        sb_value_id value = graph->reads[i].value;
+        status = bind_input(&graph->values[value].fact, scope, &binding, &facts[value], error);
+    }
     if (status == SB_OK)
         status = sb_graph_infer(graph, scope, facts, error);
     if (status == SB_OK)
-        status = inspect_graph(model->program, scope, facts, inspection, &flops, error);
+        status = inspect_graph(model->entries[0].program, scope, facts, inspection, &flops, error);
     for (size_t v = 0; facts != NULL && v < graph->value_count; v++)
         sb_fact_clear(&facts[v]);
     sb_free(facts);

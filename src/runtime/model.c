@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "onnx/import.h"
 #include "passes/passes.h"
 #include "runtime/memory_limit.h"
 
@@ -40,29 +39,29 @@ static void clear_description(sb_value_description *description) {
     sb_free((void *)description->dims);
 }
 
-static sb_status describe_all(sb_model *model, sb_error *error) {
-    const sb_graph *graph = model->graph;
+static void clear_entry(sb_model_entry *entry) {
+    for (int i = 0; entry->descriptions != NULL && i < entry->input_count + entry->output_count; i++)
+        clear_description(&entry->descriptions[i]);
+    sb_free(entry->descriptions);
+    sb_program_destroy(entry->program);
+}
+
+static sb_status describe_all(sb_model_entry *entry, sb_error *error) {
+    const sb_graph *graph = entry->graph;
     size_t count = graph->input_count + graph->output_count;
-    model->descriptions = sb_allocate_array(count, sizeof *model->descriptions);
-    if (model->descriptions == NULL)
-        return sb_fail_memory(error, count * sizeof *model->descriptions);
-    model->input_count = (int)graph->input_count;
-    model->output_count = (int)graph->output_count;
+    entry->descriptions = sb_allocate_array(count, sizeof *entry->descriptions);
+    if (entry->descriptions == NULL)
+        return sb_fail_memory(error, count * sizeof *entry->descriptions);
+    entry->input_count = (int)graph->input_count;
+    entry->output_count = (int)graph->output_count;
     for (size_t i = 0; i < count; i++) {
         sb_value_id value = i < graph->input_count ? graph->inputs[i] : graph->outputs[i - graph->input_count];
-        SB_TRY(describe(&graph->values[value], &model->descriptions[i], error));
+        SB_TRY(describe(&graph->values[value], &entry->descriptions[i], error));
     }
     return SB_OK;
 }
 
-/* ---- loading ---- */
-
-/* Where a model comes from: a path, or bytes. */
-typedef struct source {
-    const char *path;
-    const void *bytes;
-    size_t size;
-} source;
+/* ---- making it ---- */
 
 static sb_status read_options(const sb_model_options *given, sb_model_options *options, sb_error *error) {
     *options = (sb_model_options)SB_MODEL_OPTIONS_DEFAULT;
@@ -77,19 +76,31 @@ static sb_status read_options(const sb_model_options *given, sb_model_options *o
     return sb_isa_resolve(options->isa, &options->isa, error);
 }
 
-static sb_status fill_model(sb_model *model, const source *from, const sb_model_options *options, sb_error *error) {
-    SB_TRY(sb_scope_create(&model->scope, error));
-    if (from->path != NULL)
-        SB_TRY(sb_onnx_load_file(from->path, model->scope, &model->graph, NULL, error));
-    else
-        SB_TRY(sb_onnx_load(from->bytes, from->size, NULL, model->scope, &model->graph, NULL, error));
+static sb_status fill_entry(sb_model *model, const sb_entry *from, const sb_model_options *options,
+                            sb_model_entry *entry, sb_error *error) {
+    entry->name = from->name;
+    entry->graph = from->graph;
     if (options->passes)
-        SB_TRY(sb_passes_run(model->graph, model->scope, error));
-    SB_TRY(sb_program_create(model->graph, options->isa, options->reference_only, &model->program, error));
-    return describe_all(model, error);
+        SB_TRY(sb_passes_run(entry->graph, model->graphs.scope, error));
+    SB_TRY(sb_program_create(entry->graph, options->isa, options->reference_only, &entry->program, error));
+    return describe_all(entry, error);
 }
 
-static sb_status load(const source *from, const sb_model_options *given, sb_model **model, sb_error *error) {
+static sb_status fill_model(sb_model *model, sb_model_source *source, void *context, const sb_model_options *options,
+                            sb_error *error) {
+    SB_TRY(source(context, &model->graphs, error));
+    SB_TRY(sb_graphs_settle(&model->graphs, error));
+    model->entries = sb_allocate_array(model->graphs.count, sizeof *model->entries);
+    if (model->entries == NULL)
+        return sb_fail_memory(error, model->graphs.count * sizeof *model->entries);
+    for (size_t i = 0; i < model->graphs.count; i++) {
+        SB_TRY(fill_entry(model, &model->graphs.entries[i], options, &model->entries[i], error));
+    }
+    return SB_OK;
+}
+
+sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_options *given, sb_model **model,
+                        sb_error *error) {
     sb_model_options options;
     SB_TRY(read_options(given, &options, error));
     sb_model *fresh = sb_allocate_array(1, sizeof *fresh);
@@ -101,7 +112,7 @@ static sb_status load(const source *from, const sb_model_options *given, sb_mode
     sb_status status = sb_memory_limit_begin(options.memory_limit, &budget, error);
     if (status == SB_OK) {
         sb_memory_budget *outer = sb_memory_budget_enter(budget);
-        status = fill_model(fresh, from, &options, error);
+        status = fill_model(fresh, source, context, &options, error);
         sb_memory_budget_enter(outer);
     }
     sb_memory_budget_release(budget);
@@ -113,15 +124,6 @@ static sb_status load(const source *from, const sb_model_options *given, sb_mode
     return SB_OK;
 }
 
-sb_status sb_model_load(const char *path, const sb_model_options *options, sb_model **model, sb_error *error) {
-    return load(&(source){.path = path}, options, model, error);
-}
-
-sb_status sb_model_load_memory(const void *bytes, size_t size, const sb_model_options *options, sb_model **model,
-                               sb_error *error) {
-    return load(&(source){.bytes = bytes, .size = size}, options, model, error);
-}
-
 sb_model *sb_model_retain(sb_model *model) {
     atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
     return model;
@@ -130,31 +132,37 @@ sb_model *sb_model_retain(sb_model *model) {
 void sb_model_release(sb_model *model) {
     if (model == NULL || atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) != 1)
         return;
-    for (int i = 0; model->descriptions != NULL && i < model->input_count + model->output_count; i++)
-        clear_description(&model->descriptions[i]);
-    sb_free(model->descriptions);
-    sb_program_destroy(model->program);
-    sb_graph_destroy(model->graph);
-    sb_scope_destroy(model->scope);
+    for (size_t i = 0; model->entries != NULL && i < model->graphs.count; i++)
+        clear_entry(&model->entries[i]);
+    sb_free(model->entries);
+    sb_graphs_clear(&model->graphs);
     sb_free(model);
 }
 
 /* ---- looking at it ---- */
 
 int sb_model_input_count(const sb_model *model) {
-    return model->input_count;
+    return model->entries[0].input_count;
 }
 
 int sb_model_output_count(const sb_model *model) {
-    return model->output_count;
+    return model->entries[0].output_count;
 }
 
 const sb_value_description *sb_model_input(const sb_model *model, int index) {
-    return &model->descriptions[index];
+    return &model->entries[0].descriptions[index];
 }
 
 const sb_value_description *sb_model_output(const sb_model *model, int index) {
-    return &model->descriptions[model->input_count + index];
+    return &model->entries[0].descriptions[model->entries[0].input_count + index];
+}
+
+bool sb_model_is_stateful(const sb_model *model) {
+    for (size_t i = 0; i < model->graphs.count; i++) {
+        if (model->graphs.entries[i].graph->update_count != 0)
+            return true;
+    }
+    return false;
 }
 
 static int find_description(const sb_value_description *descriptions, int count, const char *name) {
@@ -166,9 +174,10 @@ static int find_description(const sb_value_description *descriptions, int count,
 }
 
 int sb_model_input_index(const sb_model *model, const char *name) {
-    return find_description(model->descriptions, model->input_count, name);
+    return find_description(model->entries[0].descriptions, model->entries[0].input_count, name);
 }
 
 int sb_model_output_index(const sb_model *model, const char *name) {
-    return find_description(model->descriptions + model->input_count, model->output_count, name);
+    return find_description(model->entries[0].descriptions + model->entries[0].input_count,
+                            model->entries[0].output_count, name);
 }

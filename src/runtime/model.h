@@ -4,17 +4,38 @@
 
 #include <samebit/model.h>
 
+#include "graph/variable.h"
 #include "runtime/program.h"
 
-struct sb_model {
-    atomic_int references;
-    sb_scope *scope; /* of the graph's facts */
+/* One of the model's entry graphs, ready to run. */
+typedef struct sb_model_entry {
+    const char *name; /* of sb_model::graphs, as is the graph */
     sb_graph *graph;
     sb_program *program;
     int input_count, output_count;
     sb_value_description *descriptions; /* inputs, then outputs */
+} sb_model_entry;
+
+/* Entry 0 is what the public functions describe and sessions run. */
+struct sb_model {
+    atomic_int references;
+    sb_graphs graphs;        /* with the variables, and what each graph reads and updates of them */
+    sb_model_entry *entries; /* graphs.count */
 };
 
+/* Where the graphs of a model come from: fills `*graphs`, which is empty, with at least one entry, all facts inferred. What it
+ * leaves there is freed, also when it fails. */
+typedef sb_status sb_model_source(void *context, sb_graphs *graphs, sb_error *error);
+
+/** Makes a model of what `source` gives: settles the variables that no graph updates, runs the passes and prepares programs, all
+ * within the memory limit of `options` (NULL: the defaults). The caller owns the model. Errors: those of the source, of
+ * sb_graphs_settle and of the passes; INVALID_ARGUMENT for the options; OUT_OF_MEMORY. */
+sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_options *options, sb_model **model,
+                        sb_error *error);
+
 sb_model *sb_model_retain(sb_model *model);
+
+/** Whether any graph of the model updates a variable. */
+bool sb_model_is_stateful(const sb_model *model);
 
 #endif

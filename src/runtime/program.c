@@ -24,7 +24,7 @@ static sb_status create_nested(sb_program *program, sb_step *step, sb_error *err
     return SB_OK;
 }
 
-/* Finds for each value the last step that reads (or else makes) it. Graph outputs are never released by a step. */
+/* Finds for each value the last step that reads (or else makes) it. Graph outputs and updates are never released by a step. */
 static sb_status find_last_uses(sb_program *program, sb_error *error) {
     const sb_graph *graph = program->graph;
     int64_t *last = sb_allocate_array(graph->value_count, sizeof *last);
@@ -43,6 +43,8 @@ static sb_status find_last_uses(sb_program *program, sb_error *error) {
     }
     for (size_t o = 0; status == SB_OK && o < graph->output_count; o++)
         last[graph->outputs[o]] = -1;
+    for (size_t u = 0; status == SB_OK && u < graph->update_count; u++)
+        last[graph->updates[u].value] = -1;
     for (size_t v = 0; status == SB_OK && v < graph->value_count; v++) {
         if (last[v] >= 0)
             counts[last[v]]++;

@@ -67,12 +67,12 @@ static sb_status fill_session(sb_session *session, const sb_session_options *opt
     sb_status status = sb_workers_create(options->threads, &session->settings.workers, error);
     fesetenv(&caller);
     SB_TRY(status);
-    size_t operands = (size_t)session->model->input_count + (size_t)session->model->output_count;
+    size_t operands = (size_t)session->model->entries[0].input_count + (size_t)session->model->entries[0].output_count;
     session->operands = sb_allocate_array(operands, sizeof *session->operands);
     session->tensors = sb_tensor_pool_create();
     if (session->operands == NULL || session->tensors == NULL)
         return sb_fail_memory(error, operands * sizeof *session->operands);
-    return sb_runner_create(session->model->program, &session->settings, 0, &session->runner, error);
+    return sb_runner_create(session->model->entries[0].program, &session->settings, 0, &session->runner, error);
 }
 
 sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb_session **session, sb_error *error) {
@@ -89,6 +89,9 @@ sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "a limit of %lld iterations: give a positive number, or 0 for none",
                        (long long)options.iteration_limit);
+    if (sb_model_is_stateful(model))
+        return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                       "the model has variables that its graphs update: bind a state to run it");
     sb_session *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
@@ -178,7 +181,7 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
 }
 
 static sb_status check_inputs(sb_session *session, const sb_value *inputs, sb_error *error) {
-    const sb_graph *graph = session->model->graph;
+    const sb_graph *graph = session->model->entries[0].graph;
     size_t symbols = 0;
     for (size_t i = 0; i < graph->input_count; i++) {
         const sb_value_info *info = &graph->values[graph->inputs[i]];
@@ -219,7 +222,7 @@ static sb_status run_where_placed(sb_session *session, const sb_value *inputs, s
     if (times != NULL && status == SB_OK)
         status = sb_task_times_report(times, session->task_observer, session->task_observer_context, error);
     status = sb_queue_leave(queue, status, error);
-    for (int i = 0; i < session->model->output_count && status != SB_OK; i++)
+    for (int i = 0; i < session->model->entries[0].output_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
     return status;
 }
@@ -227,7 +230,7 @@ static sb_status run_where_placed(sb_session *session, const sb_value *inputs, s
 sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs, sb_error *error) {
     sb_error unread; /* observers may fill in an error that the caller does not want */
     error = error != NULL ? error : &unread;
-    for (int i = 0; i < session->model->output_count; i++)
+    for (int i = 0; i < session->model->entries[0].output_count; i++)
         outputs[i] = (sb_value){0};
     sb_memory_budget *outer = sb_memory_budget_enter(session->budget);
     sb_tensor_pool *outer_tensors = sb_tensor_pool_enter(session->tensors);
@@ -259,8 +262,8 @@ void sb_session_clear_interrupt(sb_session *session) {
 }
 
 sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs, sb_tensor **outputs, sb_error *error) {
-    size_t input_count = (size_t)session->model->input_count;
-    size_t output_count = (size_t)session->model->output_count;
+    size_t input_count = (size_t)session->model->entries[0].input_count;
+    size_t output_count = (size_t)session->model->entries[0].output_count;
     sb_value *values = session->operands, *results = values + input_count;
     for (size_t i = 0; i < output_count; i++)
         outputs[i] = NULL;

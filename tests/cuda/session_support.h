@@ -27,22 +27,23 @@ static inline void mark_output(builder *b, sb_value_id value) {
     MUST(sb_graph_add_output(b->graph, value, error));
 }
 
+/* Moves the builder's graph into a model. */
+static inline sb_status graph_source(void *context, sb_graphs *graphs, sb_error *error) {
+    builder *b = context;
+    sb_graph *graph = b->graph;
+    graphs->scope = b->scope;
+    *b = (builder){0};
+    return sb_graphs_add(graphs, "", graph, error);
+}
+
 /* A model of the builder's graph, which it takes over, as if it had come from a file. */
 static inline sb_model *model_of(builder *b, bool passes) {
+    sb_model *model;
+    sb_model_options options = SB_MODEL_OPTIONS_DEFAULT;
+    options.isa = SB_ISA_SCALAR;
+    options.passes = passes;
     builder_finish(b);
-    if (passes)
-        MUST(sb_passes_run(b->graph, b->scope, error));
-    sb_model *model = sb_allocate_array(1, sizeof *model);
-    assert_non_null(model);
-    model->references = 1;
-    model->scope = b->scope;
-    model->graph = b->graph;
-    model->input_count = (int)b->graph->input_count;
-    model->output_count = (int)b->graph->output_count;
-    size_t count = b->graph->input_count + b->graph->output_count;
-    model->descriptions = sb_allocate_array(count, sizeof *model->descriptions);
-    assert_non_null(model->descriptions);
-    MUST(sb_program_create(model->graph, SB_ISA_SCALAR, false, &model->program, error));
+    MUST(sb_model_make(graph_source, b, &options, &model, error));
     return model;
 }
 

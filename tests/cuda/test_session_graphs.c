@@ -337,7 +337,7 @@ static void test_observer(void **unused) {
         release_all(inputs, NETWORK_INPUTS);
     }
     assert_int_equal(counters_of(s.device).graph_launches, before.graph_launches);
-    assert_int_equal(watched.nodes, 4 * (int)s.model->graph->node_count);
+    assert_int_equal(watched.nodes, 4 * (int)s.model->entries[0].graph->node_count);
     assert_int_equal(watched.on_device, watched.nodes);
     assert_int_equal(watched.transfers, 4 * (NETWORK_INPUTS + NETWORK_OUTPUTS));
     assert_int_equal(report_of(session).recorded, 0);

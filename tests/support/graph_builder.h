@@ -88,6 +88,10 @@ static inline void builder_finish(builder *b) {
         sb_value_id input = b->graph->inputs[i];
         assert_int_equal(sb_fact_copy(&facts[input], &b->graph->values[input].fact, NULL), SB_OK);
     }
+    for (size_t i = 0; i < b->graph->read_count; i++) {
+        sb_value_id read = b->graph->reads[i].value;
+        assert_int_equal(sb_fact_copy(&facts[read], &b->graph->values[read].fact, NULL), SB_OK);
+    }
     if (sb_graph_infer(b->graph, b->scope, facts, &error) != SB_OK)
         fail_msg("%s", error.message);
     for (size_t v = 0; v < b->graph->value_count; v++) {

@@ -1,6 +1,6 @@
 /* A table from names to numbers. */
-#ifndef SB_ONNX_NAMES_H
-#define SB_ONNX_NAMES_H
+#ifndef SB_BASE_NAMES_H
+#define SB_BASE_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,12 +17,13 @@ typedef struct sb_names {
     sb_name_entry *entries;
 } sb_names;
 
-/** The number stored for `name`, which may be changed until the next insertion; NULL when there is
- * none. */
+/** The number stored for `name`, which may be changed until the next insertion or removal; NULL when there is none. */
 int32_t *sb_names_find(const sb_names *names, const char *name);
 /** Stores a number under a name that is not in the table yet. The text is borrowed. False when
  * memory ran out. */
 bool sb_names_put(sb_names *names, const char *name, int32_t number);
+/** Takes out all names whose numbers are `least` or more; their texts must still be there. */
+void sb_names_remove_from(sb_names *names, int32_t least);
 /** Frees the table, not the texts. */
 void sb_names_clear(sb_names *names);
 

@@ -1,4 +1,4 @@
-#include "onnx/names.h"
+#include "base/names.h"
 
 #include <string.h>
 
@@ -56,6 +56,27 @@ bool sb_names_put(sb_names *names, const char *name, int32_t number) {
     *find_slot(names, name, hash) = (sb_name_entry){name, hash, number};
     names->count++;
     return true;
+}
+
+/* Empties a slot. What follows it without a gap moves up where its search would otherwise end at the hole. */
+static void empty_slot(sb_names *names, size_t hole) {
+    size_t mask = names->capacity - 1;
+    for (size_t i = (hole + 1) & mask; names->entries[i].name != NULL; i = (i + 1) & mask) {
+        size_t home = (size_t)(names->entries[i].hash >> 32) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue; /* it begins its search behind the hole */
+        names->entries[hole] = names->entries[i];
+        hole = i;
+    }
+    names->entries[hole] = (sb_name_entry){0};
+    names->count--;
+}
+
+void sb_names_remove_from(sb_names *names, int32_t least) {
+    for (size_t i = 0; i < names->capacity; i++) {
+        while (names->entries[i].name != NULL && names->entries[i].number >= least)
+            empty_slot(names, i);
+    }
 }
 
 void sb_names_clear(sb_names *names) {
