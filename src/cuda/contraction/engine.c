@@ -93,8 +93,8 @@ sb_status sb_cuda_engine_create(const sb_device *device, sb_engine **engine, sb_
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     fresh->device = sb_cuda_device_retain(sb_cuda_device_behind(device));
-    fresh->base = (sb_engine){
-        .interface = &interface, .device_index = fresh->device->index, .device_name = fresh->device->name};
+    fresh->base =
+        (sb_engine){.interface = &interface, .device_index = fresh->device->index, .device_name = fresh->device->name};
     sb_status status = load_kernels(fresh, error);
     if (status != SB_OK) {
         destroy(&fresh->base);
