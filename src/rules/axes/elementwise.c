@@ -1,0 +1,128 @@
+/* Operators whose elements depend on one element of each input: all axes are independent, those that are repeated excepted. */
+#include "rules/axes/question.h"
+
+/* Inputs beyond the first are numbers (the bounds of Clip) or only lend their dtype (CastLike). */
+static sb_status first_input(const sb_axis_question *question, sb_axis_rule *answer) {
+    if (question->input > 0)
+        return sb_axis_fixed(answer);
+    return sb_axis_independent(question, answer, question->axis);
+}
+
+/* CastLike reads the dtype of its second input, and nothing else. */
+static sb_status cast_like(const sb_axis_question *question, sb_axis_rule *answer) {
+    return sb_axis_independent(question, answer, question->input == 0 ? question->axis : SB_AXIS_NONE);
+}
+
+static sb_status quotient(const sb_axis_question *question, sb_axis_rule *answer) {
+    answer->checked = answer->checked && sb_dtype_is_integer(sb_axis_asked(question)->dtype);
+    return sb_axis_broadcast(question, answer);
+}
+
+/* One scale for all elements, one per index of `axis`, or one per block of it. */
+static sb_status quantize(const sb_axis_question *question, sb_axis_rule *answer) {
+    const sb_fact *x = sb_axis_input(question, 0), *asked = sb_axis_asked(question);
+    if (question->input == 0)
+        return sb_axis_independent(question, answer, question->axis);
+    if (asked->rank != 1)
+        return sb_axis_independent(question, answer, question->axis);
+    int axis = x != NULL ? sb_axis_resolve(sb_axis_attribute(question, "axis", 1), x->rank) : SB_AXIS_NONE;
+    return sb_axis_per_index(question, answer, axis);
+}
+
+static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule *answer) {
+    sb_axis_bounded(question, answer, SB_AXIS_NONE, "the scale is that of the largest and smallest element");
+    if (answer->output_axes != NULL)
+        answer->output_axes[0] = question->axis;
+    return SB_OK;
+}
+
+#define UNARY(op_name) {.op = {op_name}, .rule = first_input, .independent = "every axis"}
+#define BROADCAST(op_name)                                                                                             \
+    {.op = {op_name}, .rule = sb_axis_broadcast, .independent = "every axis", .exact = "extents of 1 that are repeated"}
+#define QUOTIENT(op_name, inputs)                                                                                      \
+    {.op = {op_name},                                                                                                  \
+     .rule = quotient,                                                                                                 \
+     .checked = inputs,                                                                                                \
+     .independent = "every axis",                                                                                      \
+     .exact = "extents of 1 that are repeated"}
+#define QUANTIZE(op_name)                                                                                              \
+    {.op = {op_name},                                                                                                  \
+     .rule = quantize,                                                                                                 \
+     .independent = "every axis of the input, and those of scale and zero point",                                      \
+     .exact = "a single scale or zero point"}
+
+const sb_axes_entry sb_axes_elementwise[] = {
+    UNARY("Ceil"),
+    UNARY("Floor"),
+    UNARY("Round"),
+    UNARY("Sqrt"),
+    UNARY("Reciprocal"),
+    UNARY("Exp"),
+    UNARY("Log"),
+    UNARY("Sin"),
+    UNARY("Cos"),
+    UNARY("Tan"),
+    UNARY("Asin"),
+    UNARY("Acos"),
+    UNARY("Atan"),
+    UNARY("Sinh"),
+    UNARY("Cosh"),
+    UNARY("Asinh"),
+    UNARY("Acosh"),
+    UNARY("Atanh"),
+    UNARY("Erf"),
+    UNARY("Sigmoid"),
+    UNARY("Tanh"),
+    UNARY("Softplus"),
+    UNARY("Softsign"),
+    UNARY("HardSwish"),
+    UNARY("Mish"),
+    UNARY("Abs"),
+    UNARY("Neg"),
+    UNARY("Sign"),
+    UNARY("Relu"),
+    UNARY("LeakyRelu"),
+    UNARY("ThresholdedRelu"),
+    UNARY("Elu"),
+    UNARY("Selu"),
+    UNARY("Celu"),
+    UNARY("HardSigmoid"),
+    UNARY("Swish"),
+    UNARY("Shrink"),
+    UNARY("Gelu"),
+    UNARY("IsNaN"),
+    UNARY("IsInf"),
+    UNARY("Not"),
+    UNARY("BitwiseNot"),
+    UNARY("Cast"),
+    BROADCAST("Add"),
+    BROADCAST("Sub"),
+    BROADCAST("Mul"),
+    BROADCAST("And"),
+    BROADCAST("Or"),
+    BROADCAST("Xor"),
+    BROADCAST("Equal"),
+    BROADCAST("Greater"),
+    BROADCAST("Less"),
+    BROADCAST("GreaterOrEqual"),
+    BROADCAST("LessOrEqual"),
+    BROADCAST("BitShift"),
+    BROADCAST("BitwiseAnd"),
+    BROADCAST("BitwiseOr"),
+    BROADCAST("BitwiseXor"),
+    BROADCAST("Max"),
+    BROADCAST("Min"),
+    BROADCAST("Sum"),
+    BROADCAST("Mean"),
+    BROADCAST("Where"),
+    BROADCAST("PRelu"),
+    QUOTIENT("Div", 2),
+    QUOTIENT("Mod", 2),
+    QUOTIENT("Pow", 3),
+    {.op = {"Clip"}, .rule = first_input, .independent = "every axis of the input", .exact = "the bounds"},
+    {.op = {"CastLike"}, .rule = cast_like, .independent = "every axis"},
+    QUANTIZE("QuantizeLinear"),
+    QUANTIZE("DequantizeLinear"),
+    {.op = {"DynamicQuantizeLinear"}, .rule = dynamic_quantize, .bounded = "every axis"},
+    {.op = {NULL}},
+};

@@ -1,0 +1,419 @@
+/* What the registry `axes` says, against what definitions do: on the cases of the standard and on cases made here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+/* cmocka.h needs the headers above first. */
+#include <cmocka.h>
+
+#include <glob.h>
+
+#include <samebit/onnx.h>
+
+#include "onnx/import.h"
+#include "rules/axis_truth.h"
+#include "rules/made_cases.h"
+#include "support/must.h"
+
+static axis_tally tallies[SB_REGISTRY_OPS];
+static size_t tally_count;
+static int failures;
+
+static axis_tally *tally_of(const sb_op *op) {
+    for (size_t i = 0; i < tally_count; i++) {
+        if (tallies[i].op == op)
+            return &tallies[i];
+    }
+    tallies[tally_count] = (axis_tally){.op = op};
+    return &tallies[tally_count++];
+}
+
+/* ---- the standard's cases ---- */
+
+static void visit_case(void *context, axis_case *c) {
+    sb_error error = {SB_OK, ""};
+    const sb_axes_entry *entry = sb_axes_find(c->node->op);
+    assert_non_null(entry);
+    if (check_case(entry, c, tally_of(c->node->op), &error) != SB_OK) {
+        print_error("%s: %s\n", (const char *)context, error.message);
+        failures++;
+    }
+}
+
+/* The inputs of the first data set. False when a file is missing or of another kind. */
+static bool load_inputs(const char *folder, const sb_graph *graph, sb_value *values) {
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const sb_fact *fact = &graph->values[graph->inputs[i]].fact;
+        const sb_value_description description = {.kind = fact->kind, .optional = fact->optional, .dtype = fact->dtype};
+        char path[512];
+        snprintf(path, sizeof path, "%s/test_data_set_0/input_%zu.pb", folder, i);
+        if (sb_onnx_value_load(path, &description, &values[graph->inputs[i]], NULL) != SB_OK)
+            return false;
+    }
+    return true;
+}
+
+static void check_model(const char *path) {
+    char folder[400];
+    sb_scope *scope;
+    sb_graph *graph = NULL;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strlen(path) - strlen("/model.onnx")), path);
+    MUST(sb_scope_create(&scope, error));
+    if (sb_onnx_load_file(path, scope, &graph, NULL, NULL) == SB_OK) {
+        sb_value *values = sb_allocate_array(graph->value_count + 1, sizeof *values);
+        if (load_inputs(folder, graph, values))
+            (void)run_nodes(graph, values, visit_case, folder, NULL);
+        release_values(graph, values);
+    }
+    sb_graph_destroy(graph);
+    sb_scope_destroy(scope);
+}
+
+static void check_standard(void **state) {
+    glob_t found;
+    assert_int_equal(glob(ONNX_TEST_DATA "/node/*/model.onnx", 0, NULL, &found), 0);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        check_model(found.gl_pathv[i]);
+    globfree(&found);
+    assert_int_equal(failures, 0);
+}
+
+/* ---- cases made here ---- */
+
+/* What the standard's cases leave out: operators without any, and kinds of axes. */
+static const made_case made_cases[] = {
+    {"AffineGrid", 20, 1, NULL, {"f32[2,2,3]", "s64{2,3,4,5}"}},
+    {"AffineGrid", 20, 1, "align_corners=1", {"f32[1,3,4]", "s64{1,2,2,3,4}"}},
+    {"BitwiseAnd", 18, 1, NULL, {"s32[2,3]", "s32[3]"}},
+    {"BitwiseAnd", 18, 1, NULL, {"s32[2,3]", "s32[2,1]"}},
+    {"BitwiseOr", 18, 1, NULL, {"u8[2,3]", "u8[2,3]"}},
+    {"BitwiseOr", 18, 1, NULL, {"u8[1,3]", "u8[2,3]"}},
+    {"BitwiseXor", 18, 1, NULL, {"s64[4]", "s64[4]"}},
+    {"BitwiseXor", 18, 1, NULL, {"s64[4]", "s64[1]"}},
+    {"BitwiseNot", 18, 1, NULL, {"s16[2,2]"}},
+    {"BitShift", 11, 1, "direction=LEFT", {"u8[2,3]", "u8[1,3]%3"}},
+    {"PRelu", 16, 1, NULL, {"f32[2,3]", "f32[1,3]"}},
+    {"Pow", 15, 1, NULL, {"f32[2,3]", "f32[2,1]"}},
+    {"Sum", 13, 1, NULL, {"f32[2,3]", "f32[2,1]", "f32[3]"}},
+    {"Mean", 13, 1, NULL, {"f32[2,3]", "f32[2,1]"}},
+    {"Max", 13, 1, NULL, {"f32[2,3]", "f32[2,1]"}},
+    {"Min", 13, 1, NULL, {"f32[2,3]", "f32[2,1]"}},
+    {"Greater", 13, 1, NULL, {"f32[2,3]", "f32[1]"}},
+    {"Less", 13, 1, NULL, {"f32[2,3]", "f32[1]"}},
+    {"GreaterOrEqual", 16, 1, NULL, {"f32[2,3]", "f32[1]"}},
+    {"LessOrEqual", 16, 1, NULL, {"f32[2,3]", "f32[1]"}},
+    {"Clip", 6, 1, "min=-0.5 max=0.5", {"f32[2,3]"}},
+    {"Clip", 13, 1, NULL, {"f32[2,3]", "f32{-0.5}"}},
+    {"Gelu", 20, 1, NULL, {"f32[2,3]"}},
+    {"Mish", 18, 1, NULL, {"f32[2,3]"}},
+    {"Swish", 21, 1, NULL, {"f32[2,3]"}},
+    {"QuantizeLinear", 21, 1, "axis=1", {"f32[2,3,2]", "f32[3]{0.1,0.2,0.3}", "u8[3]%9"}},
+    {"QuantizeLinear", 21, 1, "axis=0", {"f32[4,2]", "f32[1]{0.1}", "u8[1]%9"}},
+    {"QuantizeLinear", 21, 1, "axis=1 block_size=2", {"f32[2,4]", "f32[2,2]{0.1,0.2,0.3,0.4}"}},
+    {"DequantizeLinear", 21, 1, "axis=0 block_size=2", {"u8[4,3]", "f32[2,3]{0.1,0.2,0.3,0.4,0.5,0.6}", "u8[2,3]%9"}},
+    {"DequantizeLinear", 21, 1, "axis=0", {"u8[4,3]", "f32{0.1}"}},
+    {"CenterCropPad", 18, 1, "axes=[1]", {"f32[2,5,3]", "s64{3}"}},
+    {"Col2Im", 18, 1, NULL, {"f32[2,4,9]", "s64{4,4}", "s64{2,2}"}},
+    {"Det", 11, 1, NULL, {"f32[2,2,3,3]"}},
+    {"Trilu", 14, 1, "upper=0", {"f32[2,3,4]", "s64{1}"}},
+    {"Reshape", 14, 1, NULL, {"f32[2,3,4]", "s64{2,12}"}},
+    {"Reshape", 14, 1, NULL, {"f32[6,4]", "s64{4,6}"}},
+    {"Reshape", 14, 1, NULL, {"f32[2,6]", "s64{2,-1,3}"}},
+    {"Reshape", 14, 1, NULL, {"f32[2,3,4]", "s64{0,0,2,2}"}},
+    {"Tile", 13, 1, NULL, {"f32[2,3]", "s64{1,2}"}},
+    {"Slice", 13, 1, NULL, {"f32[5,6]", "s64{1,-2}", "s64{-1,6}", "s64{0,1}"}},
+    {"Slice", 13, 1, NULL, {"f32[5,6]", "s64{-1,0}", "s64{-9,6}", "s64{0,1}", "s64{-1,2}"}},
+    {"Slice", 9, 1, "starts=[1] ends=[3] axes=[1]", {"f32[5,6]"}},
+    {"Pad", 13, 1, NULL, {"f32[2,3]", "s64{0,1,0,-1}"}},
+    {"Pad", 13, 1, "mode=edge", {"f32[2,3]", "s64{1,0,0,2}"}},
+    {"Pad", 18, 1, "mode=wrap", {"f32[2,3]", "s64{1,0}", "", "s64{1}"}},
+    {"Pad", 10, 1, "pads=[0,1,0,0]", {"f32[2,3]"}},
+    {"Concat", 13, 1, "axis=1", {"f32[2,3]", "f32[2,2]", "f32[2,4]"}},
+    {"Split", 13, 3, "axis=1", {"f32[2,6]", "s64{1,2,3}"}},
+    {"ReverseSequence", 10, 1, "time_axis=1 batch_axis=0", {"f32[3,4,2]", "s64{2,4,1}"}},
+    {"Gather", 13, 1, "axis=-1", {"f32[2,3,4]", "s64[2,2]%4"}},
+    {"GatherElements", 13, 1, "axis=1", {"f32[4,3]", "s64[2,5]%3"}},
+    {"GatherND", 13, 1, "batch_dims=1", {"f32[2,3,4,5]", "s64[2,2,1]%3"}},
+    {"ScatterElements", 18, 1, "axis=1", {"f32[4,3]", "s64[2,1]%3", "f32[2,1]"}},
+    {"ScatterND", 18, 1, NULL, {"f32[4,3,2]", "s64[2,1]{3,1}", "f32[2,3,2]"}},
+    {"Compress", 11, 1, "axis=1", {"f32[2,3]", "bool{1,0,1}"}},
+    {"OneHot", 11, 1, "axis=1", {"s64[2,3]%4", "s64{4}", "f32{0.5,2}"}},
+    {"TopK", 11, 2, "axis=0", {"f32[4,3]", "s64{2}"}},
+    {"CumSum", 14, 1, "reverse=1", {"f32[3,4]", "s64{1}"}},
+    {"CumProd", 21, 1, NULL, {"f32[2,3,2]", "s64{1}"}},
+    {"CumProd", 21, 1, "reverse=1 exclusive=1", {"f32[2,3,2]", "s64{-1}"}},
+    {"Optional", 18, 1, NULL, {"f32[3,2]"}},
+    {"SequenceConstruct", 11, 1, NULL, {"f32[2]", "f32[3]"}},
+    {"SplitToSequence", 11, 1, NULL, {"f32[4,2]", "s64{1,3}"}},
+    {"MatMul", 13, 1, NULL, {"f32[2,3,4]", "f32[4,5]"}},
+    {"MatMul", 13, 1, NULL, {"f32[1,3,4]", "f32[2,4,5]"}},
+    {"MatMul", 13, 1, NULL, {"f32[4]", "f32[2,4,5]"}},
+    {"MatMul", 13, 1, NULL, {"f32[2,3,4]", "f32[4]"}},
+    {"MatMulInteger", 10, 1, NULL, {"u8[3,4]", "s8[4,5]%9", "u8[3]%9", "s8[5]%9"}},
+    {"MatMulInteger", 10, 1, NULL, {"u8[1,3,4]", "s8[2,4,5]%9"}},
+    {"QLinearMatMul",
+     21,
+     1,
+     NULL,
+     {"u8[1,3,4]%9", "f32{}0.5", "u8{}1", "u8[2,4,5]%9", "f32{}0.25", "u8{}2", "f32{}0.5", "u8{}3"}},
+    {"Gemm", 13, 1, "transA=1 transB=1 alpha=0.5", {"f32[4,3]", "f32[5,4]", "f32[3,5]"}},
+    {"Einsum", 12, 1, "equation=bij,bjk->bik", {"f32[2,3,4]", "f32[2,4,5]"}},
+    {"Einsum", 12, 1, "equation=...ij,...jk->...ki", {"f32[1,3,4]", "f32[2,4,5]"}},
+    {"Einsum", 12, 1, "equation=ii->i", {"f32[3,3]"}},
+    {"Einsum", 12, 1, "equation=ij,j", {"f32[3,4]", "f32[4]"}},
+    {"Conv", 11, 1, "group=2 pads=[1,1,1,1]", {"f32[2,4,5,5]", "f32[6,2,3,3]", "f32[6]"}},
+    {"Conv", 11, 1, "pads=[0,1]", {"f32[2,3,6]", "f32[4,3,3]", "f32[4]"}},
+    {"ConvInteger", 10, 1, NULL, {"u8[2,3,6]", "u8[4,3,3]", "u8{}3", "u8[4]"}},
+    {"QLinearConv",
+     10,
+     1,
+     NULL,
+     {"u8[2,3,6]", "f32{}0.5", "u8{}3", "u8[4,3,3]", "f32[4]{0.1,0.2,0.3,0.4}", "u8[4]", "f32{}8", "u8{}3", "s32[4]"}},
+    {"ConvTranspose", 11, 1, "strides=[2]", {"f32[2,3,4]", "f32[3,5,3]", "f32[5]"}},
+    {"ConvTranspose", 11, 1, "group=2", {"f32[2,4,4]", "f32[4,3,3]", "f32[6]"}},
+    {"DeformConv", 19, 1, NULL, {"f32[2,2,3,3]", "f32[3,2,2,2]", "f32[2,8,2,2]", "f32[3]", "f32[2,4,2,2]"}},
+    {"DeformConv", 19, 1, "group=2 offset_group=2", {"f32[2,2,3,3]", "f32[2,1,2,2]", "f32[2,16,2,2]", "f32[2]"}},
+    {"LpPool", 18, 1, "kernel_shape=[2,2] pads=[1,1,1,1]", {"f32[2,3,4,4]"}},
+    {"LpPool", 18, 1, "kernel_shape=[3] strides=[2] p=1", {"f32[2,3,7]"}},
+    {"GlobalLpPool", 2, 1, "p=1", {"f32[2,3,4,4]"}},
+    {"MaxPool", 12, 2, "kernel_shape=[2]", {"f32[2,3,5]"}},
+    {"MaxUnpool", 11, 1, "kernel_shape=[2] strides=[2]", {"f32[2,2,2]", "s64[2,2,2]{0,2,4,6,8,10,12,14}"}},
+    {"Resize", 19, 1, "mode=linear", {"f32[2,3,4,4]", "", "f32{1,1,2,0.5}"}},
+    {"Resize", 19, 1, "mode=cubic axes=[2,3]", {"f32[2,3,4,4]", "", "", "s64{5,4}"}},
+    {"Upsample", 9, 1, NULL, {"f32[2,3,4,4]", "f32{1,1,2,2}"}},
+    {"GridSample", 20, 1, NULL, {"f32[2,3,4,4]", "f32[2,3,5,2]"}},
+    {"MaxRoiPool", 6, 1, "pooled_shape=[2,2]", {"f32[2,3,6,6]", "f32[2,5]{0,0,0,3,3,1,1,1,4,4}"}},
+    {"RoiAlign", 16, 1, "output_height=2 output_width=2", {"f32[2,3,6,6]", "f32[2,4]{0,0,3,3,1,1,4,4}", "s64{1,0}"}},
+    {"DFT", 20, 1, NULL, {"f32[2,4,3,1]", "", "s64{}1"}},
+    {"HannWindow", 17, 1, NULL, {"s64{8}"}},
+    {"HammingWindow", 17, 1, NULL, {"s64{8}"}},
+    {"BlackmanWindow", 17, 1, NULL, {"s64{8}"}},
+    {"MelWeightMatrix", 17, 1, NULL, {"s64{8}", "s64{16}", "s64{8192}", "f32{0}", "f32{4096}"}},
+    {"Range", 11, 1, NULL, {"s64{0}", "s64{8}", "s64{2}"}},
+    {"ReduceSum", 13, 1, "keepdims=0", {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceMax", 18, 1, "keepdims=0", {"f32[2,3,4]", "s64{-3}"}},
+    {"ReduceL1", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceL2", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceLogSum", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceLogSumExp", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceMin", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceProd", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceSumSquare", 18, 1, NULL, {"f32[2,3,4]", "s64{1}"}},
+    {"ReduceMean", 18, 1, NULL, {"f32[2,3,4]", "s64{0,2}"}},
+    {"ReduceMean", 18, 1, "noop_with_empty_axes=1", {"f32[2,3,4]"}},
+    {"Softmax", 11, 1, "axis=1", {"f32[2,3,4]"}},
+    {"LayerNormalization", 17, 3, "axis=1", {"f32[2,3,4]", "f32[3,4]", "f32[4]"}},
+    {"LayerNormalization", 17, 1, "axis=2", {"f32[2,3,4]", "f32[3,4]", "f32[1,4]"}},
+    {"RMSNormalization", 21, 1, NULL, {"f32[2,3,4]", "f32[4]"}},
+    {"RMSNormalization", 21, 1, "axis=1", {"f32[2,3,4]", "f32[1,4]"}},
+    {"GroupNormalization", 21, 1, "num_groups=2", {"f32[2,4,3]", "f32[4]", "f32[4]"}},
+    {"LpNormalization", 1, 1, "axis=1 p=1", {"f32[2,3,4]"}},
+    {"BatchNormalization", 15, 1, NULL, {"f32[2,3,4]", "f32[3]", "f32[3]", "f32[3]", "f32[3]{1,2,3}"}},
+    {"BatchNormalization", 15, 1, NULL, {"f32[3]", "f32[1]", "f32[1]", "f32[1]", "f32[1]{2}"}},
+    {"BatchNormalization", 15, 3, "training_mode=1", {"f32[2,3,4]", "f32[3]", "f32[3]", "f32[3]", "f32[3]{1,2,3}"}},
+    {"SoftmaxCrossEntropyLoss", 13, 2, "reduction=none", {"f32[2,3,4]", "s64[2,4]%3", "f32[3]"}},
+    {"LSTM",
+     14,
+     3,
+     "hidden_size=2 direction=bidirectional",
+     {"f32[3,2,4]", "f32[2,8,4]", "f32[2,8,2]", "f32[2,16]", "s32{3,2}", "f32[2,2,2]", "f32[2,2,2]"}},
+    {"GRU", 14, 2, "hidden_size=2", {"f32[3,2,4]", "f32[1,6,4]", "f32[1,6,2]", "", "s32{3,2}", "f32[1,2,2]"}},
+    {"RNN", 14, 2, "hidden_size=2 layout=1", {"f32[2,3,4]", "f32[1,2,4]", "f32[1,2,2]", "", "", "f32[2,1,2]"}},
+    {"Bernoulli", 15, 1, "seed=1.0", {"f32[2,6]{0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5}"}},
+    {"Multinomial", 7, 1, "seed=1.0 sample_size=4", {"f32[2,3]"}},
+    {"RandomNormalLike", 1, 1, "seed=1.0", {"f32[2,3]"}},
+    {"RandomUniformLike", 1, 1, "seed=1.0", {"f32[1,3,2]"}},
+    {"Dropout", 13, 2, "seed=3", {"f32[2,3]", "f32{}0.5", "bool{}1"}},
+    {"TfIdfVectorizer",
+     9,
+     1,
+     "mode=TF min_gram_length=1 max_gram_length=1 max_skip_count=0 ngram_counts=[0] ngram_indexes=[0,1,2] "
+     "pool_int64s=[2,5,7]",
+     {"s64[2,4]%9"}},
+};
+
+static void check_made(void **state) {
+    failures = 0;
+    for (size_t i = 0; i < sizeof made_cases / sizeof made_cases[0]; i++)
+        run_made(&made_cases[i], visit_case, (void *)(uintptr_t)made_cases[i].op);
+    assert_int_equal(failures, 0);
+}
+
+/* ---- fused nodes ---- */
+
+/* Adds op(left, right) to a body; `right` may be SB_NO_VALUE. */
+static sb_value_id body_node(sb_graph *body, const char *op, const char *name, sb_value_id left, sb_value_id right) {
+    sb_value_id output, inputs[] = {left, right};
+    sb_attributes none = {0};
+    MUST(sb_graph_add_value(body, name, &output, error));
+    MUST(sb_graph_add_node(body, sb_op_find("", op), 17, name, right == SB_NO_VALUE ? 1 : 2, inputs, 0, 1, &output,
+                           &none, NULL, error));
+    return output;
+}
+
+/* last(A·B + bias) */
+static void check_fused_product(const char *last_op) {
+    static const char *const texts[] = {"f32[3,4]", "f32[4,5]", "f32[5]"};
+    random_source random = {3};
+    sb_graph *body, *graph;
+    sb_value_id inner[3], outer[3], output;
+    sb_attributes attributes = {0};
+    MUST(sb_graph_create("body", &body, error));
+    MUST(sb_graph_create("graph", &graph, error));
+    for (int i = 0; i < 3; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "i%d", i);
+        MUST(sb_graph_add_value(body, name, &inner[i], error));
+        MUST(sb_graph_add_input(body, inner[i], error));
+        MUST(sb_graph_add_value(graph, name, &outer[i], error));
+    }
+    sb_value_id last = body_node(body, "MatMul", "product", inner[0], inner[1]);
+    last = body_node(body, "Add", "sum", last, inner[2]);
+    last = body_node(body, last_op, "last", last, SB_NO_VALUE);
+    MUST(sb_graph_add_output(body, last, error));
+    MUST(sb_graph_add_value(graph, "output", &output, error));
+    MUST(sb_attributes_add_graph(&attributes, "body", body, error));
+    MUST(sb_graph_add_node(graph, sb_op_find("samebit", "Fused"), 17, "fused", 3, outer, 0, 1, &output, &attributes,
+                           NULL, error));
+    sb_value *values = sb_allocate_array(graph->value_count, sizeof *values);
+    for (int i = 0; i < 3; i++)
+        values[outer[i]] = sb_value_of_tensor(made_tensor(texts[i], &random));
+    MUST(run_nodes(graph, values, visit_case, (void *)(uintptr_t) "Fused", error));
+    release_values(graph, values);
+    sb_graph_destroy(graph);
+}
+
+static void check_fused(void **state) {
+    failures = 0;
+    check_fused_product("Relu");
+    check_fused_product("Softmax");
+    check_fused_product("NonZero");
+    assert_int_equal(failures, 0);
+}
+
+/* ---- coverage ---- */
+
+static void complain(const axis_tally *tally, const char *what) {
+    print_error("%s: %s\n", tally->op->name, what);
+    failures++;
+}
+
+/* What the entry says in words has to have been seen, and for some axis proven. */
+static void check_seen(void *context, const sb_op *op) {
+    const sb_axes_entry *entry = sb_axes_find(op);
+    const axis_tally *tally = tally_of(op);
+    if (entry->independent != NULL && tally->proven == 0)
+        complain(tally, "no case proves an independent axis");
+    if (entry->bounded != NULL && tally->asked[SB_AXIS_BOUNDED] == 0)
+        complain(tally, "no case has a bounded axis");
+    if (entry->exact != NULL && op->least_inputs > 0 && tally->asked[SB_AXIS_EXACT] == 0 &&
+        (op->flags & (SB_OP_CONTROL | SB_OP_KEEPS)) == 0)
+        complain(tally, "no case has an exact axis");
+    int hard = tally->asked[SB_AXIS_BOUNDED] + tally->asked[SB_AXIS_EXACT];
+    if (hard > tally->conservative && tally->needed + tally->refused == 0)
+        complain(tally, "no case shows why its bounded and exact axes are not independent");
+}
+
+static void check_coverage(void **state) {
+    failures = 0;
+    sb_op_visit(check_seen, NULL);
+    assert_int_equal(failures, 0);
+}
+
+/* The table that the documentation quotes. */
+static void print_totals(void **state) {
+    static const char *const kinds[] = {"independent", "bounded", "exact"};
+    int operators[3] = {0}, axes[3] = {0}, proven = 0, needed = 0, viewed = 0, conservative = 0;
+    for (size_t i = 0; i < tally_count; i++) {
+        for (int k = 0; k < 3; k++) {
+            operators[k] += tallies[i].asked[k] > 0;
+            axes[k] += tallies[i].asked[k];
+        }
+        proven += tallies[i].proven;
+        needed += tallies[i].needed;
+        viewed += tallies[i].viewed;
+        conservative += tallies[i].conservative;
+    }
+    for (int k = 0; k < 3; k++)
+        print_message("%-12s %4d operators, %6d axes of cases\n", kinds[k], operators[k], axes[k]);
+    print_message("%d independent axes proven; %d growths showed that a bounded or exact axis is not independent; "
+                  "%d exact for want of knowledge; %d nodes run on views amid garbage\n",
+                  proven, needed, conservative, viewed);
+    assert_true(proven > 0);
+}
+
+/* ---- wrong rules ---- */
+
+static sb_status says_independent(const sb_axis_question *question, sb_axis_rule *answer) {
+    answer->kind = SB_AXIS_INDEPENDENT;
+    answer->output_axes[0] = 0;
+    return SB_OK;
+}
+
+static sb_status says_nothing_of_outputs(const sb_axis_question *question, sb_axis_rule *answer) {
+    answer->kind = SB_AXIS_INDEPENDENT;
+    return SB_OK;
+}
+
+static sb_status says_bounded(const sb_axis_question *question, sb_axis_rule *answer) {
+    answer->kind = SB_AXIS_BOUNDED;
+    answer->reason = "the test says so";
+    return SB_OK;
+}
+
+typedef struct wrong_rule {
+    sb_axes_entry entry;
+    made_case made;
+    const char *complaint;
+} wrong_rule;
+
+static const wrong_rule wrong_rules[] = {
+    {{.op = {"Softmax"}, .rule = says_independent, .independent = "all"},
+     {"Softmax", 13, 1, NULL, {"f32[3]"}},
+     "changes that output"},
+    {{.op = {"ReduceSum"}, .rule = says_nothing_of_outputs, .independent = "all"},
+     {"ReduceSum", 13, 1, NULL, {"f32[3]"}},
+     "changes that output"},
+    {{.op = {"Transpose"}, .rule = says_independent, .independent = "all"},
+     {"Transpose", 13, 1, NULL, {"f32[2,3]"}},
+     "changes that output"},
+    {{.op = {"Conv"}, .rule = says_independent, .independent = "all"},
+     {"Conv", 11, 1, "pads=[1,1]", {"f32[2,1,3]", "f32[1,1,3]"}},
+     "changes that output"},
+    {{.op = {"Add"}, .rule = says_independent, .independent = "all"},
+     {"Add", 13, 1, NULL, {"f32[3]", "f32[1]"}},
+     "is said to be independent, but"},
+    {{.op = {"Relu"}, .rule = says_bounded, .independent = "all"},
+     {"Relu", 13, 1, NULL, {"f32[3]"}},
+     "has no words for such axes"},
+};
+
+static void visit_wrong(void *context, axis_case *c) {
+    const wrong_rule *wrong = context;
+    axis_tally tally = {0};
+    sb_error error = {SB_OK, ""};
+    assert_int_equal(check_case(&wrong->entry, c, &tally, &error), SB_ERROR_INTERNAL);
+    if (strstr(error.message, wrong->complaint) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error.message, wrong->complaint);
+}
+
+static void check_wrong_rules(void **state) {
+    for (size_t i = 0; i < sizeof wrong_rules / sizeof wrong_rules[0]; i++)
+        run_made(&wrong_rules[i].made, visit_wrong, (void *)(uintptr_t)&wrong_rules[i]);
+}
+
+static int leaves_nothing(void **state) {
+    return sb_allocation_count().live_blocks == 0 ? 0 : -1;
+}
+
+int main(void) {
+    /* In this order: the later ones sum up what the earlier ones saw. */
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(check_wrong_rules, leaves_nothing),
+        cmocka_unit_test_teardown(check_standard, leaves_nothing),
+        cmocka_unit_test_teardown(check_made, leaves_nothing),
+        cmocka_unit_test_teardown(check_fused, leaves_nothing),
+        cmocka_unit_test(check_coverage),
+        cmocka_unit_test(print_totals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
