@@ -49,8 +49,8 @@ static sb_status look_at_value(const follow *follow, size_t index) {
 typedef struct visit {
     const sb_node *node;
     const sb_fact **inputs;
-    sb_fact *outputs; /* borrowed copies */
-    int *output_axes; /* of one rule */
+    sb_fact *outputs;  /* borrowed copies */
+    int *output_axes;  /* of one rule */
     uint32_t *reached; /* per output: the axes that a rule sends an axis to */
     sb_followed_node *found;
 } visit;

@@ -24,7 +24,8 @@ static const void *next_entry(const sb_registry *registry, const void *entry) {
 void sb_registry_index(sb_registry *registry) {
     registry->count = 0;
     for (size_t t = 0; t < registry->table_count; t++) {
-        for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL; entry = next_entry(registry, entry)) {
+        for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL;
+             entry = next_entry(registry, entry)) {
             const sb_op *op = sb_op_find(domain_of(entry), key_of(entry)->name);
             if (op != NULL && registry->count < SB_REGISTRY_OPS)
                 registry->slots[registry->count++] = (struct sb_registry_slot){op, entry};
@@ -58,7 +59,8 @@ static void note_gap(void *context, const sb_op *op) {
 static sb_status check_entries(const sb_registry *registry, size_t *count, sb_error *error) {
     *count = 0;
     for (size_t t = 0; t < registry->table_count; t++) {
-        for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL; entry = next_entry(registry, entry)) {
+        for (const void *entry = registry->tables[t]; key_of(entry)->name != NULL;
+             entry = next_entry(registry, entry)) {
             const sb_op *op = sb_op_find(domain_of(entry), key_of(entry)->name);
             const char *name = key_of(entry)->name;
             if (op == NULL)
@@ -66,7 +68,8 @@ static sb_status check_entries(const sb_registry *registry, size_t *count, sb_er
                                registry->name, name);
             ++*count;
             if (*count <= SB_REGISTRY_OPS && sb_registry_find(registry, op) != entry)
-                return sb_fail(error, SB_ERROR_INTERNAL, "the registry %s has two entries for %s", registry->name, name);
+                return sb_fail(error, SB_ERROR_INTERNAL, "the registry %s has two entries for %s", registry->name,
+                               name);
         }
     }
     return SB_OK;

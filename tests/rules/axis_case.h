@@ -22,9 +22,9 @@ typedef struct axis_case {
     const sb_node *node;
     sb_value *inputs; /* [node->input_count]; owned */
     sb_scope *scope;
-    sb_fact *facts;               /* of the inputs */
-    const sb_fact **input_facts;  /* NULL where omitted */
-    sb_fact *output_facts;        /* [node->output_count] */
+    sb_fact *facts;              /* of the inputs */
+    const sb_fact **input_facts; /* NULL where omitted */
+    sb_fact *output_facts;       /* [node->output_count] */
     sb_value *outputs;
 } axis_case;
 
@@ -152,8 +152,8 @@ static sb_status run_graph_by_definition(sb_frame *frame, const sb_call *call, c
     for (size_t i = 0; i < graph->input_count; i++) {
         /* A call hands over the graph's own inputs; the captures, which come last, are the node's. */
         int capture = (int)i - input_count;
-        values[graph->inputs[i]] = sb_value_retain(
-            capture < 0 ? inputs[i] : call->inputs[node->input_count - node->capture_count + capture]);
+        values[graph->inputs[i]] =
+            sb_value_retain(capture < 0 ? inputs[i] : call->inputs[node->input_count - node->capture_count + capture]);
     }
     sb_status status = run_nodes(graph, values, NULL, NULL, call->error);
     for (size_t o = 0; o < graph->output_count && status == SB_OK; o++)
@@ -166,14 +166,9 @@ static sb_status run_graph_by_definition(sb_frame *frame, const sb_call *call, c
 
 /* The bits of an element of garbage, the rest 0. False where garbage is a copy of a used element. */
 static inline bool garbage_bits(sb_dtype dtype, garbage kind, uint64_t *bits) {
-    static const uint64_t least[SB_DTYPE_COUNT] = {[SB_S8] = 0x80,
-                                                   [SB_S16] = 0x8000,
-                                                   [SB_S32] = 0x80000000,
-                                                   [SB_S64] = UINT64_C(0x8000000000000000),
-                                                   [SB_F16] = 0xfc00,
-                                                   [SB_BF16] = 0xff80,
-                                                   [SB_F32] = 0xff800000,
-                                                   [SB_F64] = UINT64_C(0xfff0000000000000)};
+    static const uint64_t least[SB_DTYPE_COUNT] = {
+        [SB_S8] = 0x80,    [SB_S16] = 0x8000,  [SB_S32] = 0x80000000, [SB_S64] = UINT64_C(0x8000000000000000),
+        [SB_F16] = 0xfc00, [SB_BF16] = 0xff80, [SB_F32] = 0xff800000, [SB_F64] = UINT64_C(0xfff0000000000000)};
     static const uint64_t nan[SB_DTYPE_COUNT] = {
         [SB_F16] = 0x7e00, [SB_BF16] = 0x7fc0, [SB_F32] = 0x7fc00000, [SB_F64] = UINT64_C(0x7ff8000000000000)};
     *bits = kind == GARBAGE_NAN ? nan[dtype] : least[dtype];

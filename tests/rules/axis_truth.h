@@ -11,12 +11,12 @@
 /* What cases have shown of one operator. */
 typedef struct axis_tally {
     const sb_op *op;
-    int asked[3];            /* axes per kind, over all cases */
-    int proven;              /* independent: garbage behind did not change the used rows */
-    int viewed;              /* runs whose inputs were views amid garbage */
-    int needed;              /* bounded or exact: garbage behind, unbounded, changed the result */
-    int refused;             /* bounded or exact: the node cannot have more rows */
-    int conservative;        /* exact for want of knowledge */
+    int asked[3];     /* axes per kind, over all cases */
+    int proven;       /* independent: garbage behind did not change the used rows */
+    int viewed;       /* runs whose inputs were views amid garbage */
+    int needed;       /* bounded or exact: garbage behind, unbounded, changed the result */
+    int refused;      /* bounded or exact: the node cannot have more rows */
+    int conservative; /* exact for want of knowledge */
 } axis_tally;
 
 /* What a rule says of all axes of a case's inputs. */
@@ -112,7 +112,6 @@ static inline bool tied(const axis_case *c, const axis_answers *answers, int inp
     return false;
 }
 
-
 /* The axes that grow with one of an independent kind. */
 static inline void tie(const axis_case *c, const axis_answers *answers, int input, int axis, uint32_t *grown) {
     for (int i = 0; i < c->node->input_count; i++) {
@@ -149,10 +148,11 @@ static inline sb_status check_garbage(const axis_case *c, const axis_answers *an
     bool same = outputs_begin_with(&longer, c, output_axes, &wrong);
     clear_case(&longer);
     if (!same)
-        return sb_fail(error, SB_ERROR_INTERNAL,
-                       "node %s (%s): axis %d of input %d is said to be independent and to become axis %d of output %d, "
-                       "but what lies behind it changes that output",
-                       c->node->name, c->node->op->name, axis, input, output_axes[wrong], wrong);
+        return sb_fail(
+            error, SB_ERROR_INTERNAL,
+            "node %s (%s): axis %d of input %d is said to be independent and to become axis %d of output %d, "
+            "but what lies behind it changes that output",
+            c->node->name, c->node->op->name, axis, input, output_axes[wrong], wrong);
     return SB_OK;
 }
 
@@ -244,8 +244,9 @@ static inline sb_status check_views(const axis_case *c, axis_tally *tally, sb_er
         if (c->node->outputs[o] == SB_NO_VALUE || c->outputs[o].kind != SB_KIND_TENSOR)
             continue;
         if (!same_bits(viewed.outputs[o].tensor, c->outputs[o].tensor))
-            status = sb_fail(error, SB_ERROR_INTERNAL, "node %s (%s): output %d is another one when the inputs are views",
-                             c->node->name, c->node->op->name, o);
+            status =
+                sb_fail(error, SB_ERROR_INTERNAL, "node %s (%s): output %d is another one when the inputs are views",
+                        c->node->name, c->node->op->name, o);
     }
     clear_case(&viewed);
     tally->viewed++;
@@ -265,8 +266,8 @@ static inline sb_status check_answer(const sb_axes_entry *entry, const axis_case
     tally->conservative += rule->conservative;
     if (!rule->conservative && words_of(entry, rule->kind) == NULL)
         return sb_fail(error, SB_ERROR_INTERNAL,
-                       "node %s (%s): axis %d of input %d is %s, and the entry has no words for such axes", c->node->name,
-                       c->node->op->name, axis, input, sb_axis_kind_name(rule->kind));
+                       "node %s (%s): axis %d of input %d is %s, and the entry has no words for such axes",
+                       c->node->name, c->node->op->name, axis, input, sb_axis_kind_name(rule->kind));
     if ((rule->kind == SB_AXIS_INDEPENDENT) != (rule->reason == NULL))
         return sb_fail(error, SB_ERROR_INTERNAL, "node %s (%s): axis %d of input %d is %s %s a reason", c->node->name,
                        c->node->op->name, axis, input, sb_axis_kind_name(rule->kind),
@@ -278,8 +279,7 @@ static inline sb_status check_answer(const sb_axes_entry *entry, const axis_case
 }
 
 /* Checks all that `entry` says of the case. Operators whose runs differ are only asked, not run again. */
-static inline sb_status check_case(const sb_axes_entry *entry, const axis_case *c, axis_tally *tally,
-                                   sb_error *error) {
+static inline sb_status check_case(const sb_axes_entry *entry, const axis_case *c, axis_tally *tally, sb_error *error) {
     static axis_answers answers;
     bool repeats = (c->node->op->flags & SB_OP_RANDOM) == 0 || sb_node_has(c->node, "seed");
     if (c->node->input_count > CASE_INPUTS || c->node->output_count > CASE_OUTPUTS)

@@ -319,7 +319,7 @@ static void check_coverage(void **state) {
     assert_int_equal(failures, 0);
 }
 
-/* The table that the documentation quotes. */
+/* How much was seen. */
 static void print_totals(void **state) {
     static const char *const kinds[] = {"independent", "bounded", "exact"};
     int operators[3] = {0}, axes[3] = {0}, proven = 0, needed = 0, viewed = 0, conservative = 0;

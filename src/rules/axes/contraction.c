@@ -110,12 +110,10 @@ static sb_status einsum(const sb_axis_question *question, sb_axis_rule *answer) 
 }
 
 #define MATMUL(op_name, index, scalars)                                                                                \
-    {.op = {op_name},                                                                                                  \
-     .rule = matmul,                                                                                                   \
-     .number = index,                                                                                                  \
-     .independent = "batch, rows of A, columns of B" scalars,                                                          \
-     .bounded = "K",                                                                                                   \
-     .exact = "batch extents of 1 that are repeated"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = matmul, .number = index, .independent = "batch, rows of A, columns of B" scalars,     \
+        .bounded = "K", .exact = "batch extents of 1 that are repeated"                                                \
+    }
 
 const sb_axes_entry sb_axes_contraction[] = {
     MATMUL("MatMul", 0, ""),

@@ -29,11 +29,14 @@ static sb_status word_counts(const sb_axis_question *question, sb_axis_rule *ans
     return sb_axis_independent(question, answer, question->axis);
 }
 
-#define NESTED(op_name) {.op = {op_name}, .rule = nested, .exact = "every axis"}
-#define SEQUENCE(op_name) {.op = {op_name}, .rule = sequence, .exact = "every axis"}
+#define NESTED(op_name)                                                                                                \
+    { .op = {op_name}, .rule = nested, .exact = "every axis" }
+#define SEQUENCE(op_name)                                                                                              \
+    { .op = {op_name}, .rule = sequence, .exact = "every axis" }
 
 /* Their only tensors are positions. */
-#define SEQUENCE_ALONE(op_name) {.op = {op_name}, .rule = sequence}
+#define SEQUENCE_ALONE(op_name)                                                                                        \
+    { .op = {op_name}, .rule = sequence }
 
 const sb_axes_entry sb_axes_control[] = {
     NESTED("If"),

@@ -70,12 +70,10 @@ static sb_status convolution_transpose(const sb_axis_question *question, sb_axis
 }
 
 #define CONVOLUTION(op_name, rule_function, index)                                                                     \
-    {.op = {op_name},                                                                                                  \
-     .rule = rule_function,                                                                                            \
-     .number = index,                                                                                                  \
-     .independent = "batch, output channels",                                                                          \
-     .bounded = "input channels, space",                                                                               \
-     .exact = "the window; channels of several groups"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = rule_function, .number = index, .independent = "batch, output channels",              \
+        .bounded = "input channels, space", .exact = "the window; channels of several groups"                          \
+    }
 
 const sb_axes_entry sb_axes_convolution[] = {
     CONVOLUTION("Conv", convolution, CONV),

@@ -36,20 +36,24 @@ static sb_status dynamic_quantize(const sb_axis_question *question, sb_axis_rule
     return SB_OK;
 }
 
-#define UNARY(op_name) {.op = {op_name}, .rule = first_input, .independent = "every axis"}
+#define UNARY(op_name)                                                                                                 \
+    { .op = {op_name}, .rule = first_input, .independent = "every axis" }
 #define BROADCAST(op_name)                                                                                             \
-    {.op = {op_name}, .rule = sb_axis_broadcast, .independent = "every axis", .exact = "extents of 1 that are repeated"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = sb_axis_broadcast, .independent = "every axis",                                       \
+        .exact = "extents of 1 that are repeated"                                                                      \
+    }
 #define QUOTIENT(op_name, inputs)                                                                                      \
-    {.op = {op_name},                                                                                                  \
-     .rule = quotient,                                                                                                 \
-     .checked = inputs,                                                                                                \
-     .independent = "every axis",                                                                                      \
-     .exact = "extents of 1 that are repeated"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = quotient, .checked = inputs, .independent = "every axis",                             \
+        .exact = "extents of 1 that are repeated"                                                                      \
+    }
 #define QUANTIZE(op_name)                                                                                              \
-    {.op = {op_name},                                                                                                  \
-     .rule = quantize,                                                                                                 \
-     .independent = "every axis of the input, and those of scale and zero point",                                      \
-     .exact = "a single scale or zero point"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = quantize,                                                                             \
+        .independent = "every axis of the input, and those of scale and zero point",                                   \
+        .exact = "a single scale or zero point"                                                                        \
+    }
 
 const sb_axes_entry sb_axes_elementwise[] = {
     UNARY("Ceil"),

@@ -117,11 +117,10 @@ static sb_status topk(const sb_axis_question *question, sb_axis_rule *answer) {
 }
 
 #define SCATTER_ELEMENTS(op_name)                                                                                      \
-    {.op = {op_name},                                                                                                  \
-     .rule = scatter_elements,                                                                                         \
-     .checked = 2,                                                                                                     \
-     .independent = "every other axis of the data",                                                                    \
-     .bounded = "the indexed axis; indices and updates"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = scatter_elements, .checked = 2, .independent = "every other axis of the data",        \
+        .bounded = "the indexed axis; indices and updates"                                                             \
+    }
 
 const sb_axes_entry sb_axes_indexing[] = {
     {.op = {"Gather"},

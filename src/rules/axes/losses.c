@@ -24,11 +24,10 @@ static sb_status loss(const sb_axis_question *question, sb_axis_rule *answer) {
 }
 
 #define LOSS(op_name)                                                                                                  \
-    {.op = {op_name},                                                                                                  \
-     .rule = loss,                                                                                                     \
-     .checked = 2,                                                                                                     \
-     .independent = "batch and space, where every loss is an output",                                                  \
-     .bounded = "classes; batch and space, where the losses become one"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = loss, .checked = 2, .independent = "batch and space, where every loss is an output",  \
+        .bounded = "classes; batch and space, where the losses become one"                                             \
+    }
 
 const sb_axes_entry sb_axes_losses[] = {
     LOSS("NegativeLogLikelihoodLoss"),

@@ -104,8 +104,8 @@ bool sb_axis_number(const sb_fact *list, int64_t index, int64_t *value) {
     if (list->constant == NULL)
         return list->elements != NULL && sb_dim_is_constant(list->elements[index], value);
     const sb_tensor *tensor = list->constant;
-    const char *data = tensor->data + (tensor->rank == 1 ? index * tensor->strides[0] : 0) *
-                                          (int64_t)sb_dtype_size(tensor->dtype);
+    const char *data =
+        tensor->data + (tensor->rank == 1 ? index * tensor->strides[0] : 0) * (int64_t)sb_dtype_size(tensor->dtype);
     int32_t narrow;
     if (tensor->dtype == SB_S64) {
         memcpy(value, data, sizeof *value);

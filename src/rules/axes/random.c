@@ -37,7 +37,7 @@ static sb_status dropout(const sb_axis_question *question, sb_axis_rule *answer)
 }
 
 #define BY_PLACE(op_name)                                                                                              \
-    {.op = {op_name}, .rule = by_place, .independent = "the first axis longer than 1", .exact = "axes behind it"}
+    { .op = {op_name}, .rule = by_place, .independent = "the first axis longer than 1", .exact = "axes behind it" }
 
 const sb_axes_entry sb_axes_random[] = {
     BY_PLACE("Bernoulli"),

@@ -34,12 +34,10 @@ static sb_status recurrent(const sb_axis_question *question, sb_axis_rule *answe
 }
 
 #define RECURRENT(op_name)                                                                                             \
-    {.op = {op_name},                                                                                                  \
-     .rule = recurrent,                                                                                                \
-     .checked = 1 << SB_RECURRENT_LENGTHS,                                                                             \
-     .independent = "batch",                                                                                           \
-     .bounded = "time, input features",                                                                                \
-     .exact = "directions, hidden features"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = recurrent, .checked = 1 << SB_RECURRENT_LENGTHS, .independent = "batch",              \
+        .bounded = "time, input features", .exact = "directions, hidden features"                                      \
+    }
 
 const sb_axes_entry sb_axes_recurrent[] = {
     RECURRENT("RNN"),

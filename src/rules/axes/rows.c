@@ -113,7 +113,8 @@ static sb_status layer(const sb_axis_question *question, sb_axis_rule *answer) {
     const sb_norm_params *params = question->node->params;
     int rank = question->outputs[0].rank, axis = sb_axis_resolve(params->axis, rank);
     int aligned = rank - sb_axis_asked(question)->rank + question->axis;
-    if (aligned >= axis && question->input > 0 && !sb_dim_equal(sb_axis_extent(question), question->outputs[0].dims[aligned]))
+    if (aligned >= axis && question->input > 0 &&
+        !sb_dim_equal(sb_axis_extent(question), question->outputs[0].dims[aligned]))
         return sb_axis_fixed(answer);
     if (aligned >= axis) {
         sb_axis_bounded(question, answer, aligned,
@@ -161,27 +162,25 @@ static sb_status batch(const sb_axis_question *question, sb_axis_rule *answer) {
 }
 
 #define REDUCE(op_name)                                                                                                \
-    {.op = {op_name},                                                                                                  \
-     .rule = reduce,                                                                                                   \
-     .independent = "every other axis",                                                                                \
-     .bounded = "axes that are reduced",                                                                               \
-     .exact = "the list of axes"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = reduce, .independent = "every other axis", .bounded = "axes that are reduced",        \
+        .exact = "the list of axes"                                                                                    \
+    }
 #define ARG_REDUCE(op_name)                                                                                            \
-    {.op = {op_name}, .rule = arg_reduce, .independent = "every other axis", .bounded = "the axis that is reduced"}
+    { .op = {op_name}, .rule = arg_reduce, .independent = "every other axis", .bounded = "the axis that is reduced" }
 #define CUMULATIVE(op_name)                                                                                            \
-    {.op = {op_name},                                                                                                  \
-     .rule = cumulative,                                                                                               \
-     .independent = "every other axis",                                                                                \
-     .bounded = "the axis",                                                                                            \
-     .exact = "the axis, as a list of one"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = cumulative, .independent = "every other axis", .bounded = "the axis",                 \
+        .exact = "the axis, as a list of one"                                                                          \
+    }
 #define NORMALISE(op_name, rule_function)                                                                              \
-    {.op = {op_name}, .rule = rule_function, .independent = "every other axis", .bounded = "axes that are normalised"}
+    { .op = {op_name}, .rule = rule_function, .independent = "every other axis", .bounded = "axes that are normalised" }
 #define LAYER(op_name)                                                                                                 \
-    {.op = {op_name},                                                                                                  \
-     .rule = layer,                                                                                                    \
-     .independent = "every other axis",                                                                                \
-     .bounded = "axes that are normalised, those of scale and bias with them",                                         \
-     .exact = "extents of 1 of scale and bias that are repeated"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = layer, .independent = "every other axis",                                             \
+        .bounded = "axes that are normalised, those of scale and bias with them",                                      \
+        .exact = "extents of 1 of scale and bias that are repeated"                                                    \
+    }
 
 const sb_axes_entry sb_axes_rows[] = {
     REDUCE("ReduceSum"),

@@ -63,13 +63,12 @@ static sb_status stft(const sb_axis_question *question, sb_axis_rule *answer) {
 }
 
 #define REGIONS(op_name, indices)                                                                                      \
-    {.op = {op_name},                                                                                                  \
-     .rule = regions,                                                                                                  \
-     .checked = indices,                                                                                               \
-     .independent = "regions, channels",                                                                               \
-     .bounded = "batch, space",                                                                                        \
-     .exact = "coordinates"}
-#define SCALARS(op_name) {.op = {op_name}, .rule = sb_axis_all_fixed, .exact = "numbers, where they are lists of one"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = regions, .checked = indices, .independent = "regions, channels",                      \
+        .bounded = "batch, space", .exact = "coordinates"                                                              \
+    }
+#define SCALARS(op_name)                                                                                               \
+    { .op = {op_name}, .rule = sb_axis_all_fixed, .exact = "numbers, where they are lists of one" }
 
 const sb_axes_entry sb_axes_sampling[] = {
     {.op = {"AffineGrid"}, .rule = affine_grid, .independent = "batch", .exact = "the matrices; the size"},

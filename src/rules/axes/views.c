@@ -132,10 +132,11 @@ static sb_status extent_itself(const sb_axis_question *question, sb_axis_rule *a
 }
 
 #define RESHAPE(op_name, lists)                                                                                        \
-    {.op = {op_name},                                                                                                  \
-     .rule = reshape,                                                                                                  \
-     .independent = "axes that stay, and the first of those that are merged or cut",                                   \
-     .exact = "axes merged behind others" lists}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = reshape,                                                                              \
+        .independent = "axes that stay, and the first of those that are merged or cut",                                \
+        .exact = "axes merged behind others" lists                                                                     \
+    }
 
 const sb_axes_entry sb_axes_views[] = {
     {.op = {"Identity"}, .rule = same_axis, .independent = "every axis"},

@@ -71,14 +71,14 @@ static sb_status resize(const sb_axis_question *question, sb_axis_rule *answer) 
 }
 
 #define POOL(op_name)                                                                                                  \
-    {.op = {op_name}, .rule = pool, .independent = "batch, channels", .bounded = "space"}
+    { .op = {op_name}, .rule = pool, .independent = "batch, channels", .bounded = "space" }
 #define GLOBAL_POOL(op_name)                                                                                           \
-    {.op = {op_name}, .rule = global_pool, .independent = "batch, channels", .bounded = "space"}
+    { .op = {op_name}, .rule = global_pool, .independent = "batch, channels", .bounded = "space" }
 #define RESIZE(op_name)                                                                                                \
-    {.op = {op_name},                                                                                                  \
-     .rule = resize,                                                                                                   \
-     .independent = "axes whose scale is known to be 1",                                                               \
-     .exact = "every other axis; the lists"}
+    {                                                                                                                  \
+        .op = {op_name}, .rule = resize, .independent = "axes whose scale is known to be 1",                           \
+        .exact = "every other axis; the lists"                                                                         \
+    }
 
 const sb_axes_entry sb_axes_windows[] = {
     {.op = {"MaxPool"},

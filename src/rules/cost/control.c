@@ -1,0 +1,26 @@
+/* Nodes with graphs of their own, whose nodes are counted instead; sequences and text. */
+#include "rules/cost/counting.h"
+
+#define UNCOUNTED(op_name) {.op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_uncounted}
+
+const sb_cost_entry sb_cost_control[] = {
+    {.op = {"Fused", "samebit"}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole},
+    UNCOUNTED("If"),
+    UNCOUNTED("Loop"),
+    UNCOUNTED("Scan"),
+    UNCOUNTED("SequenceMap"),
+    UNCOUNTED("SequenceConstruct"),
+    UNCOUNTED("SequenceEmpty"),
+    UNCOUNTED("SequenceAt"),
+    UNCOUNTED("SequenceErase"),
+    UNCOUNTED("SequenceInsert"),
+    UNCOUNTED("SequenceLength"),
+    UNCOUNTED("ConcatFromSequence"),
+    UNCOUNTED("SplitToSequence"),
+    UNCOUNTED("Optional"),
+    UNCOUNTED("OptionalGetElement"),
+    UNCOUNTED("OptionalHasElement"),
+    UNCOUNTED("StringNormalizer"),
+    UNCOUNTED("TfIdfVectorizer"),
+    {.op = {NULL}},
+};
