@@ -1,6 +1,6 @@
 /* The registry `axes`: what a node does with one axis of one of its inputs, and where that axis goes.
  *
- * The question behind it: a buffer has room for N rows along the axis, and n of them are used. What happens to a node that is
+ * The question behind it: a buffer has room for N rows of the axis, and n of them are used. What happens to a node that is
  * told N, with garbage behind the n rows? */
 #ifndef SB_RULES_AXES_H
 #define SB_RULES_AXES_H

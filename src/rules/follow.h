@@ -19,7 +19,7 @@ typedef struct sb_followed_value {
 /* A node's verdict is the hardest of those for its inputs: exact before bounded before independent. */
 typedef struct sb_followed_node {
     sb_axis_kind kind;
-    bool touched;       /* some input or output depends on the symbol; if not, the kind is independent */
+    bool touched;       /* an input or output depends on the symbol; if not, the kind is independent */
     const char *reason; /* static; NULL for independent nodes */
     int input, axis;    /* that the reason is about; -1 where it is about no axis */
 } sb_followed_node;

@@ -20,18 +20,23 @@ static const char head[] =
     "\n"
     "- *Independent*: rows do not see each other. Garbage behind the used rows makes garbage behind the used rows of\n"
     "  the outputs, and changes nothing else.\n"
-    "- *Bounded*: the kernel has to stop at the used extent, exactly as if the tensor ended there. Zeros behind it are\n"
+    "- *Bounded*: the kernel has to stop at the used extent, exactly as if the tensor ended there. Zeros behind it "
+    "are\n"
     "  not the same: \xe2\x88\x92"
     "0 + 0, 0 \xc2\xb7 NaN, and the divisor of a mean.\n"
     "- *Exact*: the node has to be planned at the used extent.\n"
-    "- *Refused*: inputs whose elements may fail a run (an index out of range, a division by zero). Nobody may look at\n"
+    "- *Refused*: inputs whose elements may fail a run (an index out of range, a division by zero). Nobody may look "
+    "at\n"
     "  those behind the used extent, whatever the kind of the axis.\n"
     "\n"
-    "A cell says which axes have the kind; which one an axis of a given node has depends on its attributes and extents\n"
-    "(`sb_axes_of`). Axes of inputs that are no tensors, or of unknown rank, are exact. Tests run the definitions of all\n"
+    "A cell says which axes have the kind; which one an axis of a given node has depends on its attributes and "
+    "extents\n"
+    "(`sb_axes_of`). Axes of inputs that are no tensors, or of unknown rank, are exact. Tests run the definitions of "
+    "all\n"
     "operators with garbage behind independent axes.\n"
     "\n"
-    "**Cost**: operations per run, and the bytes that cannot be spared: each element that the result depends on, once.\n"
+    "**Cost**: operations per run, and the bytes that cannot be spared: each element that the result depends on, "
+    "once.\n"
     "\n"
     "| operator | independent | bounded | exact | refused | operations | bytes |\n"
     "|---|---|---|---|---|---|---|\n";
@@ -113,8 +118,8 @@ static bool put_page(FILE *page) {
 static bool is_current(const char *path, const char *text, size_t bytes) {
     FILE *file = fopen(path, "rb");
     char *found = malloc(bytes + 1);
-    bool same = file != NULL && found != NULL && fread(found, 1, bytes + 1, file) == bytes &&
-                memcmp(found, text, bytes) == 0;
+    bool same =
+        file != NULL && found != NULL && fread(found, 1, bytes + 1, file) == bytes && memcmp(found, text, bytes) == 0;
     if (file != NULL)
         fclose(file);
     free(found);

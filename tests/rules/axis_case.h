@@ -35,7 +35,7 @@ static sb_status run_graph_by_definition(sb_frame *frame, const sb_call *call, c
 
 static sb_status run_definition(const sb_node *node, const sb_value *inputs, const sb_fact *output_facts,
                                 sb_value *outputs, sb_error *error) {
-    node_frame frame = {.frame = {node_allocate, node_scratch, run_graph_by_definition}};
+    node_frame frame = {.frame = {node_allocate, node_workspace, run_graph_by_definition}};
     sb_call call = {.node = node,
                     .input_count = node->input_count,
                     .inputs = inputs,
@@ -193,7 +193,7 @@ static inline int64_t source_of(const sb_tensor *tensor, uint32_t axes, int64_t 
     return offset;
 }
 
-/* The tensor with GROWTH times the rows along each axis of the set; not for empty tensors. */
+/* The tensor with GROWTH times the rows for each axis of the set; not for empty tensors. */
 static inline sb_tensor *grow_tensor(const sb_tensor *tensor, uint32_t axes, garbage kind) {
     int64_t dims[SB_MAX_RANK], count = 1;
     for (int d = 0; d < tensor->rank; d++) {
@@ -249,7 +249,7 @@ static inline bool same_bits(sb_tensor *left, sb_tensor *right) {
     return same;
 }
 
-/* Whether `grown` begins with `exact` along `axis` (SB_AXIS_NONE: is equal to it). */
+/* Whether `grown` begins with `exact` on `axis` (SB_AXIS_NONE: is equal to it). */
 static inline bool begins_with(sb_tensor *grown, sb_tensor *exact, int axis) {
     sb_tensor *part;
     if (axis == SB_AXIS_NONE)

@@ -16,7 +16,8 @@ typedef struct axis_tally {
     int viewed;       /* runs whose inputs were views amid garbage */
     int needed;       /* bounded or exact: garbage behind, unbounded, changed the result */
     int refused;      /* bounded or exact: the node cannot have more rows */
-    int conservative; /* exact for want of knowledge */
+    int conservative; /* bounded or exact for want of knowledge */
+    int symbolic;     /* the same answer where the extent is a symbol */
 } axis_tally;
 
 /* What a rule says of all axes of a case's inputs. */
@@ -98,7 +99,7 @@ static inline bool can_grow(const axis_case *c, const uint32_t *grown) {
 
 /* ---- independent axes ---- */
 
-/* Whether two axes go to the same axis of some output: then they are one, and grow together. */
+/* Whether two axes go to the same axis of an output: then they are one, and grow together. */
 static inline bool tied(const axis_case *c, const axis_answers *answers, int input, int axis, int other,
                         int other_axis) {
     if (answers->rules[other][other_axis].kind != SB_AXIS_INDEPENDENT)
@@ -184,7 +185,7 @@ static inline void tie_equal(const axis_case *c, int input, int axis, uint32_t *
     }
 }
 
-/* Whether every output begins with the exact one along some axis. */
+/* Whether every output begins with the exact one on an axis. */
 static inline bool looks_independent(const axis_case *grown, const axis_case *exact) {
     for (int o = 0; o < exact->node->output_count; o++) {
         if (exact->node->outputs[o] == SB_NO_VALUE)
@@ -226,6 +227,80 @@ static inline void look_for_need(const axis_case *c, const axis_answers *answers
     tie_equal(c, input, axis, together);
     if (memcmp(alone, together, (size_t)c->node->input_count * sizeof alone[0]) != 0)
         try_growth(c, answers, together, tally);
+}
+
+/* ---- symbols ---- */
+
+/* The facts of the case's inputs in `scope`, with the symbol n for the extents of the axes in `open` [inputs]. */
+static inline void open_facts(const axis_case *c, const uint32_t *open, sb_scope *scope, sb_fact *facts) {
+    for (int i = 0; i < c->node->input_count; i++) {
+        if (c->input_facts[i] == NULL)
+            continue;
+        MUST(sb_fact_copy(&facts[i], c->input_facts[i], error));
+        if (open[i] == 0)
+            continue;
+        sb_dim dims[SB_MAX_RANK];
+        sb_fact fact = facts[i];
+        for (int d = 0; d < fact.rank; d++)
+            dims[d] = (open[i] >> d & 1) != 0 ? sb_dim_symbol(scope, "n") : fact.dims[d];
+        sb_fact_clear(&facts[i]); /* also of its value */
+        sb_fact_set_tensor(&facts[i], fact.dtype, fact.rank, dims);
+    }
+}
+
+/* An answer for a symbol may be harder than that for a number, never softer, and an axis goes to the same place. */
+static inline sb_status compare_answers(const axis_case *c, const axis_answers *answers, int input, int axis,
+                                        const sb_axis_rule *symbolic, axis_tally *tally, sb_error *error) {
+    const sb_axis_rule *number = &answers->rules[input][axis];
+    if (symbolic->kind < number->kind && !number->conservative)
+        return sb_fail(error, SB_ERROR_INTERNAL,
+                       "node %s (%s): axis %d of input %d is %s, but %s when its extent is a symbol", c->node->name,
+                       c->node->op->name, axis, input, sb_axis_kind_name(number->kind),
+                       sb_axis_kind_name(symbolic->kind));
+    for (int o = 0; o < c->node->output_count && symbolic->kind == number->kind; o++) {
+        int to = symbolic->output_axes[o];
+        if (c->node->outputs[o] == SB_NO_VALUE || to == number->output_axes[o])
+            continue;
+        /* [2, 3] as [-1, 2, 3] has an extent of 1 in front, which is what grows once the first one is a symbol. */
+        if (to != SB_AXIS_NONE && c->outputs[o].tensor->dims[to] == 1)
+            continue;
+        return sb_fail(
+            error, SB_ERROR_INTERNAL,
+            "node %s (%s): axis %d of input %d becomes axis %d of output %d, but %d when its extent is a symbol",
+            c->node->name, c->node->op->name, axis, input, number->output_axes[o], o, to);
+    }
+    tally->symbolic += symbolic->kind == number->kind;
+    return SB_OK;
+}
+
+static inline sb_status ask_symbolic(const sb_axes_entry *entry, const axis_case *c, const axis_answers *answers,
+                                     int input, int axis, axis_tally *tally, sb_error *error) {
+    uint32_t open[CASE_INPUTS] = {0};
+    sb_fact facts[CASE_INPUTS] = {{0}}, outputs[CASE_OUTPUTS] = {{0}};
+    const sb_fact *inputs[CASE_INPUTS] = {NULL};
+    int output_axes[CASE_OUTPUTS];
+    sb_axis_rule rule = {.output_axes = output_axes};
+    sb_scope *scope;
+    MUST(sb_scope_create(&scope, error));
+    open[input] = UINT32_C(1) << axis;
+    if (answers->rules[input][axis].kind == SB_AXIS_INDEPENDENT)
+        tie(c, answers, input, axis, open);
+    open_facts(c, open, scope, facts);
+    for (int i = 0; i < c->node->input_count; i++)
+        inputs[i] = c->input_facts[i] != NULL ? &facts[i] : NULL;
+    sb_status status = SB_OK;
+    /* Not all axes may have any extent. */
+    if (sb_node_infer(c->node, scope, inputs, outputs, NULL) == SB_OK) {
+        status = sb_axes_by(entry, c->node, inputs, outputs, input, axis, &rule, error);
+        if (status == SB_OK)
+            status = compare_answers(c, answers, input, axis, &rule, tally, error);
+    }
+    for (int i = 0; i < c->node->input_count; i++)
+        sb_fact_clear(&facts[i]);
+    for (int o = 0; o < c->node->output_count; o++)
+        sb_fact_clear(&outputs[o]);
+    sb_scope_destroy(scope);
+    return status;
 }
 
 /* ---- views ---- */
@@ -272,6 +347,7 @@ static inline sb_status check_answer(const sb_axes_entry *entry, const axis_case
         return sb_fail(error, SB_ERROR_INTERNAL, "node %s (%s): axis %d of input %d is %s %s a reason", c->node->name,
                        c->node->op->name, axis, input, sb_axis_kind_name(rule->kind),
                        rule->reason == NULL ? "without" : "with");
+    SB_TRY(ask_symbolic(entry, c, answers, input, axis, tally, error));
     if (rule->kind == SB_AXIS_INDEPENDENT)
         return check_independent(c, answers, input, axis, tally, error);
     look_for_need(c, answers, input, axis, tally);

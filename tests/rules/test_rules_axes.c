@@ -297,7 +297,7 @@ static void complain(const axis_tally *tally, const char *what) {
     failures++;
 }
 
-/* What the entry says in words has to have been seen, and for some axis proven. */
+/* What the entry says in words has to have been seen, and been proven of an axis. */
 static void check_seen(void *context, const sb_op *op) {
     const sb_axes_entry *entry = sb_axes_find(op);
     const axis_tally *tally = tally_of(op);
@@ -322,7 +322,7 @@ static void check_coverage(void **state) {
 /* How much was seen. */
 static void print_totals(void **state) {
     static const char *const kinds[] = {"independent", "bounded", "exact"};
-    int operators[3] = {0}, axes[3] = {0}, proven = 0, needed = 0, viewed = 0, conservative = 0;
+    int operators[3] = {0}, axes[3] = {0}, proven = 0, needed = 0, viewed = 0, conservative = 0, symbolic = 0;
     for (size_t i = 0; i < tally_count; i++) {
         for (int k = 0; k < 3; k++) {
             operators[k] += tallies[i].asked[k] > 0;
@@ -332,13 +332,14 @@ static void print_totals(void **state) {
         needed += tallies[i].needed;
         viewed += tallies[i].viewed;
         conservative += tallies[i].conservative;
+        symbolic += tallies[i].symbolic;
     }
     for (int k = 0; k < 3; k++)
         print_message("%-12s %4d operators, %6d axes of cases\n", kinds[k], operators[k], axes[k]);
     print_message("%d independent axes proven; %d growths showed that a bounded or exact axis is not independent; "
-                  "%d exact for want of knowledge; %d nodes run on views amid garbage\n",
-                  proven, needed, conservative, viewed);
-    assert_true(proven > 0);
+                  "%d exact for want of knowledge; %d the same for a symbol; %d nodes run on views amid garbage\n",
+                  proven, needed, conservative, symbolic, viewed);
+    assert_true(proven > 0 && symbolic > 0);
 }
 
 /* ---- wrong rules ---- */

@@ -14,7 +14,10 @@
 #include "support/must.h"
 
 #define N (-1)
-#define DIMS(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]){__VA_ARGS__}
+#define DIMS(...)                                                                                                      \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) {                                           \
+        __VA_ARGS__                                                                                                    \
+    }
 
 static sb_tensor *list_of(int count, const int64_t *values) {
     sb_tensor *tensor;
@@ -45,7 +48,7 @@ static sb_followed follow(builder *b) {
     return followed;
 }
 
-static void finish(builder *b, sb_followed *followed) {
+static void close_graph(builder *b, sb_followed *followed) {
     sb_followed_clear(followed);
     builder_destroy(b);
 }
@@ -85,7 +88,7 @@ static void check_rows(void **state) {
     assert_int_equal(followed.values[soft].extents[0], SB_DEPENDS_AFFINE);
     assert_int_equal(followed.values[soft].extents[1], SB_DEPENDS_NOT);
     assert_int_equal(followed.values[other].extents[0], SB_DEPENDS_NOT);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* Attention over n keys: q·kᵀ has a row per query and a column per key, softmax and the product with v stop at n. */
@@ -104,7 +107,7 @@ static void check_attention(void **state) {
     expect_kind(&b, &followed, "Gemm", SB_AXIS_BOUNDED);
     assert_int_equal(verdict(&b, &followed, "Gemm")->axis, 1);
     assert_int_equal(followed.values[result].extents[0], SB_DEPENDS_NOT);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* Windows with a stride: the extent is a formula, but no affine one; behind it rows are still followed. */
@@ -120,7 +123,7 @@ static void check_windows(void **state) {
     expect_kind(&b, &followed, "MaxPool", SB_AXIS_BOUNDED);
     expect_kind(&b, &followed, "Relu", SB_AXIS_INDEPENDENT);
     assert_int_equal(followed.values[pooled].extents[2], SB_DEPENDS_OTHERWISE);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* Extents as values: Shape reads one, and Expand makes an axis of it. */
@@ -134,7 +137,7 @@ static void check_values(void **state) {
     expect_kind(&b, &followed, "Expand", SB_AXIS_BOUNDED);
     assert_true(followed.values[shape].elements);
     assert_int_equal(followed.values[wide].extents[0], SB_DEPENDS_AFFINE);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* [n, 3, 4] as [3n, 4]: n stays first. [3, n, 4] as [3n, 4]: rows of n are spread. */
@@ -142,12 +145,13 @@ static void check_merged(void **state) {
     static const int64_t wanted[] = {-1, 4};
     for (int spread = 0; spread < 2; spread++) {
         builder b = builder_create();
-        sb_value_id x = spread != 0 ? builder_input(&b, SB_F32, DIMS(3, N, 4)) : builder_input(&b, SB_F32, DIMS(N, 3, 4));
+        sb_value_id x =
+            spread != 0 ? builder_input(&b, SB_F32, DIMS(3, N, 4)) : builder_input(&b, SB_F32, DIMS(N, 3, 4));
         sb_value_id merged = builder_binary(&b, "Reshape", x, constant_list(&b, 2, wanted));
         sb_followed followed = follow(&b);
         expect_kind(&b, &followed, "Reshape", spread != 0 ? SB_AXIS_EXACT : SB_AXIS_INDEPENDENT);
         assert_int_equal(followed.values[merged].extents[0], SB_DEPENDS_AFFINE);
-        finish(&b, &followed);
+        close_graph(&b, &followed);
     }
 }
 
@@ -161,7 +165,7 @@ static void check_heads(void **state) {
     expect_kind(&b, &followed, "Reshape", SB_AXIS_INDEPENDENT);
     assert_int_equal(followed.values[heads].extents[1], SB_DEPENDS_AFFINE);
     assert_int_equal(followed.values[heads].extents[2], SB_DEPENDS_NOT);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* Rows joined behind a cache of n rows would begin at n. The same rows in front do not move. */
@@ -171,12 +175,12 @@ static void check_joined(void **state) {
         sb_value_id cache = builder_input(&b, SB_F32, DIMS(N, 4)), fresh = builder_input(&b, SB_F32, DIMS(1, 4));
         sb_attributes attributes = {0};
         MUST(sb_attributes_add_ints(&attributes, "axis", true, 1, (int64_t[]){0}, error));
-        sb_value_id all = builder_node(&b, "Concat", 2, behind != 0 ? (sb_value_id[]){cache, fresh} : (sb_value_id[]){fresh, cache},
-                                       &attributes);
+        sb_value_id all = builder_node(
+            &b, "Concat", 2, behind != 0 ? (sb_value_id[]){cache, fresh} : (sb_value_id[]){fresh, cache}, &attributes);
         sb_followed followed = follow(&b);
         expect_kind(&b, &followed, "Concat", behind != 0 ? SB_AXIS_EXACT : SB_AXIS_INDEPENDENT);
         assert_int_equal(followed.values[all].extents[0], SB_DEPENDS_AFFINE);
-        finish(&b, &followed);
+        close_graph(&b, &followed);
     }
 }
 
@@ -187,7 +191,7 @@ static void check_repeated(void **state) {
     builder_binary(&b, "Add", x, y);
     sb_followed followed = follow(&b);
     expect_kind(&b, &followed, "Add", SB_AXIS_EXACT);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* What data decide is exact, and what comes after it does not know n any more. */
@@ -200,7 +204,7 @@ static void check_data(void **state) {
     expect_kind(&b, &followed, "NonZero", SB_AXIS_EXACT);
     assert_string_equal(verdict(&b, &followed, "NonZero")->reason, "the data decide the extents of the output");
     assert_false(verdict(&b, &followed, "Neg")->touched);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* A slice whose bounds are inputs: its extent is known only when it runs. */
@@ -211,7 +215,7 @@ static void check_open_slice(void **state) {
     builder_node(&b, "Slice", 3, (sb_value_id[]){x, start, end}, NULL);
     sb_followed followed = follow(&b);
     expect_kind(&b, &followed, "Slice", SB_AXIS_EXACT);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* A branch that captures an axis of n is planned exactly. */
@@ -228,8 +232,8 @@ static void check_captured(void **state) {
         MUST(sb_graph_add_value(body, "x", &inner, error));
         MUST(sb_graph_add_input(body, inner, error));
         MUST(sb_graph_add_value(body, "y", &result, error));
-        MUST(sb_graph_add_node(body, sb_op_find("", i == 0 ? "Relu" : "Neg"), 17, "node", 1, &inner, 0, 1, &result, &none,
-                               NULL, error));
+        MUST(sb_graph_add_node(body, sb_op_find("", i == 0 ? "Relu" : "Neg"), 17, "node", 1, &inner, 0, 1, &result,
+                               &none, NULL, error));
         MUST(sb_graph_add_output(body, result, error));
         MUST(sb_attributes_add_graph(&attributes, names[i], body, error));
     }
@@ -239,7 +243,7 @@ static void check_captured(void **state) {
     sb_followed followed = follow(&b);
     expect_kind(&b, &followed, "If", SB_AXIS_EXACT);
     assert_int_equal(followed.values[output].extents[0], SB_DEPENDS_AFFINE);
-    finish(&b, &followed);
+    close_graph(&b, &followed);
 }
 
 /* ---- failure ---- */
@@ -303,8 +307,8 @@ static void check_fused_memory(void **state) {
     MUST(sb_graph_add_node(body, sb_op_find("", "Relu"), 17, "relu", 1, &inner, 0, 1, &result, &none, NULL, error));
     MUST(sb_graph_add_output(body, result, error));
     MUST(sb_attributes_add_graph(&attributes, "body", body, error));
-    MUST(sb_graph_add_node(b.graph, sb_op_find("samebit", "Fused"), 17, "fused", 1, &x, 0, 1, &output, &attributes, NULL,
-                           error));
+    MUST(sb_graph_add_node(b.graph, sb_op_find("samebit", "Fused"), 17, "fused", 1, &x, 0, 1, &output, &attributes,
+                           NULL, error));
     sb_followed followed = follow(&b);
     expect_kind(&b, &followed, "Fused", SB_AXIS_INDEPENDENT);
     sb_followed_clear(&followed);

@@ -55,7 +55,7 @@ sb_status sb_axis_fixed(sb_axis_rule *answer);
 /** The rule of operators whose inputs are all lists or scalars. */
 sb_status sb_axis_all_fixed(const sb_axis_question *question, sb_axis_rule *answer);
 
-/** The axis becomes axis `output_axis` of output 0, or its only row is repeated along it. */
+/** The axis becomes axis `output_axis` of output 0, or its only row is repeated there. */
 sb_status sb_axis_align(const sb_axis_question *question, sb_axis_rule *answer, int output_axis);
 /** The same for numpy's broadcasting of the asked input to output 0: a rule of its own. */
 sb_status sb_axis_broadcast(const sb_axis_question *question, sb_axis_rule *answer);

@@ -67,7 +67,7 @@ static sb_status cumulative(const sb_axis_question *question, sb_axis_rule *answ
     if (!sb_axis_number(sb_axis_input(question, 1), 0, &axis))
         return sb_axis_bounded(question, answer, question->axis, "the axis is known only when the node runs");
     if (sb_axis_resolve(axis, sb_axis_asked(question)->rank) == question->axis)
-        return sb_axis_bounded(question, answer, question->axis, "what came before is carried along it");
+        return sb_axis_bounded(question, answer, question->axis, "each row adds to what came before");
     return sb_axis_independent(question, answer, question->axis);
 }
 

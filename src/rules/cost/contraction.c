@@ -28,9 +28,7 @@ static sb_dim gemm(const sb_cost_question *question, int64_t number) {
 }
 
 /* Where a convolution has its filters [out, in per group, kernel…] and its bias (-1: it has none). */
-static const struct {
-    int weights, bias;
-} convolutions[] = {{1, 2}, {1, -1}, {3, 8}};
+static const struct { int weights, bias; } convolutions[] = {{1, 2}, {1, -1}, {3, 8}};
 enum { CONV, INTEGER, QLINEAR };
 
 static sb_dim convolution(const sb_cost_question *question, int64_t number) {
@@ -67,16 +65,17 @@ static sb_dim recurrent(const sb_cost_question *question, int64_t gates) {
 
 static const sb_flops_rule matmul_flops = {matmul, "2 K per element of the output"};
 static const sb_flops_rule gemm_flops = {gemm, "2 K per element of the output, 1 more with C"};
-static const sb_flops_rule convolution_flops = {convolution,
-                                                "2 per tap and input channel of a group for each element of the output, "
-                                                "1 more with a bias"};
-static const sb_flops_rule transpose_flops = {convolution_transpose,
-                                              "2 per tap and output channel of a group for each element of the input, 1 "
-                                              "per element of the output with a bias"};
+static const sb_flops_rule convolution_flops = {
+    convolution, "2 per tap and input channel of a group for each element of the output, "
+                 "1 more with a bias"};
+static const sb_flops_rule transpose_flops = {
+    convolution_transpose, "2 per tap and output channel of a group for each element of the input, 1 "
+                           "per element of the output with a bias"};
 static const sb_flops_rule recurrent_flops = {recurrent,
                                               "per step and batch row: 2 per element of W and R, # per hidden element"};
 
-#define CONTRACTION(op_name, rule, value) {.op = {op_name}, .flops = &rule, .number = value, .bytes = &sb_bytes_whole}
+#define CONTRACTION(op_name, rule, value)                                                                              \
+    { .op = {op_name}, .flops = &rule, .number = value, .bytes = &sb_bytes_whole }
 
 const sb_cost_entry sb_cost_contraction[] = {
     CONTRACTION("MatMul", matmul_flops, 0),

@@ -9,8 +9,9 @@ static sb_dim folded(const sb_cost_question *question, int64_t number) {
 static const sb_flops_rule folded_flops = {folded, "1 per element of the output and input beyond the first"};
 
 #define EACH(op_name, operations)                                                                                      \
-    {.op = {op_name}, .flops = &sb_flops_per_output, .number = operations, .bytes = &sb_bytes_whole}
-#define FOLDED(op_name) {.op = {op_name}, .flops = &folded_flops, .bytes = &sb_bytes_whole}
+    { .op = {op_name}, .flops = &sb_flops_per_output, .number = operations, .bytes = &sb_bytes_whole }
+#define FOLDED(op_name)                                                                                                \
+    { .op = {op_name}, .flops = &folded_flops, .bytes = &sb_bytes_whole }
 
 const sb_cost_entry sb_cost_elementwise[] = {
     EACH("Ceil", 1),

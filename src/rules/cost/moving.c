@@ -9,12 +9,18 @@ static void dropout(const sb_cost_question *question, sb_dim *read, sb_dim *writ
 
 static const sb_bytes_rule dropout_bytes = {dropout, "none: a view; in training the input and the outputs"};
 
-#define VIEW(op_name) {.op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_view}
-#define MOVED(op_name) {.op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_whole}
-#define CHOSEN(op_name) {.op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_chosen}
-#define OF_SHAPE(op_name) {.op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_written}
-#define UNCOUNTED(op_name) {.op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole}
-#define MADE(op_name) {.op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_written}
+#define VIEW(op_name)                                                                                                  \
+    { .op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_view }
+#define MOVED(op_name)                                                                                                 \
+    { .op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_whole }
+#define CHOSEN(op_name)                                                                                                \
+    { .op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_chosen }
+#define OF_SHAPE(op_name)                                                                                              \
+    { .op = {op_name}, .flops = &sb_flops_none, .bytes = &sb_bytes_written }
+#define UNCOUNTED(op_name)                                                                                             \
+    { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole }
+#define MADE(op_name)                                                                                                  \
+    { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_written }
 
 const sb_cost_entry sb_cost_moving[] = {
     VIEW("Identity"),

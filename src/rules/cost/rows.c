@@ -5,10 +5,11 @@
 #include "rules/cost/counting.h"
 
 #define READ(op_name, operations)                                                                                      \
-    {.op = {op_name}, .flops = &sb_flops_per_input, .number = operations, .bytes = &sb_bytes_whole}
+    { .op = {op_name}, .flops = &sb_flops_per_input, .number = operations, .bytes = &sb_bytes_whole }
 #define WRITTEN(op_name, operations)                                                                                   \
-    {.op = {op_name}, .flops = &sb_flops_per_output, .number = operations, .bytes = &sb_bytes_whole}
-#define UNCOUNTED(op_name) {.op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole}
+    { .op = {op_name}, .flops = &sb_flops_per_output, .number = operations, .bytes = &sb_bytes_whole }
+#define UNCOUNTED(op_name)                                                                                             \
+    { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole }
 
 const sb_cost_entry sb_cost_rows[] = {
     READ("ReduceSum", 1),

@@ -14,10 +14,12 @@ static sb_dim window(const sb_cost_question *question, int64_t number) {
 
 static const sb_flops_rule window_flops = {window, "1 per tap for each element of the output"};
 
-#define POOL(op_name) {.op = {op_name}, .flops = &window_flops, .bytes = &sb_bytes_whole}
+#define POOL(op_name)                                                                                                  \
+    { .op = {op_name}, .flops = &window_flops, .bytes = &sb_bytes_whole }
 #define GLOBAL_POOL(op_name, operations)                                                                               \
-    {.op = {op_name}, .flops = &sb_flops_per_input, .number = operations, .bytes = &sb_bytes_whole}
-#define UNCOUNTED(op_name) {.op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole}
+    { .op = {op_name}, .flops = &sb_flops_per_input, .number = operations, .bytes = &sb_bytes_whole }
+#define UNCOUNTED(op_name)                                                                                             \
+    { .op = {op_name}, .flops = &sb_flops_uncounted, .bytes = &sb_bytes_whole }
 
 const sb_cost_entry sb_cost_windows[] = {
     POOL("MaxPool"),
