@@ -15,7 +15,8 @@
 typedef enum garbage {
     GARBAGE_NAN,   /* floats are NaN, other elements copies of used ones in another order */
     GARBAGE_LEAST, /* the least value: minus infinity, the least integer */
-    GARBAGE_LEGAL  /* copies of used elements in another order */
+    GARBAGE_LEGAL, /* copies of used elements in another order */
+    GARBAGE_ZERO
 } garbage;
 
 typedef struct axis_case {
@@ -172,7 +173,11 @@ static inline bool garbage_bits(sb_dtype dtype, garbage kind, uint64_t *bits) {
     static const uint64_t nan[SB_DTYPE_COUNT] = {
         [SB_F16] = 0x7e00, [SB_BF16] = 0x7fc0, [SB_F32] = 0x7fc00000, [SB_F64] = UINT64_C(0x7ff8000000000000)};
     *bits = kind == GARBAGE_NAN ? nan[dtype] : least[dtype];
-    return kind == GARBAGE_NAN ? sb_dtype_is_float(dtype) : kind == GARBAGE_LEAST && dtype != SB_STRING;
+    if (kind == GARBAGE_ZERO)
+        *bits = 0;
+    if (kind == GARBAGE_NAN)
+        return sb_dtype_is_float(dtype);
+    return (kind == GARBAGE_LEAST || kind == GARBAGE_ZERO) && dtype != SB_STRING;
 }
 
 /* Where the element of a grown tensor at row-major place `at` comes from: *used tells whether it is a used one. */

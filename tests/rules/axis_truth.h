@@ -18,6 +18,7 @@ typedef struct axis_tally {
     int refused;      /* bounded or exact: the node cannot have more rows */
     int conservative; /* bounded or exact for want of knowledge */
     int symbolic;     /* the same answer where the extent is a symbol */
+    int failed;       /* growths that failed for an element behind the used rows that the rule says is checked */
 } axis_tally;
 
 /* What a rule says of all axes of a case's inputs. */
@@ -60,21 +61,21 @@ static inline sb_tensor *grow_list(const sb_tensor *list, int entry, int64_t lea
     return copy;
 }
 
-/* Runs the case again with the axes in `grown` [inputs], a bit set each, longer. `output_axis` (or SB_AXIS_NONE) is what
- * lists of extents are told of. */
-static inline sb_status run_grown(const axis_case *c, const axis_answers *answers, const uint32_t *grown,
-                                  int output_axis, garbage kind, axis_case *result, sb_error *error) {
+/* What lies behind the used rows of an input. Elements that are checked are legal. */
+static inline garbage legal_garbage(const axis_answers *answers, int input, garbage kind) {
+    return answers->rules[input][0].checked ? GARBAGE_LEGAL : kind;
+}
+
+/* Runs the case again with the axes in `grown` [inputs], a bit set each, longer, and garbage of the kinds [inputs] behind.
+ * `output_axis` (or SB_AXIS_NONE) is what lists of extents are told of. */
+static inline sb_status run_with(const axis_case *c, const uint32_t *grown, int output_axis, const garbage *kinds,
+                                 axis_case *result, sb_error *error) {
     sb_value inputs[CASE_INPUTS] = {{0}};
     bool from_end;
     int list = extent_list_of(c->node, &from_end);
-    for (int i = 0; i < c->node->input_count; i++) {
-        inputs[i] = sb_value_retain(c->inputs[i]);
-        if (grown[i] != 0) {
-            bool checked = answers->rules[i][0].checked;
-            sb_value_release(&inputs[i]);
-            inputs[i] = sb_value_of_tensor(grow_tensor(c->inputs[i].tensor, grown[i], checked ? GARBAGE_LEGAL : kind));
-        }
-    }
+    for (int i = 0; i < c->node->input_count; i++)
+        inputs[i] = grown[i] != 0 ? sb_value_of_tensor(grow_tensor(c->inputs[i].tensor, grown[i], kinds[i]))
+                                  : sb_value_retain(c->inputs[i]);
     if (list >= 0 && list < c->node->input_count && is_tensor(c, list) && output_axis != SB_AXIS_NONE &&
         c->inputs[list].tensor->dtype == SB_S64) {
         const sb_tensor *extents = inputs[list].tensor;
@@ -85,6 +86,33 @@ static inline sb_status run_grown(const axis_case *c, const axis_answers *answer
         inputs[list] = sb_value_of_tensor(longer);
     }
     return start_case(result, c->node, inputs, error);
+}
+
+/* The same with one kind of garbage, as far as it is legal. */
+static inline sb_status run_grown(const axis_case *c, const axis_answers *answers, const uint32_t *grown,
+                                  int output_axis, garbage kind, axis_case *result, sb_error *error) {
+    garbage kinds[CASE_INPUTS];
+    for (int i = 0; i < c->node->input_count; i++)
+        kinds[i] = legal_garbage(answers, i, kind);
+    return run_with(c, grown, output_axis, kinds, result, error);
+}
+
+/* Whether growing fails for an element of a checked input, once it is not legal. */
+static inline bool fails_when_checked(const axis_case *c, const axis_answers *answers, const uint32_t *grown,
+                                      int output_axis) {
+    static const garbage tries[][2] = {
+        {GARBAGE_LEAST, GARBAGE_LEAST}, {GARBAGE_ZERO, GARBAGE_ZERO}, {GARBAGE_ZERO, GARBAGE_LEAST}};
+    bool failed = false;
+    for (int t = 0; t < 3 && !failed; t++) {
+        garbage kinds[CASE_INPUTS];
+        axis_case longer;
+        for (int i = 0; i < c->node->input_count; i++)
+            kinds[i] = answers->rules[i][0].checked ? tries[t][i > 0] : GARBAGE_LEGAL;
+        failed = run_with(c, grown, output_axis, kinds, &longer, NULL) != SB_OK;
+        if (!failed)
+            clear_case(&longer);
+    }
+    return failed;
 }
 
 static inline bool can_grow(const axis_case *c, const uint32_t *grown) {
@@ -166,6 +194,8 @@ static inline sb_status check_independent(const axis_case *c, const axis_answers
         return SB_OK;
     SB_TRY(check_garbage(c, answers, input, axis, grown, GARBAGE_NAN, error));
     SB_TRY(check_garbage(c, answers, input, axis, grown, GARBAGE_LEAST, error));
+    if (answers->rules[input][axis].checked)
+        tally->failed += fails_when_checked(c, answers, grown, answers->output_axes[input][axis][0]);
     tally->proven++;
     return SB_OK;
 }
@@ -201,7 +231,7 @@ static inline bool looks_independent(const axis_case *grown, const axis_case *ex
     return true;
 }
 
-static inline void try_growth(const axis_case *c, const axis_answers *answers, const uint32_t *grown,
+static inline void try_growth(const axis_case *c, const axis_answers *answers, const uint32_t *grown, bool checked,
                               axis_tally *tally) {
     bool needed = false, refused = true;
     for (garbage kind = GARBAGE_NAN; kind <= GARBAGE_LEAST && can_grow(c, grown); kind++) {
@@ -209,6 +239,8 @@ static inline void try_growth(const axis_case *c, const axis_answers *answers, c
         if (run_grown(c, answers, grown, SB_AXIS_NONE, kind, &longer, NULL) != SB_OK)
             continue;
         refused = false;
+        if (kind == GARBAGE_NAN && checked)
+            tally->failed += fails_when_checked(c, answers, grown, SB_AXIS_NONE);
         needed = needed || !looks_independent(&longer, c);
         clear_case(&longer);
     }
@@ -220,13 +252,14 @@ static inline void try_growth(const axis_case *c, const axis_answers *answers, c
 static inline void look_for_need(const axis_case *c, const axis_answers *answers, int input, int axis,
                                  axis_tally *tally) {
     uint32_t alone[CASE_INPUTS] = {0}, together[CASE_INPUTS];
+    bool checked = answers->rules[input][axis].checked;
     alone[input] = UINT32_C(1) << axis;
     if (!can_grow(c, alone))
         return;
-    try_growth(c, answers, alone, tally);
+    try_growth(c, answers, alone, checked, tally);
     tie_equal(c, input, axis, together);
     if (memcmp(alone, together, (size_t)c->node->input_count * sizeof alone[0]) != 0)
-        try_growth(c, answers, together, tally);
+        try_growth(c, answers, together, checked, tally);
 }
 
 /* ---- symbols ---- */
