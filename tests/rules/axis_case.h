@@ -31,6 +31,9 @@ typedef struct axis_case {
 
 /* ---- running definitions ---- */
 
+/* One thread for all runs. */
+static sb_workers *definition_workers;
+
 static sb_status run_graph_by_definition(sb_frame *frame, const sb_call *call, const sb_graph *graph, int input_count,
                                          const sb_value *inputs, sb_value *outputs);
 
@@ -44,11 +47,10 @@ static sb_status run_definition(const sb_node *node, const sb_value *inputs, con
                     .facts = output_facts,
                     .outputs = outputs,
                     .frame = &frame.frame,
+                    .workers = definition_workers,
                     .isa = SB_ISA_BEST,
                     .error = error};
-    SB_TRY(node_workers(1, &call.workers, error));
     sb_status status = sb_call_run(&call, node->op->eval);
-    sb_workers_destroy(call.workers);
     for (int i = 0; i < frame.count; i++)
         sb_free(frame.blocks[i]);
     return status;
