@@ -122,7 +122,6 @@ class Layouts(unittest.TestCase):
             return int(re.search(rf"\b{name}\b *=? *(\d+)", header).group(1))
 
         for names, prefix in ((_library.DTYPE_NUMBERS, "SB_"), (_library.ISA_NUMBERS, "SB_ISA_"),
-                              (_library.CHAIN_NUMBERS, "SB_CHAIN_"),
                               (_library.ACTIVATION_NUMBERS, "SB_ACTIVATION_"), (_library.GATE_NUMBERS, "SB_GATE_")):
             for name, value in names.items():
                 self.assertEqual(value, number(prefix + (name or "none").upper()), name)
