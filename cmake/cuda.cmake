@@ -33,19 +33,20 @@ endfunction()
 
 # Whether nvcc compiles for an architecture: its own lists do not name all that it knows.
 function(sb_nvcc_knows virtual real result)
-  if(NOT DEFINED CACHE{SAMEBIT_NVCC_KNOWS_${real}})
+  string(MAKE_C_IDENTIFIER "SAMEBIT_${SAMEBIT_NVCC}_knows_${real}" known)
+  if(NOT DEFINED CACHE{${known}})
     file(WRITE ${cuda_generated}/probe.cu "extern \"C\" __global__ void probe(void) {}\n")
     execute_process(
       COMMAND ${SAMEBIT_NVCC} -cubin -gencode=arch=${virtual},code=${real} ${cuda_generated}/probe.cu
               -o ${cuda_generated}/probe.cubin
       RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
     if(failed)
-      set(SAMEBIT_NVCC_KNOWS_${real} OFF CACHE INTERNAL "")
+      set(${known} OFF CACHE INTERNAL "")
     else()
-      set(SAMEBIT_NVCC_KNOWS_${real} ON CACHE INTERNAL "")
+      set(${known} ON CACHE INTERNAL "")
     endif()
   endif()
-  set(${result} ${SAMEBIT_NVCC_KNOWS_${real}} PARENT_SCOPE)
+  set(${result} ${${known}} PARENT_SCOPE)
 endfunction()
 
 # Targets are name, architecture, kind, capability, flags: machine code for 8.x, machine code for 9.0, with Hopper's own

@@ -1,13 +1,16 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/workers.h"
 
+#include <fenv.h>
 #include <pthreadpool.h>
 #include <sched.h>
+#include <stdbool.h>
 
 #include "base/allocation.h"
 
 struct sb_workers {
-    pthreadpool_t pool; /* NULL with one thread */
+    pthreadpool_t pool; /* NULL until a loop has work for several threads */
+    bool was_refused;   /* there was no memory for it */
     int threads;
     uint32_t flags; /* how the pool's threads wait */
 };
@@ -24,21 +27,28 @@ sb_status sb_workers_create(int threads, sb_workers **workers, sb_error *error) 
     sb_workers *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
-    fresh->threads = threads;
-    if (threads != 1) {
-        fresh->pool = pthreadpool_create((size_t)threads);
-        if (fresh->pool == NULL) {
-            sb_free(fresh);
-            return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "could not start %d threads", threads);
-        }
-        fresh->threads = (int)pthreadpool_get_threads_count(fresh->pool);
-        /* Waiting threads spin, which is quick, unless there are more of them than processors: then they would keep
-         * each other from working. */
-        if (fresh->threads > processor_count())
-            fresh->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
-    }
+    fresh->threads = threads > 0 ? threads : processor_count();
+    /* Waiting threads spin, which is quick, unless there are more of them than processors: then they would keep
+     * each other from working. */
+    if (fresh->threads > processor_count())
+        fresh->flags = PTHREADPOOL_FLAG_YIELD_WORKERS;
     *workers = fresh;
     return SB_OK;
+}
+
+/* Starting threads takes longer than a small model runs, and they spin until their first loop: so they are started by the first loop
+ * that has work for them. They inherit the floating-point environment, which has to be the default one
+ * (nearest even, subnormals kept). */
+static pthreadpool_t start_pool(sb_workers *workers) {
+    if (workers->pool == NULL && !workers->was_refused) {
+        fenv_t caller;
+        fegetenv(&caller);
+        fesetenv(FE_DFL_ENV);
+        workers->pool = pthreadpool_create((size_t)workers->threads);
+        fesetenv(&caller);
+        workers->was_refused = workers->pool == NULL;
+    }
+    return workers->pool;
 }
 
 void sb_workers_destroy(sb_workers *workers) {
@@ -83,7 +93,7 @@ void sb_workers_run(sb_workers *workers, int64_t count, int64_t grain, sb_worker
     if (grain < 1)
         grain = 1;
     int threads = sb_workers_threads(workers);
-    if (threads == 1 || count <= grain) {
+    if (threads == 1 || count <= grain || start_pool(workers) == NULL) {
         task(context, 0, count);
         return;
     }

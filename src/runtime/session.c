@@ -60,13 +60,7 @@ static sb_status open_queue(sb_session *session, const sb_session_options *optio
 
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
     SB_TRY(open_queue(session, options, error));
-    /* Threads inherit the floating-point environment: the contract's is the default one (nearest even, subnormals kept). */
-    fenv_t caller;
-    fegetenv(&caller);
-    fesetenv(FE_DFL_ENV);
-    sb_status status = sb_workers_create(options->threads, &session->settings.workers, error);
-    fesetenv(&caller);
-    SB_TRY(status);
+    SB_TRY(sb_workers_create(options->threads, &session->settings.workers, error));
     size_t operands = (size_t)session->model->entries[0].input_count + (size_t)session->model->entries[0].output_count;
     session->operands = sb_allocate_array(operands, sizeof *session->operands);
     session->tensors = sb_tensor_pool_create();

@@ -1,7 +1,5 @@
 #include "cpu/contraction/engine.h"
 
-#include <fenv.h>
-
 #include "base/allocation.h"
 #include "cpu/contraction/gemm16.h"
 #include "cpu/logp/logp_cpu.h"
@@ -25,13 +23,7 @@ static const sb_engine_interface interface = {
 static sb_status fill(sb_cpu_engine *engine, sb_isa isa, int threads, sb_error *error) {
     SB_TRY(sb_isa_resolve(isa, &engine->isa, error));
     engine->chain16 = sb_chain16_kernels_of(engine->isa);
-    /* Threads inherit the floating-point environment: the contract's is the default one. */
-    fenv_t caller;
-    fegetenv(&caller);
-    fesetenv(FE_DFL_ENV);
-    sb_status status = sb_workers_create(threads, &engine->workers, error);
-    fesetenv(&caller);
-    SB_TRY(status);
+    SB_TRY(sb_workers_create(threads, &engine->workers, error));
     return sb_gemm_workspace_create(sb_workers_threads(engine->workers), &engine->workspace, error);
 }
 
