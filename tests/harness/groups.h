@@ -1,0 +1,21 @@
+/* All groups of cases: X(family, group, the sides that must have a kernel for each case). The function family_group makes the cases
+ * FAMILY.GROUP.0 and so on; each family is a file, and a test of its own. */
+#ifndef HARNESS_GROUPS_H
+#define HARNESS_GROUPS_H
+
+#include "harness/harness.h"
+
+/* clang-format off */
+#define HARNESS_GROUPS(X) \
+    X(rows, reductions, HARNESS_CUDA) \
+    X(rows, plain_rows, HARNESS_CUDA) \
+    X(rows, layers, HARNESS_CUDA) \
+    X(rows, channels, HARNESS_CUDA)
+/* clang-format on */
+
+#define HARNESS_DECLARE_GROUP(family, group, needs) void family##_##group(harness *h);
+HARNESS_GROUPS(HARNESS_DECLARE_GROUP)
+#undef HARNESS_DECLARE_GROUP
+#define HARNESS_GROUP_ENTRY(family, group, needs) {#family "." #group, family##_##group, needs},
+
+#endif
