@@ -7,6 +7,14 @@
 
 /* clang-format off */
 #define HARNESS_GROUPS(X) \
+    X(axes, pools, HARNESS_CUDA) \
+    X(axes, global_pools, HARNESS_CUDA) \
+    X(axes, unpool, HARNESS_CUDA) \
+    X(axes, best, HARNESS_CUDA) \
+    X(axes, cumulative, HARNESS_CUDA) \
+    X(axes, topk, HARNESS_CUDA) \
+    X(axes, losses, HARNESS_CUDA) \
+    X(axes, determinants, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
     X(rows, layers, HARNESS_CUDA) \
