@@ -15,6 +15,13 @@
     X(axes, topk, HARNESS_CUDA) \
     X(axes, losses, HARNESS_CUDA) \
     X(axes, determinants, HARNESS_CUDA) \
+    X(moving, joins, HARNESS_CUDA) \
+    X(moving, blocks, HARNESS_CUDA) \
+    X(moving, pads, HARNESS_CUDA) \
+    X(moving, making, HARNESS_CUDA) \
+    X(moving, random, HARNESS_CUDA) \
+    X(moving, gathers, HARNESS_CUDA) \
+    X(moving, scatters, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
     X(rows, layers, HARNESS_CUDA) \
