@@ -25,7 +25,17 @@
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
     X(rows, layers, HARNESS_CUDA) \
-    X(rows, channels, HARNESS_CUDA)
+    X(rows, channels, HARNESS_CUDA) \
+    X(sampling, resize, HARNESS_CUDA) \
+    X(sampling, sampling, HARNESS_CUDA) \
+    X(sampling, regions, HARNESS_CUDA) \
+    X(sampling, transposed, HARNESS_CUDA) \
+    X(sampling, deformed, HARNESS_CUDA) \
+    X(sampling, folds, HARNESS_CUDA) \
+    X(sampling, integer_convolutions, HARNESS_CUDA) \
+    X(sampling, integer_products, HARNESS_CUDA) \
+    X(sampling, einsum, HARNESS_CUDA) \
+    X(sampling, spectra, HARNESS_CUDA)
 /* clang-format on */
 
 #define HARNESS_DECLARE_GROUP(family, group, needs) void family##_##group(harness *h);
