@@ -22,6 +22,8 @@
     X(moving, random, HARNESS_CUDA) \
     X(moving, gathers, HARNESS_CUDA) \
     X(moving, scatters, HARNESS_CUDA) \
+    X(recurrent, layers, HARNESS_CUDA) \
+    X(recurrent, lengths, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \
     X(rows, plain_rows, HARNESS_CUDA) \
     X(rows, layers, HARNESS_CUDA) \
