@@ -37,7 +37,16 @@
     X(sampling, integer_convolutions, HARNESS_CUDA) \
     X(sampling, integer_products, HARNESS_CUDA) \
     X(sampling, einsum, HARNESS_CUDA) \
-    X(sampling, spectra, HARNESS_CUDA)
+    X(sampling, spectra, HARNESS_CUDA) \
+    X(select, casts, HARNESS_CUDA) \
+    X(select, choices, HARNESS_CUDA) \
+    X(select, clips, HARNESS_CUDA) \
+    X(select, powers, HARNESS_CUDA) \
+    X(select, joins, HARNESS_CUDA) \
+    X(select, normalizations, HARNESS_CUDA) \
+    X(select, training, HARNESS_CUDA) \
+    X(select, quantization, HARNESS_CUDA) \
+    X(select, dropout, HARNESS_CUDA)
 /* clang-format on */
 
 #define HARNESS_DECLARE_GROUP(family, group, needs) void family##_##group(harness *h);
