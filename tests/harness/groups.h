@@ -15,6 +15,13 @@
     X(axes, topk, HARNESS_CUDA) \
     X(axes, losses, HARNESS_CUDA) \
     X(axes, determinants, HARNESS_CUDA) \
+    X(gemm, tiles, HARNESS_CUDA) \
+    X(gemm, vectors, HARNESS_CUDA) \
+    X(gemm, batches, HARNESS_CUDA) \
+    X(gemm, dtypes, HARNESS_CUDA) \
+    X(gemm, negative_zeros, HARNESS_CUDA) \
+    X(gemm, gemm, HARNESS_CUDA) \
+    X(gemm, epilogues, HARNESS_CUDA) \
     X(moving, joins, HARNESS_CUDA) \
     X(moving, blocks, HARNESS_CUDA) \
     X(moving, pads, HARNESS_CUDA) \
