@@ -15,6 +15,10 @@
     X(axes, topk, HARNESS_CUDA) \
     X(axes, losses, HARNESS_CUDA) \
     X(axes, determinants, HARNESS_CUDA) \
+    X(conv, shapes, HARNESS_CUDA) \
+    X(conv, tiles, HARNESS_CUDA) \
+    X(conv, dtypes, HARNESS_CUDA) \
+    X(conv, epilogues, HARNESS_CUDA) \
     X(gemm, tiles, HARNESS_CUDA) \
     X(gemm, vectors, HARNESS_CUDA) \
     X(gemm, batches, HARNESS_CUDA) \
