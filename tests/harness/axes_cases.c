@@ -25,7 +25,7 @@ static const pool_shape pools[] = {
 };
 
 static harness_case pool_case(harness *h, const char *op, int version, sb_dtype dtype, const pool_shape *shape,
-                         bool awkward) {
+                              bool awkward) {
     harness_case test = harness_op(op, version);
     int axes = shape->rank - 2;
     add_input(&test, number_tensor(h, dtype, shape->rank, shape->dims, awkward));
@@ -219,8 +219,7 @@ void axes_determinants(harness *h) {
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         for (int variant = 0; variant < 8; variant++) {
             harness_case test = harness_op("Det", 11);
-            add_input(&test,
-                      number_tensor(h, float_types[variant % 4], shapes[s].rank, shapes[s].dims, variant >= 4));
+            add_input(&test, number_tensor(h, float_types[variant % 4], shapes[s].rank, shapes[s].dims, variant >= 4));
             harness_run(h, &test);
         }
     }

@@ -213,8 +213,7 @@ bool harness_wants(harness *h) {
 static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **values) {
     const sb_graph *graph = b->graph;
     for (size_t v = 0; v < graph->value_count; v++)
-        values[v] =
-            graph->values[v].fact.constant != NULL ? sb_tensor_retain(graph->values[v].fact.constant) : NULL;
+        values[v] = graph->values[v].fact.constant != NULL ? sb_tensor_retain(graph->values[v].fact.constant) : NULL;
     for (size_t i = 0; i < graph->input_count; i++)
         values[graph->inputs[i]] = sb_tensor_retain(inputs[i]);
     for (size_t n = 0; n < graph->node_count; n++) {

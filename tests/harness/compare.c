@@ -111,7 +111,8 @@ void harness_compare(harness *h, const char *implementation, const sb_tensor *ex
         print_value("expected", expected->dtype, left);
         print_value("found", expected->dtype, right);
     } else {
-        printf("  expected  %s%s\n", sb_dtype_name(expected->dtype), sb_dims_text(expected->rank, expected->dims, dims));
+        printf("  expected  %s%s\n", sb_dtype_name(expected->dtype),
+               sb_dims_text(expected->rank, expected->dims, dims));
     }
     print_tensor("output", 0, found);
     for (int i = 0; i < count; i++)

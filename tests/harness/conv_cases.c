@@ -118,8 +118,7 @@ void conv_dtypes(harness *h) {
         check_conv(h, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1);
 }
 
-static sb_value_id add_statistics(harness *h, builder *b, int64_t channels, sb_value_id value,
-                                  sb_tensor **tensors) {
+static sb_value_id add_statistics(harness *h, builder *b, int64_t channels, sb_value_id value, sb_tensor **tensors) {
     sb_value_id inputs[5] = {value};
     for (int i = 1; i < 5; i++) {
         inputs[i] = graph_input(h, b, SB_F32, 1, &channels, PACKED, tensors);
@@ -143,16 +142,16 @@ void conv_epilogues(harness *h) {
         const sb_fact *fact = &b.graph->values[value].fact;
         int64_t dims[SB_MAX_RANK];
         assert_true(sb_fact_is_concrete(fact, dims));
-        value = builder_binary(
-            &b, "Add", value,
-            graph_input(h, &b, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
-        value = round % 3 != 0
-                    ? builder_unary(&b, "Relu", value)
-                    : builder_node(&b, "Clip", 3,
-                                   (sb_value_id[]){value, graph_scalar(&b, SB_F32, 0), graph_scalar(&b, SB_F32, 6)}, NULL);
+        value = builder_binary(&b, "Add", value,
+                               graph_input(h, &b, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
+        value =
+            round % 3 != 0
+                ? builder_unary(&b, "Relu", value)
+                : builder_node(&b, "Clip", 3,
+                               (sb_value_id[]){value, graph_scalar(&b, SB_F32, 0), graph_scalar(&b, SB_F32, 6)}, NULL);
         h->first_tile = -1;
-    h->last_tile = round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1;
-    harness_run_fused(h, &b, value, tensors);
+        h->last_tile = round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1;
+        harness_run_fused(h, &b, value, tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }

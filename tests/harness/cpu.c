@@ -20,7 +20,7 @@ static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index
     return SB_OK;
 }
 
-static sb_status allocate_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static sb_status allocate_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     cpu_frame *own = (cpu_frame *)frame;
     assert_true(own->count < MOST_BLOCKS);
     *memory = sb_allocate(bytes);
@@ -44,7 +44,7 @@ static sb_workers *workers_of(int threads) {
 static sb_status launch(const harness_node *node, const sb_kernel *kernel, void *state, sb_isa isa, int threads,
                         const harness_facts *facts, sb_value *out, sb_error *error) {
     sb_value in[SB_WALK_OPERANDS] = {{0}};
-    cpu_frame frame = {.frame = {.allocate = allocate_output, .scratch = allocate_scratch}};
+    cpu_frame frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace}};
     for (int i = 0; i < node->node->input_count; i++) {
         if (node->inputs[i] != NULL)
             in[i] = sb_value_of_tensor(node->inputs[i]);
@@ -76,12 +76,12 @@ harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int thread
     MUST(harness_facts_make(node, node->constants, &facts, error));
     sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs, .isa = isa};
     snprintf(why, SB_WHY_BYTES, "no kernel has that name");
-    MUST(sb_cpu_find_kernel(&query, &kernel, why, error));
+    MUST(sb_find_host_kernel(&query, &kernel, why, error));
     if (kernel != NULL) {
         if (kernel->prepare != NULL)
             MUST(kernel->prepare(&query, &state, error));
-        outcome = launch(node, kernel, state, isa, threads, &facts, out, &failure) == SB_OK ? HARNESS_RAN
-                                                                                            : HARNESS_REFUSED;
+        outcome =
+            launch(node, kernel, state, isa, threads, &facts, out, &failure) == SB_OK ? HARNESS_RAN : HARNESS_REFUSED;
         snprintf(why, SB_WHY_BYTES, "%.200s", failure.message);
         if (kernel->release != NULL)
             kernel->release(state);

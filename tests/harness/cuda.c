@@ -4,6 +4,7 @@
 #include "base/allocation.h"
 #include "cuda/common/compute.h"
 #include "cuda/host_kernels.h"
+#include "cuda/list.h"
 #include "cuda/queue/staging.h"
 #include "cuda/with_fake.h"
 
@@ -85,8 +86,8 @@ static sb_tensor *to_host(const harness_device *own, const sb_tensor *device) {
 typedef struct device_frame {
     sb_frame frame;
     const harness_device *own;
-    sb_tensor *scratch[32];
-    int scratch_count;
+    sb_tensor *workspace[32];
+    int workspace_count;
 } device_frame;
 
 static sb_status allocate(device_frame *frame, size_t bytes, sb_tensor **tensor, sb_error *error) {
@@ -107,10 +108,10 @@ static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index
     return SB_OK;
 }
 
-static sb_status allocate_scratch(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+static sb_status allocate_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
     device_frame *own = (device_frame *)frame;
-    assert_true(own->scratch_count < 32);
-    sb_tensor **tensor = &own->scratch[own->scratch_count++];
+    assert_true(own->workspace_count < 32);
+    sb_tensor **tensor = &own->workspace[own->workspace_count++];
     SB_TRY(allocate(own, bytes, tensor, call->error));
     *memory = (*tensor)->data;
     return SB_OK;
@@ -118,8 +119,8 @@ static sb_status allocate_scratch(sb_frame *frame, const sb_call *call, size_t b
 
 static sb_status copy(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
     const sb_cuda_kernel *kernel;
-    SB_TRY(sb_cuda_find_copy(call->target->queue->stream->device, to->dtype, &kernel, call->error));
-    return sb_cuda_launch_copy(call->target->queue, call->target->step, kernel, to, from, call->error);
+    SB_TRY(sb_cuda_find_copy(sb_cuda_call_device(call), to->dtype, &kernel, call->error));
+    return sb_cuda_launch_copy(sb_cuda_call_queue(call), call->target->step, kernel, to, from, call->error);
 }
 
 /* ---- a run ---- */
@@ -130,7 +131,7 @@ static const sb_kernel *find_kernel(const harness_node *node, void **state, char
     harness_facts facts;
     MUST(harness_facts_make(node, node->constants, &facts, error));
     sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs};
-    MUST(sb_cuda_find_op(&query, &kernel, why, error));
+    MUST(sb_cuda_find_kernel(&query, &kernel, why, error));
     *state = NULL;
     if (kernel != NULL && kernel->prepare != NULL)
         MUST(kernel->prepare(&query, state, error));
@@ -141,15 +142,15 @@ static const sb_kernel *find_kernel(const harness_node *node, void **state, char
 static void launch(const harness_device *own, const harness_node *node, const sb_kernel *kernel, void *state,
                    sb_value *out) {
     sb_value in[SB_WALK_OPERANDS] = {{0}};
-    device_frame frame = {
-        .frame = {.allocate = allocate_output, .scratch = allocate_scratch, .copy = copy}, .own = own};
-    sb_cuda_target target = {&own->queue, 0, (CUdeviceptr)(uintptr_t)own->fault->data};
+    device_frame frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace, .copy = copy},
+                          .own = own};
+    sb_call_target target = {&own->queue, 0, own->fault->data};
     sb_error failure = {SB_OK, ""};
     harness_facts facts;
     for (int i = 0; i < node->node->input_count; i++) {
         if (node->inputs[i] != NULL)
             in[i] = sb_value_of_tensor((kernel->host_inputs >> i & 1) != 0 ? sb_tensor_retain(node->inputs[i])
-                                                                            : to_device(own, node->inputs[i]));
+                                                                           : to_device(own, node->inputs[i]));
     }
     MUST(harness_facts_make(node, kernel->host_inputs, &facts, error));
     MUST(sb_cuda_enter(own->device, error));
@@ -170,8 +171,8 @@ static void launch(const harness_device *own, const harness_node *node, const sb
     harness_facts_clear(&facts);
     for (int i = 0; i < node->node->input_count; i++)
         sb_value_release(&in[i]);
-    for (int i = 0; i < frame.scratch_count; i++)
-        sb_tensor_release(frame.scratch[i]);
+    for (int i = 0; i < frame.workspace_count; i++)
+        sb_tensor_release(frame.workspace[i]);
 }
 
 harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why) {

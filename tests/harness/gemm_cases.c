@@ -134,8 +134,8 @@ void gemm_negative_zeros(harness *h) {
         for (int64_t i = 0; i < k * 35; i++)
             ((float *)(void *)tensors[1]->data)[i] = -1e-30f;
         h->first_tile = -1;
-    h->last_tile = sb_cuda_tile_count() - 1;
-    harness_run_fused(h, &b, builder_binary(&b, "MatMul", left, right), tensors);
+        h->last_tile = sb_cuda_tile_count() - 1;
+        harness_run_fused(h, &b, builder_binary(&b, "MatMul", left, right), tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
@@ -147,15 +147,16 @@ void gemm_gemm(harness *h) {
 }
 
 /* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
-static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int rank, const int64_t *dims, int round, sb_tensor **tensors) {
+static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int rank, const int64_t *dims, int round,
+                                sb_tensor **tensors) {
     int64_t narrow[5];
     int64_t last = dims[rank - 1];
     for (int d = 0; d < rank; d++)
         narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
     value = builder_binary(b, "Add", value, graph_input(h, b, SB_F32, 1, &last, PACKED, tensors));
     if (round % 2 == 0)
-        value = builder_binary(
-            b, "Add", graph_input(h, b, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors), value);
+        value = builder_binary(b, "Add", graph_input(h, b, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
+                               value);
     if (round % 3 == 0)
         value = builder_unary(b, "Relu", value);
     value = builder_binary(b, "Mul", value,
@@ -183,15 +184,13 @@ void gemm_epilogues(harness *h) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int which = round % 6;
-        sb_value_id left =
-            graph_input(h, &b, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
-        sb_value_id right =
-            graph_input(h, &b, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
+        sb_value_id left = graph_input(h, &b, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
+        sb_value_id right = graph_input(h, &b, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
         sb_value_id value = builder_binary(&b, "MatMul", left, right);
         value = add_epilogue(h, &b, value, products[which].rank, products[which].dims, round + round / 6, tensors);
         h->first_tile = -1;
-    h->last_tile = round < 6 ? sb_cuda_tile_count() - 1 : -1;
-    harness_run_fused(h, &b, value, tensors);
+        h->last_tile = round < 6 ? sb_cuda_tile_count() - 1 : -1;
+        harness_run_fused(h, &b, value, tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }

@@ -35,11 +35,11 @@ typedef struct harness {
     harness_device *device; /* opened when first needed */
     const char *driver;     /* NULL: the fake one */
     const char *group;
-    unsigned needs; /* the sides that must have a kernel for each case of the group */
-    int number;     /* of the present case in its group */
-    char name[128]; /* the present case's */
-    bool chosen;    /* whether it is to be run */
-    int first_tile, last_tile; /* the shapes of tiles that a device's contractions are run with; -1: the one chosen */
+    unsigned needs;              /* the sides that must have a kernel for each case of the group */
+    int number;                  /* of the present case in its group */
+    char name[128];              /* the present case's */
+    bool chosen;                 /* whether it is to be run */
+    int first_tile, last_tile;   /* the shapes of tiles that a device's contractions are run with; -1: the one chosen */
     int64_t ran, failed, absent; /* cases; and those for which a side that need not have a kernel has none */
 } harness;
 

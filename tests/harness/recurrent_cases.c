@@ -32,8 +32,7 @@ static sb_tensor *make_lengths(harness *h, const extents *e, bool astray) {
 }
 
 /* Every option by a bit of `options`. */
-static void check_layer(harness *h, const char *op, sb_dtype dtype, const extents *e, unsigned options,
-                        bool astray) {
+static void check_layer(harness *h, const char *op, sb_dtype dtype, const extents *e, unsigned options, bool astray) {
     static const char *const names[] = {"forward", "reverse", "bidirectional"};
     bool is_lstm = strcmp(op, "LSTM") == 0;
     int gates = is_lstm ? 4 : strcmp(op, "GRU") == 0 ? 3 : 1, functions = gates == 1 ? 1 : gates - 1;
@@ -77,8 +76,7 @@ void recurrent_layers(harness *h) {
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
                 int count = s == 0 ? 40 : s == 2 ? 4 : 2;
                 for (int i = 0; i < count; i++)
-                    check_layer(h, ops[o], float_types[t], &sizes[s],
-                                (unsigned)random_bits(&h->random) & 0x7ff, false);
+                    check_layer(h, ops[o], float_types[t], &sizes[s], (unsigned)random_bits(&h->random) & 0x7ff, false);
             }
         }
     }

@@ -73,8 +73,8 @@ void rows_reductions(harness *h) {
     }
 }
 
-static void check_plain(harness *h, const char *op, int version, sb_dtype dtype, const row_shape *shape,
-                        bool awkward, const char *attribute) {
+static void check_plain(harness *h, const char *op, int version, sb_dtype dtype, const row_shape *shape, bool awkward,
+                        const char *attribute) {
     harness_case test = harness_op(op, version);
     add_input(&test, number_tensor(h, dtype, shape->rank, shape->dims, awkward));
     if (strcmp(attribute, "axes") == 0)
@@ -136,8 +136,7 @@ void rows_layers(harness *h) {
                 harness_case test = harness_op("LayerNormalization", 17);
                 add_input(&test, number_tensor(h, float_types[t], layers[l].rank, layers[l].dims, other == 1));
                 for (int i = 0; i < 2 - other % 2; i++)
-                    add_input(&test,
-                              number_tensor(h, factor, layers[l].factor_rank, layers[l].factor_dims, false));
+                    add_input(&test, number_tensor(h, factor, layers[l].factor_rank, layers[l].factor_dims, false));
                 set_int(&test, "axis", layers[l].axis);
                 set_float(&test, "epsilon", 0.01f);
                 test.outputs = 3;

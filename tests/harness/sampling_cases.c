@@ -68,12 +68,11 @@ void sampling_sampling(harness *h) {
         sb_dtype dtype = floats[round % 4], grid = floats[round / 2 % 4];
         bool deep = round % 5 == 4;
         harness_case test = harness_op("GridSample", 20);
-        add_input(&test, deep ? any_tensor(h, dtype, 5, DIMS(2, 2, 3, 4, 3))
-                              : any_tensor(h, dtype, 4, DIMS(2, 3, 5, 6)));
         add_input(&test,
-                  round % 7 == 6
-                      ? any_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
-                      : mild_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
+                  deep ? any_tensor(h, dtype, 5, DIMS(2, 2, 3, 4, 3)) : any_tensor(h, dtype, 4, DIMS(2, 3, 5, 6)));
+        add_input(&test, round % 7 == 6
+                             ? any_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
+                             : mild_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
         set_text(&test, "mode", modes[round % 3]);
         set_text(&test, "padding_mode", paddings[round / 3 % 3]);
         set_int(&test, "align_corners", round / 9 % 2);
@@ -93,8 +92,8 @@ void sampling_regions(harness *h) {
         bool astray = round % 16 == 15;
         harness_case test = harness_op("RoiAlign", 16);
         add_input(&test, any_tensor(h, dtype, 4, DIMS(2, 3, 7, 6)));
-        add_input(&test, round % 8 == 7 ? any_tensor(h, dtype, 2, DIMS(5, 4))
-                                        : mild_tensor(h, dtype, 2, DIMS(5, 4), 8.0f));
+        add_input(&test,
+                  round % 8 == 7 ? any_tensor(h, dtype, 2, DIMS(5, 4)) : mild_tensor(h, dtype, 2, DIMS(5, 4), 8.0f));
         add_input(&test, make_tensor(h, SB_S64, 1, DIMS(5), PACKED));
         for (int i = 0; i < 5; i++)
             ((int64_t *)(void *)test.inputs[2]->data)[i] = astray && i == 3 ? 2 : i % 2;

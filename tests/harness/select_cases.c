@@ -26,8 +26,7 @@ static void run_op(harness *h, const char *op, int version, int outputs, int cou
 }
 
 static sb_tensor *listed_tensor(harness *h, sb_dtype dtype, const list *shape) {
-    return make_tensor(h, dtype, shape->rank, shape->dims,
-                       (enum layout)random_between(&h->random, 0, LAYOUTS - 1));
+    return make_tensor(h, dtype, shape->rank, shape->dims, (enum layout)random_between(&h->random, 0, LAYOUTS - 1));
 }
 
 /* With some extents of 1. */
@@ -207,8 +206,7 @@ void select_quantization(harness *h) {
         MUST(sb_attributes_add_ints(&attributes, "axis", true, 1, &axis, error));
         if (blocked)
             MUST(sb_attributes_add_ints(&attributes, "block_size", true, 1, &block, error));
-        sb_tensor *inputs[3] = {listed_tensor(h, back ? integer : real, shape),
-                                listed_tensor(h, real, &factors),
+        sb_tensor *inputs[3] = {listed_tensor(h, back ? integer : real, shape), listed_tensor(h, real, &factors),
                                 round % 7 < 4 ? listed_tensor(h, integer, &factors) : NULL};
         run_op(h, back ? "DequantizeLinear" : "QuantizeLinear", 21, 1, 3, inputs, &attributes, 0);
     }

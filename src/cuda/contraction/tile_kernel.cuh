@@ -152,7 +152,8 @@ template <typename shape, typename parameters> SB_CUDA_FUNCTION void sb_tile_com
             sb_tile_load_operands<shape>(a_at, b_at, k, left[0], right[0]);
             sb_tile_continue_chains<shape>(left[0], right[0], chains);
         }
-        const int64_t first_row = m + thread_row * shape::row_width, first_column = n + thread_column * shape::column_width;
+        const int64_t first_row = m + thread_row * shape::row_width,
+                      first_column = n + thread_column * shape::column_width;
         SB_CUDA_BARRIER(); /* the tiles are not needed any more */
         SB_CUDA_KEEP_LOOP
         for (int start = 0; start < shape::groups; start += shape::parked) {
