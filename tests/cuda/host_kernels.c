@@ -6,6 +6,7 @@
  * order shows. Shared memory is static, and full of what the block before has left. */
 #include "host_kernels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,10 @@ static struct {
     char *stacks; /* kept from grid to grid */
     unsigned stack_count;
     unsigned exchanges[MOST_THREADS];
+    const char *name;
     void (*body)(const void *parameters);
     const void *parameters;
+    bool barriers; /* whether threads are coroutines */
     unsigned current;
     unsigned waiting; /* how many threads have come to the barrier that the block runs up to */
 } block_state;
@@ -35,12 +38,20 @@ static void start_thread(unsigned thread) {
     threadIdx = (host_dimensions){thread, 0, 0};
 }
 
+/* Nobody could go on after what a kernel does wrong here. */
+static void refuse(const char *what) {
+    fprintf(stderr, "kernel %s, block %u, thread %u: %s\n", block_state.name, blockIdx.x, threadIdx.x, what);
+    abort();
+}
+
 /* Between two barriers threads run in descending order. All threads must meet at each barrier. */
 void host_barrier(void) {
+    if (!block_state.barriers)
+        refuse("its threads meet at a barrier or exchange values: declare it by SB_CUDA_BLOCK_KERNEL");
     unsigned thread = block_state.current, next = thread > 0 ? thread - 1 : blockDim.x - 1;
     block_state.waiting++;
     if (thread == 0 && block_state.waiting != blockDim.x)
-        abort();
+        refuse("some threads came to a barrier that others have passed by");
     if (thread == 0)
         block_state.waiting = 0;
     start_thread(next);
@@ -62,7 +73,7 @@ static void run_thread(void) {
     block_state.body(block_state.parameters);
     unsigned thread = block_state.current;
     if (block_state.waiting != 0)
-        abort();
+        refuse("it ends while other threads wait at a barrier");
     if (thread > 0)
         start_thread(thread - 1);
     coroutine_switch(&block_state.threads[thread],
@@ -91,10 +102,12 @@ static void make_stacks(unsigned count) {
     block_state.stack_count = count;
 }
 
-void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers, const unsigned grid[3],
-                   const unsigned block[3]) {
+void host_run_grid(const char *name, void (*body)(const void *parameters), const void *parameters, bool barriers,
+                   const unsigned grid[3], const unsigned block[3]) {
+    block_state.name = name;
+    block_state.barriers = barriers;
     if (grid[1] * grid[2] * block[1] * block[2] != 1 || block[0] > MOST_THREADS)
-        abort();
+        refuse("it has blocks of more than one dimension, or of more than 1024 threads");
     gridDim = (host_dimensions){grid[0], 1, 1};
     blockDim = (host_dimensions){block[0], 1, 1};
     block_state.body = body;

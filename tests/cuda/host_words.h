@@ -1,6 +1,5 @@
-/* The words of CUDA C++ in the kernels' sources, for the host's compiler: included ahead of each
- * source. WITH_BARRIERS says whether the source's threads wait for each other, which makes
- * coroutines of them. */
+/* The words of CUDA C++ in the kernels' sources, for the host's C++ compiler: included ahead of each
+ * source. Threads of a block that wait for each other are coroutines. */
 #ifndef HOST_WORDS_H
 #define HOST_WORDS_H
 
@@ -10,28 +9,39 @@
 
 #include "fake_cuda.h"
 
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
 typedef struct host_dimensions {
     unsigned x, y, z;
 } host_dimensions;
 extern host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-/** Lets the other threads of the block run up to this barrier. */
+/** Lets the other threads of the block run up to this barrier. Ends the program with a message in a kernel that is not declared
+ * by SB_CUDA_BLOCK_KERNEL, as host_exchange does. */
 void host_barrier(void);
 /** Replaces `*value` by what the block's thread `source` gave. All threads of the block take part. */
 void host_exchange(void *value, size_t bytes, unsigned source);
-/** Runs all blocks, of one dimension. */
-void host_run_grid(void (*body)(const void *parameters), const void *parameters, bool barriers, const unsigned grid[3],
-                   const unsigned block[3]);
+/** Runs all blocks, of one dimension, of the kernel of this name. */
+void host_run_grid(const char *name, void (*body)(const void *parameters), const void *parameters, bool barriers,
+                   const unsigned grid[3], const unsigned block[3]);
 /** Adds to what define_host_kernels tells a fake. */
 void host_define_kernel(const char *name, size_t parameter_bytes, fake_kernel *run);
 
-#define SB_CUDA_KERNEL(kernel, type, parameters)                                                                       \
+#if defined(__cplusplus)
+}
+#endif
+
+#define SB_CUDA_KERNEL(kernel, type, parameters) HOST_KERNEL(kernel, type, parameters, false)
+#define SB_CUDA_BLOCK_KERNEL(kernel, type, parameters) HOST_KERNEL(kernel, type, parameters, true)
+#define HOST_KERNEL(kernel, type, parameters, barriers)                                                                \
     static void kernel##_body(const type *parameters);                                                                 \
     static void kernel##_thread(const void *given) {                                                                   \
-        kernel##_body(given);                                                                                          \
+        kernel##_body((const type *)given);                                                                            \
     }                                                                                                                  \
     static void kernel##_run(const void *given, const unsigned grid[3], const unsigned block[3]) {                     \
-        host_run_grid(kernel##_thread, given, WITH_BARRIERS, grid, block);                                             \
+        host_run_grid(#kernel, kernel##_thread, given, barriers, grid, block);                                         \
     }                                                                                                                  \
     __attribute__((constructor(200))) static void kernel##_define(void) {                                              \
         host_define_kernel(#kernel, sizeof(type), kernel##_run);                                                       \

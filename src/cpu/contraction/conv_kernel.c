@@ -233,6 +233,8 @@ static void gather_patch(void *context, int64_t row, int64_t k, int64_t count, u
     const patch_source *source = context;
     int64_t channels = source->extents->group_inputs, positions = source->extents->positions;
     const uint16_t *x = source->x + row / positions * source->strides[0];
+    if (count == 0) /* there may be no channels to divide by */
+        return;
     int64_t tap = k / channels, channel = k % channels, stride = source->strides[1];
     while (count > 0) {
         int64_t piece = channels - channel < count ? channels - channel : count, offset;

@@ -30,11 +30,11 @@ SB_CUDA_FUNCTION void sb_cuda_copy_16(float *to, const float *from) {
 #define SB_CUDA_COPIES_WAIT(n) asm volatile("cp.async.wait_group %0;" ::"n"(n) : "memory")
 #else
 typedef struct sb_cuda_float4 {
-    _Alignas(16) float x;
+    float x __attribute__((aligned(16)));
     float y, z, w;
 } sb_cuda_float4;
 typedef struct sb_cuda_float2 {
-    _Alignas(8) float x;
+    float x __attribute__((aligned(8)));
     float y;
 } sb_cuda_float2;
 

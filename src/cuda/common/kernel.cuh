@@ -3,10 +3,14 @@
  *     SB_CUDA_KERNEL(sb_name, sb_struct_of_parameters, p) { … p->member … }
  *
  * makes a kernel that takes one struct by value, which is all that launching, recording and
- * replaying it need to know. The body is the common part of C and CUDA C++: tests compile the same
- * sources with the host's compiler and hold them to the CPU's loops without a GPU
- * (tests/cuda/host_kernels.c). So there are no templates, no references, and no warp instructions
- * outside of what this header names.
+ * replaying it need to know. SB_CUDA_BLOCK_KERNEL says besides that threads of a block depend on
+ * each other: that they meet at barriers, share memory or exchange values.
+ *
+ * The body is the common part of C++17 and CUDA C++: tests compile the same sources with the host's
+ * compiler and hold them to the CPU's loops without a GPU (tests/cuda/host_kernels.c). So there are
+ * no warp instructions outside of what the headers of src/cuda name. Variants of a kernel are made
+ * of one template, always inlined (SB_CUDA_FUNCTION), with constants as its arguments; the names
+ * that the host looks up are those of SB_CUDA_KERNEL.
  *
  * The parameters stay where the driver puts them (constant memory), and are never copied to a
  * thread's own. */
@@ -44,6 +48,9 @@
         name##_body(&given);                                                                                           \
     }                                                                                                                  \
     static __device__ __forceinline__ void name##_body(const type *parameters)
+#define SB_CUDA_BLOCK_KERNEL(name, type, parameters) SB_CUDA_KERNEL(name, type, parameters)
+#define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
+    SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
 #define SB_CUDA_FUNCTION static __device__ __forceinline__
 #define SB_CUDA_SHARED __shared__
 #define SB_CUDA_BARRIER() __syncthreads()
@@ -52,6 +59,8 @@
 #else
 #define SB_CUDA_UNROLL
 #define SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks) SB_CUDA_KERNEL(name, type, parameters)
+#define SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)                                          \
+    SB_CUDA_BLOCK_KERNEL(name, type, parameters)
 #endif
 
 /* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */

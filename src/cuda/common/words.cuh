@@ -13,11 +13,11 @@ typedef uint2 sb_cuda_words2;
 typedef uint4 sb_cuda_words4;
 #else
 typedef struct sb_cuda_words2 {
-    _Alignas(8) uint32_t x;
+    uint32_t x __attribute__((aligned(8)));
     uint32_t y;
 } sb_cuda_words2;
 typedef struct sb_cuda_words4 {
-    _Alignas(16) uint32_t x;
+    uint32_t x __attribute__((aligned(16)));
     uint32_t y, z, w;
 } sb_cuda_words4;
 #endif

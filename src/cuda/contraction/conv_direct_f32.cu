@@ -74,7 +74,7 @@ SB_CUDA_KERNEL(sb_cuda_conv_f32_narrow, sb_cuda_convolution, p) {
 
 /* A block of 256 threads takes squares of 32 by 32: it reads along taps and channels, as weights
  * mostly lie, and writes along outputs. */
-SB_CUDA_KERNEL(sb_cuda_conv_f32_pack, sb_cuda_pack_weights, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_conv_f32_pack, sb_cuda_pack_weights, p) {
     SB_CUDA_SHARED float square[32][33];
     const int lane = (int)threadIdx.x % 32, line = (int)threadIdx.x / 32;
     const int64_t length = p->channels * p->taps;

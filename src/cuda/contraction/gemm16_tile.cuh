@@ -408,7 +408,7 @@ SB_CUDA_FUNCTION uint16_t element(const sb_gemm16_eight *tile_data, int line, in
     } while (0)
 
 #define PRODUCT(name, suffix, type, a_k_major, b_k_major)                                                              \
-    SB_CUDA_KERNEL_BOUNDED(name, sb_gemm16_general, p, THREADS, BLOCKS) {                                              \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(name, sb_gemm16_general, p, THREADS, BLOCKS) {                                        \
         SB_CUDA_SHARED sb_gemm16_eight shared[SHARED_PIECES];                                                          \
         float *chains = (float *)(void *)shared;                                                                       \
         const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;                                          \

@@ -11,9 +11,6 @@
 #include "cuda/contraction/contraction_parameters.h"
 #include "cuda/contraction/epilogue.cuh"
 
-/* Names that are macros are replaced on the way. */
-#define SB_TILE_KERNEL(name, type, parameters, threads, blocks)                                                        \
-    SB_CUDA_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
 #define SB_TILE_PITCH(extent) ((extent) + 4)
 
 /* What a thread fetches of each tile of an operand. The functions below are always inlined with

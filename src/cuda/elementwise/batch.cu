@@ -74,7 +74,7 @@ SB_CUDA_FUNCTION void store_f32(sb_cuda_typed type, char *at, float value) {
     store_##suffix(p->results[i].type, p->results[i].data + channel * p->results[i].step, value)
 
 #define BATCH(real, suffix)                                                                                            \
-    SB_CUDA_KERNEL(sb_cuda_batch_##suffix, sb_cuda_batch, p) {                                                         \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_batch_##suffix, sb_cuda_batch, p) {                                                   \
         SB_CUDA_SHARED real lanes[SB_REDUCE_LANES];                                                                    \
         int lane = (int)threadIdx.x;                                                                                   \
         int64_t offsets[2];                                                                                            \

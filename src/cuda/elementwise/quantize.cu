@@ -60,7 +60,7 @@ QUANTIZE(dequantize,
             values[threadIdx.x] = operation(values[threadIdx.x], values[threadIdx.x + half]);                          \
     }
 
-SB_CUDA_KERNEL(sb_cuda_range_partial, sb_cuda_range_search, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_range_partial, sb_cuda_range_search, p) {
     SB_CUDA_SHARED float least[THREADS], most[THREADS];
     float low = 0, high = 0;
     SB_CUDA_EACH_GROUP(number, &p->box) {
@@ -85,7 +85,7 @@ SB_CUDA_KERNEL(sb_cuda_range_partial, sb_cuda_range_search, p) {
 }
 
 /* One block. */
-SB_CUDA_KERNEL(sb_cuda_range_scale, sb_cuda_range_search, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_range_scale, sb_cuda_range_search, p) {
     SB_CUDA_SHARED float least[THREADS], most[THREADS];
     float low = 0, high = 0;
     for (int i = (int)threadIdx.x; i < p->blocks; i += THREADS) {

@@ -5,7 +5,7 @@
 
 /* Four threads reduce a block of a row; four of the next threads that of the next row, so that
  * pairs lie side by side as they are written. */
-SB_CUDA_KERNEL(sb_logp_reduce_blocks, sb_logp_reduce, p) {
+SB_CUDA_BLOCK_KERNEL(sb_logp_reduce_blocks, sb_logp_reduce, p) {
     int64_t team = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / SB_LOGP_LANES;
     int32_t lane = (int32_t)(threadIdx.x % SB_LOGP_LANES);
     int64_t block = team / p->chunk.rows, row = team - block * p->chunk.rows;
@@ -37,7 +37,7 @@ SB_CUDA_KERNEL(sb_logp_reduce_blocks, sb_logp_reduce, p) {
 
 /* A block of threads has SB_LOGP_MERGE_ROWS rows and a slice of the pairs of each for every so many
  * threads. Neither maxima nor integer sums have an order. */
-SB_CUDA_KERNEL(sb_logp_merge_pairs, sb_logp_merge, p) {
+SB_CUDA_BLOCK_KERNEL(sb_logp_merge_pairs, sb_logp_merge, p) {
     SB_CUDA_SHARED int64_t sums[SB_LOGP_MERGE_THREADS];
     SB_CUDA_SHARED int32_t maxima[SB_LOGP_MERGE_THREADS], nans[SB_LOGP_MERGE_THREADS];
     int32_t place = (int32_t)(threadIdx.x % SB_LOGP_MERGE_ROWS);

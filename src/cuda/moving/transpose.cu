@@ -8,7 +8,7 @@
  * contiguous, and writes along the columns'. A column more keeps the threads that read down a tile
  * in different banks. */
 #define TRANSPOSE(bits, type)                                                                                          \
-    SB_CUDA_KERNEL(sb_cuda_transpose_##bits, sb_cuda_transposition, p) {                                               \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_transpose_##bits, sb_cuda_transposition, p) {                                         \
         SB_CUDA_SHARED type tile[TILE][TILE + 1];                                                                      \
         int lane = (int)threadIdx.x % TILE, first = (int)threadIdx.x / TILE;                                           \
         int step = (int)blockDim.x / TILE;                                                                             \

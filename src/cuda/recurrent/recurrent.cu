@@ -169,7 +169,7 @@ CHAIN_16(bf16)
             store_state_##suffix(p, index, b, t, h);                                                                   \
         }                                                                                                              \
     }                                                                                                                  \
-    SB_CUDA_KERNEL(sb_cuda_recurrent_step_##suffix, sb_cuda_recurrent, p) {                                            \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_recurrent_step_##suffix, sb_cuda_recurrent, p) {                                      \
         SB_CUDA_SHARED real sums[MOST_GATES][ELEMENTS];                                                                \
         int gates = (int)blockDim.x / ELEMENTS, gate = (int)threadIdx.x / ELEMENTS;                                    \
         int lane = (int)threadIdx.x % ELEMENTS;                                                                        \

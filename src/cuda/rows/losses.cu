@@ -50,7 +50,7 @@ SB_CUDA_FUNCTION int64_t target_of(const sb_cuda_losses *p, int64_t row) {
         real shifted = target >= 0 ? score_##suffix(p, scores, target) - highest : 0;                                  \
         store_loss_##suffix(p, row, target, shifted - sb_log_##real_suffix(sum));                                      \
     }                                                                                                                  \
-    SB_CUDA_KERNEL(sb_cuda_losses_entropy_team_##suffix, sb_cuda_losses, p) {                                          \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_losses_entropy_team_##suffix, sb_cuda_losses, p) {                                    \
         SB_CUDA_TEAMS(&p->rows) {                                                                                      \
             bool there = base + threadIdx.x / (unsigned)team < p->rows.count;                                          \
             SB_CUDA_TEAM_ROW(&p->rows);                                                                                \
@@ -65,7 +65,7 @@ SB_CUDA_FUNCTION int64_t target_of(const sb_cuda_losses *p, int64_t row) {
                 store_entropy_##suffix(p, row, scores, highest, sum);                                                  \
         }                                                                                                              \
     }                                                                                                                  \
-    SB_CUDA_KERNEL_BOUNDED(sb_cuda_losses_entropy_block_##suffix, sb_cuda_losses, p, 1024, 1) {                        \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_losses_entropy_block_##suffix, sb_cuda_losses, p, 1024, 1) {                  \
         SB_CUDA_SHARED real lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED real parts[SB_CUDA_WAVES];                                                                      \
         int64_t length = p->rows.length, begin = 0;                                                                    \
@@ -91,7 +91,7 @@ SB_FLOAT_TYPES(KERNELS, )
 
 /* A block for each matrix. Which thread computes an element changes nothing: each is one fma a
  * column. */
-SB_CUDA_KERNEL(sb_cuda_determinant_of, sb_cuda_determinant, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_determinant_of, sb_cuda_determinant, p) {
     SB_CUDA_SHARED int64_t pivot;
     int64_t n = p->n, size = n * n;
     for (int64_t row = blockIdx.x; row < p->rows.count; row += gridDim.x) {

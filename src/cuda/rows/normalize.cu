@@ -76,7 +76,7 @@ DEFINE_NORM(double, f64)
 #define NEAR(operand, at) ((at)*rows->inner_steps[operand][0])
 
 #define TEAM(suffix, type, real, real_suffix, load, store)                                                             \
-    SB_CUDA_KERNEL(sb_cuda_normalize_team_##suffix, sb_cuda_normalization, p) {                                        \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_normalize_team_##suffix, sb_cuda_normalization, p) {                                  \
         const sb_cuda_rows *rows = &p->rows;                                                                           \
         SB_CUDA_TEAMS(rows) {                                                                                          \
             SB_CUDA_TEAM_ROW(rows);                                                                                    \
@@ -109,7 +109,7 @@ DEFINE_NORM(double, f64)
     }
 
 #define BLOCK(code, suffix, type, real, real_suffix, load, store)                                                      \
-    SB_CUDA_KERNEL_BOUNDED(sb_cuda_normalize_block_##suffix, sb_cuda_normalization, p, 1024, 1) {                      \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_normalize_block_##suffix, sb_cuda_normalization, p, 1024, 1) {                \
         SB_CUDA_SHARED real lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED real parts[SB_CUDA_WAVES];                                                                      \
         const sb_cuda_rows *rows = &p->rows;                                                                           \

@@ -62,7 +62,7 @@ SB_CUDA_FUNCTION int beats(int64_t key, int64_t index, int64_t best, int64_t at,
     return last ? index > at : index < at;
 }
 
-SB_CUDA_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_arg_best, sb_cuda_arg, p) {
     SB_CUDA_SHARED int64_t keys[32], places[32];
     const sb_cuda_rows *rows = &p->rows;
     for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {
@@ -184,7 +184,7 @@ SB_CUDA_FUNCTION void sort_candidates(int64_t *keys, int64_t *places, int count)
 
 /* A block for each row keeps the best candidates in the first half of what it sorts, and tries the
  * others by halves; most pieces of a long row have none that is good enough, and are not sorted. */
-SB_CUDA_KERNEL(sb_cuda_topk_select, sb_cuda_topk, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_topk_select, sb_cuda_topk, p) {
     SB_CUDA_SHARED int64_t keys[SB_CUDA_SORTED];
     SB_CUDA_SHARED int64_t places[SB_CUDA_SORTED];
     SB_CUDA_SHARED int better;

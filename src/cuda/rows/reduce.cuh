@@ -38,7 +38,7 @@ SB_CUDA_DEFINE_FINISH(double, f64)
 /* sb_cuda_reduce_{team,block,parts}_<name>_<suffix>; teams take rows of one dimension. LOAD(p, data, index) gives an element in the
  * computing type, STORE(p, data, value) writes one, MAP(value, shift, p) is what is joined. */
 #define SB_CUDA_REDUCTION(name, kind, join, identity, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)              \
-    SB_CUDA_KERNEL(sb_cuda_reduce_team_##name##_##suffix, sb_cuda_row_reduction, p) {                                  \
+    SB_CUDA_BLOCK_KERNEL(sb_cuda_reduce_team_##name##_##suffix, sb_cuda_row_reduction, p) {                            \
         SB_CUDA_TEAMS(&p->rows) {                                                                                      \
             SB_CUDA_TEAM_ROW(&p->rows);                                                                                \
             const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);                                      \
@@ -71,7 +71,7 @@ SB_CUDA_DEFINE_FINISH(double, f64)
     SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)
 
 #define SB_CUDA_REDUCTION_OF_LONG_ROWS(name, kind, join, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)           \
-    SB_CUDA_KERNEL_BOUNDED(sb_cuda_reduce_block_##name##_##suffix, sb_cuda_row_reduction, p, 1024, 1) {                \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_block_##name##_##suffix, sb_cuda_row_reduction, p, 1024, 1) {          \
         SB_CUDA_SHARED type lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED type parts[SB_CUDA_WAVES];                                                                      \
         int64_t length = p->rows.length;                                                                               \

@@ -124,7 +124,7 @@ SB_CUDA_FUNCTION uint64_t join_threads(const sb_cuda_row_reduction *p, uint64_t 
     return sb_cuda_shuffle_first_u64(total, width);
 }
 
-SB_CUDA_KERNEL(sb_cuda_reduce_team_exact_integer, sb_cuda_row_reduction, p) {
+SB_CUDA_BLOCK_KERNEL(sb_cuda_reduce_team_exact_integer, sb_cuda_row_reduction, p) {
     SB_CUDA_TEAMS(&p->rows) {
         SB_CUDA_TEAM_ROW(&p->rows);
         const char *first = SB_CUDA_ROW_FIRST(&p->rows, SB_CUDA_ROW_IN, row);
@@ -137,7 +137,7 @@ SB_CUDA_KERNEL(sb_cuda_reduce_team_exact_integer, sb_cuda_row_reduction, p) {
     }
 }
 
-SB_CUDA_KERNEL_BOUNDED(sb_cuda_reduce_block_exact_integer, sb_cuda_row_reduction, p, 1024, 1) {
+SB_CUDA_BLOCK_KERNEL_BOUNDED(sb_cuda_reduce_block_exact_integer, sb_cuda_row_reduction, p, 1024, 1) {
     SB_CUDA_SHARED uint64_t warps[32];
     for (int64_t item = blockIdx.x; item < p->rows.count * p->parts; item += gridDim.x) {
         int64_t row = item / p->parts, begin = (item - row * p->parts) * SB_REDUCE_BLOCK;

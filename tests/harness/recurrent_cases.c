@@ -1,14 +1,6 @@
-/* RNN, GRU and LSTM on a device against their definitions. Without arguments over the fake driver;
- * with the file name of a driver's library (libcuda.so.1), on its first device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "device_calls.h"
-#include "op_checks.h"
-#include "rows_support.h"
+/* RNN, GRU and LSTM. */
+#include "harness/groups.h"
+#include "harness/harness.h"
 
 typedef struct extents {
     int64_t steps, batch, inputs, hidden;
@@ -21,27 +13,26 @@ static const extents sizes[] = {
 static const char *const activations[] = {"Affine",     "Elu",     "HardSigmoid", "LeakyRelu", "Relu",           "Tanh",
                                           "ScaledTanh", "Sigmoid", "Softplus",    "Softsign",  "ThresholdedRelu"};
 
-static void set_activations(setting *setting, op_case *test, int count) {
+static void set_activations(harness *h, harness_case *test, int count) {
     sb_string names[6];
     for (int i = 0; i < count; i++) {
-        const char *name = activations[random_between(&setting->random, 0, 10)];
+        const char *name = activations[random_between(&h->random, 0, 10)];
         names[i] = (sb_string){name, strlen(name)};
     }
     MUST(sb_attributes_add_strings(&test->attributes, "activations", false, count, names, error));
 }
 
 /* A number for each batch row; with `astray` more than there are steps. */
-static sb_tensor *make_lengths(setting *setting, const extents *e, bool astray) {
-    sb_tensor *lengths = any_tensor(setting, SB_S32, 1, &e->batch);
+static sb_tensor *make_lengths(harness *h, const extents *e, bool astray) {
+    sb_tensor *lengths = any_tensor(h, SB_S32, 1, &e->batch);
     for (size_t i = 0; i < lengths->storage->bytes / sizeof(int32_t); i++)
         ((int32_t *)lengths->storage->data)[i] =
-            (int32_t)(astray ? e->steps + 1 : random_between(&setting->random, 0, e->steps));
+            (int32_t)(astray ? e->steps + 1 : random_between(&h->random, 0, e->steps));
     return lengths;
 }
 
 /* Every option by a bit of `options`. */
-static void check_layer(setting *setting, const char *op, sb_dtype dtype, const extents *e, unsigned options,
-                        bool astray) {
+static void check_layer(harness *h, const char *op, sb_dtype dtype, const extents *e, unsigned options, bool astray) {
     static const char *const names[] = {"forward", "reverse", "bidirectional"};
     bool is_lstm = strcmp(op, "LSTM") == 0;
     int gates = is_lstm ? 4 : strcmp(op, "GRU") == 0 ? 3 : 1, functions = gates == 1 ? 1 : gates - 1;
@@ -52,19 +43,17 @@ static void check_layer(setting *setting, const char *op, sb_dtype dtype, const 
     int64_t w[] = {directions, rows, e->inputs}, r[] = {directions, rows, e->hidden};
     int64_t b[] = {directions, 2 * rows}, p[] = {directions, 3 * e->hidden};
     int64_t state[] = {first ? e->batch : directions, first ? directions : e->batch, e->hidden};
-    char what[64];
-    snprintf(what, sizeof what, "size %d, options %x", (int)(e - sizes), options);
-    op_case test = op_of(op, 14);
-    add_input(&test, number_tensor(setting, dtype, 3, x, awkward));
-    add_input(&test, number_tensor(setting, dtype, 3, w, false));
-    add_input(&test, number_tensor(setting, dtype, 3, r, false));
-    add_input(&test, (options >> 3 & 1) != 0 ? number_tensor(setting, dtype, 2, b, false) : NULL);
-    add_input(&test, (options >> 4 & 1) != 0 || astray ? make_lengths(setting, e, astray) : NULL);
-    add_input(&test, (options >> 5 & 1) != 0 ? number_tensor(setting, dtype, 3, state, false) : NULL);
+    harness_case test = harness_op(op, 14);
+    add_input(&test, number_tensor(h, dtype, 3, x, awkward));
+    add_input(&test, number_tensor(h, dtype, 3, w, false));
+    add_input(&test, number_tensor(h, dtype, 3, r, false));
+    add_input(&test, (options >> 3 & 1) != 0 ? number_tensor(h, dtype, 2, b, false) : NULL);
+    add_input(&test, (options >> 4 & 1) != 0 || astray ? make_lengths(h, e, astray) : NULL);
+    add_input(&test, (options >> 5 & 1) != 0 ? number_tensor(h, dtype, 3, state, false) : NULL);
     if (is_lstm) {
         bool given = (options >> 6 & 1) != 0;
-        add_input(&test, given ? number_tensor(setting, dtype, 3, state, false) : NULL);
-        add_input(&test, !given ? number_tensor(setting, dtype, 2, p, false) : NULL);
+        add_input(&test, given ? number_tensor(h, dtype, 3, state, false) : NULL);
+        add_input(&test, !given ? number_tensor(h, dtype, 2, p, false) : NULL);
         set_int(&test, "input_forget", options >> 7 & 1);
     } else if (gates == 3) {
         set_int(&test, "linear_before_reset", options >> 7 & 1);
@@ -75,41 +64,26 @@ static void check_layer(setting *setting, const char *op, sb_dtype dtype, const 
     if ((options >> 8 & 1) != 0)
         set_float(&test, "clip", 0.75f);
     if ((options >> 5 & 3) == 3)
-        set_activations(setting, &test, functions * directions);
+        set_activations(h, &test, functions * directions);
     test.outputs = is_lstm ? 3 : 2;
-    check_op(setting, &test, what);
+    harness_run(h, &test);
 }
 
-static void test_layers(void **unused) {
+void recurrent_layers(harness *h) {
     static const char *const ops[] = {"RNN", "GRU", "LSTM"};
-    setting setting = set_up();
     for (int o = 0; o < 3; o++) {
         for (int t = 0; t < 4; t++) {
             for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
                 int count = s == 0 ? 40 : s == 2 ? 4 : 2;
                 for (int i = 0; i < count; i++)
-                    check_layer(&setting, ops[o], float_types[t], &sizes[s],
-                                (unsigned)random_bits(&setting.random) & 0x7ff, false);
+                    check_layer(h, ops[o], float_types[t], &sizes[s], (unsigned)random_bits(&h->random) & 0x7ff, false);
             }
         }
     }
-    tear_down(&setting);
 }
 
 /* Lengths that no row can have are found on the device. */
-static void test_lengths(void **unused) {
-    setting setting = set_up();
-    check_layer(&setting, "GRU", SB_F32, &sizes[0], 0, true);
-    check_layer(&setting, "LSTM", SB_F16, &sizes[0], 0x92, true);
-    tear_down(&setting);
-}
-
-int main(int argc, char **argv) {
-    if (argc > 1)
-        library = argv[1];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_lengths),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+void recurrent_lengths(harness *h) {
+    check_layer(h, "GRU", SB_F32, &sizes[0], 0, true);
+    check_layer(h, "LSTM", SB_F16, &sizes[0], 0x92, true);
 }

@@ -1,12 +1,7 @@
-/* Matrix products on a device against their definition, bit for bit: without arguments over the
- * fake driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "contraction_check.h"
+/* Matrix products: without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include "cuda/contraction/tiles.h"
+#include "harness/graphs.h"
+#include "harness/groups.h"
 
 typedef struct operand {
     int rank;
@@ -14,22 +9,22 @@ typedef struct operand {
     layout layout;
 } operand;
 
-static void check_matmul(setting *setting, sb_dtype dtype, const operand *a, const operand *b, int first, int last,
-                         const char *what) {
+static void check_matmul(harness *h, sb_dtype dtype, const operand *a, const operand *b, int first, int last) {
     builder built = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-    sb_value_id left = add_input(&built, &setting->random, dtype, a->rank, a->dims, a->layout, tensors);
-    sb_value_id right = add_input(&built, &setting->random, dtype, b->rank, b->dims, b->layout, tensors);
-    check_contraction(setting, &built, builder_binary(&built, "MatMul", left, right), tensors, first, last, what);
+    sb_value_id left = graph_input(h, &built, dtype, a->rank, a->dims, a->layout, tensors);
+    sb_value_id right = graph_input(h, &built, dtype, b->rank, b->dims, b->layout, tensors);
+    h->first_tile = first;
+    h->last_tile = last;
+    harness_run_fused(h, &built, builder_binary(&built, "MatMul", left, right), tensors);
     release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&built);
 }
 
 /* Every shape of tiles with more than one tile along both axes and a rest, for chains of no, one,
  * many and not a multiple of the tile's k, however the operands lie. */
-static void test_tiles(void **unused) {
+void gemm_tiles(harness *h) {
     static const int64_t depths[] = {0, 1, 7, 16, 64, 83, 200};
-    setting setting = set_up();
     for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
         const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
         for (int round = 0; round < 10; round++) {
@@ -37,22 +32,19 @@ static void test_tiles(void **unused) {
             layout left = (enum layout)(round % LAYOUTS);
             layout right = (enum layout)((round + round / LAYOUTS) % LAYOUTS);
             operand a = {2, {m, k}, left}, b = {2, {k, n}, right};
-            check_matmul(&setting, SB_F32, &a, &b, tile, tile, shape->name);
+            check_matmul(h, SB_F32, &a, &b, tile, tile);
         }
     }
-    tear_down(&setting);
 }
 
 /* Extents that are multiples of 4, so that four elements are fetched and stored at once. */
-static void test_vectors(void **unused) {
-    setting setting = set_up();
+void gemm_vectors(harness *h) {
     for (int round = 0; round < 4; round++) {
         layout left = round % 2 == 0 ? PACKED : TRANSPOSED;
         layout right = round / 2 == 0 ? PACKED : TRANSPOSED;
         operand a = {2, {136, 68}, left}, b = {2, {68, 140}, right};
-        check_matmul(&setting, SB_F32, &a, &b, -1, sb_cuda_tile_count() - 1, "fours");
+        check_matmul(h, SB_F32, &a, &b, -1, sb_cuda_tile_count() - 1);
     }
-    tear_down(&setting);
 }
 
 static const struct {
@@ -80,17 +72,13 @@ static const struct {
 };
 #define CASES ((int)(sizeof cases / sizeof cases[0]))
 
-static void test_batches(void **unused) {
-    setting setting = set_up();
+void gemm_batches(harness *h) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char what[32];
-        snprintf(what, sizeof what, "batches %d", (int)i);
-        check_matmul(&setting, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1, what);
+        check_matmul(h, SB_F32, &cases[i].a, &cases[i].b, -1, sb_cuda_tile_count() - 1);
     }
-    tear_down(&setting);
 }
 
-static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, int last) {
+static void check_gemm(harness *h, sb_dtype dtype, int round, int first, int last) {
     static const operand addends[] = {
         {0, {0}, PACKED},      {1, {37}, PACKED},      {1, {1}, PACKED},          {2, {21, 1}, PACKED},
         {2, {21, 37}, PACKED}, {2, {1, 37}, REVERSED}, {2, {21, 37}, TRANSPOSED},
@@ -102,18 +90,20 @@ static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, i
     int64_t b_dims[] = {transposed_b ? 37 : 19, transposed_b ? 19 : 37};
     const operand *c = &addends[round % 7];
     sb_value_id inputs[3];
-    inputs[0] = add_input(&b, &setting->random, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
-    inputs[1] = add_input(&b, &setting->random, dtype, 2, b_dims, PACKED, tensors);
+    inputs[0] = graph_input(h, &b, dtype, 2, a_dims, (enum layout)(round % LAYOUTS), tensors);
+    inputs[1] = graph_input(h, &b, dtype, 2, b_dims, PACKED, tensors);
     if (round % 5 != 0)
-        inputs[2] = add_input(&b, &setting->random, dtype, c->rank, c->dims, c->layout, tensors);
+        inputs[2] = graph_input(h, &b, dtype, c->rank, c->dims, c->layout, tensors);
     sb_attributes attributes = {0};
     bool whole = sb_dtype_is_integer(dtype);
-    add_floats(&attributes, "alpha", round % 3 == 0 ? 1 : round % 3 == 1 ? whole ? -3 : 0.3f : 0);
-    add_floats(&attributes, "beta", round % 4 == 0 ? 1 : round % 4 == 1 ? whole ? 7 : -1.7f : 0);
-    add_int(&attributes, "transA", transposed_a);
-    add_int(&attributes, "transB", transposed_b);
+    set_graph_float(&attributes, "alpha", round % 3 == 0 ? 1 : round % 3 == 1 ? whole ? -3 : 0.3f : 0);
+    set_graph_float(&attributes, "beta", round % 4 == 0 ? 1 : round % 4 == 1 ? whole ? 7 : -1.7f : 0);
+    set_graph_int(&attributes, "transA", transposed_a);
+    set_graph_int(&attributes, "transB", transposed_b);
     sb_value_id result = builder_node(&b, "Gemm", round % 5 != 0 ? 3 : 2, inputs, &attributes);
-    check_contraction(setting, &b, result, tensors, first, last, "gemm");
+    h->first_tile = first;
+    h->last_tile = last;
+    harness_run_fused(h, &b, result, tensors);
     release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&b);
 }
@@ -121,68 +111,63 @@ static void check_gemm(setting *setting, sb_dtype dtype, int round, int first, i
 static const sb_dtype others[] = {SB_F16, SB_BF16, SB_F64, SB_S32, SB_S64, SB_U32, SB_U64};
 #define OTHERS ((int)(sizeof others / sizeof others[0]))
 
-static void test_dtypes(void **unused) {
-    setting setting = set_up();
+void gemm_dtypes(harness *h) {
     for (int dtype = 0; dtype < OTHERS; dtype++) {
         for (int i = 0; i < CASES; i++)
-            check_matmul(&setting, others[dtype], &cases[i].a, &cases[i].b, -1, -1, sb_dtype_name(others[dtype]));
+            check_matmul(h, others[dtype], &cases[i].a, &cases[i].b, -1, -1);
         for (int round = 0; round < 21; round++)
-            check_gemm(&setting, others[dtype], round, -1, -1);
+            check_gemm(h, others[dtype], round, -1, -1);
     }
-    tear_down(&setting);
 }
 
 /* Chains whose every product is a negative number too small for f32: they end at -0, unless
  * something takes part that does not belong to them. */
-static void test_negative_zeros(void **unused) {
-    setting setting = set_up();
+void gemm_negative_zeros(harness *h) {
     for (int64_t k = 1; k < 90; k += 11) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int64_t left_dims[] = {9, k}, right_dims[] = {k, 35};
-        sb_value_id left = add_input(&b, &setting.random, SB_F32, 2, left_dims, PACKED, tensors);
-        sb_value_id right = add_input(&b, &setting.random, SB_F32, 2, right_dims, PACKED, tensors);
+        sb_value_id left = graph_input(h, &b, SB_F32, 2, left_dims, PACKED, tensors);
+        sb_value_id right = graph_input(h, &b, SB_F32, 2, right_dims, PACKED, tensors);
         for (int64_t i = 0; i < 9 * k; i++)
             ((float *)(void *)tensors[0]->data)[i] = 1e-30f;
         for (int64_t i = 0; i < k * 35; i++)
             ((float *)(void *)tensors[1]->data)[i] = -1e-30f;
-        check_contraction(&setting, &b, builder_binary(&b, "MatMul", left, right), tensors, -1,
-                          sb_cuda_tile_count() - 1, "negative zeros");
+        h->first_tile = -1;
+        h->last_tile = sb_cuda_tile_count() - 1;
+        harness_run_fused(h, &b, builder_binary(&b, "MatMul", left, right), tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
-    tear_down(&setting);
 }
 
-static void test_gemm(void **unused) {
-    setting setting = set_up();
+void gemm_gemm(harness *h) {
     for (int round = 0; round < 40; round++)
-        check_gemm(&setting, SB_F32, round, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1);
-    tear_down(&setting);
+        check_gemm(h, SB_F32, round, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1);
 }
 
 /* Nodes behind a product: a bias, a sum with something of the whole shape or less, bounds. */
-static sb_value_id add_epilogue(builder *b, random_source *random, sb_value_id value, int rank, const int64_t *dims,
-                                int round, sb_tensor **tensors) {
+static sb_value_id add_epilogue(harness *h, builder *b, sb_value_id value, int rank, const int64_t *dims, int round,
+                                sb_tensor **tensors) {
     int64_t narrow[5];
     int64_t last = dims[rank - 1];
     for (int d = 0; d < rank; d++)
         narrow[d] = (round >> d & 1) != 0 ? dims[d] : 1;
-    value = builder_binary(b, "Add", value, add_input(b, random, SB_F32, 1, &last, PACKED, tensors));
+    value = builder_binary(b, "Add", value, graph_input(h, b, SB_F32, 1, &last, PACKED, tensors));
     if (round % 2 == 0)
-        value = builder_binary(
-            b, "Add", add_input(b, random, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors), value);
+        value = builder_binary(b, "Add", graph_input(h, b, SB_F32, rank, dims, (enum layout)(round % LAYOUTS), tensors),
+                               value);
     if (round % 3 == 0)
         value = builder_unary(b, "Relu", value);
     value = builder_binary(b, "Mul", value,
-                           add_input(b, random, SB_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
+                           graph_input(h, b, SB_F32, rank, narrow, (enum layout)(round / 2 % LAYOUTS), tensors));
     if (round % 4 == 1)
         value = builder_node(b, "Clip", 3,
-                             (sb_value_id[]){value, add_scalar(b, SB_F32, -1.5f), add_scalar(b, SB_F32, 6)}, NULL);
+                             (sb_value_id[]){value, graph_scalar(b, SB_F32, -1.5f), graph_scalar(b, SB_F32, 6)}, NULL);
     return value;
 }
 
-static void test_epilogues(void **unused) {
+void gemm_epilogues(harness *h) {
     static const struct {
         operand a, b;
         int rank;
@@ -195,44 +180,18 @@ static void test_epilogues(void **unused) {
         {{3, {2, 50, 17}, PACKED}, {1, {17}, PACKED}, 2, {2, 50}},
         {{1, {17}, PACKED}, {3, {3, 17, 20}, PACKED}, 2, {3, 20}},
     };
-    setting setting = set_up();
     for (int round = 0; round < 48; round++) {
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
         int which = round % 6;
-        sb_value_id left =
-            add_input(&b, &setting.random, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
-        sb_value_id right =
-            add_input(&b, &setting.random, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
+        sb_value_id left = graph_input(h, &b, SB_F32, products[which].a.rank, products[which].a.dims, PACKED, tensors);
+        sb_value_id right = graph_input(h, &b, SB_F32, products[which].b.rank, products[which].b.dims, PACKED, tensors);
         sb_value_id value = builder_binary(&b, "MatMul", left, right);
-        value = add_epilogue(&b, &setting.random, value, products[which].rank, products[which].dims, round + round / 6,
-                             tensors);
-        check_contraction(&setting, &b, value, tensors, -1, round < 6 ? sb_cuda_tile_count() - 1 : -1, "epilogue");
+        value = add_epilogue(h, &b, value, products[which].rank, products[which].dims, round + round / 6, tensors);
+        h->first_tile = -1;
+        h->last_tile = round < 6 ? sb_cuda_tile_count() - 1 : -1;
+        harness_run_fused(h, &b, value, tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
-    tear_down(&setting);
-}
-
-/* The choice is among those that there are, whatever the extents. */
-static void test_choice(void **unused) {
-    for (int64_t batches = 0; batches < INT64_C(1) << 40; batches = batches * 1000 + 1) {
-        for (int64_t m = 1; m < INT64_C(1) << 40; m *= 37) {
-            for (int64_t n = 1; n < INT64_C(1) << 40; n *= 53)
-                assert_non_null(sb_cuda_tile_choose(batches, m, n, 132));
-        }
-    }
-    assert_true(sb_cuda_tile_choose(1, 1, 768, 132)->m <= 8);
-    assert_true(sb_cuda_tile_choose(1, 4096, 4096, 132)->m >= 128);
-}
-
-int main(int argc, char **argv) {
-    if (argc > 1)
-        library = argv[1];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tiles),          cmocka_unit_test(test_vectors), cmocka_unit_test(test_batches),
-        cmocka_unit_test(test_negative_zeros), cmocka_unit_test(test_gemm),    cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_choice),         cmocka_unit_test(test_dtypes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
-/* Convolutions on a device against their definition, bit for bit: without arguments over the fake
- * driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "contraction_check.h"
+/* Convolutions: without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
+#include "cuda/contraction/tiles.h"
+#include "harness/graphs.h"
+#include "harness/groups.h"
+#include "ops/real.h"
 
 #define AXES 4
 
@@ -18,9 +14,8 @@ typedef struct convolution {
     bool without_bias;
 } convolution;
 
-static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype, const convolution *conv, layout layout,
+static sb_value_id add_conv(harness *h, builder *b, sb_dtype dtype, const convolution *conv, layout layout,
                             sb_tensor **tensors) {
-    random_source *random = (random_source *)&setting->random;
     int64_t x[2 + AXES] = {conv->batch, conv->channels};
     int64_t w[2 + AXES] = {conv->outputs, conv->channels / conv->group};
     int64_t pads[2 * AXES], strides[AXES], dilations[AXES];
@@ -34,11 +29,11 @@ static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype, 
     }
     sb_value_id inputs[3];
     sb_attributes attributes = {0};
-    inputs[0] = add_input(b, random, dtype, 2 + conv->axes, x, layout, tensors);
-    inputs[1] = add_input(b, random, dtype, 2 + conv->axes, w, (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
+    inputs[0] = graph_input(h, b, dtype, 2 + conv->axes, x, layout, tensors);
+    inputs[1] = graph_input(h, b, dtype, 2 + conv->axes, w, (enum layout)((layout * 3 + 1) % LAYOUTS), tensors);
     if (!conv->without_bias)
-        inputs[2] = add_input(b, random, dtype, 1, &conv->outputs, layout, tensors);
-    add_int(&attributes, "group", conv->group);
+        inputs[2] = graph_input(h, b, dtype, 1, &conv->outputs, layout, tensors);
+    set_graph_int(&attributes, "group", conv->group);
     MUST(sb_attributes_add_ints(&attributes, "strides", false, conv->axes, strides, error));
     MUST(sb_attributes_add_ints(&attributes, "dilations", false, conv->axes, dilations, error));
     if (conv->auto_pad != NULL) {
@@ -49,12 +44,13 @@ static sb_value_id add_conv(const setting *setting, builder *b, sb_dtype dtype, 
     return builder_node(b, "Conv", conv->without_bias ? 2 : 3, inputs, &attributes);
 }
 
-static void check_conv(setting *setting, sb_dtype dtype, const convolution *conv, layout layout, int first, int last,
-                       const char *what) {
+static void check_conv(harness *h, sb_dtype dtype, const convolution *conv, layout layout, int first, int last) {
     builder b = builder_create();
     sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-    sb_value_id result = add_conv(setting, &b, dtype, conv, layout, tensors);
-    check_contraction(setting, &b, result, tensors, first, last, what);
+    sb_value_id result = add_conv(h, &b, dtype, conv, layout, tensors);
+    h->first_tile = first;
+    h->last_tile = last;
+    harness_run_fused(h, &b, result, tensors);
     release_all(tensors, SB_WALK_OPERANDS);
     builder_destroy(&b);
 }
@@ -95,92 +91,68 @@ static const convolution shapes[] = {
 };
 #define SHAPES ((int)(sizeof shapes / sizeof shapes[0]))
 
-static void test_shapes(void **unused) {
-    setting setting = set_up();
+void conv_shapes(harness *h) {
     for (int i = 0; i < SHAPES; i++) {
-        char what[32];
-        snprintf(what, sizeof what, "convolution %d", i);
-        check_conv(&setting, SB_F32, &shapes[i], PACKED, -1, sb_cuda_tile_count() - 1, what);
+        check_conv(h, SB_F32, &shapes[i], PACKED, -1, sb_cuda_tile_count() - 1);
         for (int layout = 1; layout < LAYOUTS; layout++)
-            check_conv(&setting, SB_F32, &shapes[i], (enum layout)layout, -1, -1, what);
+            check_conv(h, SB_F32, &shapes[i], (enum layout)layout, -1, -1);
     }
-    tear_down(&setting);
 }
 
 /* More than one tile along both axes, for every shape of tiles. */
-static void test_tiles(void **unused) {
-    setting setting = set_up();
+void conv_tiles(harness *h) {
     for (int tile = 0; tile < sb_cuda_tile_count(); tile++) {
         const sb_cuda_tile *shape = sb_cuda_tile_at(tile);
         convolution conv = {2,      1,      16,     shape->m + 5, 1,    {8, shape->n / 8 + 3}, {2, 2}, {1, 1},
                             {1, 1}, {1, 0}, {0, 1}, NULL,         false};
-        check_conv(&setting, SB_F32, &conv, PACKED, tile, tile, shape->name);
+        check_conv(h, SB_F32, &conv, PACKED, tile, tile);
         conv.batch = 3;
         conv.channels = 9;
-        check_conv(&setting, SB_F32, &conv, PACKED, tile, tile, shape->name);
+        check_conv(h, SB_F32, &conv, PACKED, tile, tile);
     }
-    tear_down(&setting);
 }
 
-static void test_dtypes(void **unused) {
+void conv_dtypes(harness *h) {
     static const sb_dtype dtypes[] = {SB_F16, SB_BF16, SB_F64};
-    setting setting = set_up();
     for (int i = 0; i < 3 * SHAPES; i++)
-        check_conv(&setting, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1,
-                   sb_dtype_name(dtypes[i % 3]));
-    tear_down(&setting);
+        check_conv(h, dtypes[i % 3], &shapes[i / 3], (enum layout)(i / 3 % LAYOUTS), -1, -1);
 }
 
-static sb_value_id add_statistics(setting *setting, builder *b, int64_t channels, sb_value_id value,
-                                  sb_tensor **tensors) {
+static sb_value_id add_statistics(harness *h, builder *b, int64_t channels, sb_value_id value, sb_tensor **tensors) {
     sb_value_id inputs[5] = {value};
     for (int i = 1; i < 5; i++) {
-        inputs[i] = add_input(b, &setting->random, SB_F32, 1, &channels, PACKED, tensors);
+        inputs[i] = graph_input(h, b, SB_F32, 1, &channels, PACKED, tensors);
         void *data = tensors[b->graph->input_count - 1]->data;
         for (int64_t j = 0; j < channels; j++)
-            sb_real_store_f32(SB_F32, data, j, (float)random_between(&setting->random, i == 4 ? 1 : -500, 500) / 64);
+            sb_real_store_f32(SB_F32, data, j, (float)random_between(&h->random, i == 4 ? 1 : -500, 500) / 64);
     }
     return builder_node(b, "BatchNormalization", 5, inputs, NULL);
 }
 
 /* Residuals, factors of batch normalisation and bounds behind convolutions of all kinds. */
-static void test_epilogues(void **unused) {
-    setting setting = set_up();
+void conv_epilogues(harness *h) {
     for (int round = 0; round < 2 * SHAPES; round++) {
         const convolution *conv = &shapes[round % SHAPES];
         builder b = builder_create();
         sb_tensor *tensors[SB_WALK_OPERANDS] = {NULL};
-        sb_value_id value = add_conv(&setting, &b, SB_F32, conv, PACKED, tensors);
+        sb_value_id value = add_conv(h, &b, SB_F32, conv, PACKED, tensors);
         if (round % 2 == 0)
-            value = add_statistics(&setting, &b, conv->outputs, value, tensors);
+            value = add_statistics(h, &b, conv->outputs, value, tensors);
         builder_finish(&b);
         const sb_fact *fact = &b.graph->values[value].fact;
         int64_t dims[SB_MAX_RANK];
         assert_true(sb_fact_is_concrete(fact, dims));
-        value = builder_binary(
-            &b, "Add", value,
-            add_input(&b, &setting.random, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
-        value = round % 3 != 0
-                    ? builder_unary(&b, "Relu", value)
-                    : builder_node(&b, "Clip", 3,
-                                   (sb_value_id[]){value, add_scalar(&b, SB_F32, 0), add_scalar(&b, SB_F32, 6)}, NULL);
-        char what[32];
-        snprintf(what, sizeof what, "epilogue %d", round);
-        check_contraction(&setting, &b, value, tensors, -1, round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1, what);
+        value = builder_binary(&b, "Add", value,
+                               graph_input(h, &b, SB_F32, fact->rank, dims, (enum layout)(round % LAYOUTS), tensors));
+        value =
+            round % 3 != 0
+                ? builder_unary(&b, "Relu", value)
+                : builder_node(&b, "Clip", 3,
+                               (sb_value_id[]){value, graph_scalar(&b, SB_F32, 0), graph_scalar(&b, SB_F32, 6)}, NULL);
+        h->first_tile = -1;
+        h->last_tile = round % 8 == 0 ? sb_cuda_tile_count() - 1 : -1;
+        harness_run_fused(h, &b, value, tensors);
         release_all(tensors, SB_WALK_OPERANDS);
         builder_destroy(&b);
     }
-    tear_down(&setting);
-}
-
-int main(int argc, char **argv) {
-    if (argc > 1)
-        library = argv[1];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),
-        cmocka_unit_test(test_tiles),
-        cmocka_unit_test(test_epilogues),
-        cmocka_unit_test(test_dtypes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,6 @@
-/* Operators over rows on a device against their definitions: reductions, softmax, normalisations.
- * Without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1),
- * on its first device. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
-#include "device_calls.h"
-#include "op_checks.h"
-#include "rows_support.h"
+/* Operators over rows: reductions, softmax, normalisations. */
+#include "harness/groups.h"
+#include "harness/harness.h"
 
 typedef struct row_shape {
     int rank;
@@ -42,16 +33,14 @@ static const row_shape shapes[] = {
 };
 #define SHAPES (int)(sizeof shapes / sizeof shapes[0])
 
-static void check_reduction(setting *setting, const char *op, sb_dtype dtype, const row_shape *shape, bool awkward,
+static void check_reduction(harness *h, const char *op, sb_dtype dtype, const row_shape *shape, bool awkward,
                             bool keep) {
-    char what[64];
-    op_case test = op_of(op, 18);
-    snprintf(what, sizeof what, "shape %d%s", (int)(shape - shapes), awkward ? ", awkward" : "");
-    add_input(&test, number_tensor(setting, dtype, shape->rank, shape->dims, awkward));
+    harness_case test = harness_op(op, 18);
+    add_input(&test, number_tensor(h, dtype, shape->rank, shape->dims, awkward));
     if (shape->axis_count != 0)
         add_list(&test, shape->axis_count, shape->axes);
     set_int(&test, "keepdims", keep);
-    check_op(setting, &test, what);
+    harness_run(h, &test);
 }
 
 static bool is_empty_mean(const char *op, sb_dtype dtype, const row_shape *shape) {
@@ -61,10 +50,9 @@ static bool is_empty_mean(const char *op, sb_dtype dtype, const row_shape *shape
     return empty && !sb_dtype_is_float(dtype) && strcmp(op, "ReduceMean") == 0;
 }
 
-static void test_reductions(void **unused) {
+void rows_reductions(harness *h) {
     static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",    "ReduceProd",
                                       "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp"};
-    setting setting = set_up();
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         bool extreme = strcmp(ops[o], "ReduceMax") == 0 || strcmp(ops[o], "ReduceMin") == 0;
         for (int t = 1; t < SB_STRING; t++) {
@@ -77,29 +65,26 @@ static void test_reductions(void **unused) {
                     /* Integers share a kernel, so each type does with some of the shapes. */
                     (!real && !long_row && s % 4 != t % 4))
                     continue;
-                check_reduction(&setting, ops[o], (sb_dtype)t, &shapes[s], false, s % 2 == 0);
+                check_reduction(h, ops[o], (sb_dtype)t, &shapes[s], false, s % 2 == 0);
                 if (real && !long_row && s % 2 == t % 2)
-                    check_reduction(&setting, ops[o], (sb_dtype)t, &shapes[s], true, s % 2 == 1);
+                    check_reduction(h, ops[o], (sb_dtype)t, &shapes[s], true, s % 2 == 1);
             }
         }
     }
-    tear_down(&setting);
 }
 
-static void check_plain(setting *setting, const char *op, int version, sb_dtype dtype, const row_shape *shape,
-                        bool awkward, const char *attribute) {
-    char what[64];
-    op_case test = op_of(op, version);
-    snprintf(what, sizeof what, "shape %d%s", (int)(shape - shapes), awkward ? ", awkward" : "");
-    add_input(&test, number_tensor(setting, dtype, shape->rank, shape->dims, awkward));
+static void check_plain(harness *h, const char *op, int version, sb_dtype dtype, const row_shape *shape, bool awkward,
+                        const char *attribute) {
+    harness_case test = harness_op(op, version);
+    add_input(&test, number_tensor(h, dtype, shape->rank, shape->dims, awkward));
     if (strcmp(attribute, "axes") == 0)
         set_ints(&test, "axes", shape->axis_count, shape->axes);
     else
         set_int(&test, "axis", shape->axes[0]);
-    check_op(setting, &test, what);
+    harness_run(h, &test);
 }
 
-static void test_plain_rows(void **unused) {
+void rows_plain_rows(harness *h) {
     static const struct {
         const char *op;
         int version;
@@ -113,27 +98,25 @@ static void test_plain_rows(void **unused) {
         {"LpNormalization", 1, "axis"},
         {"MeanVarianceNormalization", 13, "axes"},
     };
-    setting setting = set_up();
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         for (int t = 0; t < 4; t++) {
             for (int s = 0; s < SHAPES; s++) {
                 if (shapes[s].axis_count != 0 && shapes[s].dims[0] < 20000)
-                    check_plain(&setting, ops[o].op, ops[o].version, float_types[t], &shapes[s],
-                                random_between(&setting.random, 0, 2) == 0, ops[o].attribute);
+                    check_plain(h, ops[o].op, ops[o].version, float_types[t], &shapes[s],
+                                random_between(&h->random, 0, 2) == 0, ops[o].attribute);
             }
         }
     }
     for (int t = 0; t < 4; t++) {
-        op_case test = op_of("LpNormalization", 1);
-        add_input(&test, number_tensor(&setting, float_types[t], 2, (int64_t[]){5, 1300}, false));
+        harness_case test = harness_op("LpNormalization", 1);
+        add_input(&test, number_tensor(h, float_types[t], 2, (int64_t[]){5, 1300}, false));
         set_int(&test, "p", 1);
-        check_op(&setting, &test, "p = 1");
+        harness_run(h, &test);
     }
-    tear_down(&setting);
 }
 
 /* Factors that repeat, and that do not; of the input's type, and of another. */
-static void test_layers(void **unused) {
+void rows_layers(harness *h) {
     static const struct {
         int rank;
         int64_t dims[4];
@@ -146,36 +129,31 @@ static void test_layers(void **unused) {
         {2, {3, 1025}, -1, 1, {1025}}, {3, {2, 3, 4}, 0, 3, {2, 3, 4}}, {2, {0, 4}, 1, 1, {4}},
         {2, {4, 1}, 1, 1, {1}},
     };
-    setting setting = set_up();
     for (size_t l = 0; l < sizeof layers / sizeof layers[0]; l++) {
         for (int t = 0; t < 4; t++) {
             for (int other = 0; other < 3; other++) {
-                char what[64];
                 sb_dtype factor = other == 2 ? float_types[3 - t] : float_types[t];
-                snprintf(what, sizeof what, "layer %d, variant %d", (int)l, other);
-                op_case test = op_of("LayerNormalization", 17);
-                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank, layers[l].dims, other == 1));
+                harness_case test = harness_op("LayerNormalization", 17);
+                add_input(&test, number_tensor(h, float_types[t], layers[l].rank, layers[l].dims, other == 1));
                 for (int i = 0; i < 2 - other % 2; i++)
-                    add_input(&test,
-                              number_tensor(&setting, factor, layers[l].factor_rank, layers[l].factor_dims, false));
+                    add_input(&test, number_tensor(h, factor, layers[l].factor_rank, layers[l].factor_dims, false));
                 set_int(&test, "axis", layers[l].axis);
                 set_float(&test, "epsilon", 0.01f);
                 test.outputs = 3;
-                check_op(&setting, &test, what);
+                harness_run(h, &test);
                 if (other == 2)
                     continue;
-                test = op_of("RMSNormalization", 23);
-                add_input(&test, number_tensor(&setting, float_types[t], layers[l].rank, layers[l].dims, other == 1));
-                add_input(&test, number_tensor(&setting, factor, layers[l].factor_rank, layers[l].factor_dims, false));
+                test = harness_op("RMSNormalization", 23);
+                add_input(&test, number_tensor(h, float_types[t], layers[l].rank, layers[l].dims, other == 1));
+                add_input(&test, number_tensor(h, factor, layers[l].factor_rank, layers[l].factor_dims, false));
                 set_int(&test, "axis", layers[l].axis);
-                check_op(&setting, &test, what);
+                harness_run(h, &test);
             }
         }
     }
-    tear_down(&setting);
 }
 
-static void test_channels(void **unused) {
+void rows_channels(harness *h) {
     static const struct {
         const char *op;
         int version;
@@ -187,33 +165,19 @@ static void test_channels(void **unused) {
         {"LRN", 13, 0, 0},
     };
     static const int64_t dims[][4] = {{2, 6, 5, 7}, {1, 6, 40, 30}, {1, 6, 1, 1}, {0, 6, 2, 2}};
-    setting setting = set_up();
     for (size_t o = 0; o < sizeof ops / sizeof ops[0]; o++) {
         for (int t = 0; t < 4; t++) {
             for (int s = 0; s < 8; s++) {
-                op_case test = op_of(ops[o].op, ops[o].version);
-                add_input(&test, number_tensor(&setting, float_types[t], 4, dims[s / 2], s % 2 == 1));
+                harness_case test = harness_op(ops[o].op, ops[o].version);
+                add_input(&test, number_tensor(h, float_types[t], 4, dims[s / 2], s % 2 == 1));
                 for (int i = 0; i < 2 && ops[o].factors != 0; i++)
-                    add_input(&test, number_tensor(&setting, float_types[t], 1, &ops[o].factors, false));
+                    add_input(&test, number_tensor(h, float_types[t], 1, &ops[o].factors, false));
                 if (ops[o].groups != 0)
                     set_int(&test, "num_groups", ops[o].groups);
                 if (ops[o].factors == 0)
                     set_int(&test, "size", 4);
-                check_op(&setting, &test, "channels");
+                harness_run(h, &test);
             }
         }
     }
-    tear_down(&setting);
-}
-
-int main(int argc, char **argv) {
-    if (argc > 1)
-        library = argv[1];
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_plain_rows),
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_channels),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,266 @@
+/* Cases: making them, and running them by all implementations. */
+#include "cuda/contraction/tiles.h"
+#include "harness/harness.h"
+
+/* ---- making ---- */
+
+static uint64_t seed_of(const harness *h) {
+    random_source mixed = {h->seed};
+    for (const char *c = h->group; *c != '\0'; c++)
+        mixed.state = random_bits(&mixed) ^ (uint64_t)(unsigned char)*c;
+    mixed.state ^= (uint64_t)h->number;
+    return random_bits(&mixed);
+}
+
+/* '*' stands for any text. */
+static bool matches(const char *pattern, const char *name) {
+    if (*pattern == '\0')
+        return *name == '\0';
+    if (*pattern == '*')
+        return matches(pattern + 1, name) || (*name != '\0' && matches(pattern, name + 1));
+    return *pattern == *name && matches(pattern + 1, name + 1);
+}
+
+static void begin_case(harness *h) {
+    snprintf(h->name, sizeof h->name, "%s.%d", h->group, h->number);
+    h->chosen = h->exactly != NULL ? strcmp(h->exactly, h->name) == 0 : h->only == NULL || matches(h->only, h->name);
+    h->random.state = seed_of(h);
+    h->first_tile = h->last_tile = -1;
+}
+
+void harness_begin_group(harness *h, const harness_group *group) {
+    h->group = group->name;
+    h->needs = group->needs;
+    h->number = 0;
+    begin_case(h);
+}
+
+void harness_next(harness *h) {
+    h->number++;
+    begin_case(h);
+}
+
+harness_case harness_op(const char *op, int version) {
+    return (harness_case){.op = op, .domain = "", .version = version, .outputs = 1};
+}
+
+void add_input(harness_case *test, sb_tensor *tensor) {
+    assert_true(test->count < SB_WALK_OPERANDS);
+    test->inputs[test->count++] = tensor;
+}
+
+static void add_known(harness_case *test, sb_dtype dtype, int count, const void *values) {
+    sb_tensor *tensor;
+    int64_t extent = count;
+    MUST(sb_tensor_from_data(dtype, 1, &extent, values, &tensor, error));
+    test->constants |= UINT64_C(1) << test->count;
+    add_input(test, tensor);
+}
+
+void add_list(harness_case *test, int count, const int64_t *values) {
+    add_known(test, SB_S64, count, values);
+}
+
+void add_floats(harness_case *test, int count, const float *values) {
+    add_known(test, SB_F32, count, values);
+}
+
+void set_ints(harness_case *test, const char *name, int64_t count, const int64_t *values) {
+    MUST(sb_attributes_add_ints(&test->attributes, name, false, count, values, error));
+}
+
+void set_int(harness_case *test, const char *name, int64_t value) {
+    MUST(sb_attributes_add_ints(&test->attributes, name, true, 1, &value, error));
+}
+
+void set_float(harness_case *test, const char *name, float value) {
+    MUST(sb_attributes_add_floats(&test->attributes, name, true, 1, &value, error));
+}
+
+void set_text(harness_case *test, const char *name, const char *value) {
+    sb_string text = {value, strlen(value)};
+    MUST(sb_attributes_add_strings(&test->attributes, name, true, 1, &text, error));
+}
+
+/* ---- running ---- */
+
+static void release_some(sb_tensor **tensors, int count) {
+    for (int i = 0; i < count; i++) {
+        sb_tensor_release(tensors[i]);
+        tensors[i] = NULL;
+    }
+}
+
+/* What a node has to give: outputs, or that its data is at fault. */
+typedef struct expectation {
+    harness_outcome outcome;
+    sb_tensor *outputs[HARNESS_OUTPUTS]; /* NULL: not compared */
+    char why[SB_WHY_BYTES];
+} expectation;
+
+static void check(harness *h, const harness_node *node, const expectation *expected, harness_side side,
+                  const char *implementation, harness_outcome outcome, sb_tensor **found, const char *why) {
+    char what[192];
+    snprintf(what, sizeof what, "%s by %s", node->node->op->name, implementation);
+    if (outcome == HARNESS_ABSENT && (h->needs & side) == 0)
+        h->absent++;
+    else if (outcome == HARNESS_ABSENT)
+        harness_fail("%s: there is no kernel: %s", what, why);
+    else if (outcome != expected->outcome)
+        harness_fail("%s: %s, but by its definition: %s", what, why,
+                     expected->outcome == HARNESS_RAN ? "no fault" : expected->why);
+    for (int i = 0; i < node->node->output_count && outcome == HARNESS_RAN; i++) {
+        if (expected->outputs[i] != NULL && found[i] == NULL)
+            harness_fail("%s: output %d is missing", what, i);
+        if (expected->outputs[i] != NULL)
+            harness_compare(h, what, expected->outputs[i], found[i], node->inputs, node->node->input_count);
+    }
+    release_some(found, HARNESS_OUTPUTS);
+}
+
+/* Cases of the CPU's own: every instruction set of this machine with one thread and with several: 2, 3 or 8, each instruction set
+ * with another number from case to case. Other cases: one instruction set, another one from case to case. */
+static void check_cpu(harness *h, const harness_node *node, const expectation *expected) {
+    static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
+    static const int several[] = {2, 3, 8};
+    const bool own = (h->needs & HARNESS_CPU) != 0;
+    sb_tensor *found[HARNESS_OUTPUTS] = {NULL};
+    char why[SB_WHY_BYTES] = "", implementation[64];
+    sb_isa isa;
+    for (int i = 0; i < 6; i++) {
+        int threads = i % 2 == 0 ? 1 : several[(h->number + i / 2) % 3];
+        if (sb_isa_resolve(isas[i / 2], &isa, NULL) != SB_OK || (!own && i != h->number % 3 * 2))
+            continue;
+        snprintf(implementation, sizeof implementation, "the CPU's kernel for %s with %d thread%s", sb_isa_name(isa),
+                 threads, threads == 1 ? "" : "s");
+        harness_outcome outcome = harness_run_cpu(node, isa, threads, found, why);
+        check(h, node, expected, HARNESS_CPU, implementation, outcome, found, why);
+        if (outcome == HARNESS_ABSENT)
+            return;
+    }
+}
+
+static void check_device(harness *h, const harness_node *node, const expectation *expected) {
+    sb_tensor *found[HARNESS_OUTPUTS] = {NULL};
+    char why[SB_WHY_BYTES] = "", implementation[64];
+    for (int tile = h->first_tile; tile <= h->last_tile; tile++) {
+        sb_cuda_tile_force(tile);
+        snprintf(implementation, sizeof implementation, "the device's kernel%s%s", tile >= 0 ? " with tiles of " : "",
+                 tile >= 0 ? sb_cuda_tile_at(tile)->name : "");
+        harness_outcome outcome = harness_run_device(h, node, found, why);
+        check(h, node, expected, HARNESS_CUDA, implementation, outcome, found, why);
+        if (outcome == HARNESS_ABSENT)
+            break;
+    }
+    sb_cuda_tile_force(-1);
+}
+
+static void check_all(harness *h, const harness_node *node, const expectation *expected) {
+    sb_isa best = SB_ISA_BEST;
+    MUST(sb_isa_resolve(SB_ISA_BEST, &best, error));
+    h->ran++;
+    if (h->bench)
+        harness_time(h, node, best);
+    if ((h->sides & HARNESS_CPU) != 0 && !h->bench)
+        check_cpu(h, node, expected);
+    if ((h->sides & HARNESS_CUDA) != 0 && !h->bench)
+        check_device(h, node, expected);
+}
+
+static const sb_node *add_node(builder *b, harness_case *test) {
+    sb_value_id ids[SB_WALK_OPERANDS], results[HARNESS_OUTPUTS];
+    sb_error failure = {SB_OK, ""};
+    const sb_op *op = sb_op_find(test->domain, test->op);
+    assert_non_null(op);
+    for (int i = 0; i < test->count; i++) {
+        const sb_tensor *input = test->inputs[i];
+        ids[i] = input != NULL ? builder_input(b, input->dtype, input->rank, input->dims) : SB_NO_VALUE;
+    }
+    for (int i = 0; i < test->outputs; i++)
+        results[i] = builder_value(b);
+    if (sb_graph_add_node(b->graph, op, test->version, "node", test->count, ids, 0, test->outputs, results,
+                          &test->attributes, NULL, &failure) != SB_OK)
+        harness_fail("%s", failure.message);
+    return b->graph->nodes[b->graph->node_count - 1];
+}
+
+void harness_run(harness *h, harness_case *test) {
+    builder b = builder_create();
+    harness_node node = {&b, add_node(&b, test), test->inputs, test->constants};
+    expectation expected = {0};
+    if (h->chosen && h->list) {
+        printf("%s %s\n", h->name, test->op);
+    } else if (h->chosen) {
+        expected.outcome = harness_define(&node, expected.outputs, expected.why);
+        check_all(h, &node, &expected);
+    }
+    release_some(expected.outputs, HARNESS_OUTPUTS);
+    release_some(test->inputs, test->count);
+    builder_destroy(&b);
+    *test = (harness_case){0};
+    harness_next(h);
+}
+
+bool harness_wants(harness *h) {
+    bool wanted = h->chosen && !h->list && !h->bench;
+    if (h->chosen && h->list)
+        printf("%s\n", h->name);
+    h->ran += wanted;
+    return wanted;
+}
+
+/* The value of each of the graph's values, node by node. */
+static void evaluate(const builder *b, sb_tensor *const *inputs, sb_tensor **values) {
+    const sb_graph *graph = b->graph;
+    for (size_t v = 0; v < graph->value_count; v++)
+        values[v] = graph->values[v].fact.constant != NULL ? sb_tensor_retain(graph->values[v].fact.constant) : NULL;
+    for (size_t i = 0; i < graph->input_count; i++)
+        values[graph->inputs[i]] = sb_tensor_retain(inputs[i]);
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const sb_node *node = graph->nodes[n];
+        sb_tensor *in[SB_WALK_OPERANDS], *out[HARNESS_OUTPUTS] = {NULL};
+        char why[SB_WHY_BYTES];
+        for (int i = 0; i < node->input_count; i++)
+            in[i] = node->inputs[i] != SB_NO_VALUE ? values[node->inputs[i]] : NULL;
+        if (harness_define(&(harness_node){b, node, in, 0}, out, why) != HARNESS_RAN)
+            harness_fail("%s", why);
+        for (int i = 0; i < node->output_count; i++) {
+            if (node->outputs[i] == SB_NO_VALUE)
+                continue;
+            sb_tensor_release(values[node->outputs[i]]);
+            values[node->outputs[i]] = out[i];
+        }
+    }
+}
+
+static void run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {
+    sb_graph *graph = b->graph;
+    MUST(sb_graph_add_output(graph, result, error));
+    builder_finish(b);
+    size_t count = graph->value_count;
+    sb_tensor **values = calloc(count, sizeof *values), *in[SB_WALK_OPERANDS] = {NULL};
+    assert_non_null(values);
+    evaluate(b, inputs, values);
+    MUST(sb_pass_fuse(graph, b->scope, error));
+    if (graph->node_count != 1)
+        harness_fail("%s stays alone", graph->nodes[0]->name);
+    harness_node node = {b, graph->nodes[0], in, 0};
+    for (int i = 0; i < node.node->input_count; i++) {
+        sb_value_id value = node.node->inputs[i];
+        in[i] = value != SB_NO_VALUE ? values[value] : NULL;
+        if (value != SB_NO_VALUE && graph->values[value].fact.constant != NULL)
+            node.constants |= UINT64_C(1) << i;
+    }
+    expectation expected = {.outcome = HARNESS_RAN, .outputs = {values[result]}};
+    check_all(h, &node, &expected);
+    release_some(values, (int)count);
+    free(values);
+}
+
+void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs) {
+    if (h->chosen && h->list)
+        printf("%s %s\n", h->name, b->graph->nodes[0]->op->name);
+    else if (h->chosen)
+        run_fused(h, b, result, inputs);
+    harness_next(h);
+}

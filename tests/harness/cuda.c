@@ -1,0 +1,198 @@
+/* Nodes by a device's kernels: over the fake driver, which runs the kernels' sources on the host, or over a real one. */
+#include "harness/harness.h"
+
+#include "base/allocation.h"
+#include "cuda/common/compute.h"
+#include "cuda/host_kernels.h"
+#include "cuda/list.h"
+#include "cuda/queue/staging.h"
+#include "cuda/with_fake.h"
+
+struct harness_device {
+    const fake_cuda_control *fake; /* NULL over a real driver */
+    sb_cuda_device *device;
+    sb_cuda_queue queue;
+    sb_cuda_staging *staging;
+    sb_cuda_pinned *fault;
+};
+
+void harness_open_device(harness *h) {
+    static harness_device only;
+    const sb_cuda_driver *driver = NULL;
+    if (h->device != NULL)
+        return;
+    only = (harness_device){0};
+    if (h->driver == NULL) {
+        only.fake = fresh_fake();
+        define_host_kernels(only.fake);
+    }
+    MUST(sb_cuda_driver_open(h->driver != NULL ? h->driver : FAKE_CUDA, &driver, NULL, NULL, error));
+    MUST(sb_cuda_device_open(driver, 0, only.fake != NULL ? &host_images : NULL, &only.device, error));
+    MUST(sb_cuda_stream_create(only.device, &only.queue.stream, error));
+    MUST(sb_cuda_staging_create(only.device, 1 << 16, &only.staging, error));
+    MUST(sb_cuda_pinned_create(only.device, 64, &only.fault, error));
+    h->device = &only;
+}
+
+void harness_close_device(harness *h) {
+    harness_device *own = h->device;
+    if (own == NULL)
+        return;
+    h->device = NULL;
+    sb_cuda_pinned_destroy(own->fault);
+    sb_cuda_staging_destroy(own->staging);
+    sb_cuda_stream_destroy(own->queue.stream);
+    sb_cuda_device_release(own->device);
+    if (own->fake != NULL)
+        check_nothing_lives(own->fake);
+}
+
+/* ---- tensors ---- */
+
+static void release_memory(void *memory) {
+    sb_cuda_memory_release(memory);
+}
+
+/* The tensor's whole storage on the device, and the same view of it. */
+static sb_tensor *to_device(const harness_device *own, const sb_tensor *host) {
+    sb_cuda_memory *memory = NULL;
+    sb_tensor *tensor = NULL;
+    size_t before = (size_t)(host->data - (char *)host->storage->data);
+    MUST(sb_cuda_memory_create(own->device, host->storage->bytes, &memory, error));
+    MUST(sb_cuda_upload(own->staging, &own->queue, memory->address, host->storage->data, host->storage->bytes, error));
+    MUST(sb_tensor_wrap(host->dtype, host->rank, host->dims, host->strides,
+                        (void *)(uintptr_t)(memory->address + before), release_memory, memory, &tensor, error));
+    return tensor;
+}
+
+/* A tensor of the device's, on the host and contiguous. */
+static sb_tensor *to_host(const harness_device *own, const sb_tensor *device) {
+    sb_tensor *tensor = NULL, *packed = NULL;
+    sb_cuda_range range = sb_cuda_tensor_range(device, false);
+    char *data = malloc(range.bytes + 1);
+    assert_non_null(data);
+    MUST(sb_cuda_download(own->staging, &own->queue, data, range.address, range.bytes, error));
+    MUST(sb_tensor_wrap(device->dtype, device->rank, device->dims, device->strides,
+                        data + ((uintptr_t)device->data - range.address), NULL, NULL, &tensor, error));
+    MUST(sb_tensor_create(device->dtype, device->rank, device->dims, &packed, error));
+    sb_tensor_copy_elements(packed, tensor);
+    sb_tensor_release(tensor);
+    free(data);
+    return packed;
+}
+
+/* ---- what a call needs ---- */
+
+typedef struct device_frame {
+    sb_frame frame;
+    const harness_device *own;
+    sb_tensor *workspace[32];
+    int workspace_count;
+} device_frame;
+
+static sb_status allocate(device_frame *frame, size_t bytes, sb_tensor **tensor, sb_error *error) {
+    sb_cuda_memory *memory = NULL;
+    int64_t size = (int64_t)bytes;
+    SB_TRY(sb_cuda_memory_create(frame->own->device, bytes, &memory, error));
+    return sb_tensor_wrap(SB_U8, 1, &size, NULL, (void *)(uintptr_t)memory->address, release_memory, memory, tensor,
+                          error);
+}
+
+static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index, size_t bytes, sb_storage **storage,
+                                 char **data) {
+    sb_tensor *tensor = NULL;
+    SB_TRY(allocate((device_frame *)frame, bytes, &tensor, call->error));
+    *storage = sb_storage_retain(tensor->storage);
+    *data = tensor->data;
+    sb_tensor_release(tensor);
+    return SB_OK;
+}
+
+static sb_status allocate_workspace(sb_frame *frame, const sb_call *call, size_t bytes, void **memory) {
+    device_frame *own = (device_frame *)frame;
+    assert_true(own->workspace_count < 32);
+    sb_tensor **tensor = &own->workspace[own->workspace_count++];
+    SB_TRY(allocate(own, bytes, tensor, call->error));
+    *memory = (*tensor)->data;
+    return SB_OK;
+}
+
+static sb_status copy(sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from) {
+    const sb_cuda_kernel *kernel;
+    SB_TRY(sb_cuda_find_copy(sb_cuda_call_device(call), to->dtype, &kernel, call->error));
+    return sb_cuda_launch_copy(sb_cuda_call_queue(call), call->target->step, kernel, to, from, call->error);
+}
+
+/* ---- a run ---- */
+
+/* The kernel, which is asked before the run with the values known beforehand, as a plan does. */
+static const sb_kernel *find_kernel(const harness_node *node, void **state, char *why) {
+    const sb_kernel *kernel = NULL;
+    harness_facts facts;
+    MUST(harness_facts_make(node, node->constants, &facts, error));
+    sb_kernel_query query = {.node = node->node, .inputs = facts.pointers, .outputs = facts.outputs};
+    MUST(sb_cuda_find_kernel(&query, &kernel, why, error));
+    *state = NULL;
+    if (kernel != NULL && kernel->prepare != NULL)
+        MUST(kernel->prepare(&query, state, error));
+    harness_facts_clear(&facts);
+    return kernel;
+}
+
+static void launch(const harness_device *own, const harness_node *node, const sb_kernel *kernel, void *state,
+                   sb_value *out) {
+    sb_value in[SB_WALK_OPERANDS] = {{0}};
+    device_frame frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace, .copy = copy},
+                          .own = own};
+    sb_call_target target = {&own->queue, 0, own->fault->data};
+    sb_error failure = {SB_OK, ""};
+    harness_facts facts;
+    for (int i = 0; i < node->node->input_count; i++) {
+        if (node->inputs[i] != NULL)
+            in[i] = sb_value_of_tensor((kernel->host_inputs >> i & 1) != 0 ? sb_tensor_retain(node->inputs[i])
+                                                                           : to_device(own, node->inputs[i]));
+    }
+    MUST(harness_facts_make(node, kernel->host_inputs, &facts, error));
+    MUST(sb_cuda_enter(own->device, error));
+    sb_call call = {.node = node->node,
+                    .input_count = node->node->input_count,
+                    .inputs = in,
+                    .output_count = node->node->output_count,
+                    .facts = facts.outputs,
+                    .outputs = out,
+                    .frame = &frame.frame,
+                    .state = state,
+                    .target = &target,
+                    .error = &failure};
+    if (sb_call_run(&call, kernel->launch) != SB_OK)
+        harness_fail("%s", failure.message);
+    MUST(sb_cuda_leave(own->device, SB_OK, error));
+    MUST(sb_cuda_stream_synchronize(own->queue.stream, error));
+    harness_facts_clear(&facts);
+    for (int i = 0; i < node->node->input_count; i++)
+        sb_value_release(&in[i]);
+    for (int i = 0; i < frame.workspace_count; i++)
+        sb_tensor_release(frame.workspace[i]);
+}
+
+harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why) {
+    sb_value out[HARNESS_OUTPUTS] = {{0}};
+    uint32_t fault;
+    void *state;
+    harness_open_device(h);
+    const harness_device *own = h->device;
+    const sb_kernel *kernel = find_kernel(node, &state, why);
+    if (kernel == NULL)
+        return HARNESS_ABSENT;
+    memset(own->fault->data, 0, sizeof fault);
+    launch(own, node, kernel, state, out);
+    memcpy(&fault, own->fault->data, sizeof fault);
+    for (int i = 0; i < node->node->output_count; i++) {
+        outputs[i] = out[i].kind != SB_KIND_NONE ? to_host(own, out[i].tensor) : NULL;
+        sb_value_release(&out[i]);
+    }
+    if (kernel->release != NULL)
+        kernel->release(state);
+    snprintf(why, SB_WHY_BYTES, "fault %u", fault);
+    return fault == 0 ? HARNESS_RAN : HARNESS_REFUSED;
+}

@@ -1,0 +1,166 @@
+/* One harness under all tests of kernels: it makes cases from a seed, has each computed by its definition and by every
+ * implementation that there is (the CPU's kernels for each instruction set with one thread and several, and a device's kernels,
+ * over the fake driver or a real one), and compares the bits. What differs is said with the first element that does, the shapes,
+ * strides and dtypes of all tensors, and the command that runs that case alone.
+ *
+ * A group of cases is a function that makes them one after the other; a call that runs a case ends it. Every case draws from a
+ * random source of its own, whose seed is made of that of the program, the group's name and the case's number, so that a case alone
+ * has the values that it had among the others. */
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include "harness/checks.h"
+
+#include "cuda/common/call.h"
+#include "graph/op.h"
+#include "kernel/kernel.h"
+#include "support/graph_builder.h"
+#include "support/must.h"
+#include "support/random.h"
+#include "tensor/tensor.h"
+
+typedef struct harness_device harness_device;
+
+enum { HARNESS_OUTPUTS = 5 };
+
+/* Who computes cases. */
+typedef enum harness_side { HARNESS_CPU = 1, HARNESS_CUDA = 2 } harness_side;
+
+typedef struct harness {
+    random_source random; /* the present case's */
+    uint64_t seed;
+    const char *program, *only, *exactly; /* NULL: all cases; else a pattern of names, or one name */
+    unsigned sides;
+    bool list, bench, plant;
+    harness_device *device; /* opened when first needed */
+    const char *driver;     /* NULL: the fake one */
+    const char *group;
+    unsigned needs;              /* the sides that must have a kernel for each case of the group */
+    int number;                  /* of the present case in its group */
+    char name[128];              /* the present case's */
+    bool chosen;                 /* whether it is to be run */
+    int first_tile, last_tile;   /* the shapes of tiles that a device's contractions are run with; -1: the one chosen */
+    int64_t ran, failed, absent; /* cases; and those for which a side that need not have a kernel has none */
+} harness;
+
+/* A group of cases. */
+typedef struct harness_group {
+    const char *name;
+    void (*run)(harness *h);
+    unsigned needs;
+} harness_group;
+
+/* ---- one node as a case ---- */
+
+/* A node in the making: inputs are added from left to right, and released by harness_run. */
+typedef struct harness_case {
+    const char *op, *domain;
+    int version, outputs, count;
+    sb_tensor *inputs[SB_WALK_OPERANDS]; /* NULL: omitted */
+    uint64_t constants;                  /* inputs whose values are known beforehand, a bit each */
+    sb_attributes attributes;
+} harness_case;
+
+/** A case in the making: a node of ONNX's own domain with one output. */
+harness_case harness_op(const char *op, int version);
+/** Adds the next input, whose reference the case takes; NULL: omitted. */
+void add_input(harness_case *test, sb_tensor *tensor);
+/** Adds a list that is known beforehand, as shapes and axes are in most models. */
+void add_list(harness_case *test, int count, const int64_t *values);
+void add_floats(harness_case *test, int count, const float *values);
+void set_ints(harness_case *test, const char *name, int64_t count, const int64_t *values);
+void set_int(harness_case *test, const char *name, int64_t value);
+void set_float(harness_case *test, const char *name, float value);
+void set_text(harness_case *test, const char *name, const char *value);
+/** Runs the case, if it is wanted, releases all of it, and goes on to the next one. */
+void harness_run(harness *h, harness_case *test);
+
+/* ---- a graph as a case ---- */
+
+/** Runs a graph that is fused into one node first; its output is `result`, `inputs` are the tensors of its inputs. Expected is
+ * what its nodes give one by one. The builder and the tensors stay the caller's; the graph is another one afterwards. Goes on to
+ * the next case. */
+void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs);
+
+/* ---- raw functions as cases ---- */
+
+/** Whether the present case is to be run; then harness_compare is called for each implementation. In any case harness_next ends
+ * it. */
+bool harness_wants(harness *h);
+void harness_next(harness *h);
+/** Begins a group: its first case. */
+void harness_begin_group(harness *h, const harness_group *group);
+/** Compares what an implementation gave with what is expected. `inputs` are named in the report. */
+void harness_compare(harness *h, const char *implementation, const sb_tensor *expected, const sb_tensor *found,
+                     sb_tensor *const *inputs, int count);
+
+/* ---- values ---- */
+
+/* What the elements of a tensor of floats are like. */
+typedef enum distribution {
+    ORDINARY,  /* -1 to 1: sums round at every step */
+    CANCELING, /* small integers and zeros of both signs: exact cancellation, sign of zero */
+    WIDE,      /* every finite magnitude: overflow, subnormals */
+    TINY,      /* subnormals and products that vanish */
+    SPECIAL,   /* ordinary ones with a few NaN and infinities */
+    DISTRIBUTIONS
+} distribution;
+
+/* How a tensor lies in memory; BROADCAST has extents with a stride of 0. */
+typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, BROADCAST, LAYOUTS } layout;
+
+/** A tensor whose strides are those of `layout`, with few different values, every magnitude, infinities, NaN, zeros of both signs
+ * and subnormals. */
+sb_tensor *make_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, layout layout);
+/** The same in any layout. */
+sb_tensor *any_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims);
+/** Ordinary numbers in any layout, so that every addition rounds and none gives NaN; or, `awkward`, anything. */
+sb_tensor *number_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, bool awkward);
+/** Elements of a distribution; dimensions in a random order and direction, with gaps, some broadcast. */
+sb_tensor *random_tensor(harness *h, distribution kind, sb_dtype dtype, int rank, const int64_t *dims);
+/** Indices of `extent` elements, counted from either end, in any layout. With `astray` all are outside. */
+sb_tensor *any_indices(harness *h, sb_dtype dtype, int rank, const int64_t *dims, int64_t extent, bool astray);
+
+extern const sb_dtype float_types[4];
+
+/* ---- implementations ---- */
+
+/* A node and its inputs, for all who compute it. */
+typedef struct harness_node {
+    const builder *b;
+    const sb_node *node;
+    sb_tensor *const *inputs; /* NULL where omitted */
+    uint64_t constants;
+} harness_node;
+
+/* How a run ended. */
+typedef enum harness_outcome {
+    HARNESS_RAN,
+    HARNESS_REFUSED, /* the data is at fault: an index outside, a length too long */
+    HARNESS_ABSENT   /* there is no kernel; `why` says why */
+} harness_outcome;
+
+/** By the op's definition; outputs are the caller's. */
+harness_outcome harness_define(const harness_node *node, sb_tensor **outputs, char *why);
+/** By the CPU's kernel for `isa` with so many threads (1 to 15). Outputs start out as garbage. */
+harness_outcome harness_run_cpu(const harness_node *node, sb_isa isa, int threads, sb_tensor **outputs, char *why);
+/** By the device's kernel; outputs are contiguous and on the host. */
+harness_outcome harness_run_device(harness *h, const harness_node *node, sb_tensor **outputs, char *why);
+/** Closes the device, if one is open; over the fake driver nothing may live afterwards. */
+void harness_close_device(harness *h);
+/** Opens the device now, so that its first use is in no case's time. */
+void harness_open_device(harness *h);
+/** Times the case and prints a line for each implementation. */
+void harness_time(harness *h, const harness_node *node, sb_isa best);
+
+/* What is known of a node's inputs and outputs while it runs; made and cleared around each run. */
+typedef struct harness_facts {
+    sb_fact inputs[SB_WALK_OPERANDS], outputs[HARNESS_OUTPUTS];
+    const sb_fact *pointers[SB_WALK_OPERANDS];
+} harness_facts;
+
+/** Facts of the inputs, with the values of those in `known`, and of the outputs. */
+sb_status harness_facts_make(const harness_node *node, uint64_t known, harness_facts *facts, sb_error *error);
+void harness_facts_clear(harness_facts *facts);
+
+#endif

@@ -1,0 +1,228 @@
+/* Operators that move, pick, place and make elements. */
+#include "harness/groups.h"
+#include "harness/harness.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+/* One dtype for each size of an element, and floats whose bits must stay. */
+static const sb_dtype sizes[] = {SB_U8, SB_BOOL, SB_F16, SB_BF16, SB_F32, SB_S32, SB_F64, SB_S64};
+#define SIZES (int)(sizeof sizes / sizeof sizes[0])
+
+/* ---- copies ---- */
+
+void moving_joins(harness *h) {
+    for (int i = 0; i < SIZES; i++) {
+        for (int axis = -3; axis < 3; axis++) {
+            harness_case test = harness_op("Concat", 13);
+            for (int part = 0; part < 4; part++) {
+                int64_t dims[3] = {3, 4, 5};
+                dims[axis < 0 ? axis + 3 : axis] = part;
+                add_input(&test, any_tensor(h, sizes[i], 3, dims));
+            }
+            set_int(&test, "axis", axis);
+            harness_run(h, &test);
+        }
+        harness_case test = harness_op("Tile", 13);
+        add_input(&test, any_tensor(h, sizes[i], 3, DIMS(2, 3, 5)));
+        add_list(&test, 3, DIMS(3, 1, 2));
+        harness_run(h, &test);
+        test = harness_op("Tile", 13);
+        add_input(&test, any_tensor(h, sizes[i], 2, DIMS(2, 3)));
+        add_list(&test, 2, DIMS(2, 0));
+        harness_run(h, &test);
+    }
+}
+
+void moving_blocks(harness *h) {
+    for (int i = 0; i < SIZES; i++) {
+        harness_case test = harness_op("DepthToSpace", 13);
+        add_input(&test, any_tensor(h, sizes[i], 4, DIMS(2, 12, 3, 5)));
+        set_int(&test, "blocksize", 2);
+        set_text(&test, "mode", i % 2 == 0 ? "DCR" : "CRD");
+        harness_run(h, &test);
+        test = harness_op("SpaceToDepth", 13);
+        add_input(&test, any_tensor(h, sizes[i], 4, DIMS(2, 3, 6, 9)));
+        set_int(&test, "blocksize", 3);
+        harness_run(h, &test);
+        for (int64_t diagonal = -9; diagonal < 10; diagonal += 3) {
+            test = harness_op("Trilu", 14);
+            add_input(&test, any_tensor(h, sizes[i], 3, DIMS(2, 5, 7)));
+            if (diagonal != 0)
+                add_list(&test, 1, &diagonal);
+            set_int(&test, "upper", diagonal & 1);
+            harness_run(h, &test);
+        }
+        for (int batch = 0; batch < 2; batch++) {
+            int64_t extent = batch == 0 ? 4 : 6, time = batch == 0 ? 6 : 4;
+            test = harness_op("ReverseSequence", 10);
+            add_input(&test, any_tensor(h, sizes[i], 4, DIMS(4, 6, 3, 2)));
+            sb_tensor *lengths = any_indices(h, SB_S64, 1, &extent, time, i == 5);
+            for (size_t at = 0; at < lengths->storage->bytes / 8; at++) {
+                int64_t *length = (int64_t *)lengths->storage->data + at;
+                *length = *length < 0 ? -*length : *length + (i == 5);
+            }
+            add_input(&test, lengths);
+            set_int(&test, "batch_axis", batch);
+            set_int(&test, "time_axis", 1 - batch);
+            harness_run(h, &test);
+        }
+    }
+}
+
+void moving_pads(harness *h) {
+    static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
+    static const int64_t pads[][6] = {
+        {1, 0, 2, 0, 3, 1}, {0, 0, 0, 0, 0, 0}, {0, -1, 9, 7, 0, -2}, {-2, 12, 0, 1, 1, 0}};
+    for (int i = 0; i < SIZES; i++) {
+        for (int mode = 0; mode < 4; mode++) {
+            for (int p = 0; p < 4; p++) {
+                harness_case test = harness_op("Pad", 19);
+                add_input(&test, any_tensor(h, sizes[i], 3, DIMS(3, 4, 5)));
+                add_list(&test, 6, pads[p]);
+                if (p % 2 == 0)
+                    add_input(&test, any_tensor(h, sizes[i], 0, NULL));
+                set_text(&test, "mode", modes[mode]);
+                harness_run(h, &test);
+            }
+        }
+        harness_case test = harness_op("Pad", 13);
+        add_input(&test, any_tensor(h, sizes[i], 2, DIMS(0, 3)));
+        add_list(&test, 4, DIMS(2, 0, 0, 1));
+        harness_run(h, &test);
+        test = harness_op("CenterCropPad", 18);
+        add_input(&test, any_tensor(h, sizes[i], 4, DIMS(5, 4, 3, 6)));
+        add_list(&test, 4, DIMS(2, 9, 3, 7));
+        harness_run(h, &test);
+    }
+}
+
+void moving_making(harness *h) {
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
+        harness_case test = harness_op("ConstantOfShape", 9);
+        add_list(&test, 3, DIMS(3, 1, 7));
+        sb_tensor *value = make_tensor(h, (sb_dtype)dtype, 1, DIMS(1), PACKED);
+        MUST(sb_attributes_add_tensor(&test.attributes, "value", value, error));
+        harness_run(h, &test);
+        test = harness_op("EyeLike", 9);
+        add_input(&test, any_tensor(h, (sb_dtype)dtype, 2, DIMS(5, 7)));
+        set_int(&test, "k", dtype % 5 - 2);
+        harness_run(h, &test);
+    }
+    static const float bounds[][3] = {{0.5f, 9.0f, 0.3f}, {3, -4, -0.7f}, {1, 1, 2}};
+    for (int i = 0; i < 3; i++) {
+        harness_case test = harness_op("Range", 11);
+        for (int b = 0; b < 3; b++) {
+            add_floats(&test, 1, &bounds[i][b]);
+            test.inputs[b]->rank = 0;
+        }
+        harness_run(h, &test);
+    }
+    harness_case test = harness_op("Range", 11);
+    for (int b = 0; b < 3; b++) {
+        add_list(&test, 1, &DIMS(-7, 1000, 3)[b]);
+        test.inputs[b]->rank = 0;
+    }
+    harness_run(h, &test);
+}
+
+void moving_random(harness *h) {
+    static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
+    static const char *const alike[] = {"RandomUniformLike", "RandomNormalLike"};
+    for (int round = 0; round < 16; round++) {
+        harness_case test = harness_op(alike[round % 2], 1);
+        add_input(&test, any_tensor(h, floats[round / 2 % 4], 2, DIMS(13, 17)));
+        if (round % 3 != 0)
+            set_float(&test, "seed", (float)round);
+        harness_run(h, &test);
+        test = harness_op("Bernoulli", 15);
+        add_input(&test, any_tensor(h, floats[round / 2 % 4], 2, DIMS(13, 17)));
+        set_float(&test, "seed", 3.0f);
+        harness_run(h, &test);
+        test = harness_op("Multinomial", 7);
+        add_input(&test, any_tensor(h, floats[round % 4], 2, DIMS(5, 9)));
+        set_int(&test, "sample_size", 7);
+        harness_run(h, &test);
+    }
+    harness_case test = harness_op("RandomNormal", 1);
+    set_ints(&test, "shape", 2, DIMS(5, 7));
+    harness_run(h, &test);
+}
+
+/* ---- by index ---- */
+
+void moving_gathers(harness *h) {
+    static const int64_t widths[] = {1, 2, 3, 4, 6, 8, 16, 768};
+    for (int i = 0; i < SIZES; i++) {
+        for (int round = 0; round < 8; round++) {
+            sb_dtype index = round % 2 == 0 ? SB_S64 : SB_S32;
+            bool astray = round == 7;
+            int64_t dims[3] = {5, 7, widths[round]}, axis = round % 3;
+            harness_case test = harness_op("Gather", 13);
+            add_input(&test, any_tensor(h, sizes[i], 3, dims));
+            add_input(&test, any_indices(h, index, 2, DIMS(3, 4), dims[axis], astray));
+            set_int(&test, "axis", axis);
+            harness_run(h, &test);
+            int64_t picks[3] = {4, 6, widths[round] < 5 ? 1 : 5};
+            picks[axis] = 9;
+            test = harness_op("GatherElements", 13);
+            add_input(&test, any_tensor(h, sizes[i], 3, dims));
+            add_input(&test, any_indices(h, index, 3, picks, dims[axis], astray));
+            set_int(&test, "axis", axis);
+            harness_run(h, &test);
+            test = harness_op("GatherND", 13);
+            add_input(&test, any_tensor(h, sizes[i], 3, dims));
+            add_input(&test, any_indices(h, index, 3, DIMS(5, 3, 1 + (round & 1)),
+                                         (round & 1) != 0 && widths[round] < 7 ? widths[round] : 7, astray));
+            set_int(&test, "batch_dims", 1);
+            harness_run(h, &test);
+        }
+        harness_case test = harness_op("Gather", 13);
+        add_input(&test, any_tensor(h, sizes[i], 2, DIMS(0, 3)));
+        add_input(&test, any_indices(h, SB_S64, 1, DIMS(0), 0, false));
+        harness_run(h, &test);
+        for (int axis = -1; axis < 3; axis++) {
+            int64_t depth = 5;
+            test = harness_op("OneHot", 11);
+            add_input(&test, any_indices(h, SB_S64, 2, DIMS(4, 6), 9, false));
+            add_list(&test, 1, &depth);
+            add_input(&test, any_tensor(h, sizes[i], 1, DIMS(2)));
+            set_int(&test, "axis", axis);
+            harness_run(h, &test);
+        }
+    }
+}
+
+/* Few places and many updates, so that most places are written several times. */
+void moving_scatters(harness *h) {
+    static const char *const ways[] = {"none", "add", "mul", "max", "min"};
+    for (int dtype = 1; dtype < SB_STRING; dtype++) {
+        for (int way = 0; way < 5; way++) {
+            for (int axis = 0; axis < 3; axis++) {
+                sb_dtype index = axis == 0 ? SB_S32 : SB_S64;
+                bool astray = way == 2 && axis == 1;
+                int64_t dims[3] = {3, 4, 5}, picks[3] = {2, 4, 3};
+                picks[axis] = 17;
+                harness_case test = harness_op("ScatterElements", 18);
+                add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, dims));
+                add_input(&test, any_indices(h, index, 3, picks, dims[axis], astray));
+                add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, picks));
+                set_int(&test, "axis", axis);
+                set_text(&test, "reduction", ways[way]);
+                harness_run(h, &test);
+                int64_t depth = axis + 1, updates[4] = {7, 3, 4, 5};
+                updates[2] = axis == 0 ? 4 : 5;
+                test = harness_op("ScatterND", 18);
+                add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, dims));
+                add_input(&test, any_indices(h, index, 3, DIMS(7, 3, depth), 3, astray));
+                add_input(&test, any_tensor(h, (sb_dtype)dtype, 5 - (int)depth, updates));
+                set_text(&test, "reduction", ways[way]);
+                harness_run(h, &test);
+            }
+        }
+    }
+    harness_case test = harness_op("Scatter", 9);
+    add_input(&test, any_tensor(h, SB_F32, 2, DIMS(3, 3)));
+    add_input(&test, any_indices(h, SB_S64, 2, DIMS(0, 3), 3, false));
+    add_input(&test, any_tensor(h, SB_F32, 2, DIMS(0, 3)));
+    harness_run(h, &test);
+}

@@ -1,0 +1,320 @@
+/* Operators that sample, slide windows and contract in their own ways. */
+#include "harness/groups.h"
+#include "harness/harness.h"
+#include "numerics/convert.h"
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static const sb_dtype floats[] = {SB_F32, SB_F16, SB_BF16, SB_F64};
+
+/* Values near 0 to 1, times `scale`, in place of awkward ones: coordinates that hit something. */
+static sb_tensor *mild_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, float scale) {
+    sb_tensor *tensor = any_tensor(h, dtype, rank, dims);
+    size_t size = sb_dtype_size(dtype), count = tensor->storage->bytes / size;
+    for (size_t i = 0; i < count; i++) {
+        float value = scale * (float)random_between(&h->random, -1200, 1200) / 1000.0f;
+        double wide = (double)value;
+        uint16_t half = dtype == SB_F16 ? sb_f16_from_f32(value) : sb_bf16_from_f32(value);
+        memcpy((char *)tensor->storage->data + i * size,
+               dtype == SB_F64   ? (const void *)&wide
+               : dtype == SB_F32 ? (const void *)&value
+                                 : &half,
+               size);
+    }
+    return tensor;
+}
+
+/* ---- Resize ---- */
+
+void sampling_resize(harness *h) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const transforms[] = {"half_pixel",        "half_pixel_symmetric", "pytorch_half_pixel",
+                                             "align_corners",     "asymmetric",           "tf_half_pixel_for_nn",
+                                             "tf_crop_and_resize"};
+    static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    static const float scales[][3] = {{1.0f, 2.0f, 0.6f}, {1.7f, 1.0f, 3.3f}, {0.4f, 0.5f, 1.0f}};
+    static const float region[6] = {0.1f, -0.2f, 0.3f, 0.8f, 1.4f, 0.9f};
+    static const sb_dtype dtypes[] = {SB_F32, SB_F16, SB_F64, SB_U8, SB_S32, SB_BF16};
+    for (int round = 0; round < 3 * 7 * 6; round++) {
+        int mode = round % 3, transform = round / 3 % 7;
+        harness_case test = harness_op("Resize", 19);
+        add_input(&test, any_tensor(h, dtypes[round % 6], 3, DIMS(3, 6, 7)));
+        if (transform == 6)
+            add_floats(&test, 6, region);
+        else
+            add_input(&test, NULL);
+        if (round % 4 == 3) {
+            add_input(&test, NULL);
+            add_list(&test, 3, DIMS(3, 5 + round % 3, 9));
+        } else {
+            add_floats(&test, 3, scales[round % 5 % 3]);
+        }
+        set_text(&test, "mode", modes[mode]);
+        set_text(&test, "coordinate_transformation_mode", transforms[transform]);
+        set_text(&test, "nearest_mode", nearest[round % 4]);
+        set_int(&test, "exclude_outside", round / 5 % 2);
+        set_int(&test, "antialias", mode != 0 && round / 7 % 2 != 0);
+        set_float(&test, "extrapolation_value", 2.5f);
+        harness_run(h, &test);
+    }
+}
+
+/* ---- GridSample and AffineGrid, regions ---- */
+
+void sampling_sampling(harness *h) {
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    for (int round = 0; round < 72; round++) {
+        sb_dtype dtype = floats[round % 4], grid = floats[round / 2 % 4];
+        bool deep = round % 5 == 4;
+        harness_case test = harness_op("GridSample", 20);
+        add_input(&test,
+                  deep ? any_tensor(h, dtype, 5, DIMS(2, 2, 3, 4, 3)) : any_tensor(h, dtype, 4, DIMS(2, 3, 5, 6)));
+        add_input(&test, round % 7 == 6
+                             ? any_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2))
+                             : mild_tensor(h, grid, deep ? 5 : 4, deep ? DIMS(2, 2, 2, 3, 3) : DIMS(2, 3, 4, 2), 1.5f));
+        set_text(&test, "mode", modes[round % 3]);
+        set_text(&test, "padding_mode", paddings[round / 3 % 3]);
+        set_int(&test, "align_corners", round / 9 % 2);
+        harness_run(h, &test);
+        int axes = 2 + round % 2;
+        test = harness_op("AffineGrid", 20);
+        add_input(&test, any_tensor(h, dtype, 3, DIMS(2, axes, axes + 1)));
+        add_list(&test, axes + 2, DIMS(2, 3, 1 + round % 3, 4, 5));
+        set_int(&test, "align_corners", round / 2 % 2);
+        harness_run(h, &test);
+    }
+}
+
+void sampling_regions(harness *h) {
+    for (int round = 0; round < 64; round++) {
+        sb_dtype dtype = floats[round % 4];
+        bool astray = round % 16 == 15;
+        harness_case test = harness_op("RoiAlign", 16);
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(2, 3, 7, 6)));
+        add_input(&test,
+                  round % 8 == 7 ? any_tensor(h, dtype, 2, DIMS(5, 4)) : mild_tensor(h, dtype, 2, DIMS(5, 4), 8.0f));
+        add_input(&test, make_tensor(h, SB_S64, 1, DIMS(5), PACKED));
+        for (int i = 0; i < 5; i++)
+            ((int64_t *)(void *)test.inputs[2]->data)[i] = astray && i == 3 ? 2 : i % 2;
+        set_text(&test, "mode", round / 4 % 2 == 0 ? "avg" : "max");
+        set_text(&test, "coordinate_transformation_mode", round / 8 % 2 == 0 ? "half_pixel" : "output_half_pixel");
+        set_int(&test, "output_height", 3);
+        set_int(&test, "output_width", 2);
+        set_int(&test, "sampling_ratio", round % 3);
+        set_float(&test, "spatial_scale", 0.7f);
+        harness_run(h, &test);
+        test = harness_op("MaxRoiPool", 1);
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(2, 3, 7, 6)));
+        add_input(&test, mild_tensor(h, dtype, 2, DIMS(5, 5), 0.8f));
+        set_ints(&test, "pooled_shape", 2, DIMS(2, 3));
+        set_float(&test, "spatial_scale", 6.0f);
+        harness_run(h, &test);
+    }
+}
+
+/* ---- convolutions ---- */
+
+void sampling_transposed(harness *h) {
+    for (int round = 0; round < 48; round++) {
+        sb_dtype dtype = floats[round % 4];
+        int64_t group = 1 + round / 4 % 2;
+        harness_case test = harness_op("ConvTranspose", 11);
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(2, 18, 5, 4)));
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(18, 3, 3, 2)));
+        if (round % 3 != 0)
+            add_input(&test, any_tensor(h, dtype, 1, DIMS(3 * group)));
+        set_int(&test, "group", group);
+        set_ints(&test, "strides", 2, DIMS(1 + round % 3, 2));
+        set_ints(&test, "dilations", 2, DIMS(1 + round / 8 % 2, 1));
+        if (round % 5 == 0)
+            set_ints(&test, "output_shape", 2, DIMS(9, 7));
+        else
+            set_ints(&test, "pads", 4, DIMS(1, 0, 0, 1));
+        harness_run(h, &test);
+    }
+    for (int i = 0; i < 4; i++) {
+        harness_case test = harness_op("ConvTranspose", 11);
+        add_input(&test, any_tensor(h, floats[i], 3, DIMS(1, 1, 9)));
+        add_input(&test, any_tensor(h, floats[i], 3, DIMS(1, 2, 4)));
+        harness_run(h, &test);
+    }
+}
+
+void sampling_deformed(harness *h) {
+    for (int round = 0; round < 16; round++) {
+        sb_dtype dtype = floats[round % 4];
+        int64_t group = 1 + round / 4 % 2;
+        harness_case test = harness_op("DeformConv", 19);
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(2, 4, 5, 6)));
+        add_input(&test, any_tensor(h, dtype, 4, DIMS(6, 4 / group, 2, 3)));
+        add_input(&test, round % 8 == 7 ? any_tensor(h, dtype, 4, DIMS(2, 24, 4, 3))
+                                        : mild_tensor(h, dtype, 4, DIMS(2, 24, 4, 3), 2.0f));
+        add_input(&test, round % 3 == 0 ? NULL : any_tensor(h, dtype, 1, DIMS(6)));
+        if (round % 2 != 0)
+            add_input(&test, mild_tensor(h, dtype, 4, DIMS(2, 12, 4, 3), 1.0f));
+        set_int(&test, "group", group);
+        set_int(&test, "offset_group", 2);
+        set_ints(&test, "pads", 4, DIMS(0, 1, 0, 1));
+        set_ints(&test, "strides", 2, DIMS(1, 2));
+        harness_run(h, &test);
+    }
+}
+
+void sampling_folds(harness *h) {
+    for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
+        harness_case test = harness_op("Col2Im", 18);
+        add_input(&test, any_tensor(h, (sb_dtype)dtype, 3, DIMS(2, 12, 12)));
+        add_list(&test, 2, DIMS(5, 6));
+        add_list(&test, 2, DIMS(2, 3));
+        set_ints(&test, "pads", 4, DIMS(1, 0, 0, 1));
+        set_ints(&test, "dilations", 2, DIMS(2, 1));
+        set_ints(&test, "strides", 2, DIMS(1, 2));
+        harness_run(h, &test);
+    }
+}
+
+/* ---- integers ---- */
+
+static sb_dtype narrow(int bit) {
+    return bit == 0 ? SB_U8 : SB_S8;
+}
+
+void sampling_integer_convolutions(harness *h) {
+    for (int round = 0; round < 16; round++) {
+        sb_dtype x = narrow(round & 1), w = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        bool each = (round & 8) != 0;
+        harness_case test = harness_op("ConvInteger", 10);
+        add_input(&test, any_tensor(h, x, 4, DIMS(2, 4, 6, 5)));
+        add_input(&test, any_tensor(h, w, 4, DIMS(6, 2, 3, 2)));
+        if (round % 3 != 0) {
+            add_input(&test, any_tensor(h, x, 0, NULL));
+            if (round % 3 != 1)
+                add_input(&test, any_tensor(h, w, each ? 1 : 0, DIMS(6)));
+        }
+        set_int(&test, "group", 2);
+        set_ints(&test, "pads", 4, DIMS(1, 0, 2, 1));
+        harness_run(h, &test);
+        test = harness_op("QLinearConv", 10);
+        add_input(&test, any_tensor(h, x, 3, DIMS(2, 3, 9)));
+        add_input(&test, any_tensor(h, SB_F32, 0, NULL));
+        add_input(&test, any_tensor(h, x, 0, NULL));
+        add_input(&test, any_tensor(h, w, 3, DIMS(4, 3, 3)));
+        add_input(&test, mild_tensor(h, SB_F32, each ? 1 : 0, DIMS(4), 0.1f));
+        add_input(&test, any_tensor(h, w, each ? 1 : 0, DIMS(4)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 3.0f));
+        add_input(&test, any_tensor(h, y, 0, NULL));
+        if (round % 3 == 0)
+            add_input(&test, any_tensor(h, SB_S32, 1, DIMS(4)));
+        set_ints(&test, "strides", 1, DIMS(2));
+        harness_run(h, &test);
+    }
+}
+
+void sampling_integer_products(harness *h) {
+    for (int round = 0; round < 24; round++) {
+        sb_dtype a = narrow(round & 1), b = narrow(round >> 1 & 1), y = narrow(round >> 2 & 1);
+        bool each = (round & 8) != 0;
+        harness_case test = harness_op("MatMulInteger", 10);
+        add_input(&test, any_tensor(h, a, 4, DIMS(2, 1, 5, 37)));
+        add_input(&test, any_tensor(h, b, 3, DIMS(3, 37, 4)));
+        if (round % 3 != 0) {
+            add_input(&test, any_tensor(h, a, each ? 1 : 0, DIMS(5)));
+            if (round % 3 != 1)
+                add_input(&test, any_tensor(h, b, each ? 1 : 0, DIMS(4)));
+        }
+        harness_run(h, &test);
+        test = harness_op("QLinearMatMul", 10);
+        add_input(&test, any_tensor(h, a, 3, DIMS(2, 5, 19)));
+        add_input(&test, mild_tensor(h, SB_F32, each ? 1 : 0, DIMS(5), 0.3f));
+        add_input(&test, any_tensor(h, a, each ? 1 : 0, DIMS(5)));
+        add_input(&test, any_tensor(h, b, 2, DIMS(19, 4)));
+        add_input(&test, mild_tensor(h, SB_F32, each ? 1 : 0, DIMS(4), 0.3f));
+        add_input(&test, any_tensor(h, b, each ? 1 : 0, DIMS(4)));
+        add_input(&test, mild_tensor(h, SB_F32, 0, NULL, 2.0f));
+        add_input(&test, any_tensor(h, y, 0, NULL));
+        harness_run(h, &test);
+    }
+    harness_case test = harness_op("MatMulInteger", 10);
+    add_input(&test, any_tensor(h, SB_U8, 1, DIMS(9)));
+    add_input(&test, any_tensor(h, SB_S8, 2, DIMS(9, 3)));
+    harness_run(h, &test);
+}
+
+/* ---- Einsum and spectra ---- */
+
+void sampling_einsum(harness *h) {
+    static const struct {
+        const char *equation;
+        int count, ranks[3];
+        int64_t dims[3][4];
+    } cases[] = {
+        {"bij,bjk->bik", 2, {3, 3}, {{2, 3, 17}, {2, 17, 4}}},
+        {"...ij->...ji", 1, {4}, {{2, 3, 4, 5}}},
+        {"ii->i", 1, {2}, {{5, 5}}},
+        {"ii", 1, {2}, {{5, 5}}},
+        {"ij->", 1, {2}, {{7, 6}}},
+        {"i,ij,j", 3, {1, 2, 1}, {{5}, {5, 6}, {6}}},
+        {"a...b,...bc->...c", 2, {4, 3}, {{3, 2, 1, 5}, {4, 5, 2}}},
+        {"ij,jk->ik", 2, {2, 2}, {{3, 0}, {0, 4}}},
+        {"bhid,bhjd->bhij", 2, {4, 4}, {{2, 2, 3, 8}, {2, 2, 5, 8}}},
+        {"bsi,ij->bsj", 2, {3, 2}, {{2, 7, 33}, {33, 70}}},
+        {"bsi,ij->bjs", 2, {3, 2}, {{2, 7, 33}, {33, 40}}},
+        {"bhwc,hkc->bhwk", 2, {4, 3}, {{2, 3, 4, 9}, {3, 5, 9}}},
+        {"bsi,ji->bsj", 2, {3, 2}, {{3, 40, 19}, {5, 19}}},
+        {"aij,aij->a", 2, {3, 3}, {{3, 4, 5}, {3, 4, 5}}},
+        {"bij,kij->bk", 2, {3, 3}, {{3, 4, 5}, {6, 4, 5}}},
+    };
+    for (int dtype = SB_U8; dtype < SB_STRING; dtype++) {
+        for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+            harness_case test = harness_op("Einsum", 12);
+            for (int i = 0; i < cases[c].count; i++)
+                add_input(&test, any_tensor(h, (sb_dtype)dtype, cases[c].ranks[i], cases[c].dims[i]));
+            set_text(&test, "equation", cases[c].equation);
+            harness_run(h, &test);
+        }
+    }
+}
+
+void sampling_spectra(harness *h) {
+    static const char *const windows[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
+    for (int round = 0; round < 32; round++) {
+        sb_dtype dtype = floats[round % 4];
+        int64_t parts = 1 + round / 4 % 2, length = 9 + round % 3, axis = round / 2 % 2;
+        bool inverse = round / 8 % 2 != 0, onesided = round / 16 % 2 != 0 && (inverse || parts == 1);
+        harness_case test = harness_op("DFT", 20);
+        add_input(&test, any_tensor(h, dtype, 3, DIMS(5, 7, parts)));
+        if (round % 3 == 0 && !(inverse && onesided))
+            add_list(&test, 1, &length);
+        else
+            add_input(&test, NULL);
+        add_list(&test, 1, &axis);
+        set_int(&test, "inverse", inverse);
+        set_int(&test, "onesided", onesided);
+        harness_run(h, &test);
+        test = harness_op("STFT", 17);
+        add_input(&test, any_tensor(h, dtype, 3, DIMS(2, 40, round % 5 == 0 ? 2 : 1)));
+        add_list(&test, 1, DIMS(3));
+        add_input(&test, round % 3 == 0 ? NULL : any_tensor(h, dtype, 1, &length));
+        add_list(&test, 1, &length);
+        set_int(&test, "onesided", round % 5 != 0);
+        harness_run(h, &test);
+        int64_t size = round % 9;
+        test = harness_op(windows[round % 3], 17);
+        add_list(&test, 1, &size);
+        test.inputs[0]->rank = 0;
+        set_int(&test, "periodic", round % 2);
+        harness_run(h, &test);
+    }
+    static const float edges[] = {20.0f, 4000.0f};
+    harness_case test = harness_op("MelWeightMatrix", 17);
+    for (int i = 0; i < 3; i++) {
+        add_list(&test, 1, &DIMS(8, 128, 8000)[i]);
+        test.inputs[i]->rank = 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        add_floats(&test, 1, &edges[i]);
+        test.inputs[3 + i]->rank = 0;
+    }
+    harness_run(h, &test);
+}
