@@ -174,8 +174,9 @@ typedef struct sb_run_report {
     uint64_t run;       /**< its number; 0: there was none */
     bool synchronous;   /**< whether it was complete when it had been enqueued … */
     const char *reason; /**< … and why; "" otherwise. Static storage */
-    const char *node;   /**< the first node that made it so; NULL when the reason is no node's. Lives as long as the model */
-    const char *op;     /**< its operator, likewise */
+    const char
+        *node; /**< the first node that made it so; NULL when the reason is no node's. Lives as long as the model */
+    const char *op; /**< its operator, likewise */
 } sb_run_report;
 
 SB_API void sb_session_last_run(const sb_session *session, sb_run_report *report);

@@ -13,7 +13,7 @@ typedef struct sb_runner sb_runner;
 
 /* What made the host wait for the device in a run, so that the run cannot be left to the device. */
 typedef struct sb_run_cause {
-    const char *reason;   /* static storage; NULL: nothing did */
+    const char *reason;    /* static storage; NULL: nothing did */
     const char *node, *op; /* the node that did, in the program's memory; NULL where none is to blame */
 } sb_run_cause;
 

@@ -86,8 +86,9 @@ static sb_status find_run(sb_session *session, uint64_t run, sb_queued_run **fou
             return SB_OK;
     }
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   run != 0 && run <= session->runs ? "run %llu is over: a run can be waited for once"
-                                                    : "there is no run %llu: use the number that sb_session_enqueue gave",
+                   run != 0 && run <= session->runs
+                       ? "run %llu is over: a run can be waited for once"
+                       : "there is no run %llu: use the number that sb_session_enqueue gave",
                    (unsigned long long)run);
 }
 
@@ -95,7 +96,7 @@ static sb_status find_run(sb_session *session, uint64_t run, sb_queued_run **fou
 
 /* What keeps every run of the session from being left to the device; nothing where each run decides by its steps. */
 static sb_run_cause standing_cause(const sb_session *session) {
-    const char *reason = session->queue == NULL              ? "the session has no device"
+    const char *reason = session->queue == NULL               ? "the session has no device"
                          : session->settings.observer != NULL ? "an observer is called after each node"
                          : session->task_observer != NULL     ? "a task observer is called after each run"
                                                               : NULL;
