@@ -292,8 +292,6 @@ static sb_status launch(sb_runner *runner, size_t index, sb_call *call, const sb
     runner->workspace_used = runner->device_workspace_used = 0;
     if (side == SB_DEVICE)
         aim(runner, index, call);
-    else
-        sb_runner_note_cause(runner, runner->step, "it runs on the CPU");
     int64_t start = settings->observer != NULL ? sb_now_ns() : 0;
     SB_TRY(sb_call_run(call, kernel != NULL ? kernel->launch : call->node->op->eval));
     SB_TRY(sb_runner_note_tasks(runner, call->node->name, call->node->op->name, call->error));
@@ -314,6 +312,8 @@ static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
     }
     call->facts = runner->step_facts;
     call->state = planned->state;
+    if (planned->side == SB_HOST)
+        sb_runner_note_cause(runner, runner->step, "it runs on the CPU");
     SB_TRY(bring_inputs(runner, call, planned->kernel, planned->side, true));
     return launch(runner, index, call, planned->kernel, planned->side);
 }

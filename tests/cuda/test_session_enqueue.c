@@ -548,7 +548,8 @@ static sb_status fly_all(const life *life, sb_session *session, sb_device *devic
         sb_status status = SB_OK;
         bool done;
         if (run >= 3 && runs[run - 3] != 0) {
-            (void)sb_session_poll(session, runs[run - 3], &done, NULL);
+            sb_status asked = sb_session_poll(session, runs[run - 3], &done, NULL);
+            assert_true(asked == SB_OK || life->fake->failure_happened());
             status = sb_session_wait(session, runs[run - 3], outputs, &failure);
             if (status == SB_OK)
                 check_outputs(life, device, outputs, run - 3);
