@@ -1,6 +1,11 @@
 /* The table of commands. */
 #include "commands.h"
 
+const option common_options[] = {
+    {"help", NULL, false, "Print this help and exit"},
+    {0},
+};
+
 const command commands[] = {
     {.name = "run",
      .operands = "MODEL",

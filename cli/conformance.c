@@ -214,6 +214,10 @@ static sb_status run_case(settings *settings, const char *folder, const char *na
         status = run_loaded(settings, model, session, folder, name, error);
     if (status == SB_OK && settings->device != NULL)
         status = note_placement(settings, session, name, error);
+    if (status == SB_OK && has_option(settings->arguments, "explain-placement")) {
+        printf("%s:\n", name);
+        explain_placement(settings->arguments, session);
+    }
     sb_session_destroy(session);
     sb_model_release(model);
     free(path);

@@ -7,11 +7,6 @@
 #include "commands.h"
 #include "options.h"
 
-const option common_options[] = {
-    {"help", NULL, false, "Print this help and exit"},
-    {0},
-};
-
 static const command *find_command(const char *name) {
     for (const command *command = commands; command->name != NULL; command++) {
         if (strcmp(command->name, name) == 0)

@@ -32,6 +32,15 @@ static const option *find_option(const command *command, const char *name, size_
     return found != NULL ? found : find_in(common_options, name, length);
 }
 
+/* Where the option is given for the `index`-th time, or -1. */
+static int find_given(const arguments *arguments, const char *name, int index) {
+    for (int i = 0; i < arguments->option_count; i++) {
+        if (strcmp(arguments->options[i]->name, name) == 0 && index-- == 0)
+            return i;
+    }
+    return -1;
+}
+
 /* Reads one "--name", "--name=value" or "--name value"; moves *index past what it used. */
 static bool parse_option(arguments *arguments, int argc, char **argv, int *index) {
     const char *text = argv[*index] + 2, *equals = strchr(text, '=');
@@ -54,7 +63,7 @@ static bool parse_option(arguments *arguments, int argc, char **argv, int *index
             return false;
         }
     }
-    if (!option->repeated && has_option(arguments, option->name)) {
+    if (!option->repeated && find_given(arguments, option->name, 0) >= 0) {
         usage_error("--%s is given twice", option->name);
         return false;
     }
@@ -69,7 +78,9 @@ bool parse_arguments(const command *command, int argc, char **argv, arguments *a
     arguments->positional = calloc(room, sizeof *arguments->positional);
     arguments->options = calloc(room, sizeof *arguments->options);
     arguments->values = calloc(room, sizeof *arguments->values);
-    if (arguments->positional == NULL || arguments->options == NULL || arguments->values == NULL) {
+    arguments->asked = calloc(room, sizeof *arguments->asked);
+    if (arguments->positional == NULL || arguments->options == NULL || arguments->values == NULL ||
+        arguments->asked == NULL) {
         usage_error("out of memory");
         return false;
     }
@@ -98,23 +109,23 @@ void free_arguments(arguments *arguments) {
     free(arguments->positional);
     free(arguments->options);
     free(arguments->values);
+    free(arguments->asked);
     *arguments = (struct arguments){0};
 }
 
 bool has_option(const arguments *arguments, const char *name) {
-    for (int i = 0; i < arguments->option_count; i++) {
-        if (strcmp(arguments->options[i]->name, name) == 0)
-            return true;
-    }
-    return false;
+    int found = find_given(arguments, name, 0);
+    if (found >= 0)
+        arguments->asked[found] = true;
+    return found >= 0;
 }
 
 const char *option_value_at(const arguments *arguments, const char *name, int index) {
-    for (int i = 0; i < arguments->option_count; i++) {
-        if (strcmp(arguments->options[i]->name, name) == 0 && index-- == 0)
-            return arguments->values[i];
-    }
-    return NULL;
+    int found = find_given(arguments, name, index);
+    if (found < 0)
+        return NULL;
+    arguments->asked[found] = true;
+    return arguments->values[found];
 }
 
 const char *option_value(const arguments *arguments, const char *name) {

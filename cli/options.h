@@ -31,6 +31,7 @@ typedef struct arguments {
     int option_count;
     const option **options; /* in the order given */
     const char **values;    /* their arguments; NULL for switches */
+    bool *asked;            /* whether the command has looked for the option: one that it has not done nothing */
 } arguments;
 
 typedef struct command {

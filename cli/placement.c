@@ -120,16 +120,34 @@ static void explain(void *context, const sb_placed_node *node) {
            node->why != NULL ? node->why : "");
 }
 
-int report_placement(const arguments *arguments, sb_session *session) {
-    if (has_option(arguments, "explain-placement")) {
-        int counts[3] = {0};
-        sb_session_visit_placement(session, explain, counts);
-        printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
-        sb_graph_report graphs;
-        sb_session_graphs(session, &graphs);
-        printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
-               graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
+static void print_run(sb_session *session) {
+    sb_run_report run;
+    sb_session_last_run(session, &run);
+    if (!run.synchronous)
+        puts("runs are left to the device");
+    else if (run.node == NULL)
+        printf("runs wait for the device: %s\n", run.reason);
+    else {
+        char name[TEXT_BYTES];
+        printf("runs wait for the device for %s (%s): %s\n", printable(run.node, name), run.op, run.reason);
     }
+}
+
+void explain_placement(const arguments *arguments, sb_session *session) {
+    int counts[3] = {0};
+    sb_graph_report graphs;
+    if (!has_option(arguments, "explain-placement"))
+        return;
+    sb_session_visit_placement(session, explain, counts);
+    printf("%d nodes on the device, %d on the CPU, %d copies\n", counts[1], counts[0], counts[2]);
+    sb_session_graphs(session, &graphs);
+    printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
+           graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
+    print_run(session);
+}
+
+int report_placement(const arguments *arguments, sb_session *session) {
+    explain_placement(arguments, session);
     cpu_operators operators = {0};
     int code = add_cpu_operators(&operators, session, NULL) ? check_allowed(arguments, &operators) : out_of_memory();
     free_cpu_operators(&operators);

@@ -22,7 +22,9 @@ void free_cpu_operators(cpu_operators *operators);
  * Entries that are no longer needed are pointed out. */
 int check_allowed(const arguments *arguments, const cpu_operators *operators);
 
-/** After a run: does what --explain-placement and --allow-cpu ask for. Exit codes. */
+/** After a run: does what --explain-placement asks for. */
+void explain_placement(const arguments *arguments, sb_session *session);
+/** The same, and what --allow-cpu asks for. Exit codes. */
 int report_placement(const arguments *arguments, sb_session *session);
 
 #endif

@@ -112,6 +112,17 @@ int run_once(running *running, double *nanoseconds) {
     return status == SB_OK ? EXIT_RIGHT : report(&error);
 }
 
+int enqueue_run(running *running, uint64_t *run) {
+    sb_error error;
+    return sb_session_enqueue(running->session, running->inputs, run, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
+int wait_for_run(running *running, uint64_t run) {
+    sb_error error;
+    release_outputs(running);
+    return sb_session_wait(running->session, run, running->outputs, &error) == SB_OK ? EXIT_RIGHT : report(&error);
+}
+
 /* ---- snapshots ---- */
 
 /* Symbols with values; names are owned. */

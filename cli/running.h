@@ -30,6 +30,11 @@ int renew_session(running *running);
  * as above. */
 int run_once(running *running, double *nanoseconds);
 
+/** Enqueues a run; `*run` is its number. Exit codes as above. */
+int enqueue_run(running *running, uint64_t *run);
+/** Waits for a run, whose outputs replace those before. Exit codes as above. */
+int wait_for_run(running *running, uint64_t run);
+
 /** The monotonic clock. */
 double now_ns(void);
 

@@ -112,21 +112,24 @@ typedef struct sb_session_options {
      * task, which takes some microseconds. */
     sb_task_observer *task_observer;
     void *task_observer_context;
+    /** The most runs that may be queued and not yet waited for: 1 to 16, 4 by default. Each takes what its outputs take on the
+     * device, or in pinned memory of the host (up to 64 MiB a run). */
+    int queue_depth;
 } sb_session_options;
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
         sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, \
-            NULL, NULL                                                                                                 \
+            NULL, NULL, 4                                                                                              \
     }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
 SB_API SB_MUST_CHECK sb_status sb_session_create(sb_model *model, const sb_session_options *options,
                                                  sb_session **session, sb_error *error);
-/** Destroys a session. NULL is allowed. */
+/** Destroys a session, and waits for the runs that it has queued, whose outputs are lost. NULL is allowed. */
 SB_API void sb_session_destroy(sb_session *session);
 
-/** Runs the model once.
+/** Runs the model once, behind the runs that are queued. INVALID_ARGUMENT when the queue is full: see sb_session_enqueue.
  *
  * `inputs` has one value per model input, in the model's order (SB_KIND_NONE where an optional one is left out); they are borrowed.
  * `outputs` has room for one value per model output, all released by the caller; on failure they are nothing.
@@ -134,6 +137,49 @@ SB_API void sb_session_destroy(sb_session *session);
  * whatever a node reports, with its name. */
 SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs,
                                               sb_error *error);
+
+/* Runs can also be queued, so that the device goes from one to the next while the host prepares inputs and looks at outputs. The
+ * device does them in their order, and the bits are those of sb_session_run, which is the first and the last of these calls. */
+
+/** Gives a run to the device and returns without waiting for it; `*run` becomes its number, from 1 in the order of the calls
+ * (sb_session_run takes numbers too), or 0 on failure.
+ *
+ * `inputs` as in sb_session_run. Those on the host have been read when this returns; those on the device are kept until the run
+ * is done, and must not be written before. (An output that is nothing but an input seen through a view shares its memory, queued
+ * or not.)
+ *
+ * A run whose steps the host takes part in cannot be left to the device: it is complete when this returns, and what it reports
+ * is reported here. Those are runs with a node on the CPU or of a shape that follows from data, with an observer or a task
+ * observer, with more than 64 MiB of outputs for the host, and without a device; sb_session_last_run says which it was.
+ *
+ * Errors: those of sb_session_run, after which the run is not queued and runs before it are as they were; INVALID_ARGUMENT when
+ * queue_depth runs have not been waited for, with the number of the oldest. An interrupt ends a run that is being enqueued; runs
+ * that the device has are done to their end. */
+SB_API SB_MUST_CHECK sb_status sb_session_enqueue(sb_session *session, const sb_value *inputs, uint64_t *run,
+                                                  sb_error *error);
+
+/** Whether sb_session_wait would return at once, in `*done`. The run stays in the queue. Errors: INVALID_ARGUMENT for a run that
+ * is not queued; DEVICE. */
+SB_API SB_MUST_CHECK sb_status sb_session_poll(sb_session *session, uint64_t run, bool *done, sb_error *error);
+
+/** Waits for a run, and for those before it, but for none behind it. `outputs` as in sb_session_run.
+ *
+ * Runs may be waited for in any order, each once: it is over then, also when this fails. Faults are a run's own: a division by
+ * zero in one leaves those around it as they are, and its error names run and node. Errors: INVALID_ARGUMENT for a run that is
+ * not queued; whatever the run reports. */
+SB_API SB_MUST_CHECK sb_status sb_session_wait(sb_session *session, uint64_t run, sb_value *outputs, sb_error *error);
+
+/** How the run that was enqueued last, sb_session_run included, was done. */
+typedef struct sb_run_report {
+    uint64_t run;       /**< its number; 0: there was none */
+    bool synchronous;   /**< whether it was complete when it had been enqueued … */
+    const char *reason; /**< … and why; "" otherwise. Static storage */
+    const char
+        *node; /**< the first node that made it so; NULL when the reason is no node's. Lives as long as the model */
+    const char *op; /**< its operator, likewise */
+} sb_run_report;
+
+SB_API void sb_session_last_run(const sb_session *session, sb_run_report *report);
 
 /** Runs a model of tensors only: `inputs` and `outputs` as above, each a tensor. */
 SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs,

@@ -64,6 +64,17 @@ bool sb_tensor_is_on_device(const sb_tensor *tensor) {
     return sb_tensor_on_device(tensor);
 }
 
+/* Waits, since whatever queue may use the copy. */
+static sb_status upload(sb_device *device, sb_tensor *tensor, sb_tensor **copy, sb_error *error) {
+    SB_TRY(sb_queue_to_device(device->queue, tensor, copy, error));
+    sb_status status = sb_queue_wait(device->queue, error);
+    if (status != SB_OK) {
+        sb_tensor_release(*copy);
+        *copy = NULL;
+    }
+    return status;
+}
+
 sb_status sb_tensor_to_device(sb_device *device, sb_tensor *tensor, sb_tensor **copy, sb_error *error) {
     if (tensor->dtype == SB_STRING)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "text is not kept on devices");
@@ -72,7 +83,7 @@ sb_status sb_tensor_to_device(sb_device *device, sb_tensor *tensor, sb_tensor **
     pthread_mutex_lock(&device->lock);
     sb_status status = sb_queue_enter(device->queue, error);
     if (status == SB_OK)
-        status = sb_queue_leave(device->queue, sb_queue_to_device(device->queue, tensor, copy, error), error);
+        status = sb_queue_leave(device->queue, upload(device, tensor, copy, error), error);
     pthread_mutex_unlock(&device->lock);
     return status;
 }

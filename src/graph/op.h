@@ -143,8 +143,8 @@ typedef struct sb_frame {
 typedef struct sb_call_target {
     const void *queue; /* the back end's own: sb_queue.target */
     int step;          /* of the plan */
-    uint32_t *
-        fault; /* this step's word for what is wrong with its data, on the host and in the device's reach: kernel/fault.h */
+    uint32_t *fault;   /* of the device, for what is wrong with this step's data: see sb_call_fault */
+    bool *may_fault;   /* set once a call has asked for its word; NULL where nobody wants to know */
 } sb_call_target;
 
 struct sb_call {
@@ -161,6 +161,14 @@ struct sb_call {
     const sb_call_target *target; /* the device that the call gives its work to; NULL on the host */
     sb_error *error;
 };
+
+/** For a call on a device: the word in which its work leaves what is wrong with the data (an SB_FAULT_… of kernel/fault.h), and
+ * which is looked at after the run. */
+static inline uint32_t *sb_call_fault(const sb_call *call) {
+    if (call->target->may_fault != NULL)
+        *call->target->may_fault = true;
+    return call->target->fault;
+}
 
 /** The tensor of formal input `index`, or NULL when it is omitted or beyond the node's inputs. */
 sb_tensor *sb_call_input(const sb_call *call, int index);

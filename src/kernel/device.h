@@ -20,6 +20,7 @@ struct sb_kernel_query;
 typedef struct sb_device_interface sb_device_interface;
 typedef struct sb_recording sb_recording; /* tasks that were recorded; the back end's own */
 typedef struct sb_trace sb_trace;         /* tasks that were measured; the back end's own */
+typedef struct sb_mark sb_mark;           /* a place in a queue; the back end's own */
 
 /* A timeline of runs on a device. Back ends' own queues begin with it. */
 typedef struct sb_queue {
@@ -71,6 +72,12 @@ struct sb_device_interface {
     void (*destroy_queue)(sb_queue *queue);
     sb_status (*wait)(sb_queue *queue, sb_error *error);
 
+    sb_status (*create_mark)(sb_queue *queue, sb_mark **mark, sb_error *error);
+    void (*destroy_mark)(sb_mark *mark);
+    sb_status (*set_mark)(sb_queue *queue, sb_mark *mark, sb_error *error);
+    sb_status (*ask_mark)(const sb_mark *mark, bool *reached, sb_error *error);
+    sb_status (*wait_for_mark)(const sb_mark *mark, sb_error *error);
+
     sb_status (*storage)(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error);
     sb_storage *(*storage_at)(sb_queue *queue, const void *data, size_t bytes);
     sb_status (*create_host_block)(sb_queue *queue, size_t bytes, sb_host_block **block, sb_error *error);
@@ -78,6 +85,8 @@ struct sb_device_interface {
 
     sb_status (*upload)(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error);
     sb_status (*download)(sb_queue *queue, const sb_tensor *to, const sb_tensor *from, sb_error *error);
+    sb_status (*fetch)(sb_queue *queue, void *to, const sb_tensor *from, sb_error *error);
+    sb_status (*clear)(sb_queue *queue, const sb_tensor *tensor, sb_error *error);
     sb_status (*copy)(sb_queue *queue, int step, const sb_tensor *to, const sb_tensor *from, sb_error *error);
 
     sb_status (*record)(sb_queue *queue, bool capture, sb_error *error);
@@ -135,6 +144,34 @@ static inline bool sb_queue_is_lost(const sb_queue *queue) {
     return queue->interface->is_lost(queue->device);
 }
 
+/* ---- marks ---- */
+
+/** A mark for a queue, which is nowhere in it yet and counts as reached. Errors: OUT_OF_MEMORY; DEVICE. */
+static inline sb_status sb_mark_create(sb_queue *queue, sb_mark **mark, sb_error *error) {
+    return queue->interface->create_mark(queue, mark, error);
+}
+
+/** NULL is allowed. */
+static inline void sb_mark_destroy(const sb_queue *queue, sb_mark *mark) {
+    if (mark != NULL)
+        queue->interface->destroy_mark(mark);
+}
+
+/** Moves the mark behind everything that the queue has been given. (Entered, and not while a recording is made.) */
+static inline sb_status sb_mark_set(sb_queue *queue, sb_mark *mark, sb_error *error) {
+    return queue->interface->set_mark(queue, mark, error);
+}
+
+/** Whether everything before the mark is done, without waiting; what failed there is reported. */
+static inline sb_status sb_mark_ask(const sb_queue *queue, const sb_mark *mark, bool *reached, sb_error *error) {
+    return queue->interface->ask_mark(mark, reached, error);
+}
+
+/** Waits until everything before the mark is done, and for nothing behind it; reports what failed. */
+static inline sb_status sb_mark_wait(const sb_queue *queue, const sb_mark *mark, sb_error *error) {
+    return queue->interface->wait_for_mark(mark, error);
+}
+
 /* ---- memory ---- */
 
 /** Storage on the device for `bytes` bytes, aligned to 256, not initialised: from blocks that were given back, of which one
@@ -163,7 +200,7 @@ static inline void sb_host_block_destroy(sb_queue *queue, sb_host_block *block) 
 /* ---- copies (entered) ---- */
 
 /** Copies the elements of `from`, on the host, to `to`, on the device: same dtype and extents, `to` contiguous. The elements have
- * been read when it returns. */
+ * been read when it returns, but the copy is only in its place in the queue: who lets another queue use `to` waits first. */
 static inline sb_status sb_queue_upload(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error) {
     return queue->interface->upload(queue, to, from, error);
 }
@@ -174,14 +211,25 @@ static inline sb_status sb_queue_download(sb_queue *queue, const sb_tensor *to, 
     return queue->interface->download(queue, to, from, error);
 }
 
+/** Gives the queue a copy of a tensor on the device, in row-major order, to memory of one of its host blocks, and does not wait:
+ * the elements are there when a mark behind it is reached. */
+static inline sb_status sb_queue_fetch(sb_queue *queue, void *to, const sb_tensor *from, sb_error *error) {
+    return queue->interface->fetch(queue, to, from, error);
+}
+
+/** Sets every byte of a contiguous tensor on the device to 0, in the order of the queue. */
+static inline sb_status sb_queue_clear(sb_queue *queue, const sb_tensor *tensor, sb_error *error) {
+    return queue->interface->clear(queue, tensor, error);
+}
+
 /** Copies on the device, strides and broadcasting as they are; `step` is what measuring calls it by. */
 static inline sb_status sb_queue_copy(sb_queue *queue, int step, const sb_tensor *to, const sb_tensor *from,
                                       sb_error *error) {
     return queue->interface->copy(queue, step, to, from, error);
 }
 
-/** A contiguous tensor on the queue's device with the elements of a host tensor. The caller releases it. Errors: OUT_OF_MEMORY;
- * DEVICE. */
+/** A contiguous tensor on the queue's device with the elements of a host tensor, as sb_queue_upload copies them. The caller
+ * releases it. Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_queue_to_device(sb_queue *queue, sb_tensor *source, sb_tensor **tensor, sb_error *error);
 
 /* ---- recording (entered) ---- */

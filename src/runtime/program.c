@@ -212,14 +212,26 @@ static sb_status constants_on(sb_program *program, const void *device, sb_progra
     return SB_OK;
 }
 
+/* Waits, since sessions with other queues use it from now on. */
+static sb_status upload_constant(const sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
+                                 sb_error *error) {
+    sb_tensor *tensor;
+    SB_TRY(sb_queue_to_device(queue, program->graph->values[value].fact.constant, &tensor, error));
+    sb_status status = sb_queue_wait(queue, error);
+    if (status == SB_OK)
+        *constant = tensor;
+    else
+        sb_tensor_release(tensor);
+    return status;
+}
+
 sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
                               sb_error *error) {
     sb_program_constants *constants;
     pthread_mutex_lock(&program->lock);
     sb_status status = constants_on(program, queue->device, &constants, error);
     if (status == SB_OK && constants->tensors[value] == NULL)
-        status =
-            sb_queue_to_device(queue, program->graph->values[value].fact.constant, &constants->tensors[value], error);
+        status = upload_constant(program, value, queue, &constants->tensors[value], error);
     if (status == SB_OK)
         *constant = sb_tensor_retain(constants->tensors[value]);
     pthread_mutex_unlock(&program->lock);

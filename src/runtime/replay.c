@@ -137,7 +137,7 @@ typedef struct recorded_escape {
 } recorded_escape;
 
 struct sb_replay {
-    const sb_queue *queue; /* whose recording it is */
+    sb_queue *queue; /* whose recording it is */
     sb_recording *recording;
     int64_t moves;      /* of the runner, when it was recorded */
     sb_tensor **inputs; /* descriptions of the segment's inputs: where they lay and how */
@@ -404,12 +404,15 @@ static void note_failure(sb_segment *segment, const sb_error *error) {
     segment->reason = sb_duplicate_string(error->message);
 }
 
+/* Keeps it in front. What is one too many goes, when the device has done the runs that launched it. */
 static void keep_replay(sb_segment *segment, sb_replay *replay) {
     replay->next = segment->replays;
     segment->replays = replay;
     sb_replay **link = &segment->replays;
     for (int kept = 0; *link != NULL && kept < SB_MOST_REPLAYS; kept++)
         link = &(*link)->next;
+    if (*link != NULL)
+        (void)sb_queue_wait(replay->queue, NULL);
     while (*link != NULL) {
         sb_replay *next = (*link)->next;
         destroy_replay(*link);

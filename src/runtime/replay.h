@@ -13,8 +13,9 @@ typedef struct sb_replay sb_replay;
 
 /* Segments shorter than this are not worth a graph. */
 #define SB_LEAST_SEGMENT 2
-/* Recorded graphs kept for a segment: two for a caller whose buffers take turns, and two for one who changes them. */
-#define SB_MOST_REPLAYS 4
+/* Recorded graphs kept for a segment: one for each of a few runs in flight with outputs of their own on the device, and as many
+ * for callers who change their inputs. */
+#define SB_MOST_REPLAYS 8
 
 typedef struct sb_segment {
     size_t first, end; /* the steps first … end - 1 */

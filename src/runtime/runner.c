@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/allocation.h"
-#include "kernel/fault.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
 
@@ -20,7 +19,6 @@ static size_t larger_of(size_t left, size_t right) {
 /* Everything that a step needs room for is here from the start, so that runs allocate nothing. */
 static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     size_t values = runner->program->graph->value_count, operands = 0, outputs = 0;
-    sb_queue *queue = runner->settings->placement.queue;
     for (size_t s = 0; s < runner->program->step_count; s++) {
         const sb_node *node = runner->program->steps[s].node;
         operands = larger_of(operands, (size_t)node->input_count + (size_t)node->output_count);
@@ -32,12 +30,7 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     runner->step_facts = sb_allocate_array(outputs, sizeof *runner->step_facts);
     if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
         return sb_fail_memory(error, values * sizeof *runner->values);
-    if (queue == NULL || runner->program->step_count == 0)
-        return SB_OK;
-    size_t bytes = runner->program->step_count * sizeof(uint32_t);
-    SB_TRY(sb_host_block_create(queue, bytes, &runner->faults, error));
-    memset(runner->faults->data, 0, bytes);
-    return SB_OK;
+    return sb_runner_create_faults(runner, error);
 }
 
 sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings, int depth, sb_runner **runner,
@@ -77,7 +70,7 @@ void sb_runner_destroy(sb_runner *runner) {
     }
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         sb_storage_release(runner->arenas[side]);
-    sb_host_block_destroy(runner->settings->placement.queue, runner->faults);
+    sb_runner_destroy_faults(runner);
     sb_free(runner->values);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
@@ -85,10 +78,16 @@ void sb_runner_destroy(sb_runner *runner) {
     sb_free(runner);
 }
 
+/* Waits for runs before this one, of which something is about to go. */
+static sb_status wait_for_device(const sb_runner *runner, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    return queue == NULL || queue->is_capturing ? SB_OK : sb_queue_wait(queue, error);
+}
+
 /* Before memory of the device moves: waits for what uses it, and forgets the graphs that know its address. */
 static sb_status forget_graphs(sb_runner *runner, sb_error *error) {
     sb_queue *queue = runner->settings->placement.queue;
-    sb_status status = queue->is_capturing ? SB_OK : sb_queue_wait(queue, error);
+    sb_status status = wait_for_device(runner, error);
     for (sb_plan *plan = runner->plans; plan != NULL; plan = plan->next)
         sb_segments_forget(plan);
     queue->moves++;
@@ -154,8 +153,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
         if (count >= PLAN_LIMIT) {
             for (link = &runner->plans; (*link)->next != NULL;)
                 link = &(*link)->next;
-            if (runner->settings->placement.queue != NULL && !runner->settings->placement.queue->is_capturing)
-                (void)sb_queue_wait(runner->settings->placement.queue, NULL);
+            (void)wait_for_device(runner, NULL);
             sb_plan_destroy(*link, runner->program);
             *link = NULL;
         }
@@ -164,6 +162,7 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
     runner->plans = plan;
     runner->plan = plan;
     if (plan->outdated) {
+        SB_TRY(wait_for_device(runner, error));
         SB_TRY(sb_memory_plan(plan, runner->program, error));
         sb_segments_forget(plan);
         plan->outdated = false;
@@ -226,6 +225,8 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
     sb_tensor *tensor;
     int64_t start = runner->settings->observer != NULL ? sb_now_ns() : 0;
     SB_TRY(make_copy(runner, value, side, planned, source.tensor, &tensor, error));
+    if (side == SB_HOST)
+        sb_runner_note_cause(runner, runner->step, "it needs what the device has made on the host");
     sb_status status = side == SB_DEVICE ? sb_queue_upload(queue, tensor, source.tensor, error)
                                          : sb_queue_download(queue, tensor, source.tensor, error);
     if (status != SB_OK) {
@@ -280,7 +281,8 @@ static void aim(sb_runner *runner, size_t index, sb_call *call) {
     runner->target = (sb_call_target){
         .queue = queue->target,
         .step = (int)index,
-        .fault = (uint32_t *)runner->faults->data + index,
+        .fault = (uint32_t *)(void *)runner->faults->data + index,
+        .may_fault = &runner->may_fault,
     };
     call->target = &runner->target;
 }
@@ -310,6 +312,8 @@ static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
     }
     call->facts = runner->step_facts;
     call->state = planned->state;
+    if (planned->side == SB_HOST)
+        sb_runner_note_cause(runner, runner->step, "it runs on the CPU");
     SB_TRY(bring_inputs(runner, call, planned->kernel, planned->side, true));
     return launch(runner, index, call, planned->kernel, planned->side);
 }
@@ -413,6 +417,7 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
 static sb_status run_dynamic(sb_runner *runner, size_t index, sb_call *call) {
     const sb_planned_step *planned = &runner->plan->steps[index];
     dynamic_facts facts = {0};
+    sb_runner_note_cause(runner, runner->step, "its shapes follow from data");
     sb_status status = create_facts(call->node, &facts, call->error);
     if (status == SB_OK)
         status = infer_dynamic(runner, call->node, &facts, call->error);
@@ -525,10 +530,64 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
     return SB_OK;
 }
 
+void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const char *reason) {
+    sb_run_control *control = runner->settings->control;
+    if (control == NULL || control->cause.reason != NULL)
+        return;
+    control->cause.reason = reason;
+    if (step != NULL) {
+        control->cause.node = step->node->name;
+        control->cause.op = step->node->op->name;
+    }
+}
+
+/* Bytes of outputs that lie on the device only, as far as they fit into an outbox. */
+static size_t bytes_to_fetch(const sb_runner *runner) {
+    const sb_graph *graph = runner->program->graph;
+    size_t bytes = 0;
+    for (size_t i = 0; i < graph->output_count && bytes <= SB_OUTBOX_BYTES; i++) {
+        sb_value there = sb_runner_value(runner, SB_DEVICE, graph->outputs[i]);
+        if (there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, graph->outputs[i]).kind == SB_KIND_NONE)
+            bytes += sb_outbox_bytes(there.tensor);
+    }
+    return bytes;
+}
+
+/* Whether outputs go through the outbox: not where somebody measures each copy, nor where they are larger than what is kept in
+ * pinned memory for a run. */
+static bool takes_outbox(const sb_runner *runner, const sb_outbox *outbox, bool host_outputs) {
+    if (outbox == NULL || !host_outputs || runner->settings->observer != NULL || runner->settings->task_times != NULL)
+        return false;
+    if (bytes_to_fetch(runner) <= SB_OUTBOX_BYTES)
+        return true;
+    sb_runner_note_cause(runner, NULL, "its outputs are too large to wait in pinned memory");
+    return false;
+}
+
+/* Makes the host's copy of an output, whose elements are to come. */
+static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, sb_error *error) {
+    sb_value source = sb_runner_value(runner, SB_DEVICE, value);
+    sb_tensor *tensor;
+    if (source.kind != SB_KIND_TENSOR || sb_runner_value(runner, SB_HOST, value).kind != SB_KIND_NONE)
+        return SB_OK;
+    SB_TRY(make_copy(runner, value, SB_HOST, true, source.tensor, &tensor, error));
+    sb_status status = sb_outbox_fetch(outbox, runner->settings->placement.queue, tensor, source.tensor, error);
+    if (status != SB_OK) {
+        sb_tensor_release(tensor);
+        return sb_fail_within(error, status,
+                              "value %s on its way to the host: ", runner->program->graph->values[value].name);
+    }
+    runner->values[sb_copy_index(runner->program, SB_HOST, value)] = sb_value_of_tensor(tensor);
+    return SB_OK;
+}
+
 /* Hands over output `index`: from the host when it is wanted there, else from where it is. */
-static sb_status hand_over(sb_runner *runner, size_t index, bool host_outputs, sb_value *output, sb_error *error) {
+static sb_status hand_over(sb_runner *runner, size_t index, bool host_outputs, sb_outbox *outbox, sb_value *output,
+                           sb_error *error) {
     sb_value_id value = runner->program->graph->outputs[index];
-    if (host_outputs)
+    if (outbox != NULL)
+        SB_TRY(fetch(runner, outbox, value, error));
+    else if (host_outputs)
         SB_TRY(sb_runner_bring(runner, value, SB_HOST, true, error));
     sb_value found = host_outputs ? (sb_value){0} : sb_runner_value(runner, SB_DEVICE, value);
     if (found.kind == SB_KIND_NONE)
@@ -537,35 +596,36 @@ static sb_status hand_over(sb_runner *runner, size_t index, bool host_outputs, s
     return SB_OK;
 }
 
+static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *outbox, sb_value *outputs,
+                               sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    runner->step = NULL;
+    if (!takes_outbox(runner, outbox, host_outputs))
+        outbox = NULL;
+    else
+        SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), error));
+    for (size_t i = 0; i < runner->program->graph->output_count; i++)
+        SB_TRY(hand_over(runner, i, host_outputs, outbox, &outputs[i], error));
+    return SB_OK;
+}
+
 sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_value *outputs,
                         sb_error *error) {
+    return sb_runner_start(runner, host_outputs, NULL, inputs, outputs, error);
+}
+
+sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbox, const sb_value *inputs,
+                          sb_value *outputs, sb_error *error) {
     const sb_graph *graph = runner->program->graph;
     for (size_t i = 0; i < graph->output_count; i++)
         outputs[i] = (sb_value){0};
     SB_TRY(find_plan(runner, host_outputs, inputs, error));
     sb_status status = run_steps(runner, inputs, error);
-    for (size_t i = 0; i < graph->output_count && status == SB_OK; i++)
-        status = hand_over(runner, i, host_outputs, &outputs[i], error);
+    if (status == SB_OK)
+        status = hand_over_all(runner, host_outputs, outbox, outputs, error);
     for (size_t i = 0; i < graph->output_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
     for (size_t v = 0; v < graph->value_count; v++)
         sb_runner_release(runner, (sb_value_id)v);
-    return status;
-}
-
-sb_status sb_runner_check_faults(sb_runner *runner, sb_error *error) {
-    sb_status status = SB_OK;
-    for (size_t s = 0; runner->faults != NULL && s < runner->program->step_count; s++) {
-        uint32_t *fault = (uint32_t *)runner->faults->data + s;
-        const sb_node *node = runner->program->steps[s].node;
-        if (*fault != SB_FAULT_NONE && status == SB_OK)
-            status = sb_fail(error, sb_fault_status(*fault), "node %s (%s): %s", node->name, node->op->name,
-                             sb_fault_text(*fault));
-        *fault = SB_FAULT_NONE;
-    }
-    for (size_t i = 0; i < runner->nested_count; i++) {
-        sb_status nested = sb_runner_check_faults(runner->nested[i], status == SB_OK ? error : NULL);
-        status = status == SB_OK ? nested : status;
-    }
     return status;
 }

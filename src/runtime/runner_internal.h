@@ -20,7 +20,10 @@ struct sb_runner {
     sb_workspace_block *workspace;
     size_t device_workspace_used, device_workspace_count, device_workspace_capacity;
     sb_storage **device_workspace;
-    sb_host_block *faults; /* a word for each step; NULL without a device */
+    /* With a device, and steps: runner_faults.c. */
+    sb_tensor *faults;           /* there, a word for each step */
+    sb_host_block *fault_copies; /* as many words for each slot */
+    bool may_fault;              /* a step has asked for its word, in any run */
     size_t nested_count, nested_capacity;
     sb_runner **nested; /* one per graph of a node that has run */
     /* The run in progress. */
@@ -36,6 +39,10 @@ struct sb_runner {
 
 /* The functions of a runner's frame: runner_frame.c. */
 extern const sb_frame sb_runner_frame;
+
+/** Makes room for faults, where there is a device, and gives it back. */
+sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error);
+void sb_runner_destroy_faults(sb_runner *runner);
 
 /** Memory on a side: in the arena at `offset`, or of its own where that is -1. */
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes, sb_storage **storage,

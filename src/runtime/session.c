@@ -1,33 +1,10 @@
-#include <samebit/session.h>
-
 #include <fenv.h>
 #include <string.h>
 
 #include "base/allocation.h"
 #include "runtime/memory_limit.h"
 #include "runtime/model.h"
-#include "runtime/runner.h"
-#include "runtime/task_times.h"
-#include "tensor/tensor_pool.h"
-
-struct sb_session {
-    sb_model *model;
-    sb_queue *queue;
-    char *force_cpu;
-    sb_run_settings settings;
-    sb_task_observer *task_observer;
-    void *task_observer_context;
-    sb_run_control control;
-    sb_memory_budget *budget;
-    sb_runner *runner;
-    sb_tensor_pool *tensors; /* of runs */
-    sb_value *operands;      /* of a run that is given tensors: inputs and, behind them, outputs */
-    /* Symbols met while checking inputs: names (the model's) and values. */
-    size_t symbol_capacity;
-    const char **symbols;
-    size_t value_capacity;
-    int64_t *values;
-};
+#include "runtime/session_internal.h"
 
 static sb_status open_queue(sb_session *session, const sb_session_options *options, sb_error *error) {
     sb_placement *placement = &session->settings.placement;
@@ -61,12 +38,13 @@ static sb_status open_queue(sb_session *session, const sb_session_options *optio
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
     SB_TRY(open_queue(session, options, error));
     SB_TRY(sb_workers_create(options->threads, &session->settings.workers, error));
-    size_t operands = (size_t)session->model->entries[0].input_count + (size_t)session->model->entries[0].output_count;
+    size_t operands = (size_t)session->entry->input_count + (size_t)session->entry->output_count;
+    SB_TRY(sb_session_create_ring(session, options->queue_depth, error));
     session->operands = sb_allocate_array(operands, sizeof *session->operands);
     session->tensors = sb_tensor_pool_create();
     if (session->operands == NULL || session->tensors == NULL)
         return sb_fail_memory(error, operands * sizeof *session->operands);
-    return sb_runner_create(session->model->entries[0].program, &session->settings, 0, &session->runner, error);
+    return sb_runner_create(session->entry->program, &session->settings, 0, &session->runner, error);
 }
 
 sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb_session **session, sb_error *error) {
@@ -90,6 +68,7 @@ sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     fresh->model = sb_model_retain(model);
+    fresh->entry = &model->entries[0];
     fresh->settings.observer = options.observer;
     fresh->settings.observer_context = options.observer_context;
     fresh->settings.observer_times_only = options.observer_times_only;
@@ -112,6 +91,7 @@ sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb
 void sb_session_destroy(sb_session *session) {
     if (session == NULL)
         return;
+    sb_session_destroy_ring(session);
     sb_runner_destroy(session->runner);
     sb_workers_destroy(session->settings.workers);
     sb_task_times_destroy(session->settings.task_times);
@@ -174,8 +154,8 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
                    sb_fact_text(fact, wanted, sizeof wanted));
 }
 
-static sb_status check_inputs(sb_session *session, const sb_value *inputs, sb_error *error) {
-    const sb_graph *graph = session->model->entries[0].graph;
+sb_status sb_session_check_inputs(sb_session *session, const sb_value *inputs, sb_error *error) {
+    const sb_graph *graph = session->entry->graph;
     size_t symbols = 0;
     for (size_t i = 0; i < graph->input_count; i++) {
         const sb_value_info *info = &graph->values[graph->inputs[i]];
@@ -193,56 +173,7 @@ static sb_status check_inputs(sb_session *session, const sb_value *inputs, sb_er
     return SB_OK;
 }
 
-/* ---- runs ---- */
-
-/* Runs; on a device, within its context, and waits: what the caller gets is finished, and what kernels found wrong with their
- * data is this run's failure. */
-static sb_status run_where_placed(sb_session *session, const sb_value *inputs, sb_value *outputs, sb_error *error) {
-    sb_queue *queue = session->settings.placement.queue;
-    bool host_outputs = !session->settings.device_outputs;
-    if (queue == NULL)
-        return sb_runner_run(session->runner, host_outputs, inputs, outputs, error);
-    sb_task_times *times = session->settings.task_times;
-    SB_TRY(sb_queue_enter(queue, error));
-    sb_status status = times != NULL ? sb_task_times_begin(times, error) : SB_OK;
-    if (status == SB_OK)
-        status = sb_runner_run(session->runner, host_outputs, inputs, outputs, error);
-    sb_status waited = sb_queue_wait(queue, status == SB_OK ? error : NULL);
-    status = status == SB_OK ? waited : status;
-    sb_status faults = sb_runner_check_faults(session->runner, status == SB_OK ? error : NULL);
-    status = status == SB_OK ? faults : status;
-    if (times != NULL)
-        sb_task_times_end(times);
-    if (times != NULL && status == SB_OK)
-        status = sb_task_times_report(times, session->task_observer, session->task_observer_context, error);
-    status = sb_queue_leave(queue, status, error);
-    for (int i = 0; i < session->model->entries[0].output_count && status != SB_OK; i++)
-        sb_value_release(&outputs[i]);
-    return status;
-}
-
-sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs, sb_error *error) {
-    sb_error unread; /* observers may fill in an error that the caller does not want */
-    error = error != NULL ? error : &unread;
-    for (int i = 0; i < session->model->entries[0].output_count; i++)
-        outputs[i] = (sb_value){0};
-    sb_memory_budget *outer = sb_memory_budget_enter(session->budget);
-    sb_tensor_pool *outer_tensors = sb_tensor_pool_enter(session->tensors);
-    sb_status status = check_inputs(session, inputs, error);
-    if (status == SB_OK) {
-        fenv_t caller;
-        fegetenv(&caller);
-        fesetenv(FE_DFL_ENV);
-        session->control.iterations = 0;
-        status = run_where_placed(session, inputs, outputs, error);
-        fesetenv(&caller);
-    }
-    sb_tensor_pool_enter(outer_tensors);
-    sb_memory_budget_enter(outer);
-    if (status == SB_ERROR_INTERRUPTED)
-        sb_session_clear_interrupt(session);
-    return status;
-}
+/* ---- interrupts and reports ---- */
 
 /* Signal handlers may use lock-free atomics, and nothing else happens here. */
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "interrupts are set from signal handlers");
@@ -253,29 +184,6 @@ void sb_session_interrupt(sb_session *session) {
 
 void sb_session_clear_interrupt(sb_session *session) {
     atomic_store(&session->control.interrupted, 0);
-}
-
-sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs, sb_tensor **outputs, sb_error *error) {
-    size_t input_count = (size_t)session->model->entries[0].input_count;
-    size_t output_count = (size_t)session->model->entries[0].output_count;
-    sb_value *values = session->operands, *results = values + input_count;
-    for (size_t i = 0; i < output_count; i++)
-        outputs[i] = NULL;
-    for (size_t i = 0; i < input_count; i++)
-        values[i] = sb_value_of_tensor(inputs[i]);
-    sb_status status = sb_session_run(session, values, results, error);
-    for (size_t i = 0; i < output_count && status == SB_OK; i++) {
-        if (results[i].kind != SB_KIND_TENSOR)
-            status = sb_fail(error, SB_ERROR_UNSUPPORTED, "output %s is not a tensor: use sb_session_run",
-                             sb_model_output(session->model, (int)i)->name);
-    }
-    for (size_t i = 0; i < output_count; i++) {
-        if (status == SB_OK)
-            outputs[i] = results[i].tensor;
-        else
-            sb_value_release(&results[i]);
-    }
-    return status;
 }
 
 int sb_session_visit_placement(sb_session *session, void (*visit)(void *context, const sb_placed_node *node),

@@ -290,7 +290,7 @@ static inline void run_node(const setting *setting, const builder *b, const sb_n
     device_frame frame = {.frame = {.allocate = frame_allocate, .workspace = frame_workspace, .copy = frame_copy},
                           .setting = setting};
     memset(setting->fault->data, 0, sizeof *fault);
-    sb_call_target target = {&setting->queue, 0, setting->fault->data};
+    sb_call_target target = {.queue = &setting->queue, .fault = setting->fault->data};
     sb_fact facts[SB_WALK_OPERANDS] = {{0}}, results[5] = {{0}};
     const sb_fact *pointers[SB_WALK_OPERANDS];
     sb_value in[SB_WALK_OPERANDS] = {{0}}, out[5] = {{0}};

@@ -177,12 +177,27 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, uns
     return finish(CUDA_SUCCESS);
 }
 
+/* Whether a launch of it has not run yet. */
+static bool is_in_flight(const struct CUgraphExec_st *executable) {
+    for (const object *object = fake.objects; object != NULL; object = object->next) {
+        if (object->kind != STREAM)
+            continue;
+        for (const operation *next = ((const struct CUstream_st *)object)->first; next != NULL; next = next->next) {
+            if (next->executable == executable)
+                return true;
+        }
+    }
+    return false;
+}
+
 CUresult cuGraphExecDestroy(CUgraphExec executable) {
     START_GIVING_BACK("%p", (void *)executable);
     if (!is_live(EXECUTABLE, executable)) {
         complain("an executable graph is destroyed that does not live");
         return finish(CUDA_ERROR_INVALID_HANDLE);
     }
+    if (is_in_flight(executable))
+        complain("an executable graph is destroyed while it is in flight");
     free_executable(executable);
     drop(executable);
     return finish(result);
@@ -193,7 +208,10 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream handle) {
     struct CUstream_st *stream = find_stream(handle);
     if (!is_live(EXECUTABLE, executable) || stream == NULL)
         return finish(CUDA_ERROR_INVALID_HANDLE);
-    for (int i = 0; i < executable->count && result == CUDA_SUCCESS; i++)
-        result = enqueue(stream, &executable->operations[i]);
+    for (int i = 0; i < executable->count && result == CUDA_SUCCESS; i++) {
+        operation operation = executable->operations[i];
+        operation.executable = executable;
+        result = enqueue(stream, &operation);
+    }
     return finish(result);
 }

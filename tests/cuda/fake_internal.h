@@ -48,6 +48,7 @@ typedef struct operation {
     size_t bytes;
     bool to_device, from_device;
     unsigned char value;
+    struct CUgraphExec_st *executable; /* whose launch it belongs to, or NULL */
     /* EVENT_RECORD and EVENT_WAIT */
     struct CUevent_st *event;
     int ticket;

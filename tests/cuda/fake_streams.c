@@ -539,6 +539,15 @@ static CUresult check_event(CUevent event) {
     return forbid_while_capturing();
 }
 
+/* Asking moves nothing on: the event happens when somebody waits. */
+CUresult cuEventQuery(CUevent event) {
+    START("%p", (void *)event);
+    result = check_event(event);
+    if (result == CUDA_SUCCESS && event->done < event->ticket)
+        result = CUDA_ERROR_NOT_READY;
+    return finish(result);
+}
+
 CUresult cuEventSynchronize(CUevent event) {
     START("%p", (void *)event);
     result = check_event(event);

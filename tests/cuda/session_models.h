@@ -74,4 +74,23 @@ static inline sb_model *recurrence(bool passes) {
     return model_of(&b, passes);
 }
 
+/* Quotients of [6] by [6], and what lies at them in a table of 50. */
+static inline sb_model *lookup(bool passes) {
+    static const int64_t six[] = {6}, table[] = {50};
+    builder b = builder_create();
+    sb_value_id x = builder_input(&b, SB_S64, 1, six), y = builder_input(&b, SB_S64, 1, six);
+    sb_value_id places = builder_binary(&b, "Div", builder_unary(&b, "Neg", x), y);
+    sb_value_id data = builder_constant(&b, random_tensor(SB_F32, 1, table, 3));
+    sb_value_id found = builder_binary(&b, "Gather", data, places);
+    mark_output(&b, builder_unary(&b, "Tanh", found));
+    return model_of(&b, passes);
+}
+
+static inline sb_tensor *six_of(int64_t value, int64_t last) {
+    int64_t values[6] = {value, value, value, value, value, last};
+    sb_tensor *tensor;
+    MUST(sb_tensor_from_data(SB_S64, 1, (int64_t[]){6}, values, &tensor, error));
+    return tensor;
+}
+
 #endif

@@ -54,6 +54,19 @@ FAKE_CUDA_DEVICES= runs 0 "$samebit" run chain.onnx --input x=folder/x.npy --dev
 says err "samebit: running on the CPU: "
 cmp out cpu || fail "--device auto gives other bits"
 
+# ---- runs in flight ----
+
+for graphs in off capture build; do
+    runs 0 "$samebit" bench $chain --device cuda --graphs $graphs --runs 9 --queue 3 --explain-placement
+    silent err
+    says out "3 runs in flight"
+    says out "9 runs: min "
+    says out " nodes on the device, 0 on the CPU"
+    says out "runs are left to the device"
+done
+runs 0 "$samebit" bench $chain --device cuda --runs 3 --queue 2 --force-cpu Relu --explain-placement
+says out "(Relu): it runs on the CPU"
+
 # ---- placement ----
 
 runs 0 "$samebit" run $chain --device cuda --digest --explain-placement

@@ -12,6 +12,7 @@
 #include <samebit/samebit.h>
 
 #include "base/allocation.h"
+#include "support/failing.h"
 
 static sb_model *load_digits(void) {
     sb_model *model;
@@ -199,6 +200,86 @@ static void test_observers_see_and_stop(void **state) {
     sb_model_release(model);
 }
 
+/* Without a device, a run is complete when it has been enqueued: four wait to be fetched, in any order, and a full queue says
+ * what to do. */
+static void test_runs_on_the_host_are_done_at_once(void **state) {
+    (void)state;
+    sb_model *model = load_digits();
+    sb_session *session;
+    sb_error error = {SB_OK, ""};
+    sb_tensor *samples = load_samples(), *expected[4];
+    uint64_t runs[5];
+    assert_int_equal(sb_session_create(model, NULL, &session, NULL), SB_OK);
+    for (int i = 0; i < 4; i++) {
+        sb_tensor *part;
+        bool done = false;
+        assert_int_equal(sb_tensor_slice(samples, 0, i, 2, 1, &part, NULL), SB_OK);
+        expected[i] = run(session, part);
+        sb_value input = sb_value_of_tensor(part);
+        assert_int_equal(sb_session_enqueue(session, &input, &runs[i], &error), SB_OK);
+        assert_int_equal(sb_session_poll(session, runs[i], &done, &error), SB_OK);
+        assert_true(done);
+        /* The fifth does not fit. */
+        if (i == 3) {
+            assert_int_equal(sb_session_enqueue(session, &input, &runs[4], &error), SB_ERROR_INVALID_ARGUMENT);
+            assert_non_null(strstr(error.message, "wait for run 2 first"));
+            assert_int_equal(runs[4], 0);
+        }
+        sb_tensor_release(part);
+    }
+    for (int i = 3; i >= 0; i--) {
+        sb_value output;
+        assert_int_equal(sb_session_wait(session, runs[i], &output, &error), SB_OK);
+        check_equal(output.tensor, expected[i]);
+        sb_value_release(&output);
+        sb_tensor_release(expected[i]);
+        assert_int_equal(sb_session_wait(session, runs[i], &output, &error), SB_ERROR_INVALID_ARGUMENT);
+    }
+    sb_run_report report;
+    sb_session_last_run(session, &report);
+    assert_int_equal(report.run, runs[3]);
+    assert_true(report.synchronous);
+    assert_string_equal(report.reason, "the session has no device");
+    sb_tensor_release(samples);
+    sb_session_destroy(session);
+    sb_model_release(model);
+}
+
+typedef struct enqueueing {
+    sb_model *model;
+    sb_tensor *samples;
+} enqueueing;
+
+/* Two runs, of which one is never waited for. */
+static sb_status enqueue_twice(void *context) {
+    const enqueueing *given = context;
+    sb_session_options options = SB_SESSION_OPTIONS_DEFAULT;
+    sb_session *session = NULL;
+    sb_value input = sb_value_of_tensor(given->samples), output;
+    uint64_t first, second;
+    options.threads = 1;
+    sb_status status = sb_session_create(given->model, &options, &session, NULL);
+    if (status == SB_OK)
+        status = sb_session_enqueue(session, &input, &first, NULL);
+    if (status == SB_OK)
+        status = sb_session_enqueue(session, &input, &second, NULL);
+    if (status == SB_OK) {
+        status = sb_session_wait(session, second, &output, NULL);
+        sb_value_release(&output);
+    }
+    sb_session_destroy(session);
+    return status;
+}
+
+static void test_enqueueing_without_memory(void **state) {
+    (void)state;
+    enqueueing given = {load_digits(), load_samples()};
+    assert_int_equal(enqueue_twice(&given), SB_OK); /* what the model prepares once is there */
+    check_failing_allocations(enqueue_twice, &given);
+    sb_tensor_release(given.samples);
+    sb_model_release(given.model);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_do_not_depend_on_the_batch),
@@ -206,6 +287,8 @@ int main(void) {
         cmocka_unit_test(test_wrong_inputs),
         cmocka_unit_test(test_sessions_share_a_model),
         cmocka_unit_test(test_observers_see_and_stop),
+        cmocka_unit_test(test_runs_on_the_host_are_done_at_once),
+        cmocka_unit_test(test_enqueueing_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor) {
 }
 
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
-    uint32_t *word = call->target->fault;
+    uint32_t *word = sb_call_fault(call);
     sb_cuda_work_touches(work, word, sizeof *word, true);
     return word;
 }

@@ -45,6 +45,7 @@ SB_CUDA_CALL(cuStreamEndCapture, 10000, (CUstream stream, CUgraph *graph))
 
 SB_CUDA_CALL(cuEventCreate, 2000, (CUevent * event, unsigned int flags))
 SB_CUDA_CALL(cuEventRecord, 2000, (CUevent event, CUstream stream))
+SB_CUDA_CALL(cuEventQuery, 2000, (CUevent event))
 SB_CUDA_CALL(cuEventSynchronize, 2000, (CUevent event))
 SB_CUDA_CALL(cuEventElapsedTime, 2000, (float *milliseconds, CUevent start, CUevent end))
 SB_CUDA_CALL(cuEventDestroy, 4000, (CUevent event))

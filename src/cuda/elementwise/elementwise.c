@@ -38,11 +38,17 @@ static bool supports_elementwise(const sb_kernel_query *query, char *why) {
     return is_unary(query->node) || is_binary(query->node);
 }
 
+/* Whether data can be wrong: a divisor of integers can be 0. */
+static bool can_fault(const sb_node *node, const sb_tensor *input) {
+    bool divides = node->op == &sb_ops_binary[SB_BINARY_ROW_Div] || node->op == &sb_ops_binary[SB_BINARY_ROW_Mod];
+    return divides && !sb_dtype_is_float(input->dtype);
+}
+
 static sb_status launch_elementwise(sb_call *call) {
     int inputs = is_unary(call->node) ? 1 : 2;
     sb_tensor *out, right;
     const sb_tensor *tensors[2] = {sb_call_input(call, 0), &right};
-    sb_cuda_elementwise_options options = {.fault = call->target->fault};
+    sb_cuda_elementwise_options options = {.fault = can_fault(call->node, tensors[0]) ? sb_call_fault(call) : NULL};
     sb_cuda_operation operation;
     if (inputs == 2) {
         sb_binary_align(call, &right);

@@ -20,7 +20,7 @@ static bool supports_joins(const sb_kernel_query *query, char *why) {
 
 static sb_status join(sb_call *call, const char *op, sb_tensor *out, const sb_tensor *left, const sb_tensor *right) {
     const sb_tensor *tensors[2] = {left, right};
-    sb_cuda_elementwise_options options = {.fault = call->target->fault};
+    sb_cuda_elementwise_options options = {0}; /* none of them can fail */
     sb_cuda_operation operation;
     SB_TRY(sb_cuda_find_elementwise(sb_cuda_call_device(call), op, 2, out->dtype, &operation, call->error));
     return sb_cuda_launch_elementwise(sb_cuda_call_queue(call), call->target->step, &operation, &options, out, 2,

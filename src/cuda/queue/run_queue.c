@@ -6,7 +6,7 @@
 #include "cuda/queue/graph.h"
 #include "cuda/queue/trace.h"
 
-/* Bytes of each of the two pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do not show
+/* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do not show
  * beside its transfer (20 GB/s and more). */
 #define STAGING_BYTES (4u << 20)
 
@@ -97,6 +97,28 @@ static sb_status wait_for(sb_queue *queue, sb_error *error) {
     return sb_cuda_stream_synchronize(own(queue)->tasks.stream, error);
 }
 
+/* ---- marks ---- */
+
+static sb_status create_mark(sb_queue *queue, sb_mark **mark, sb_error *error) {
+    return sb_cuda_event_create(queue->device, false, (sb_cuda_event **)mark, error);
+}
+
+static void destroy_mark(sb_mark *mark) {
+    sb_cuda_event_destroy((sb_cuda_event *)mark);
+}
+
+static sb_status set_mark(sb_queue *queue, sb_mark *mark, sb_error *error) {
+    return sb_cuda_event_record((sb_cuda_event *)mark, own(queue)->tasks.stream, error);
+}
+
+static sb_status ask_mark(const sb_mark *mark, bool *reached, sb_error *error) {
+    return sb_cuda_event_reached((const sb_cuda_event *)mark, reached, error);
+}
+
+static sb_status wait_for_mark(const sb_mark *mark, sb_error *error) {
+    return sb_cuda_event_synchronize((const sb_cuda_event *)mark, error);
+}
+
 /* ---- memory of the host ---- */
 
 /* A block for users, over the pinned memory that it stands for. */
@@ -138,7 +160,7 @@ static sb_status upload(sb_queue *queue, const sb_tensor *to, sb_tensor *from, s
     sb_tensor *dense;
     SB_TRY(sb_tensor_contiguous(from, &dense, error));
     sb_status status =
-        sb_cuda_upload(own(queue)->staging, &own(queue)->tasks, address_of(to), dense->data, bytes_of(to), error);
+        sb_cuda_upload_later(own(queue)->staging, &own(queue)->tasks, address_of(to), dense->data, bytes_of(to), error);
     sb_tensor_release(dense);
     return status;
 }
@@ -171,6 +193,26 @@ static sb_status download(sb_queue *queue, const sb_tensor *to, const sb_tensor 
                                         address_of(packed != NULL ? packed : from), bytes_of(to), error);
     sb_tensor_release(packed);
     return status;
+}
+
+static sb_status fetch(sb_queue *queue, void *to, const sb_tensor *from, sb_error *error) {
+    sb_tensor *packed = NULL;
+    if (!sb_tensor_is_contiguous(from))
+        SB_TRY(pack(queue, from, &packed, error));
+    sb_cuda_task task = {.kind = SB_CUDA_COPY_TO_HOST,
+                         .step = -1,
+                         .copy = {.to = (CUdeviceptr)(uintptr_t)to,
+                                  .from = address_of(packed != NULL ? packed : from),
+                                  .bytes = bytes_of(from)}};
+    sb_status status = sb_cuda_launch(&own(queue)->tasks, &task, error);
+    sb_tensor_release(packed); /* whoever gets the memory next comes behind in the queue */
+    return status;
+}
+
+static sb_status clear(sb_queue *queue, const sb_tensor *tensor, sb_error *error) {
+    sb_cuda_task task = {
+        .kind = SB_CUDA_FILL, .step = -1, .fill = {.to = address_of(tensor), .bytes = bytes_of(tensor), .value = 0}};
+    return sb_cuda_launch(&own(queue)->tasks, &task, error);
 }
 
 /* ---- recording ---- */
@@ -262,12 +304,19 @@ const sb_device_interface sb_cuda_device_interface = {
     .create_queue = create_queue,
     .destroy_queue = destroy_queue,
     .wait = wait_for,
+    .create_mark = create_mark,
+    .destroy_mark = destroy_mark,
+    .set_mark = set_mark,
+    .ask_mark = ask_mark,
+    .wait_for_mark = wait_for_mark,
     .storage = sb_cuda_run_queue_storage,
     .storage_at = sb_cuda_run_queue_storage_at,
     .create_host_block = create_host_block,
     .destroy_host_block = destroy_host_block,
     .upload = upload,
     .download = download,
+    .fetch = fetch,
+    .clear = clear,
     .copy = copy,
     .record = record,
     .stop = stop,

@@ -98,7 +98,16 @@ sb_status sb_cuda_event_record(sb_cuda_event *event, sb_cuda_stream *stream, sb_
     return SB_CUDA_DO(event->device, error, cuEventRecord, event->handle, stream->handle);
 }
 
-sb_status sb_cuda_event_synchronize(sb_cuda_event *event, sb_error *error) {
+sb_status sb_cuda_event_reached(const sb_cuda_event *event, bool *reached, sb_error *error) {
+    sb_cuda_device *device = event->device;
+    SB_TRY(sb_cuda_enter(device, error));
+    CUresult result = device->driver->cuEventQuery(event->handle);
+    *reached = result == CUDA_SUCCESS;
+    sb_status status = result == CUDA_ERROR_NOT_READY ? SB_OK : sb_cuda_check(device, result, "cuEventQuery", error);
+    return sb_cuda_leave(device, status, error);
+}
+
+sb_status sb_cuda_event_synchronize(const sb_cuda_event *event, sb_error *error) {
     sb_cuda_device *device = event->device;
     SB_TRY(sb_cuda_enter(device, error));
     sb_status status = SB_CUDA_DO(device, error, cuEventSynchronize, event->handle);

@@ -1,0 +1,68 @@
+/* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one set of
+ * words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it before the next.
+ * Runners of whose steps none has ever asked for its word, as those of networks without indices and integer divisions, need
+ * neither. */
+#include <string.h>
+
+#include "kernel/fault.h"
+#include "runtime/runner_internal.h"
+
+sb_status sb_runner_create_faults(sb_runner *runner, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    int64_t words = (int64_t)runner->program->step_count;
+    size_t bytes = runner->program->step_count * sizeof(uint32_t), copies;
+    sb_storage *storage;
+    if (queue == NULL || words == 0)
+        return SB_OK;
+    if (__builtin_mul_overflow(bytes, (size_t)runner->settings->queue_depth, &copies))
+        return sb_fail_memory(error, SIZE_MAX);
+    SB_TRY(sb_queue_storage(queue, bytes, &storage, error));
+    sb_status status = sb_tensor_over(storage, storage->data, SB_U32, 1, &words, NULL, &runner->faults, error);
+    sb_storage_release(storage);
+    SB_TRY(status);
+    SB_TRY(sb_queue_enter(queue, error));
+    SB_TRY(sb_queue_leave(queue, sb_queue_clear(queue, runner->faults, error), error));
+    SB_TRY(sb_host_block_create(queue, copies, &runner->fault_copies, error));
+    memset(runner->fault_copies->data, 0, copies);
+    return SB_OK;
+}
+
+void sb_runner_destroy_faults(sb_runner *runner) {
+    if (runner->fault_copies != NULL)
+        sb_host_block_destroy(runner->settings->placement.queue, runner->fault_copies);
+    sb_tensor_release(runner->faults);
+}
+
+static uint32_t *words_of(const sb_runner *runner, int slot) {
+    return (uint32_t *)runner->fault_copies->data + (size_t)slot * runner->program->step_count;
+}
+
+sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error) {
+    if (runner->faults != NULL && runner->may_fault)
+        SB_TRY(sb_queue_clear(runner->settings->placement.queue, runner->faults, error));
+    for (size_t i = 0; i < runner->nested_count; i++)
+        SB_TRY(sb_runner_clear_faults(runner->nested[i], error));
+    return SB_OK;
+}
+
+sb_status sb_runner_collect_faults(sb_runner *runner, int slot, sb_error *error) {
+    sb_queue *queue = runner->settings->placement.queue;
+    if (runner->faults != NULL && runner->may_fault)
+        SB_TRY(sb_queue_fetch(queue, words_of(runner, slot), runner->faults, error));
+    for (size_t i = 0; i < runner->nested_count; i++)
+        SB_TRY(sb_runner_collect_faults(runner->nested[i], slot, error));
+    return SB_OK;
+}
+
+sb_status sb_runner_check_faults(const sb_runner *runner, int slot, sb_error *error) {
+    const uint32_t *words = runner->faults != NULL && runner->may_fault ? words_of(runner, slot) : NULL;
+    for (size_t s = 0; words != NULL && s < runner->program->step_count; s++) {
+        const sb_node *node = runner->program->steps[s].node;
+        if (words[s] != SB_FAULT_NONE)
+            return sb_fail(error, sb_fault_status(words[s]), "node %s (%s): %s", node->name, node->op->name,
+                           sb_fault_text(words[s]));
+    }
+    for (size_t i = 0; i < runner->nested_count; i++)
+        SB_TRY(sb_runner_check_faults(runner->nested[i], slot, error));
+    return SB_OK;
+}

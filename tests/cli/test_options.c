@@ -1,0 +1,219 @@
+/* Every option of every command is looked at: one that the table offers, and that the command takes and does nothing with, is
+ * found here. The commands run in this process, on a GPU that is not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "options.h"
+
+#define DIGITS DIGITS_FOLDER "/digits.onnx"
+#define CASES "/usr/share/libonnx-testdata/data/node"
+#define MOST_ARGUMENTS 16
+
+/* ---- what a command is called with ---- */
+
+/* What is of devices is tried on one, with a small model: the device that is not there takes its time. */
+static bool is_of_devices(const option *option) {
+    static const char *const names[] = {"device", "force-cpu", "require-device",   "allow-cpu",
+                                        "graphs", "queue",     "explain-placement", "left-on-cpu"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(option->name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE } place;
+
+/* Options that a command is given beside the one in question; those of the same name, and one that excludes it, are left out. */
+static const struct {
+    place place;
+    const char *command, *name, *value, *excluded_by;
+} companions[] = {
+    {ON_DEVICE, "run", "device", "cuda", NULL},
+    {ON_DEVICE, "run", "input", "x=" CASES "/test_relu/test_data_set_0/input_0.pb", NULL},
+    {ON_CPU, "run", "input", "image=" DIGITS_FOLDER "/samples.npy", NULL},
+    {ON_DEVICE, "compare", "device", "cuda", NULL},
+    {ON_CPU, "compare", "reference", DIGITS_FOLDER "/reference.npz", "record"},
+    {ON_DEVICE, "bench", "device", "cuda", NULL},
+    {ANYWHERE, "bench", "seconds", "0", "runs"},
+    {ON_DEVICE, "profile", "device", "cuda", NULL},
+    {ANYWHERE, "profile", "runs", "1", NULL},
+    {ON_DEVICE, "conformance", "device", "cuda", NULL},
+    {ANYWHERE, "conformance", "only", "test_abs", NULL},
+};
+
+/* An argument for each option that takes one; of a command where it matters. A test fails for an option that has none. */
+static const struct {
+    const char *command, *name, *value;
+} samples[] = {
+    {"run", "set", "batch=20"},
+    {"compare", "set", "batch=1"},
+    {NULL, "set", "batch=2"},
+    {NULL, "input", "image=" DIGITS_FOLDER "/samples.npy"},
+    {NULL, "output", "options.npz"},
+    {NULL, "isa", "scalar"},
+    {NULL, "threads", "1"},
+    {NULL, "iteration-limit", "100"},
+    {NULL, "memory-limit", "1G"},
+    {NULL, "device", "cuda:0"},
+    {NULL, "force-cpu", "Relu"},
+    {NULL, "allow-cpu", "options_allowed.txt"},
+    {NULL, "graphs", "capture"},
+    {NULL, "svg", "options.svg"},
+    {NULL, "reference", DIGITS_FOLDER "/reference.npz"},
+    {NULL, "tolerance", "0,0"},
+    {NULL, "record", "options_recorded.npz"},
+    {NULL, "html", "options.html"},
+    {NULL, "runs", "1"},
+    {NULL, "seconds", "0"},
+    {NULL, "warmup", "1"},
+    {NULL, "queue", "3"},
+    {NULL, "trace", "options_trace.json"},
+    {NULL, "only", "test_abs"},
+    {NULL, "manifest", "options_allowed.txt"},
+    {NULL, "digests", "options_digests.txt"},
+    {NULL, "repeat", "2"},
+    {NULL, "left-on-cpu", "options_left.txt"},
+};
+
+static const char *operand_of(const char *command, bool of_devices) {
+    if (strcmp(command, "devices") == 0)
+        return NULL;
+    if (strcmp(command, "digest") == 0)
+        return DIGITS_FOLDER "/samples.npy";
+    if (strcmp(command, "conformance") == 0)
+        return CASES;
+    return of_devices ? CASES "/test_relu/model.onnx" : DIGITS;
+}
+
+static const char *sample_of(const command *command, const option *option) {
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0] && option->argument != NULL; i++) {
+        if (strcmp(samples[i].name, option->name) == 0 &&
+            (samples[i].command == NULL || strcmp(samples[i].command, command->name) == 0))
+            return samples[i].value;
+    }
+    if (option->argument != NULL)
+        fail_msg("samebit %s --%s has no sample here", command->name, option->name);
+    return NULL;
+}
+
+/* ---- calling ---- */
+
+typedef struct call {
+    int count;
+    char texts[MOST_ARGUMENTS][512];
+    char *arguments[MOST_ARGUMENTS];
+} call;
+
+static void add(call *call, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(call->texts[call->count], sizeof call->texts[0], format, arguments);
+    va_end(arguments);
+    call->arguments[call->count] = call->texts[call->count];
+    call->count++;
+}
+
+static void add_option(call *call, const char *name, const char *value) {
+    add(call, "--%s", name);
+    if (value != NULL)
+        add(call, "%s", value);
+}
+
+static call call_of(const command *command, const option *option) {
+    call call = {0};
+    bool of_devices = is_of_devices(option);
+    const char *operand = operand_of(command->name, of_devices);
+    add(&call, "%s", command->name);
+    if (operand != NULL)
+        add(&call, "%s", operand);
+    for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
+        bool excluded = companions[i].place == (of_devices ? ON_CPU : ON_DEVICE) ||
+                        strcmp(companions[i].name, option->name) == 0 ||
+                        (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0);
+        if (strcmp(companions[i].command, command->name) == 0 && !excluded)
+            add_option(&call, companions[i].name, companions[i].value);
+    }
+    add_option(&call, option->name, sample_of(command, option));
+    return call;
+}
+
+/* Runs the command with its output going to a file. */
+static int run_aside(const command *command, const arguments *arguments) {
+    fflush(NULL);
+    int kept = dup(STDOUT_FILENO), kept_errors = dup(STDERR_FILENO);
+    FILE *file = fopen("options_output.txt", "w");
+    assert_true(kept >= 0 && kept_errors >= 0 && file != NULL);
+    dup2(fileno(file), STDOUT_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    int code = command->run(arguments);
+    fflush(NULL);
+    dup2(kept, STDOUT_FILENO);
+    dup2(kept_errors, STDERR_FILENO);
+    close(kept);
+    close(kept_errors);
+    fclose(file);
+    return code;
+}
+
+static void check_option(const command *command, const option *option) {
+    call call = call_of(command, option);
+    arguments arguments;
+    bool asked = false;
+    assert_true(parse_arguments(command, call.count, call.arguments, &arguments));
+    int code = run_aside(command, &arguments);
+    for (int i = 0; i < arguments.option_count; i++)
+        asked = asked || (arguments.options[i] == option && arguments.asked[i]);
+    if (code == EXIT_USAGE || code == EXIT_FAILED)
+        fail_msg("samebit %s --%s ends with %d: see options_output.txt", command->name, option->name, code);
+    if (!asked)
+        fail_msg("samebit %s takes --%s and does nothing with it", command->name, option->name);
+    free_arguments(&arguments);
+}
+
+/* ---- tests ---- */
+
+static void test_every_option(void **state) {
+    (void)state;
+    int options = 0;
+    for (const command *command = commands; command->name != NULL; command++) {
+        for (const option *option = command->options; option->name != NULL; option++, options++) {
+            bool needs_cases = is_of_devices(option) || strcmp(command->name, "conformance") == 0;
+            if (!needs_cases || access(CASES, R_OK) == 0)
+                check_option(command, option);
+        }
+    }
+    assert_true(options > 60);
+}
+
+/* What the test above looks at: an option that nobody asks for stays as it was given. */
+static void test_unasked(void **state) {
+    (void)state;
+    const command *command = commands;
+    char *texts[] = {"run", "model", "--digest", "--threads", "2"};
+    arguments arguments;
+    assert_true(parse_arguments(command, 5, texts, &arguments));
+    assert_int_equal(arguments.option_count, 2);
+    assert_false(arguments.asked[0] || arguments.asked[1]);
+    assert_string_equal(option_value(&arguments, "threads"), "2");
+    assert_true(!arguments.asked[0] && arguments.asked[1]);
+    assert_false(has_option(&arguments, "json"));
+    assert_true(has_option(&arguments, "digest") && arguments.asked[0]);
+    free_arguments(&arguments);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_option), cmocka_unit_test(test_unasked)};
+    setenv("SAMEBIT_CUDA_DRIVER", FAKE_GPU, 1);
+    FILE *allowed = fopen("options_allowed.txt", "w");
+    if (allowed == NULL || fclose(allowed) != 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
