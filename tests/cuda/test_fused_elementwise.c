@@ -10,7 +10,6 @@
 #include "device_calls.h"
 
 /* The device's functions for contractions, on the host. */
-#define WITH_BARRIERS false
 #include "cuda/host_words.h"
 
 #include "cuda/common/words.cuh"

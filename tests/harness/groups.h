@@ -19,6 +19,9 @@
     X(conv, tiles, HARNESS_CUDA) \
     X(conv, dtypes, HARNESS_CUDA) \
     X(conv, epilogues, HARNESS_CUDA) \
+    X(convolution, random, HARNESS_CPU) \
+    X(convolution, large, HARNESS_CPU) \
+    X(convolution, empty, HARNESS_CPU) \
     X(gemm, tiles, HARNESS_CUDA) \
     X(gemm, vectors, HARNESS_CUDA) \
     X(gemm, batches, HARNESS_CUDA) \
@@ -26,6 +29,9 @@
     X(gemm, negative_zeros, HARNESS_CUDA) \
     X(gemm, gemm, HARNESS_CUDA) \
     X(gemm, epilogues, HARNESS_CUDA) \
+    X(matmul, matmul, HARNESS_CPU) \
+    X(matmul, large, HARNESS_CPU) \
+    X(matmul, gemm, HARNESS_CPU) \
     X(moving, joins, HARNESS_CUDA) \
     X(moving, blocks, HARNESS_CUDA) \
     X(moving, pads, HARNESS_CUDA) \
@@ -33,6 +39,8 @@
     X(moving, random, HARNESS_CUDA) \
     X(moving, gathers, HARNESS_CUDA) \
     X(moving, scatters, HARNESS_CUDA) \
+    X(pool, windows, HARNESS_CPU) \
+    X(pool, global, HARNESS_CPU) \
     X(recurrent, layers, HARNESS_CUDA) \
     X(recurrent, lengths, HARNESS_CUDA) \
     X(rows, reductions, HARNESS_CUDA) \

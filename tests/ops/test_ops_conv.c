@@ -3,78 +3,6 @@
 
 static const sb_dtype float_dtypes[] = {SB_F32, SB_F16, SB_BF16};
 
-/* A random convolution whose window fits. */
-static void random_conv(random_source *source, distribution kind, sb_dtype dtype, node_runner *runner) {
-    static const char *const auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
-    int axes = (int)random_between(source, 1, 3);
-    int64_t groups = random_between(source, 0, 2) == 0 ? random_between(source, 2, 20) : 1;
-    int64_t group_inputs = groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 19);
-    int64_t group_outputs = groups > 1 && random_bits(source) & 1 ? 1 : random_between(source, 1, groups > 1 ? 4 : 40);
-    int64_t x_dims[5] = {random_between(source, 1, 2), groups * group_inputs};
-    int64_t w_dims[5] = {groups * group_outputs, group_inputs};
-    int64_t strides[3], dilations[3], pads[6];
-    int auto_pad = random_between(source, 0, 2) == 0 ? (int)random_between(source, 1, 3) : 0;
-    for (int i = 0; i < axes; i++) {
-        w_dims[i + 2] = random_between(source, 1, 3);
-        strides[i] = random_between(source, 1, 2);
-        dilations[i] = random_between(source, 1, 2);
-        pads[i] = random_between(source, 0, 2);
-        pads[axes + i] = random_between(source, 0, 2);
-        x_dims[i + 2] = (w_dims[i + 2] - 1) * dilations[i] + random_between(source, 1, 9 / axes);
-    }
-    *runner = (node_runner){.op = "Conv", .version = 11, .input_count = 2, .output_count = 1};
-    add_int(runner, "group", groups);
-    add_ints(runner, "strides", axes, strides);
-    add_ints(runner, "dilations", axes, dilations);
-    if (auto_pad != 0)
-        add_text(runner, "auto_pad", auto_pads[auto_pad]);
-    else
-        add_ints(runner, "pads", 2 * axes, pads);
-    runner->inputs[0] = random_tensor(source, kind, dtype, axes + 2, x_dims);
-    runner->inputs[1] = random_tensor(source, kind, dtype, axes + 2, w_dims);
-    if (random_bits(source) & 1) {
-        runner->input_count = 3;
-        runner->inputs[2] = random_tensor(source, kind, dtype, 1, w_dims);
-    }
-    runner->constants = random_bits(source) & 6;
-}
-
-static void kernels_equal_the_definition(void **unused) {
-    random_source source = {1};
-    for (int round = 0; round < 150; round++) {
-        node_runner runner;
-        random_conv(&source, (distribution)(round / 3 % DISTRIBUTIONS), float_dtypes[round % 3], &runner);
-        check_kernels(&runner);
-    }
-}
-
-static void larger_images_are_cut_alike(void **unused) {
-    random_source source = {2};
-    node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
-    add_ints(&runner, "pads", 4, (int64_t[]){1, 1, 1, 1});
-    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 24, 40, 41});
-    runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){70, 24, 3, 3});
-    runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 1, (int64_t[]){70});
-    runner.constants = 6;
-    check_kernels(&runner);
-}
-
-static void empty_convolutions_run(void **unused) {
-    static const int64_t cases[][2][4] = {{{0, 3, 5, 5}, {4, 3, 2, 2}},
-                                          {{2, 0, 5, 5}, {4, 0, 2, 2}},
-                                          {{2, 3, 1, 5}, {4, 3, 2, 2}},
-                                          {{2, 3, 5, 5}, {0, 3, 2, 2}}};
-    random_source source = {3};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        node_runner runner = {.op = "Conv", .version = 11, .input_count = 3, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][0]);
-        runner.inputs[1] = random_tensor(&source, ORDINARY, SB_F32, 4, cases[i][1]);
-        runner.inputs[2] = random_tensor(&source, ORDINARY, SB_F32, 1, cases[i][1]);
-        runner.constants = i % 2 == 0 ? 6 : 0;
-        check_kernels(&runner);
-    }
-}
-
 /* The definition on a small image, tap by tap. */
 static void definition_runs_taps_then_channels(void **unused) {
     random_source source = {4};
@@ -171,9 +99,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(definition_runs_taps_then_channels),
         cmocka_unit_test(wrong_shapes_are_refused),
-        cmocka_unit_test(kernels_equal_the_definition),
-        cmocka_unit_test(larger_images_are_cut_alike),
-        cmocka_unit_test(empty_convolutions_run),
         cmocka_unit_test(deformable_without_offsets_is_a_convolution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,61 +3,6 @@
 
 #include "numerics/reduce.h"
 
-static void random_pool(random_source *source, distribution kind, node_runner *runner) {
-    int axes = (int)random_between(source, 1, 3);
-    bool averages = random_bits(source) & 1;
-    int64_t dims[5] = {random_between(source, 1, 3), random_between(source, 1, 40)};
-    int64_t kernel[3], strides[3], dilations[3], pads[6];
-    for (int i = 0; i < axes; i++) {
-        kernel[i] = random_between(source, 1, 3);
-        strides[i] = random_between(source, 1, 3);
-        dilations[i] = random_between(source, 1, 2);
-        pads[i] = random_between(source, 0, 3);
-        pads[axes + i] = random_between(source, 0, 3);
-        dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(source, 1, 12 / axes);
-    }
-    *runner =
-        (node_runner){.op = averages ? "AveragePool" : "MaxPool", .version = 19, .input_count = 1, .output_count = 1};
-    add_ints(runner, "kernel_shape", axes, kernel);
-    add_ints(runner, "strides", axes, strides);
-    add_ints(runner, "dilations", axes, dilations);
-    add_int(runner, "ceil_mode", random_between(source, 0, 1));
-    if (averages)
-        add_int(runner, "count_include_pad", random_between(source, 0, 1));
-    if (random_between(source, 0, 2) == 0)
-        add_text(runner, "auto_pad", random_bits(source) & 1 ? "SAME_LOWER" : "SAME_UPPER");
-    else
-        add_ints(runner, "pads", 2 * axes, pads);
-    runner->inputs[0] = random_tensor(source, kind, SB_F32, axes + 2, dims);
-}
-
-static void kernels_equal_the_definition(void **unused) {
-    random_source source = {1};
-    for (int round = 0; round < 100; round++) {
-        node_runner runner;
-        random_pool(&source, (distribution)(round % DISTRIBUTIONS), &runner);
-        check_kernels(&runner);
-    }
-}
-
-static void global_kernels_equal_the_definition(void **unused) {
-    static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
-    random_source source = {2};
-    for (int round = 0; round < 60; round++) {
-        int axes = (int)random_between(&source, 1, 3);
-        int64_t dims[5] = {random_between(&source, 1, 3), random_between(&source, 1, 80)};
-        for (int i = 0; i < axes; i++)
-            dims[i + 2] = random_between(&source, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
-        node_runner runner = {.op = ops[round % 2], .version = 1, .input_count = 1, .output_count = 1};
-        runner.inputs[0] = random_tensor(&source, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32, axes + 2, dims);
-        check_kernels(&runner);
-    }
-    /* More than one block of the reduction. */
-    node_runner runner = {.op = "GlobalAveragePool", .version = 1, .input_count = 1, .output_count = 1};
-    runner.inputs[0] = random_tensor(&source, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97});
-    check_kernels(&runner);
-}
-
 static void definition_adds_in_row_major_order(void **unused) {
     random_source source = {3};
     for (int round = 0; round < 20; round++) {
@@ -124,8 +69,6 @@ int main(void) {
         cmocka_unit_test(definition_adds_in_row_major_order),
         cmocka_unit_test(indices_name_the_first_maximum),
         cmocka_unit_test(huge_windows_end),
-        cmocka_unit_test(kernels_equal_the_definition),
-        cmocka_unit_test(global_kernels_equal_the_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

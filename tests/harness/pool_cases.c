@@ -1,0 +1,57 @@
+/* Pools, as the CPU computes them. */
+#include "harness/groups.h"
+#include "harness/harness.h"
+
+static void random_pool(harness *h, distribution kind, harness_case *test) {
+    int axes = (int)random_between(&h->random, 1, 3);
+    bool averages = random_bits(&h->random) & 1;
+    int64_t dims[5] = {random_between(&h->random, 1, 3), random_between(&h->random, 1, 40)};
+    int64_t kernel[3], strides[3], dilations[3], pads[6];
+    for (int i = 0; i < axes; i++) {
+        kernel[i] = random_between(&h->random, 1, 3);
+        strides[i] = random_between(&h->random, 1, 3);
+        dilations[i] = random_between(&h->random, 1, 2);
+        pads[i] = random_between(&h->random, 0, 3);
+        pads[axes + i] = random_between(&h->random, 0, 3);
+        dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(&h->random, 1, 12 / axes);
+    }
+    *test =
+        harness_op(averages ? "AveragePool" : "MaxPool", 19);
+    set_ints(test, "kernel_shape", axes, kernel);
+    set_ints(test, "strides", axes, strides);
+    set_ints(test, "dilations", axes, dilations);
+    set_int(test, "ceil_mode", random_between(&h->random, 0, 1));
+    if (averages)
+        set_int(test, "count_include_pad", random_between(&h->random, 0, 1));
+    if (random_between(&h->random, 0, 2) == 0)
+        set_text(test, "auto_pad", random_bits(&h->random) & 1 ? "SAME_LOWER" : "SAME_UPPER");
+    else
+        set_ints(test, "pads", 2 * axes, pads);
+    add_input(test, random_tensor(h, kind, SB_F32, axes + 2, dims));
+}
+
+void pool_windows(harness *h) {
+    for (int round = 0; round < 100; round++) {
+        harness_case test;
+        random_pool(h, (distribution)(round % DISTRIBUTIONS), &test);
+        harness_run(h, &test);
+    }
+}
+
+void pool_global(harness *h) {
+    static const char *const ops[] = {"GlobalAveragePool", "GlobalMaxPool"};
+    for (int round = 0; round < 60; round++) {
+        int axes = (int)random_between(&h->random, 1, 3);
+        int64_t dims[5] = {random_between(&h->random, 1, 3), random_between(&h->random, 1, 80)};
+        for (int i = 0; i < axes; i++)
+            dims[i + 2] = random_between(&h->random, round % 9 == 0 ? 0 : 1, axes == 1 ? 600 : 20 / axes);
+        harness_case test = harness_op(ops[round % 2], 1);
+        add_input(&test, random_tensor(h, (distribution)(round / 2 % DISTRIBUTIONS), SB_F32, axes + 2, dims));
+        harness_run(h, &test);
+    }
+    /* More than one block of the reduction. */
+    harness_case test = harness_op("GlobalAveragePool", 1);
+    add_input(&test, random_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97}));
+    harness_run(h, &test);
+}
+
