@@ -55,6 +55,7 @@ class Array:
         room = offset + 1 + sum(max(n - 1, 0) * s for n, s in zip(self.shape, self.strides))
         self.memory = (self.bits_type * max(room, 1))()
         self.exports = 0
+        self.kept = []  # what capsules point to: threads may export the same array at the same time
         for index, value in enumerate(values or ()):
             self.memory[self._place(index)] = to_bits(dtype, value)
 
@@ -80,18 +81,19 @@ class Array:
         self.exports += 1
         self.options = options
         rank = len(self.shape)
-        self.kept_shape = (ctypes.c_int64 * max(rank, 1))(*self.shape)
-        self.kept_strides = (ctypes.c_int64 * max(rank, 1))(*self.strides)
+        shape = (ctypes.c_int64 * max(rank, 1))(*self.shape)
+        strides = (ctypes.c_int64 * max(rank, 1))(*self.strides)
         code, bits = DTYPES[self.dtype]
         tensor = Tensor(ctypes.addressof(self.memory), 1, 0, rank, code, bits, 1,
-                        ctypes.addressof(self.kept_shape),
-                        None if self.row_major else ctypes.addressof(self.kept_strides),
+                        ctypes.addressof(shape),
+                        None if self.row_major else ctypes.addressof(strides),
                         self.offset * ctypes.sizeof(self.bits_type))
         for name, value in self.fields.items():
             if name not in ("major", "flags"):
                 setattr(tensor, name, value)
         if self.versioned:
-            self.managed = ManagedVersioned(self.fields.get("major", 1), 0, None, None, self.fields.get("flags", 0), tensor)
-            return _new_capsule(ctypes.addressof(self.managed), b"dltensor_versioned", None)
-        self.managed = Managed(tensor, None, None)
-        return _new_capsule(ctypes.addressof(self.managed), b"dltensor", None)
+            managed = ManagedVersioned(self.fields.get("major", 1), 0, None, None, self.fields.get("flags", 0), tensor)
+        else:
+            managed = Managed(tensor, None, None)
+        self.kept.append((shape, strides, managed))
+        return _new_capsule(ctypes.addressof(managed), b"dltensor_versioned" if self.versioned else b"dltensor", None)

@@ -246,19 +246,18 @@ class Products(unittest.TestCase):
     def test_threads(self):
         a, b = Array("f16", (5, 64), numbers("f16", 320, 23)), Array("f16", (64, 5), numbers("f16", 320, 24))
         expected = samebit.gemm(a, b, out=Array("f32", (5, 5))).bits()
-        wrong = []
+        right = []
 
         def work():
             for _ in range(50):
-                if samebit.gemm(a, b, out=Array("f32", (5, 5))).bits() != expected:
-                    wrong.append(True)
+                right.append(samebit.gemm(a, b, out=Array("f32", (5, 5))).bits() == expected)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        self.assertFalse(wrong)
+        self.assertEqual(right, [True] * 200)
 
     @unittest.skipUnless(hasattr(os, "fork"), "needs fork")
     def test_fork(self):
