@@ -20,7 +20,7 @@
 
 /* What is of devices is tried on one, with a small model: the device that is not there takes its time. */
 static bool is_of_devices(const option *option) {
-    static const char *const names[] = {"device", "force-cpu", "require-device",   "allow-cpu",
+    static const char *const names[] = {"device", "force-cpu", "require-device",    "allow-cpu",
                                         "graphs", "queue",     "explain-placement", "left-on-cpu"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(option->name, names[i]) == 0)

@@ -9,8 +9,10 @@ static void random_conv(harness *h, distribution kind, sb_dtype dtype, harness_c
     static const char *const auto_pads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
     int axes = (int)random_between(&h->random, 1, 3);
     int64_t groups = random_between(&h->random, 0, 2) == 0 ? random_between(&h->random, 2, 20) : 1;
-    int64_t group_inputs = groups > 1 && random_bits(&h->random) & 1 ? 1 : random_between(&h->random, 1, groups > 1 ? 4 : 19);
-    int64_t group_outputs = groups > 1 && random_bits(&h->random) & 1 ? 1 : random_between(&h->random, 1, groups > 1 ? 4 : 40);
+    int64_t group_inputs =
+        groups > 1 && random_bits(&h->random) & 1 ? 1 : random_between(&h->random, 1, groups > 1 ? 4 : 19);
+    int64_t group_outputs =
+        groups > 1 && random_bits(&h->random) & 1 ? 1 : random_between(&h->random, 1, groups > 1 ? 4 : 40);
     int64_t x_dims[5] = {random_between(&h->random, 1, 2), groups * group_inputs};
     int64_t w_dims[5] = {groups * group_outputs, group_inputs};
     int64_t strides[3], dilations[3], pads[6];
@@ -71,4 +73,3 @@ void convolution_empty(harness *h) {
         harness_run(h, &test);
     }
 }
-

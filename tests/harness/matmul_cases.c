@@ -74,4 +74,3 @@ void matmul_gemm(harness *h) {
         harness_run(h, &test);
     }
 }
-

@@ -15,8 +15,7 @@ static void random_pool(harness *h, distribution kind, harness_case *test) {
         pads[axes + i] = random_between(&h->random, 0, 3);
         dims[i + 2] = (kernel[i] - 1) * dilations[i] + random_between(&h->random, 1, 12 / axes);
     }
-    *test =
-        harness_op(averages ? "AveragePool" : "MaxPool", 19);
+    *test = harness_op(averages ? "AveragePool" : "MaxPool", 19);
     set_ints(test, "kernel_shape", axes, kernel);
     set_ints(test, "strides", axes, strides);
     set_ints(test, "dilations", axes, dilations);
@@ -54,4 +53,3 @@ void pool_global(harness *h) {
     add_input(&test, random_tensor(h, ORDINARY, SB_F32, 4, (int64_t[]){1, 3, 91, 97}));
     harness_run(h, &test);
 }
-
