@@ -308,7 +308,7 @@ static void fail(const char *symbol, int skip, int result) {
     failure.happened = false;
 }
 
-static bool failed(void) {
+bool failure_happened(void) {
     return failure.happened;
 }
 
@@ -359,7 +359,7 @@ static void break_kernel(int result) {
 
 EXPORTED const fake_cuda_control *fake_cuda_get_control(void) {
     static const fake_cuda_control control = {
-        reset, set_version, set_devices,   hide, fail,      failed,
+        reset, set_version, set_devices,   hide, fail,      failure_happened,
         calls, call_log,    define_kernel, live, complaint, break_kernel,
     };
     return &control;

@@ -145,6 +145,8 @@ CUresult finish(CUresult result);
 /* The same for functions that give something back: those do their work in any case. */
 #define START_GIVING_BACK(...) CUresult result = start(__func__, __VA_ARGS__)
 
+/* Whether the failure that a test has asked for has happened. */
+bool failure_happened(void);
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The thread's current context, or NULL. */
