@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "runtime/replay.h"
+#include "runtime/state_binding.h"
 
 /* A block of memory: the copy of a value that owns it (sb_copy_index), and the steps between which somebody can see it through
  * any view. */
@@ -135,9 +136,10 @@ static void find_lifetimes(lifetimes *all) {
                 make(all, sb_copy_index(all->program, plan->steps[s].side, node->outputs[i]), (int64_t)s);
         }
     }
-    for (size_t o = 0; o < graph->output_count; o++) {
-        sb_side side = plan->host_outputs ? SB_HOST : plan->sides[graph->outputs[o]];
-        use(all, sb_copy_index(all->program, side, graph->outputs[o]), (int64_t)graph->node_count, true);
+    for (size_t o = 0; o < all->program->leave_count; o++) {
+        sb_value_id value = all->program->leave[o];
+        sb_side side = sb_is_wanted_on_host(plan, o) ? SB_HOST : plan->sides[value];
+        use(all, sb_copy_index(all->program, side, value), (int64_t)graph->node_count, true);
     }
 }
 

@@ -26,14 +26,15 @@ typedef struct sb_planned_step {
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an entry for
  * each value and side: see sb_copy_index. */
 typedef struct sb_plan {
-    sb_scope *scope;        /* of the facts */
-    sb_fact *facts;         /* one per value */
-    sb_side *sides;         /* one per value: where it is made; a guess for what dynamic steps make */
-    int64_t *offsets;       /* by copy: bytes into the side's arena, or -1 */
-    sb_planned_step *steps; /* one per step of the program */
-    bool *copied;           /* one per value: a view by its operator, but in some run a copy, which has its own place */
-    bool outdated;          /* `copied` has changed since the memory was planned */
-    bool host_outputs;      /* whether the graph's outputs are wanted on the host, or wherever they are made */
+    struct sb_state_binding *binding; /* of the program; NULL: none */
+    sb_scope *scope;                  /* of the facts */
+    sb_fact *facts;                   /* one per value */
+    sb_side *sides;                   /* one per value: where it is made; a guess for what dynamic steps make */
+    int64_t *offsets;                 /* by copy: bytes into the side's arena, or -1 */
+    sb_planned_step *steps;           /* one per step of the program */
+    bool *copied;      /* one per value: a view by its operator, but in some run a copy, which has its own place */
+    bool outdated;     /* `copied` has changed since the memory was planned */
+    bool host_outputs; /* whether the graph's outputs are wanted on the host, or wherever they are made */
     sb_tensor **
         constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
     size_t arena_bytes[SB_SIDES];

@@ -42,8 +42,8 @@ typedef struct value_marks {
 } value_marks;
 
 static bool is_read_after(const sb_program *program, sb_value_id value, size_t end) {
-    for (size_t o = 0; o < program->graph->output_count; o++) {
-        if (program->graph->outputs[o] == value)
+    for (size_t o = 0; o < program->leave_count; o++) {
+        if (program->leave[o] == value)
             return true;
     }
     for (size_t s = end; s < program->step_count; s++) {
