@@ -26,7 +26,7 @@ typedef struct sb_state sb_state;
 /** An input and an output of an entry graph that are one variable, which goes by the input's name. */
 typedef struct sb_state_pair {
     const char *input, *output;
-    int slot_axis;      /**< the axis of slots (sequences, or streams, that begin and end apart from each other); -1: none */
+    int slot_axis; /**< the axis of slots (sequences, or streams, that begin and end apart from each other); -1: none */
     sb_tensor *initial; /**< what it begins with, on the host, repeated by numpy's rule; NULL: zeros */
 } sb_state_pair;
 
@@ -65,7 +65,8 @@ typedef struct sb_state_variable {
     int slot_axis;  /**< -1: none */
     int64_t slots;  /**< the extent of that axis; 0: none */
     bool on_device; /**< where its home is */
-    int64_t version; /**< how often it has been changed since it was created or reset; restoring and copying bring theirs */
+    int64_t
+        version; /**< how often it has been changed since it was created or reset; restoring and copying bring theirs */
 } sb_state_variable;
 
 SB_API int sb_state_variable_count(const sb_state *state);

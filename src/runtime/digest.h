@@ -10,7 +10,7 @@
 
 typedef struct sb_digest {
     struct evp_md_ctx_st *context;
-    bool failed; /* what is added after a failure is ignored, and the end reports it */
+    bool failed;    /* what is added after a failure is ignored, and the end reports it */
     sb_dtype dtype; /* of the tensor that is being added */
     size_t size;    /* of its elements */
 } sb_digest;

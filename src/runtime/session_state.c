@@ -16,9 +16,10 @@ sb_status sb_session_bind(sb_model *model, const sb_session_options *options, co
         return sb_binding_create(options->state, index, options->device, binding, error);
     if (graph->read_count == 0 && graph->update_count == 0)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                   "graph '%.200s' has variables: make a state with sb_state_create, and name it in sb_session_options",
-                   (*entry)->name);
+    return sb_fail(
+        error, SB_ERROR_UNSUPPORTED,
+        "graph '%.200s' has variables: bind a state to run it (sb_state_create, and sb_session_options.state)",
+        (*entry)->name);
 }
 
 sb_status sb_session_entering(const sb_state_binding *binding, const sb_graph *graph, const sb_value *inputs,

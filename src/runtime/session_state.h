@@ -5,7 +5,8 @@
 #include "runtime/state_binding.h"
 
 /** Finds the entry graph that the options name, and binds their state to it: *binding stays NULL without one. Errors:
- * INVALID_ARGUMENT for no such graph, another model's state, or a graph that needs a state and gets none; OUT_OF_MEMORY. */
+ * INVALID_ARGUMENT for no such graph or another model's state; UNSUPPORTED for a graph that needs a state and gets none;
+ * OUT_OF_MEMORY. */
 sb_status sb_session_bind(sb_model *model, const sb_session_options *options, const sb_model_entry **entry,
                           sb_state_binding **binding, sb_error *error);
 

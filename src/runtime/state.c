@@ -41,10 +41,11 @@ sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error) {
         status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                          "the state is in use by a run of this thread: wait until the run has returned");
     else if (state->torn && whole)
-        status = sb_fail(error, state->reason.status,
-                         "the state is torn, since a run failed after it had changed a variable (reset, restore or copy "
-                         "it): %.1800s",
-                         state->reason.message);
+        status =
+            sb_fail(error, state->reason.status,
+                    "the state is torn, since a run failed after it had changed a variable (reset, restore or copy "
+                    "it): %.1800s",
+                    state->reason.message);
     if (status == SB_OK) {
         state->busy = true;
         state->owner = pthread_self();
@@ -135,13 +136,16 @@ static sb_status keep_initial(sb_held_variable *held, sb_tensor *initial, sb_err
         return sb_tensor_create(tensor->dtype, 0, NULL, &held->initial, error);
     SB_TRY(sb_tensor_check_on_host(initial, "an initial value", error));
     sb_tensor *view = NULL;
-    if (initial->dtype != tensor->dtype ||
-        sb_tensor_broadcast(initial, tensor->rank, tensor->dims, &view, NULL) != SB_OK) {
+    sb_status status = initial->dtype == tensor->dtype
+                           ? sb_tensor_broadcast(initial, tensor->rank, tensor->dims, &view, error)
+                           : SB_ERROR_SHAPE;
+    if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY) {
         char given[SB_DIMS_TEXT_BYTES], wanted[SB_DIMS_TEXT_BYTES];
         return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s is %s%s and its initial tensor %s%s", held->name,
                        sb_dtype_name(tensor->dtype), sb_dims_text(tensor->rank, tensor->dims, wanted),
                        sb_dtype_name(initial->dtype), sb_dims_text(initial->rank, initial->dims, given));
     }
+    SB_TRY(status);
     sb_tensor_release(view);
     held->initial = sb_tensor_retain(initial);
     return SB_OK;
@@ -206,20 +210,21 @@ static sb_status check_agreement(const sb_state_pair *pair, const sb_fact *input
     for (int d = 0; d < output->rank && agree; d++) {
         int64_t before, after;
         if (grows(input->dims[d], output->dims[d]))
-            return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "output %.200s is %s and input %.200s %s: extent %d grows in every run, and a variable keeps its "
-                           "extents. Export the model with a cache of fixed length that it writes into, or pass the value "
-                           "from run to run",
-                           pair->output, sb_fact_text(output, left, sizeof left), pair->input,
-                           sb_fact_text(input, right, sizeof right), d);
+            return sb_fail(
+                error, SB_ERROR_UNSUPPORTED,
+                "output %.200s is %s and input %.200s %s: extent %d grows in every run, and a variable keeps its "
+                "extents. Export the model with a cache of fixed length that it writes into, or pass the value "
+                "from run to run",
+                pair->output, sb_fact_text(output, left, sizeof left), pair->input,
+                sb_fact_text(input, right, sizeof right), d);
         agree = !sb_dim_evaluate(input->dims[d], &binding, &before) ||
                 !sb_dim_evaluate(output->dims[d], &binding, &after) || before == after;
     }
     if (agree)
         return SB_OK;
-    return sb_fail(error, SB_ERROR_SHAPE, "output %.200s is %s, and input %.200s, which it is to be in the next run, %s",
-                   pair->output, sb_fact_text(output, left, sizeof left), pair->input,
-                   sb_fact_text(input, right, sizeof right));
+    return sb_fail(error, SB_ERROR_SHAPE,
+                   "output %.200s is %s, and input %.200s, which it is to be in the next run, %s", pair->output,
+                   sb_fact_text(output, left, sizeof left), pair->input, sb_fact_text(input, right, sizeof right));
 }
 
 static sb_status hold_pair(sb_state *state, const sb_state_pair *pair, const sb_state_options *options,
@@ -260,9 +265,10 @@ static sb_status hold_variables(sb_state *state, const sb_state_options *options
     for (int i = 0; i < options->pair_count; i++)
         SB_TRY(hold_pair(state, &options->pairs[i], options, error));
     if (state->count == 0)
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "the model was built without variables that change: name pairs of an input and an output to keep "
-                       "in the state");
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "the model was built without variables that change: name pairs of an input and an output to keep "
+            "in the state");
     return SB_OK;
 }
 

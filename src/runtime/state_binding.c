@@ -20,8 +20,9 @@ static sb_status bind_variables(sb_state_binding *binding, const sb_model_entry 
         int variable = reads ? graph->reads[i].variable : graph->updates[i - graph->read_count].variable;
         int64_t held = held_index(binding->state, variable);
         if (held < 0)
-            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the state does not hold variable '%.200s' of graph '%.200s'",
-                           variables[variable].name, entry->name);
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "the state does not hold variable '%.200s' of graph '%.200s'", variables[variable].name,
+                           entry->name);
         if (reads)
             binding->read[graph->input_count + i] = held;
         else
@@ -62,10 +63,11 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     const sb_program *program = binding->program;
     const sb_state *state = binding->state;
     if (state->queue != NULL && (device == NULL || state->queue->device != device->handle))
-        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                       "the state lies on device %d, and the session runs on %s: make a state for it and fill that with "
-                       "sb_state_copy",
-                       state->queue->device_index, device == NULL ? "the CPU" : "another one");
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "the state lies on device %d, and the session runs on %s: make a state for it and fill that with "
+            "sb_state_copy",
+            state->queue->device_index, device == NULL ? "the CPU" : "another one");
     binding->read = sb_allocate_array(program->enter_count, sizeof *binding->read);
     binding->update = sb_allocate_array(program->leave_count, sizeof *binding->update);
     binding->entering = sb_allocate_array(program->enter_count, sizeof *binding->entering);
@@ -238,7 +240,8 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
     const char *name = binding->program->graph->values[binding->program->leave[index]].name;
     char text[SB_DIMS_TEXT_BYTES], given[SB_DIMS_TEXT_BYTES];
     if (value.kind != SB_KIND_TENSOR)
-        return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s: its next version, %.200s, is no tensor", held->name, name);
+        return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s: its next version, %.200s, is no tensor", held->name,
+                       name);
     bool same = value.tensor->dtype == wanted->dtype && value.tensor->rank == wanted->rank;
     for (int d = 0; d < wanted->rank && same; d++)
         same = value.tensor->dims[d] == wanted->dims[d];
@@ -247,8 +250,7 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
     return sb_fail(error, SB_ERROR_SHAPE,
                    "variable %.200s is %s%s, and its next version, %.200s, would be %s%s: a variable keeps its extents",
                    held->name, sb_dtype_name(wanted->dtype), sb_dims_text(wanted->rank, wanted->dims, text), name,
-                   sb_dtype_name(value.tensor->dtype),
-                   sb_dims_text(value.tensor->rank, value.tensor->dims, given));
+                   sb_dtype_name(value.tensor->dtype), sb_dims_text(value.tensor->rank, value.tensor->dims, given));
 }
 
 /* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes elsewhere
@@ -258,8 +260,7 @@ static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_
         sb_value *value = &binding->leaving[i];
         if (binding->update[i] >= 0)
             SB_TRY(check_update(binding, i, *value, error));
-        if (binding->update[i] < 0 ||
-            !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
+        if (binding->update[i] < 0 || !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
             SB_TRY(detach(binding, queue, value, error));
     }
     return SB_OK;

@@ -120,8 +120,7 @@ static sb_status write_parts(const writer *writer, sb_file_part *parts, const ch
     parts[count++] = (sb_file_part){writer->text, writer->begins[0]};
     for (size_t i = 0; i < writer->count; i++) {
         const sb_tensor *contents = writer->contents[i];
-        parts[count++] =
-            (sb_file_part){writer->text + writer->begins[i], writer->begins[i + 1] - writer->begins[i]};
+        parts[count++] = (sb_file_part){writer->text + writer->begins[i], writer->begins[i + 1] - writer->begins[i]};
         parts[count++] =
             (sb_file_part){contents->data, (size_t)sb_tensor_elements(contents) * sb_dtype_size(contents->dtype)};
     }
@@ -242,8 +241,9 @@ static sb_status check_variable(reader *reader, const char *name, const sb_tenso
     SB_TRY(take_number(reader, 4, "the length of a name", &length, error));
     SB_TRY(take(reader, (size_t)length, "the name of a variable", &bytes, error));
     if (length != strlen(name) || memcmp(bytes, name, (size_t)length) != 0)
-        return sb_fail(error, SB_ERROR_SHAPE, "%.200s: at byte %zu: another variable than %.200s, which the state has next",
-                       reader->name, begin, name);
+        return sb_fail(error, SB_ERROR_SHAPE,
+                       "%.200s: at byte %zu: another variable than %.200s, which the state has next", reader->name,
+                       begin, name);
     SB_TRY(take_number(reader, 4, "a dtype", &dtype, error));
     SB_TRY(take_number(reader, 4, "a rank", &rank, error));
     bool same = dtype == (uint64_t)wanted->dtype && rank == (uint64_t)wanted->rank;
@@ -253,10 +253,11 @@ static sb_status check_variable(reader *reader, const char *name, const sb_tenso
     }
     char text[SB_DIMS_TEXT_BYTES];
     return same ? SB_OK
-                : sb_fail(error, SB_ERROR_SHAPE,
-                          "%.200s: at byte %zu: variable %.200s has another dtype or other extents than %s%s in the state",
-                          reader->name, begin, name, sb_dtype_name(wanted->dtype),
-                          sb_dims_text(wanted->rank, wanted->dims, text));
+                : sb_fail(
+                      error, SB_ERROR_SHAPE,
+                      "%.200s: at byte %zu: variable %.200s has another dtype or other extents than %s%s in the state",
+                      reader->name, begin, name, sb_dtype_name(wanted->dtype),
+                      sb_dims_text(wanted->rank, wanted->dims, text));
 }
 
 static sb_status check_bool(const reader *reader, const unsigned char *bytes, size_t count, sb_error *error) {

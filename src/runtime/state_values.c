@@ -151,8 +151,7 @@ sb_status sb_state_get(sb_state *state, int index, sb_tensor **tensor, sb_error 
 
 /* Carries the writes out, if `status` says that they are complete, and ends what `begin` began. With `all` they make a torn state
  * whole. */
-static sb_status end_of_writing(sb_state *state, sb_state_writes *writes, sb_status status, bool all,
-                                sb_error *error) {
+static sb_status end_of_writing(sb_state *state, sb_state_writes *writes, sb_status status, bool all, sb_error *error) {
     if (status == SB_OK)
         status = sb_state_writes_apply(state, writes, error);
     if (status == SB_OK && all)
@@ -236,9 +235,8 @@ sb_status sb_state_copy(sb_state *target, sb_state *source, sb_error *error) {
     SB_TRY(check_alike(target, source, error));
     sb_tensor **contents = sb_allocate_array(source->count, sizeof(sb_tensor *));
     int64_t *versions = sb_allocate_array(source->count, sizeof *versions);
-    sb_status status = contents != NULL && versions != NULL
-                           ? SB_OK
-                           : sb_fail_memory(error, source->count * sizeof(sb_tensor *));
+    sb_status status =
+        contents != NULL && versions != NULL ? SB_OK : sb_fail_memory(error, source->count * sizeof(sb_tensor *));
     if (status == SB_OK)
         status = take_contents(source, contents, versions, error);
     if (status == SB_OK)
