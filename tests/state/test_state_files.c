@@ -165,7 +165,8 @@ static void test_foreign(void **unused) {
     finish(&h);
     /* A state of the same model with other extents. */
     sb_model *model = slots_model(), *lstm = lstm_model();
-    sb_state *small = slots_state(model, NULL, 2), *large = slots_state(model, NULL, 3), *pairs = lstm_state(lstm, NULL, 2);
+    sb_state *small = slots_state(model, NULL, 2), *large = slots_state(model, NULL, 3),
+             *pairs = lstm_state(lstm, NULL, 2);
     sb_error error;
     MUST(sb_state_save(small, folder_path("small"), error));
     assert_int_equal(sb_state_restore(large, folder_path("small"), &error), SB_ERROR_SHAPE);

@@ -295,7 +295,8 @@ static sb_status add_control(sb_builder *b, sb_error *error) {
     SB_TRY(add_constant(b, "zero", SB_F32, 0, NULL, &zero, &nothing, error));
     SB_TRY(add_constant(b, "two", SB_F32, 0, NULL, &two, &factor, error));
     SB_TRY(add_constant(b, "trips", SB_S64, 0, NULL, &trips, &count, error));
-    SB_TRY(sb_builder_op(b, "ReduceSum", 1, &x, 1, (sb_builder_attribute[]){sb_attribute_int("keepdims", 0)}, &sum, error));
+    SB_TRY(sb_builder_op(b, "ReduceSum", 1, &x, 1, (sb_builder_attribute[]){sb_attribute_int("keepdims", 0)}, &sum,
+                         error));
     SB_TRY(add_binary(b, "Greater", sum, nothing, &condition, error));
     SB_TRY(sb_builder_begin_graph(b, "then", error));
     SB_TRY(advance(b, variables[0], "Add", sum, error));
@@ -325,7 +326,8 @@ static sb_status add_control(sb_builder *b, sb_error *error) {
     node.input_count = 1;
     node.inputs = &x;
     node.attribute_count = 2;
-    node.attributes = (sb_builder_attribute[]){sb_attribute_graph("body", scan), sb_attribute_int("num_scan_inputs", 1)};
+    node.attributes =
+        (sb_builder_attribute[]){sb_attribute_graph("body", scan), sb_attribute_int("num_scan_inputs", 1)};
     SB_TRY(sb_builder_add_node(b, &node, &rows, error));
     return sb_builder_output(b, rows, error);
 }
@@ -396,7 +398,8 @@ static void test_refused(void **unused) {
     assert_int_equal(sb_session_run_tensors(session, (sb_tensor *[]){x, h, NULL}, outputs, &error),
                      SB_ERROR_INVALID_ARGUMENT);
     ASSERT_SAYS(error, "input h is a variable of the state");
-    assert_int_equal(sb_session_run_tensors(session, (sb_tensor *[]){wide, NULL, NULL}, outputs, &error), SB_ERROR_SHAPE);
+    assert_int_equal(sb_session_run_tensors(session, (sb_tensor *[]){wide, NULL, NULL}, outputs, &error),
+                     SB_ERROR_SHAPE);
     ASSERT_SAYS(error, "batch");
     assert_int_equal(version_of(pairs, "h"), 0);
     run_tensors(session, (sb_tensor *[]){x, NULL, NULL}, outputs);
