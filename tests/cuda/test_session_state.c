@@ -29,7 +29,8 @@ static sb_session *session_of(sb_model *model, sb_state *state, const char *entr
 
 /* Every node in turn on the CPU, the home on either side: updates on the host with readers on the device, and the reverse. */
 static void test_sides(void **unused) {
-    static const char *const forced[] = {NULL, "Mul", "Add", "ReduceSum", "Mul,ReduceSum", "Fused", "Add,Mul,ReduceSum"};
+    static const char *const forced[] = {
+        NULL, "Mul", "Add", "ReduceSum", "Mul,ReduceSum", "Fused", "Add,Mul,ReduceSum"};
     for (int home = 0; home < 2; home++) {
         for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
             for (size_t f = 0; f < sizeof forced / sizeof forced[0]; f++) {
@@ -331,9 +332,12 @@ static void test_failing_calls(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sides), cmocka_unit_test(test_steady),
+        cmocka_unit_test(test_sides),
+        cmocka_unit_test(test_steady),
         cmocka_unit_test_setup_teardown(test_other_side, folder_open, folder_close),
-        cmocka_unit_test(test_refused), cmocka_unit_test(test_fault), cmocka_unit_test(test_failing_calls),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_failing_calls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
