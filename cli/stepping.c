@@ -15,7 +15,8 @@ bool is_kept(const arguments *arguments, const char *name, bool input) {
         const char *equals = strchr(text, '=');
         if (equals == NULL)
             continue;
-        if (input ? (size_t)(equals - text) == length && memcmp(text, name, length) == 0 : strcmp(equals + 1, name) == 0)
+        if (input ? (size_t)(equals - text) == length && memcmp(text, name, length) == 0
+                  : strcmp(equals + 1, name) == 0)
             return true;
     }
     return false;
@@ -214,7 +215,7 @@ static int create_stack(sb_tensor *first, int64_t length, sb_tensor **stacked) {
     if (rank > 0)
         memcpy(dims + 1, sb_tensor_dims(first), (size_t)rank * sizeof *dims);
     return sb_tensor_create(sb_tensor_dtype(first), rank + 1, dims, stacked, &error) == SB_OK ? EXIT_RIGHT
-                                                                                             : report(&error);
+                                                                                              : report(&error);
 }
 
 static bool fits_stack(const sb_tensor *tensor, const sb_tensor *stacked) {
@@ -278,8 +279,8 @@ int run_in_steps(const arguments *arguments, running *running, double *nanosecon
     steps.arrays = calloc((size_t)steps.input_count + 1, sizeof(sb_tensor *));
     steps.stacked = calloc((size_t)steps.output_count + 1, sizeof(sb_tensor *));
     *nanoseconds = 0;
-    int code = steps.arrays != NULL && steps.stacked != NULL ? read_steps(arguments, running, path, &steps)
-                                                             : out_of_memory();
+    int code =
+        steps.arrays != NULL && steps.stacked != NULL ? read_steps(arguments, running, path, &steps) : out_of_memory();
     for (int64_t step = 0; step < steps.length && code == EXIT_RIGHT; step++)
         code = run_step(arguments, running, &steps, step, nanoseconds);
     for (int i = 0; i < steps.output_count && code == EXIT_RIGHT; i++) {
