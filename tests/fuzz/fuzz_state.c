@@ -84,8 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         memcpy(bytes, data + 1, file);
     put_right(flags, model, bytes, file);
     look(state, before);
-    sb_status status =
-        sb_state_restore_memory(state, (flags & 4) != 0 ? 1 : SB_ALL_SLOTS, bytes, file, "file", &error);
+    sb_status status = sb_state_restore_memory(state, (flags & 4) != 0 ? 1 : SB_ALL_SLOTS, bytes, file, "file", &error);
     look(state, after);
     FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
     FUZZ_CHECK(status != SB_ERROR_INTERNAL && status != SB_ERROR_OUT_OF_MEMORY);
