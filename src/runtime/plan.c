@@ -221,12 +221,15 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     plan->offsets = sb_allocate_array(values, SB_SIDES * sizeof *plan->offsets);
     plan->copied = sb_allocate_array(values, sizeof *plan->copied);
     plan->steps = sb_allocate_array(program->step_count, sizeof *plan->steps);
+    plan->binding = placement->binding != NULL && placement->binding->program == program ? placement->binding : NULL;
+    if (plan->binding != NULL)
+        plan->places = sb_allocate_array(values, sizeof(sb_tensor *));
     if (placement->queue != NULL)
         plan->constants = sb_allocate_array(values, sizeof(sb_tensor *));
     if (plan->facts == NULL || plan->sides == NULL || plan->offsets == NULL || plan->copied == NULL ||
-        plan->steps == NULL || (placement->queue != NULL && plan->constants == NULL))
+        plan->steps == NULL || (plan->binding != NULL && plan->places == NULL) ||
+        (placement->queue != NULL && plan->constants == NULL))
         return sb_fail_memory(error, values * sizeof *plan->facts);
-    plan->binding = placement->binding != NULL && placement->binding->program == program ? placement->binding : NULL;
     for (size_t i = 0; i < program->enter_count; i++)
         plan->sides[program->enter[i]] = sb_value_side(inputs[i]);
     SB_TRY(infer_facts(plan, program, inputs, error));
@@ -269,6 +272,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
     sb_free(plan->sides);
     sb_free(plan->offsets);
     sb_free(plan->copied);
+    sb_free(plan->places);
     sb_free(plan->steps);
     sb_scope_destroy(plan->scope);
     sb_free(plan);

@@ -38,6 +38,11 @@ typedef struct sb_plan {
     sb_tensor **
         constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
     size_t arena_bytes[SB_SIDES];
+    sb_tensor *
+        *places; /* one per value: the variable's tensor whose bytes the value's step writes, else NULL; borrowed. NULL
+                            without a binding */
+    size_t first_update;  /* the first step that does; as many as there are steps: none */
+    bool warm;            /* has run to its end: scratch memory has its size */
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
     struct sb_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */

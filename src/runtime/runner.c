@@ -31,6 +31,12 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
     runner->step_facts = sb_allocate_array(outputs, sizeof *runner->step_facts);
     if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
         return sb_fail_memory(error, values * sizeof *runner->values);
+    const sb_state_binding *binding = runner->settings->placement.binding;
+    if (binding != NULL && binding->program == runner->program) {
+        runner->reserved = sb_allocate_array(values, SB_SIDES * sizeof(sb_storage *));
+        if (runner->reserved == NULL)
+            return sb_fail_memory(error, values * sizeof(sb_storage *));
+    }
     return sb_runner_create_faults(runner, error);
 }
 
@@ -73,6 +79,7 @@ void sb_runner_destroy(sb_runner *runner) {
         sb_storage_release(runner->arenas[side]);
     sb_runner_destroy_faults(runner);
     sb_free(runner->values);
+    sb_free(runner->reserved);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
     sb_free(runner->step_facts);
@@ -205,7 +212,7 @@ static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, b
     int64_t offset = planned ? runner->plan->offsets[sb_copy_index(runner->program, side, value)] : -1;
     sb_storage *storage;
     char *data;
-    SB_TRY(sb_runner_allocate(runner, side, offset, bytes, &storage, &data, error));
+    SB_TRY(sb_runner_allocate(runner, side, value, offset, bytes, &storage, &data, error));
     sb_status status = sb_tensor_over(storage, data, source->dtype, source->rank, source->dims, NULL, tensor, error);
     sb_storage_release(storage);
     return status;
@@ -261,12 +268,16 @@ static sb_status bring_inputs(sb_runner *runner, sb_call *call, const sb_kernel 
 static sb_status check_aliases(const sb_runner *runner, const sb_call *call) {
     if ((call->node->op->flags & (SB_OP_VIEW | SB_OP_KEEPS | SB_OP_CONTROL)) != 0)
         return SB_OK;
+    sb_tensor **places = runner->plan->places;
     sb_side side = call->target != NULL ? SB_DEVICE : SB_HOST;
     const sb_storage *arena = runner->arenas[side];
     for (int o = 0; o < call->output_count; o++) {
         if (!sb_call_wants(call, o) || call->outputs[o].kind != SB_KIND_TENSOR)
             continue;
         const sb_tensor *output = call->outputs[o].tensor;
+        const sb_tensor *place = places != NULL ? places[call->node->outputs[o]] : NULL;
+        if (place != NULL && output->storage == place->storage && output->data == place->data)
+            continue;
         int64_t offset = runner->plan->offsets[sb_copy_index(runner->program, side, call->node->outputs[o])];
         bool own = output->storage == arena ? offset >= 0 && output->data == (char *)arena->data + offset : true;
         for (int i = 0; i < call->input_count && own; i++)
@@ -518,6 +529,8 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
         SB_TRY(check_interrupt(runner, step, error));
+        if (runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update)
+            runner->plan->binding->began = true;
         if (segment != NULL) {
             SB_TRY(sb_segment_run(runner, segment, error));
             s = segment->end - 1;
@@ -623,12 +636,19 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     for (size_t i = 0; i < program->leave_count; i++)
         outputs[i] = (sb_value){0};
     SB_TRY(find_plan(runner, host_outputs, inputs, error));
-    sb_status status = run_steps(runner, inputs, error);
+    bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
+    sb_status status = in_place ? sb_runner_reserve(runner, error) : SB_OK;
+    if (status == SB_OK)
+        status = run_steps(runner, inputs, error);
     if (status == SB_OK)
         status = hand_over_all(runner, host_outputs, outbox, outputs, error);
     for (size_t i = 0; i < program->leave_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
     for (size_t v = 0; v < program->graph->value_count; v++)
         sb_runner_release(runner, (sb_value_id)v);
+    if (in_place)
+        sb_runner_release_reserved(runner);
+    if (runner->plan->binding != NULL && status == SB_OK && !runner->plan->warm)
+        runner->plan->warm = runner->plan->outdated = true;
     return status;
 }

@@ -32,6 +32,14 @@ void sb_state_release(sb_state *state) {
     sb_free(state);
 }
 
+bool sb_state_holds(const sb_state *state, const sb_tensor *tensor) {
+    for (size_t i = 0; i < state->count; i++) {
+        if (state->variables[i].tensor->storage == tensor->storage)
+            return true;
+    }
+    return false;
+}
+
 sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error) {
     sb_status status = SB_OK;
     pthread_mutex_lock(&state->lock);

@@ -43,6 +43,9 @@ struct sb_state {
 
 sb_state *sb_state_retain(sb_state *state);
 
+/** Whether the tensor's memory is that of a variable. */
+bool sb_state_holds(const sb_state *state, const sb_tensor *tensor);
+
 /** Waits until nobody works on the contents and makes the thread the one that does, until sb_state_leave. INVALID_ARGUMENT when it
  * already is. With `whole`, a torn state is refused with the reason. */
 sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error);

@@ -171,15 +171,6 @@ void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, cons
     }
 }
 
-/* Whether the tensor's memory is that of a variable. */
-static bool is_in_state(const sb_state *state, const sb_tensor *tensor) {
-    for (size_t i = 0; i < state->count; i++) {
-        if (state->variables[i].tensor->storage == tensor->storage)
-            return true;
-    }
-    return false;
-}
-
 /* A copy on the side of `tensor`, in memory of its own. */
 static sb_status copy_beside(sb_queue *queue, const sb_tensor *tensor, sb_tensor **copy, sb_error *error) {
     if (!sb_tensor_on_device(tensor)) {
@@ -204,7 +195,7 @@ static sb_status copy_beside(sb_queue *queue, const sb_tensor *tensor, sb_tensor
 
 /* Makes the value one that shares no memory with the state. */
 static sb_status detach(sb_state_binding *binding, sb_queue *queue, sb_value *value, sb_error *error) {
-    if (value->kind == SB_KIND_TENSOR && is_in_state(binding->state, value->tensor)) {
+    if (value->kind == SB_KIND_TENSOR && sb_state_holds(binding->state, value->tensor)) {
         sb_tensor *copy;
         SB_TRY(copy_beside(queue, value->tensor, &copy, error));
         count_copy(binding, copy);

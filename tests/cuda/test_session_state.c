@@ -42,6 +42,8 @@ static void test_sides(void **unused) {
                 sb_session *session = session_of(s.model, state, "step", s.device, mode, forced[f]);
                 sb_session *look = session_of(s.model, state, "look", s.device, mode, NULL);
                 sb_session *cpu_look = session_of(s.model, expected, "look", NULL, mode, NULL);
+                sb_session *spread = session_of(s.model, state, "spread", s.device, mode, forced[f]);
+                sb_session *cpu_spread = session_of(s.model, expected, "spread", NULL, mode, NULL);
                 for (uint64_t run = 0; run < RUNS; run++) {
                     sb_tensor *x = numbers(2, (int64_t[]){3, 4}, run), *y, *wanted;
                     run_session(session, &x, &y);
@@ -53,9 +55,17 @@ static void test_sides(void **unused) {
                     run_session(cpu_look, NULL, &wanted);
                     check_same(s.device, y, wanted);
                     release_all((sb_tensor *[]){y, wanted}, 2);
+                    x = numbers(1, (int64_t[]){4}, run);
+                    run_session(spread, &x, &y);
+                    run_session(cpu_spread, &x, &wanted);
+                    check_same(s.device, y, wanted);
+                    check_same_contents(state, expected);
+                    release_all((sb_tensor *[]){x, y, wanted}, 3);
                 }
-                sb_session *all[] = {cpu, session, look, cpu_look};
-                for (int i = 0; i < 4; i++)
+                if (forced[f] == NULL && home == 0)
+                    assert_true(counted(state).updates_in_place > 0);
+                sb_session *all[] = {cpu, session, look, cpu_look, spread, cpu_spread};
+                for (int i = 0; i < 6; i++)
                     sb_session_destroy(all[i]);
                 sb_state_release(state);
                 sb_state_release(expected);

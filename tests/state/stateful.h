@@ -36,7 +36,8 @@ static inline sb_status build_and_destroy(sb_builder *b, sb_status status, sb_mo
 
 /* Two variables: v [slots, 4], each slot of which begins with 1, 2, 3, 4, and w [4], which begins with zeros.
  * Entry "step": x [slots, 4] makes y = 0.5 v + x; v := y, w := w + the sum of y over the slots. Output y.
- * Entry "look": output v + w. Entry "add": x [4]; w := w + x, no output. */
+ * Entry "look": output v + w. Entry "add": x [4]; w := w + x, no output. Entry "spread": x [4]; w := x + the sum of w, which is
+ * read before it is overwritten; output -w, made behind. */
 static inline sb_status add_slots_model(sb_builder *b, sb_error *error) {
     static const float first[] = {1, 2, 3, 4}, half = 0.5f;
     static const char *const symbol[] = {"slots", NULL};
@@ -79,7 +80,16 @@ static inline sb_status add_slots_model(sb_builder *b, sb_error *error) {
     SB_TRY(sb_builder_input(b, &row, &x, error));
     SB_TRY(sb_builder_read(b, w, &total, error));
     SB_TRY(add_binary(b, "Add", total, x, &next, error));
-    return sb_builder_update(b, w, next, error);
+    SB_TRY(sb_builder_update(b, w, next, error));
+    SB_TRY(sb_builder_entry(b, "spread", error));
+    SB_TRY(sb_builder_input(b, &row, &x, error));
+    SB_TRY(add_constant(b, "axes", SB_S64, 1, (int64_t[]){1}, &axis, &axes, error));
+    SB_TRY(sb_builder_read(b, w, &total, error));
+    SB_TRY(sb_builder_op(b, "ReduceSum", 2, (sb_builder_value[]){total, axes}, 0, NULL, &sum, error));
+    SB_TRY(add_binary(b, "Add", x, sum, &next, error));
+    SB_TRY(sb_builder_update(b, w, next, error));
+    SB_TRY(sb_builder_op(b, "Neg", 1, &next, 0, NULL, &y, error));
+    return sb_builder_output(b, y, error);
 }
 
 static inline sb_status make_slots_model(sb_model **model, sb_error *error) {
