@@ -61,8 +61,8 @@ sb_status sb_runner_reserve(sb_runner *runner, sb_error *error) {
         const sb_node *node = program->steps[s].node;
         tensors += 2 * (size_t)node->output_count + (size_t)node->input_count;
         for (int i = 0; i < node->output_count && status == SB_OK; i++)
-            status = reserve(runner, runner->plan->steps[s].side, node->outputs[i], own_bytes(runner, s, node->outputs[i]),
-                             error);
+            status = reserve(runner, runner->plan->steps[s].side, node->outputs[i],
+                             own_bytes(runner, s, node->outputs[i]), error);
     }
     if (status == SB_OK)
         status = reserve_downloads(runner, error);

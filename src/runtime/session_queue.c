@@ -108,9 +108,9 @@ static sb_run_cause standing_cause(const sb_session *session) {
 static sb_status run_steps(sb_session *session, sb_outbox *outbox, const sb_value *inputs, sb_value *outputs,
                            sb_error *error) {
     bool host_outputs = !session->settings.device_outputs;
-    return session->binding == NULL
-               ? sb_runner_start(session->runner, host_outputs, outbox, inputs, outputs, error)
-               : sb_binding_run(session->binding, session->runner, session->queue, host_outputs, inputs, outputs, error);
+    return session->binding == NULL ? sb_runner_start(session->runner, host_outputs, outbox, inputs, outputs, error)
+                                    : sb_binding_run(session->binding, session->runner, session->queue, host_outputs,
+                                                     inputs, outputs, error);
 }
 
 /* Gives the device everything that the run needs (entered). */
