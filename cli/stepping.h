@@ -10,8 +10,8 @@
         {"steps", "FILE", false,                                                                                       \
          "Run once for each entry of the first axis of FILE.npy, the only input that is left, or of the arrays in "    \
          "FILE.npz, inputs by their names; outputs are stacked"},                                                      \
-        {"load-state", "FILE", false, "Begin with the state in FILE"}, {                                               \
-        "save-state", "FILE", false, "Write the state behind the last run to FILE"                                     \
+        {"save-state", "FILE", false, "Write the state behind the last run to FILE"}, {                                \
+        "load-state", "FILE", false, "Begin with the state in FILE"                                                    \
     }
 
 /** Whether --state makes this input, or output, a variable of the state. */
