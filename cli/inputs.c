@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stepping.h"
+
 /* ---- reading files ---- */
 
 static bool ends_with(const char *text, const char *end) {
@@ -188,6 +190,8 @@ int complete_inputs(const arguments *arguments, const sb_model *model, bool make
         const sb_value_description *input = sb_model_input(model, i);
         if (values[i].kind == SB_KIND_TENSOR)
             code = check_extents(arguments, input, values[i].tensor);
+        else if (is_kept(arguments, input->name, true))
+            continue; /* which the session refuses if it is given all the same */
         else if (values[i].kind == SB_KIND_NONE && make_up)
             code = make_input(arguments, input, i, &values[i]);
         else if (values[i].kind == SB_KIND_NONE && !input->optional)

@@ -7,6 +7,7 @@
 #include "inputs.h"
 #include "placement.h"
 #include "running.h"
+#include "stepping.h"
 #include "text.h"
 
 const option run_options[] = {
@@ -16,27 +17,31 @@ const option run_options[] = {
     {"json", NULL, false, "Print what was computed as JSON"},
     MODEL_OPTIONS,
     SESSION_OPTIONS,
+    STATE_OPTIONS,
     {0},
 };
 
 /* ---- what comes out ---- */
 
-static int save_outputs(const running *running, const char *path) {
-    int count = sb_model_output_count(running->model);
-    const char **names = calloc((size_t)count + 1, sizeof *names);
-    sb_tensor **tensors = calloc((size_t)count + 1, sizeof *tensors);
+static int save_outputs(const arguments *arguments, const running *running, const char *path) {
+    int all = sb_model_output_count(running->model), count = 0;
+    const char **names = calloc((size_t)all + 1, sizeof *names);
+    sb_tensor **tensors = calloc((size_t)all + 1, sizeof *tensors);
     int code = names != NULL && tensors != NULL ? EXIT_RIGHT : out_of_memory();
-    for (int i = 0; i < count && code == EXIT_RIGHT; i++) {
-        names[i] = sb_model_output(running->model, i)->name;
-        tensors[i] = running->outputs[i].tensor;
+    for (int i = 0; i < all && code == EXIT_RIGHT; i++) {
+        const char *name = sb_model_output(running->model, i)->name;
+        if (is_kept(arguments, name, false))
+            continue;
         if (running->outputs[i].kind != SB_KIND_TENSOR)
-            code = usage_error("output %s is not a tensor and cannot be saved", names[i]);
+            code = usage_error("output %s is not a tensor and cannot be saved", name);
+        names[count] = name;
+        tensors[count++] = running->outputs[i].tensor;
     }
     sb_error error;
     size_t length = strlen(path);
     bool single = length >= 4 && strcmp(path + length - 4, ".npy") == 0;
     if (code == EXIT_RIGHT && single && count != 1)
-        code = usage_error("the model has %d outputs: write them to a .npz file", count);
+        code = usage_error("there are %d outputs: write them to a .npz file", count);
     if (code == EXIT_RIGHT && (single ? sb_tensor_save(path, tensors[0], &error)
                                       : sb_tensors_save(path, count, names, tensors, &error)) != SB_OK)
         code = report(&error);
@@ -45,11 +50,11 @@ static int save_outputs(const running *running, const char *path) {
     return code;
 }
 
-static void print_value(const char *name, sb_value value) {
+static void print_value(const char *name, bool kept, sb_value value) {
     char room[TEXT_BYTES];
     printf("%s: ", printable(name, room));
     if (value.kind == SB_KIND_NONE) {
-        puts("nothing");
+        puts(kept ? "in the state" : "nothing");
         return;
     }
     if (value.kind == SB_KIND_SEQUENCE) {
@@ -90,7 +95,8 @@ static int print_outputs(const arguments *arguments, const running *running, dou
     if (has_option(arguments, "json"))
         return print_json(running, digest, nanoseconds);
     for (int i = 0; i < count; i++)
-        print_value(sb_model_output(running->model, i)->name, running->outputs[i]);
+        print_value(sb_model_output(running->model, i)->name,
+                    is_kept(arguments, sb_model_output(running->model, i)->name, false), running->outputs[i]);
     if (has_option(arguments, "digest"))
         printf("sha256 %s\n", digest);
     return EXIT_RIGHT;
@@ -105,12 +111,14 @@ int run_run(const arguments *arguments) {
     double nanoseconds = 0;
     int code = open_running(arguments, &model_options, &session_options, &running);
     if (code == EXIT_RIGHT)
-        code = read_inputs(arguments, running.model, false, running.inputs);
+        code = read_given_inputs(arguments, running.model, running.inputs);
     if (code == EXIT_RIGHT)
-        code = run_once(&running, &nanoseconds);
+        code = run_in_steps(arguments, &running, &nanoseconds);
+    if (code == EXIT_RIGHT)
+        code = save_state(arguments, &running);
     const char *path = option_value(arguments, "output");
     if (code == EXIT_RIGHT && path != NULL)
-        code = save_outputs(&running, path);
+        code = save_outputs(arguments, &running, path);
     if (code == EXIT_RIGHT)
         code = print_outputs(arguments, &running, nanoseconds);
     if (code == EXIT_RIGHT)

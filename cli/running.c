@@ -7,6 +7,7 @@
 
 #include "inputs.h"
 #include "placement.h"
+#include "stepping.h"
 
 double now_ns(void) {
     struct timespec time;
@@ -44,11 +45,16 @@ static int load_model(const arguments *arguments, const sb_model_options *model,
                       running *running) {
     sb_error error;
     double start = now_ns();
-    if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK ||
-        sb_session_create(running->model, session, &running->session, &error) != SB_OK)
+    running->options = *session;
+    if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK)
+        return report(&error);
+    int code = open_state(arguments, running->model, session, &running->state);
+    if (code != EXIT_RIGHT)
+        return code;
+    running->options.state = running->state;
+    if (sb_session_create(running->model, &running->options, &running->session, &error) != SB_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
-    running->options = *session;
     catch_interrupts(running->session);
     running->inputs = calloc((size_t)sb_model_input_count(running->model) + 1, sizeof(sb_value));
     running->outputs = calloc((size_t)sb_model_output_count(running->model) + 1, sizeof(sb_value));
@@ -97,6 +103,7 @@ void close_running(running *running) {
     free(running->outputs);
     leave_interrupts();
     sb_session_destroy(running->session);
+    sb_state_release(running->state);
     sb_model_release(running->model);
     sb_device_release(running->device);
     *running = (struct running){0};

@@ -7,6 +7,7 @@
 typedef struct running {
     sb_device *device; /* NULL: the CPU */
     sb_model *model;
+    sb_state *state; /* NULL: none */
     sb_session *session;
     sb_value *inputs, *outputs; /* one per input and output of the model */
     sb_session_options options; /* the session's, with the device */

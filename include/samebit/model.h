@@ -61,6 +61,19 @@ SB_API const sb_value_description *sb_model_output(const sb_model *model, int in
 SB_API int sb_model_input_index(const sb_model *model, const char *name);
 SB_API int sb_model_output_index(const sb_model *model, const char *name);
 
+/* ---- models of several entry graphs: the functions above are about the first ---- */
+
+SB_API int sb_model_entry_count(const sb_model *model);
+/** The name of an entry graph; `entry` must be in range here and below. */
+SB_API const char *sb_model_entry_name(const sb_model *model, int entry);
+/** The index of the entry graph of that name, or -1. */
+SB_API int sb_model_entry_index(const sb_model *model, const char *name);
+SB_API int sb_model_entry_input_count(const sb_model *model, int entry);
+SB_API int sb_model_entry_output_count(const sb_model *model, int entry);
+/** `index` must be in range. */
+SB_API const sb_value_description *sb_model_entry_input(const sb_model *model, int entry, int index);
+SB_API const sb_value_description *sb_model_entry_output(const sb_model *model, int entry, int index);
+
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@
 #include <samebit/model.h>
 #include <samebit/onnx.h>
 #include <samebit/session.h>
+#include <samebit/state.h>
 #include <samebit/tensor.h>
 #include <samebit/value.h>
 #include <samebit/version.h>

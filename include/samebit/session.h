@@ -7,6 +7,7 @@
 
 #include <samebit/device.h>
 #include <samebit/model.h>
+#include <samebit/state.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -115,12 +116,18 @@ typedef struct sb_session_options {
     /** The most runs that may be queued and not yet waited for: 1 to 16, 4 by default. Each takes what its outputs take on the
      * device, or in pinned memory of the host (up to 64 MiB a run). */
     int queue_depth;
+    /** What the runs read and update (<samebit/state.h>), which the session keeps alive; of the same model. A state on a device
+     * needs a session on that device. Needed by entry graphs with variables. Inputs that are variables are left out of a run
+     * (SB_KIND_NONE), and outputs that are come out as nothing: sb_state_get copies them. */
+    sb_state *state;
+    /** The entry graph to run; NULL: the model's first. */
+    const char *entry;
 } sb_session_options;
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
         sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, \
-            NULL, NULL, 4                                                                                              \
+            NULL, NULL, 4, NULL, NULL                                                                                  \
     }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
@@ -129,10 +136,11 @@ SB_API SB_MUST_CHECK sb_status sb_session_create(sb_model *model, const sb_sessi
 /** Destroys a session, and waits for the runs that it has queued, whose outputs are lost. NULL is allowed. */
 SB_API void sb_session_destroy(sb_session *session);
 
-/** Runs the model once, behind the runs that are queued. INVALID_ARGUMENT when the queue is full: see sb_session_enqueue.
+/** Runs the session's entry graph once, behind the runs that are queued. INVALID_ARGUMENT when the queue is full: see
+ * sb_session_enqueue.
  *
- * `inputs` has one value per model input, in the model's order (SB_KIND_NONE where an optional one is left out); they are borrowed.
- * `outputs` has room for one value per model output, all released by the caller; on failure they are nothing.
+ * `inputs` has one value per input, in the graph's order (SB_KIND_NONE where an optional one is left out); they are borrowed.
+ * `outputs` has room for one value per output, all released by the caller; on failure they are nothing.
  * Symbolic extents take their values from the inputs. Errors: SHAPE when an input does not fit the model, and
  * whatever a node reports, with its name. */
 SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs,
@@ -150,7 +158,7 @@ SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_valu
  *
  * A run whose steps the host takes part in cannot be left to the device: it is complete when this returns, and what it reports
  * is reported here. Those are runs with a node on the CPU or of a shape that follows from data, with an observer or a task
- * observer, with more than 64 MiB of outputs for the host, and without a device; sb_session_last_run says which it was.
+ * observer, with more than 64 MiB of outputs for the host, with a state, and without a device; sb_session_last_run says which it was.
  *
  * Errors: those of sb_session_run, after which the run is not queued and runs before it are as they were; INVALID_ARGUMENT when
  * queue_depth runs have not been waited for, with the number of the oldest. An interrupt ends a run that is being enqueued; runs

@@ -4,27 +4,42 @@
 #include <string.h>
 
 #include "graph/value.h"
+#include "runtime/digest.h"
 #include "tensor/walk.h"
 
 /* Elements are turned into their canonical form in pieces of this many bytes. */
 #define PIECE_BYTES 4096
 
-typedef struct digest {
-    EVP_MD_CTX *context;
-    bool failed;
-    sb_dtype dtype;
-    size_t size;
-} digest;
+sb_status sb_digest_begin(sb_digest *digest, sb_error *error) {
+    *digest = (sb_digest){.context = EVP_MD_CTX_new()};
+    if (digest->context == NULL)
+        return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: could not start a digest");
+    digest->failed = EVP_DigestInit_ex(digest->context, EVP_sha256(), NULL) != 1;
+    return SB_OK;
+}
 
-static void add_bytes(digest *digest, const void *bytes, size_t count) {
+sb_status sb_digest_end(sb_digest *digest, unsigned char bytes[SB_DIGEST_BYTES], sb_error *error) {
+    digest->failed = digest->failed || EVP_DigestFinal_ex(digest->context, bytes, NULL) != 1;
+    EVP_MD_CTX_free(digest->context);
+    digest->context = NULL;
+    return digest->failed ? sb_fail(error, SB_ERROR_INTERNAL, "the SHA-256 of libcrypto failed") : SB_OK;
+}
+
+void sb_digest_add_bytes(sb_digest *digest, const void *bytes, size_t count) {
     digest->failed = digest->failed || EVP_DigestUpdate(digest->context, bytes, count) != 1;
 }
 
-static void add_integer(digest *digest, int64_t value) {
+void sb_digest_add_integer(sb_digest *digest, int64_t value) {
     unsigned char bytes[8];
     for (int i = 0; i < 8; i++)
         bytes[i] = (unsigned char)((uint64_t)value >> (8 * i));
-    add_bytes(digest, bytes, sizeof bytes);
+    sb_digest_add_bytes(digest, bytes, sizeof bytes);
+}
+
+void sb_digest_add_text(sb_digest *digest, const char *text) {
+    size_t bytes = strlen(text);
+    sb_digest_add_integer(digest, (int64_t)bytes);
+    sb_digest_add_bytes(digest, text, bytes);
 }
 
 /* The element's bits, with any NaN replaced by the dtype's positive quiet NaN. */
@@ -62,36 +77,36 @@ static uint64_t canonical_bits(sb_dtype dtype, size_t size, const char *element)
 }
 
 static void add_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
-    digest *digest = context;
+    sb_digest *digest = context;
     unsigned char piece[PIECE_BYTES];
     size_t used = 0;
     const char *element = data[0];
     for (int64_t i = 0; i < count; i++, element += steps[0]) {
         if (used + digest->size > sizeof piece) {
-            add_bytes(digest, piece, used);
+            sb_digest_add_bytes(digest, piece, used);
             used = 0;
         }
         uint64_t bits = canonical_bits(digest->dtype, digest->size, element);
         for (size_t b = 0; b < digest->size; b++)
             piece[used++] = (unsigned char)(bits >> (8 * b));
     }
-    add_bytes(digest, piece, used);
+    sb_digest_add_bytes(digest, piece, used);
 }
 
 static void add_text_row(void *context, int64_t count, char *const *data, const int64_t *steps) {
     const char *element = data[0];
     for (int64_t i = 0; i < count; i++, element += steps[0]) {
         const sb_string *text = (const sb_string *)(const void *)element;
-        add_integer(context, (int64_t)text->bytes);
-        add_bytes(context, text->data, text->bytes);
+        sb_digest_add_integer(context, (int64_t)text->bytes);
+        sb_digest_add_bytes(context, text->data, text->bytes);
     }
 }
 
-static void add_tensor(digest *digest, const sb_tensor *tensor) {
-    add_integer(digest, tensor->dtype);
-    add_integer(digest, tensor->rank);
+void sb_digest_add_tensor(sb_digest *digest, const sb_tensor *tensor) {
+    sb_digest_add_integer(digest, tensor->dtype);
+    sb_digest_add_integer(digest, tensor->rank);
     for (int i = 0; i < tensor->rank; i++)
-        add_integer(digest, tensor->dims[i]);
+        sb_digest_add_integer(digest, tensor->dims[i]);
     digest->dtype = tensor->dtype;
     digest->size = sb_dtype_size(tensor->dtype);
     sb_walk walk;
@@ -99,12 +114,12 @@ static void add_tensor(digest *digest, const sb_tensor *tensor) {
     sb_walk_run(&walk, tensor->dtype == SB_STRING ? add_text_row : add_row, digest);
 }
 
-static void add_value(digest *digest, sb_value value) {
-    add_integer(digest, value.kind);
+static void add_value(sb_digest *digest, sb_value value) {
+    sb_digest_add_integer(digest, value.kind);
     if (value.kind == SB_KIND_TENSOR) {
-        add_tensor(digest, value.tensor);
+        sb_digest_add_tensor(digest, value.tensor);
     } else if (value.kind == SB_KIND_SEQUENCE) {
-        add_integer(digest, value.sequence->count);
+        sb_digest_add_integer(digest, value.sequence->count);
         for (int64_t i = 0; i < value.sequence->count; i++)
             add_value(digest, value.sequence->items[i]);
     }
@@ -115,17 +130,12 @@ sb_status sb_digest_values(int count, const sb_value *values, char text[SB_DIGES
         if (values[i].kind == SB_KIND_TENSOR)
             SB_TRY(sb_tensor_check_on_host(values[i].tensor, "digested", error));
     }
-    digest digest = {.context = EVP_MD_CTX_new()};
-    if (digest.context == NULL)
-        return sb_fail(error, SB_ERROR_OUT_OF_MEMORY, "out of memory: could not start a digest");
-    digest.failed = EVP_DigestInit_ex(digest.context, EVP_sha256(), NULL) != 1;
+    sb_digest digest;
+    unsigned char bytes[SB_DIGEST_BYTES];
+    SB_TRY(sb_digest_begin(&digest, error));
     for (int i = 0; i < count; i++)
         add_value(&digest, values[i]);
-    unsigned char bytes[32];
-    digest.failed = digest.failed || EVP_DigestFinal_ex(digest.context, bytes, NULL) != 1;
-    EVP_MD_CTX_free(digest.context);
-    if (digest.failed)
-        return sb_fail(error, SB_ERROR_INTERNAL, "the SHA-256 of libcrypto failed");
+    SB_TRY(sb_digest_end(&digest, bytes, error));
     for (size_t i = 0; i < sizeof bytes; i++) {
         text[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
         text[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];

@@ -5,6 +5,7 @@
 
 #include "base/allocation.h"
 #include "runtime/runner_internal.h"
+#include "runtime/state_binding.h"
 
 typedef struct visitor {
     void (*visit)(void *context, const sb_placed_node *node);
@@ -45,11 +46,13 @@ static void visit_transfers(const visitor *visitor, const sb_runner *runner, siz
 
 /* Those behind the last step, of outputs that are wanted on the host. */
 static void visit_output_transfers(const visitor *visitor, const sb_runner *runner, bool *present) {
-    const sb_graph *graph = runner->program->graph;
-    for (size_t o = 0; o < graph->output_count && runner->plan->host_outputs; o++) {
-        sb_value_id value = graph->outputs[o];
-        bool *here = &present[sb_copy_index(runner->program, SB_HOST, value)];
-        if (*here || !present[sb_copy_index(runner->program, SB_DEVICE, value)])
+    const sb_program *program = runner->program;
+    for (size_t o = 0; o < program->leave_count; o++) {
+        if (!sb_is_wanted_on_host(runner->plan, o))
+            continue;
+        sb_value_id value = program->leave[o];
+        bool *here = &present[sb_copy_index(program, SB_HOST, value)];
+        if (*here || !present[sb_copy_index(program, SB_DEVICE, value)])
             continue;
         *here = true;
         visit_transfer(visitor, runner, value, SB_HOST, false);
@@ -76,8 +79,8 @@ static void visit_runner(visitor *visitor, const sb_runner *runner) {
         return;
     size_t copies = SB_SIDES * program->graph->value_count;
     bool *present = sb_allocate_array(copies, sizeof *present);
-    for (size_t i = 0; present != NULL && i < program->graph->input_count; i++) {
-        sb_value_id input = program->graph->inputs[i];
+    for (size_t i = 0; present != NULL && i < program->enter_count; i++) {
+        sb_value_id input = program->enter[i];
         present[sb_copy_index(program, runner->plan->sides[input], input)] = true;
     }
     for (size_t s = 0; s < program->step_count; s++) {

@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "runtime/replay.h"
+#include "runtime/state_binding.h"
 
 /* A block of memory: the copy of a value that owns it (sb_copy_index), and the steps between which somebody can see it through
  * any view. */
@@ -135,9 +136,10 @@ static void find_lifetimes(lifetimes *all) {
                 make(all, sb_copy_index(all->program, plan->steps[s].side, node->outputs[i]), (int64_t)s);
         }
     }
-    for (size_t o = 0; o < graph->output_count; o++) {
-        sb_side side = plan->host_outputs ? SB_HOST : plan->sides[graph->outputs[o]];
-        use(all, sb_copy_index(all->program, side, graph->outputs[o]), (int64_t)graph->node_count, true);
+    for (size_t o = 0; o < all->program->leave_count; o++) {
+        sb_value_id value = all->program->leave[o];
+        sb_side side = sb_is_wanted_on_host(plan, o) ? SB_HOST : plan->sides[value];
+        use(all, sb_copy_index(all->program, side, value), (int64_t)graph->node_count, true);
     }
 }
 
@@ -172,6 +174,103 @@ static void merge_in_place(lifetimes *all) {
         all->homes[made->copy] = home;
         all->blocks[home].last = made->last;
         made->merged = true;
+    }
+}
+
+/* ---- updates where the variable lies ---- */
+
+/* The copy through which a version of the variable enters; all->copies where the graph does not read it. */
+static size_t entering_copy(const lifetimes *all, int64_t variable) {
+    const sb_state_binding *binding = all->plan->binding;
+    for (size_t i = 0; i < all->program->enter_count; i++) {
+        sb_value_id value = all->program->enter[i];
+        if (binding->read[i] == variable)
+            return sb_copy_index(all->program, all->plan->sides[value], value);
+    }
+    return all->copies;
+}
+
+/* Whether nobody needs version i any more when step `step` writes version i + 1 over it: all readers are done, or the step is the
+ * last one and its kernel offers to compute onto the version. */
+static bool is_over(const lifetimes *all, size_t version, size_t step, sb_value_id next) {
+    if (version == all->copies)
+        return true;
+    const block *old = &all->blocks[version];
+    int input = all->plan->steps[step].in_place;
+    if (old->last > (int64_t)step)
+        return false;
+    return old->last < (int64_t)step || (input >= 0 && all->graph->nodes[step]->outputs[0] == next &&
+                                         all->graph->nodes[step]->inputs[input] != SB_NO_VALUE &&
+                                         read_copy(all, step, input) == version && seen_once(all, step, input));
+}
+
+/* Whether something that leaves lies in a variable, or may: it gets memory of its own when all steps have run. */
+static bool shows_versions(const lifetimes *all) {
+    for (size_t i = 0; i < all->program->enter_count; i++) {
+        sb_value_id value = all->program->enter[i];
+        if (all->plan->binding->read[i] >= 0 &&
+            all->blocks[sb_copy_index(all->program, all->plan->sides[value], value)].escapes)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the value, or a view of it, leaves elsewhere too. */
+static bool leaves_twice(const lifetimes *all, size_t index, size_t copy) {
+    for (size_t i = 0; i < all->program->leave_count; i++) {
+        sb_value_id value = all->program->leave[i];
+        if (i != index && all->roots[sb_copy_index(all->program, all->plan->sides[value], value)] == copy)
+            return true;
+    }
+    return false;
+}
+
+/* From which step on all memory is known: behind it there are no nested graphs, and no extents from data. */
+static size_t foreseen_from(const lifetimes *all) {
+    size_t first = all->graph->node_count;
+    while (first > 0 && all->plan->steps[first - 1].mode != SB_STEP_DYNAMIC &&
+           (all->plan->steps[first - 1].mode == SB_STEP_SKIP || !keeps_inputs(all->graph->nodes[first - 1]->op)))
+        first--;
+    return first;
+}
+
+/* Where the value that leaves at `index` can be written to at once, or NULL. */
+static sb_tensor *find_place(const lifetimes *all, size_t index, size_t foreseen) {
+    const sb_plan *plan = all->plan;
+    sb_value_id value = all->program->leave[index];
+    int64_t variable = plan->binding->update[index], producer = all->graph->values[value].producer;
+    if (variable < 0 || producer < 0 || (size_t)producer < foreseen)
+        return NULL;
+    const sb_planned_step *planned = &plan->steps[producer];
+    sb_tensor *home = plan->binding->state->variables[variable].tensor;
+    size_t bytes = (size_t)sb_tensor_elements(home) * sb_dtype_size(home->dtype);
+    size_t copy = sb_copy_index(all->program, planned->side, value);
+    const block *made = &all->blocks[copy];
+    bool owns = planned->mode == SB_STEP_STATIC && (all->graph->nodes[producer]->op->flags & SB_OP_VIEW) == 0;
+    bool at_home = (planned->side == SB_DEVICE) == sb_tensor_on_device(home);
+    return owns && at_home && bytes != 0 && made->bytes == bytes && !leaves_twice(all, index, copy) &&
+                   is_over(all, entering_copy(all, variable), (size_t)producer, value)
+               ? home
+               : NULL;
+}
+
+/* Not before a run has shown how much scratch memory there must be: whatever may run out comes before the first update. */
+static void find_places(const lifetimes *all, sb_plan *plan) {
+    plan->first_update = all->graph->node_count;
+    if (plan->binding == NULL)
+        return;
+    bool may = plan->warm && !shows_versions(all);
+    for (size_t v = 0; v < all->graph->value_count; v++)
+        plan->places[v] = NULL;
+    size_t foreseen = foreseen_from(all);
+    for (size_t i = 0; i < all->program->leave_count && may; i++) {
+        sb_value_id value = all->program->leave[i];
+        sb_tensor *place = plan->places[value] == NULL ? find_place(all, i, foreseen) : NULL;
+        if (place == NULL)
+            continue;
+        size_t producer = (size_t)all->graph->values[value].producer;
+        plan->places[value] = place;
+        plan->first_update = producer < plan->first_update ? producer : plan->first_update;
     }
 }
 
@@ -300,6 +399,7 @@ sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *err
     }
     if (status == SB_OK) {
         merge_in_place(&all);
+        find_places(&all, plan);
         place_all(&all, plan, blocks, placed);
     }
     sb_free(all.blocks);

@@ -107,6 +107,7 @@ sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_o
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     fresh->references = 1;
+    pthread_mutex_init(&fresh->digest_lock, NULL);
     /* What is loaded keeps the budget alive; nothing more is charged to it later. */
     sb_memory_budget *budget = NULL;
     sb_status status = sb_memory_limit_begin(options.memory_limit, &budget, error);
@@ -136,6 +137,7 @@ void sb_model_release(sb_model *model) {
         clear_entry(&model->entries[i]);
     sb_free(model->entries);
     sb_graphs_clear(&model->graphs);
+    pthread_mutex_destroy(&model->digest_lock);
     sb_free(model);
 }
 
@@ -155,6 +157,38 @@ const sb_value_description *sb_model_input(const sb_model *model, int index) {
 
 const sb_value_description *sb_model_output(const sb_model *model, int index) {
     return &model->entries[0].descriptions[model->entries[0].input_count + index];
+}
+
+int sb_model_entry_count(const sb_model *model) {
+    return (int)model->graphs.count;
+}
+
+const char *sb_model_entry_name(const sb_model *model, int entry) {
+    return model->entries[entry].name;
+}
+
+int sb_model_entry_index(const sb_model *model, const char *name) {
+    for (size_t i = 0; i < model->graphs.count; i++) {
+        if (strcmp(model->entries[i].name, name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+int sb_model_entry_input_count(const sb_model *model, int entry) {
+    return model->entries[entry].input_count;
+}
+
+int sb_model_entry_output_count(const sb_model *model, int entry) {
+    return model->entries[entry].output_count;
+}
+
+const sb_value_description *sb_model_entry_input(const sb_model *model, int entry, int index) {
+    return &model->entries[entry].descriptions[index];
+}
+
+const sb_value_description *sb_model_entry_output(const sb_model *model, int entry, int index) {
+    return &model->entries[entry].descriptions[model->entries[entry].input_count + index];
 }
 
 bool sb_model_is_stateful(const sb_model *model) {

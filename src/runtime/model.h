@@ -19,8 +19,11 @@ typedef struct sb_model_entry {
 /* Entry 0 is what the public functions describe and sessions run. */
 struct sb_model {
     atomic_int references;
-    sb_graphs graphs;        /* with the variables, and what each graph reads and updates of them */
-    sb_model_entry *entries; /* graphs.count */
+    sb_graphs graphs;            /* with the variables, and what each graph reads and updates of them */
+    sb_model_entry *entries;     /* graphs.count */
+    pthread_mutex_t digest_lock; /* of what follows: runtime/model_digest.h */
+    bool digested;
+    unsigned char digest[32];
 };
 
 /* Where the graphs of a model come from: fills `*graphs`, which is empty, with at least one entry, all facts inferred. What it

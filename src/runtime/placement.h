@@ -9,6 +9,7 @@ typedef struct sb_placement {
     sb_queue *queue; /* of the device; NULL: everything runs on the CPU */
     const char
         *force_cpu; /* parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none */
+    struct sb_state_binding *binding; /* the state whose variables enter and leave runs of a program; NULL: none */
 } sb_placement;
 
 /** The one gate through which every node goes: *kernel is the device's kernel for the step with these concrete facts, or NULL

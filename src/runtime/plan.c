@@ -6,6 +6,7 @@
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
+#include "runtime/state_binding.h"
 
 /* ---- the binding ---- */
 
@@ -27,8 +28,8 @@ static bool input_fits(const sb_fact *fact, sb_value value) {
 }
 
 bool sb_plan_fits(const sb_plan *plan, const sb_program *program, bool host_outputs, const sb_value *inputs) {
-    for (size_t i = 0; i < program->graph->input_count; i++) {
-        sb_value_id input = program->graph->inputs[i];
+    for (size_t i = 0; i < program->enter_count; i++) {
+        sb_value_id input = program->enter[i];
         if (!input_fits(&plan->facts[input], inputs[i]) || plan->sides[input] != sb_value_side(inputs[i]))
             return false;
     }
@@ -165,8 +166,8 @@ static sb_value_id shown_value(const sb_program *program, sb_value_id view) {
 /* Whether somebody reads the value, and everybody who does reads it on the host. */
 static bool is_for_host(const sb_plan *plan, const sb_program *program, sb_value_id value) {
     bool read = false;
-    for (size_t o = 0; o < program->graph->output_count; o++) {
-        if (program->graph->outputs[o] == value)
+    for (size_t o = 0; o < program->leave_count; o++) {
+        if (program->leave[o] == value)
             return false;
     }
     for (size_t s = 0; s < program->step_count; s++) {
@@ -205,10 +206,9 @@ static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb
 /* ---- a plan ---- */
 
 static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_value *inputs, sb_error *error) {
-    const sb_graph *graph = program->graph;
-    for (size_t i = 0; i < graph->input_count; i++)
-        SB_TRY(sb_fact_of_value(&plan->facts[graph->inputs[i]], plan->scope, inputs[i], false, error));
-    return sb_graph_infer(graph, plan->scope, plan->facts, error);
+    for (size_t i = 0; i < program->enter_count; i++)
+        SB_TRY(sb_fact_of_value(&plan->facts[program->enter[i]], plan->scope, inputs[i], false, error));
+    return sb_graph_infer(program->graph, plan->scope, plan->facts, error);
 }
 
 static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
@@ -221,13 +221,17 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     plan->offsets = sb_allocate_array(values, SB_SIDES * sizeof *plan->offsets);
     plan->copied = sb_allocate_array(values, sizeof *plan->copied);
     plan->steps = sb_allocate_array(program->step_count, sizeof *plan->steps);
+    plan->binding = placement->binding != NULL && placement->binding->program == program ? placement->binding : NULL;
+    if (plan->binding != NULL)
+        plan->places = sb_allocate_array(values, sizeof(sb_tensor *));
     if (placement->queue != NULL)
         plan->constants = sb_allocate_array(values, sizeof(sb_tensor *));
     if (plan->facts == NULL || plan->sides == NULL || plan->offsets == NULL || plan->copied == NULL ||
-        plan->steps == NULL || (placement->queue != NULL && plan->constants == NULL))
+        plan->steps == NULL || (plan->binding != NULL && plan->places == NULL) ||
+        (placement->queue != NULL && plan->constants == NULL))
         return sb_fail_memory(error, values * sizeof *plan->facts);
-    for (size_t i = 0; i < graph->input_count; i++)
-        plan->sides[graph->inputs[i]] = sb_value_side(inputs[i]);
+    for (size_t i = 0; i < program->enter_count; i++)
+        plan->sides[program->enter[i]] = sb_value_side(inputs[i]);
     SB_TRY(infer_facts(plan, program, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(plan_step(plan, program, placement, s, error));
@@ -268,6 +272,7 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
     sb_free(plan->sides);
     sb_free(plan->offsets);
     sb_free(plan->copied);
+    sb_free(plan->places);
     sb_free(plan->steps);
     sb_scope_destroy(plan->scope);
     sb_free(plan);

@@ -26,17 +26,23 @@ typedef struct sb_planned_step {
 /* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an entry for
  * each value and side: see sb_copy_index. */
 typedef struct sb_plan {
-    sb_scope *scope;        /* of the facts */
-    sb_fact *facts;         /* one per value */
-    sb_side *sides;         /* one per value: where it is made; a guess for what dynamic steps make */
-    int64_t *offsets;       /* by copy: bytes into the side's arena, or -1 */
-    sb_planned_step *steps; /* one per step of the program */
-    bool *copied;           /* one per value: a view by its operator, but in some run a copy, which has its own place */
-    bool outdated;          /* `copied` has changed since the memory was planned */
-    bool host_outputs;      /* whether the graph's outputs are wanted on the host, or wherever they are made */
+    struct sb_state_binding *binding; /* of the program; NULL: none */
+    sb_scope *scope;                  /* of the facts */
+    sb_fact *facts;                   /* one per value */
+    sb_side *sides;                   /* one per value: where it is made; a guess for what dynamic steps make */
+    int64_t *offsets;                 /* by copy: bytes into the side's arena, or -1 */
+    sb_planned_step *steps;           /* one per step of the program */
+    bool *copied;      /* one per value: a view by its operator, but in some run a copy, which has its own place */
+    bool outdated;     /* `copied` has changed since the memory was planned */
+    bool host_outputs; /* whether the graph's outputs are wanted on the host, or wherever they are made */
     sb_tensor **
         constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
     size_t arena_bytes[SB_SIDES];
+    sb_tensor *
+        *places; /* one per value: the variable's tensor whose bytes the value's step writes, else NULL; borrowed. NULL
+                            without a binding */
+    size_t first_update;  /* the first step that does; as many as there are steps: none */
+    bool warm;            /* has run to its end: scratch memory has its size */
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
     struct sb_segment **segment_of; /* one per step; NULL where it belongs to none. NULL without a device */

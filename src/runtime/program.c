@@ -24,7 +24,24 @@ static sb_status create_nested(sb_program *program, sb_step *step, sb_error *err
     return SB_OK;
 }
 
-/* Finds for each value the last step that reads (or else makes) it. Graph outputs and updates are never released by a step. */
+static sb_status list_ends(sb_program *program, sb_error *error) {
+    const sb_graph *graph = program->graph;
+    program->enter = sb_allocate_array(graph->input_count + graph->read_count, sizeof *program->enter);
+    program->leave = sb_allocate_array(graph->output_count + graph->update_count, sizeof *program->leave);
+    if (program->enter == NULL || program->leave == NULL)
+        return sb_fail_memory(error, graph->value_count * sizeof *program->enter);
+    for (size_t i = 0; i < graph->input_count; i++)
+        program->enter[program->enter_count++] = graph->inputs[i];
+    for (size_t i = 0; i < graph->read_count; i++)
+        program->enter[program->enter_count++] = graph->reads[i].value;
+    for (size_t i = 0; i < graph->output_count; i++)
+        program->leave[program->leave_count++] = graph->outputs[i];
+    for (size_t i = 0; i < graph->update_count; i++)
+        program->leave[program->leave_count++] = graph->updates[i].value;
+    return SB_OK;
+}
+
+/* Finds for each value the last step that reads (or else makes) it. What a run hands over is never released by a step. */
 static sb_status find_last_uses(sb_program *program, sb_error *error) {
     const sb_graph *graph = program->graph;
     int64_t *last = sb_allocate_array(graph->value_count, sizeof *last);
@@ -41,10 +58,8 @@ static sb_status find_last_uses(sb_program *program, sb_error *error) {
                 last[node->inputs[i]] = (int64_t)s;
         }
     }
-    for (size_t o = 0; status == SB_OK && o < graph->output_count; o++)
-        last[graph->outputs[o]] = -1;
-    for (size_t u = 0; status == SB_OK && u < graph->update_count; u++)
-        last[graph->updates[u].value] = -1;
+    for (size_t o = 0; status == SB_OK && o < program->leave_count; o++)
+        last[program->leave[o]] = -1;
     for (size_t v = 0; status == SB_OK && v < graph->value_count; v++) {
         if (last[v] >= 0)
             counts[last[v]]++;
@@ -78,6 +93,8 @@ sb_status sb_program_create(const sb_graph *graph, sb_isa isa, bool reference_on
     sb_status status = SB_OK;
     if (fresh->steps == NULL)
         status = sb_fail_memory(error, graph->node_count * sizeof *fresh->steps);
+    if (status == SB_OK)
+        status = list_ends(fresh, error);
     for (size_t i = 0; i < graph->node_count && status == SB_OK; i++) {
         fresh->step_count++;
         fresh->steps[i].node = graph->nodes[i];
@@ -121,6 +138,8 @@ void sb_program_destroy(sb_program *program) {
     for (size_t i = 0; i < program->step_count; i++)
         destroy_step(&program->steps[i]);
     sb_free(program->steps);
+    sb_free(program->enter);
+    sb_free(program->leave);
     pthread_mutex_destroy(&program->lock);
     sb_free(program);
 }

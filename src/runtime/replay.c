@@ -4,6 +4,7 @@
 
 #include "base/allocation.h"
 #include "runtime/runner_internal.h"
+#include "runtime/state_binding.h"
 
 /* ---- segments of a plan ---- */
 
@@ -42,8 +43,8 @@ typedef struct value_marks {
 } value_marks;
 
 static bool is_read_after(const sb_program *program, sb_value_id value, size_t end) {
-    for (size_t o = 0; o < program->graph->output_count; o++) {
-        if (program->graph->outputs[o] == value)
+    for (size_t o = 0; o < program->leave_count; o++) {
+        if (program->leave[o] == value)
             return true;
     }
     for (size_t s = end; s < program->step_count; s++) {
@@ -234,6 +235,11 @@ static size_t input_under(const sb_runner *runner, const sb_segment *segment, co
     return segment->input_count;
 }
 
+/* Whether the tensor lies in a variable, which never moves. */
+static bool is_in_variable(const sb_runner *runner, const sb_tensor *tensor) {
+    return runner->plan->binding != NULL && sb_state_holds(runner->plan->binding->state, tensor);
+}
+
 static size_t escape_under(const sb_replay *replay, const sb_tensor *tensor) {
     size_t i = 0;
     while (i < replay->escape_count && replay->escapes[i].data != tensor->storage->data)
@@ -250,7 +256,7 @@ static sb_status note_escapes(const sb_runner *runner, const sb_segment *segment
     for (size_t i = 0; i < segment->output_count; i++) {
         sb_value value = device_value(runner, segment->outputs[i]);
         if (value.kind != SB_KIND_TENSOR || value.tensor->storage == runner->arenas[SB_DEVICE] ||
-            input_under(runner, segment, value.tensor) < segment->input_count ||
+            input_under(runner, segment, value.tensor) < segment->input_count || is_in_variable(runner, value.tensor) ||
             escape_under(replay, value.tensor) < replay->escape_count)
             continue;
         const sb_storage *storage = value.tensor->storage;
@@ -275,7 +281,7 @@ static sb_status describe_outputs(const sb_runner *runner, const sb_segment *seg
         output->index = input_under(runner, segment, tensor);
         if (output->index < segment->input_count) {
             output->place = IN_INPUT;
-        } else if (tensor->storage == runner->arenas[SB_DEVICE]) {
+        } else if (tensor->storage == runner->arenas[SB_DEVICE] || is_in_variable(runner, tensor)) {
             output->place = FIXED;
             output->tensor = sb_tensor_retain(value.tensor);
             continue;
@@ -302,7 +308,7 @@ static sb_status hold_others(const sb_runner *runner, const sb_segment *segment,
             sb_value value = device_value(runner, node->outputs[i]);
             if (value.kind == SB_KIND_TENSOR && value.tensor->storage != runner->arenas[SB_DEVICE] &&
                 input_under(runner, segment, value.tensor) == segment->input_count &&
-                escape_under(replay, value.tensor) == replay->escape_count)
+                !is_in_variable(runner, value.tensor) && escape_under(replay, value.tensor) == replay->escape_count)
                 replay->held[replay->held_count++] = sb_storage_retain(value.tensor->storage);
         }
     }
@@ -326,6 +332,7 @@ static size_t own_bytes(const sb_runner *runner, size_t step, int index) {
     int64_t dims[SB_MAX_RANK], elements;
     if (value == SB_NO_VALUE || plan->steps[step].mode == SB_STEP_SKIP ||
         plan->offsets[sb_copy_index(runner->program, SB_DEVICE, value)] >= 0 ||
+        (plan->places != NULL && plan->places[value] != NULL) ||
         ((node->op->flags & SB_OP_VIEW) != 0 && !plan->copied[value]))
         return 0;
     const sb_fact *fact = &plan->facts[value];

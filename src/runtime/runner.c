@@ -6,6 +6,7 @@
 #include "base/allocation.h"
 #include "runtime/memory_plan.h"
 #include "runtime/replay.h"
+#include "runtime/state_binding.h"
 
 /* Plans kept per runner; the least recently used one goes. */
 #define PLAN_LIMIT 8
@@ -25,11 +26,17 @@ static sb_status fill_runner(sb_runner *runner, sb_error *error) {
         outputs = larger_of(outputs, (size_t)node->output_count);
     }
     runner->values = sb_allocate_array(values, SB_SIDES * sizeof *runner->values);
-    runner->inputs = sb_allocate_array(runner->program->graph->input_count, sizeof *runner->inputs);
+    runner->inputs = sb_allocate_array(runner->program->enter_count, sizeof *runner->inputs);
     runner->step_values = sb_allocate_array(operands, sizeof *runner->step_values);
     runner->step_facts = sb_allocate_array(outputs, sizeof *runner->step_facts);
     if (runner->values == NULL || runner->inputs == NULL || runner->step_values == NULL || runner->step_facts == NULL)
         return sb_fail_memory(error, values * sizeof *runner->values);
+    const sb_state_binding *binding = runner->settings->placement.binding;
+    if (binding != NULL && binding->program == runner->program) {
+        runner->reserved = sb_allocate_array(values, SB_SIDES * sizeof(sb_storage *));
+        if (runner->reserved == NULL)
+            return sb_fail_memory(error, values * sizeof(sb_storage *));
+    }
     return sb_runner_create_faults(runner, error);
 }
 
@@ -72,6 +79,7 @@ void sb_runner_destroy(sb_runner *runner) {
         sb_storage_release(runner->arenas[side]);
     sb_runner_destroy_faults(runner);
     sb_free(runner->values);
+    sb_free(runner->reserved);
     sb_free(runner->inputs);
     sb_free(runner->step_values);
     sb_free(runner->step_facts);
@@ -204,7 +212,7 @@ static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, b
     int64_t offset = planned ? runner->plan->offsets[sb_copy_index(runner->program, side, value)] : -1;
     sb_storage *storage;
     char *data;
-    SB_TRY(sb_runner_allocate(runner, side, offset, bytes, &storage, &data, error));
+    SB_TRY(sb_runner_allocate(runner, side, value, offset, bytes, &storage, &data, error));
     sb_status status = sb_tensor_over(storage, data, source->dtype, source->rank, source->dims, NULL, tensor, error);
     sb_storage_release(storage);
     return status;
@@ -236,6 +244,8 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
                               side == SB_DEVICE ? "device" : "host");
     }
     runner->values[sb_copy_index(runner->program, side, value)] = sb_value_of_tensor(tensor);
+    if (runner->plan->binding != NULL)
+        sb_binding_note_transfer(runner->plan->binding, value, tensor);
     SB_TRY(sb_runner_note_tasks(runner, runner->program->graph->values[value].name, SB_TRANSFER, error));
     return sb_runner_observe_transfer(runner, value, side,
                                       sb_tensor_elements(tensor) * (int64_t)sb_dtype_size(tensor->dtype), start, error);
@@ -258,12 +268,16 @@ static sb_status bring_inputs(sb_runner *runner, sb_call *call, const sb_kernel 
 static sb_status check_aliases(const sb_runner *runner, const sb_call *call) {
     if ((call->node->op->flags & (SB_OP_VIEW | SB_OP_KEEPS | SB_OP_CONTROL)) != 0)
         return SB_OK;
+    sb_tensor **places = runner->plan->places;
     sb_side side = call->target != NULL ? SB_DEVICE : SB_HOST;
     const sb_storage *arena = runner->arenas[side];
     for (int o = 0; o < call->output_count; o++) {
         if (!sb_call_wants(call, o) || call->outputs[o].kind != SB_KIND_TENSOR)
             continue;
         const sb_tensor *output = call->outputs[o].tensor;
+        const sb_tensor *place = places != NULL ? places[call->node->outputs[o]] : NULL;
+        if (place != NULL && output->storage == place->storage && output->data == place->data)
+            continue;
         int64_t offset = runner->plan->offsets[sb_copy_index(runner->program, side, call->node->outputs[o])];
         bool own = output->storage == arena ? offset >= 0 && output->data == (char *)arena->data + offset : true;
         for (int i = 0; i < call->input_count && own; i++)
@@ -508,13 +522,15 @@ static bool may_replay(const sb_runner *runner) {
 static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
     bool replays = may_replay(runner);
-    for (size_t i = 0; i < program->graph->input_count; i++)
-        runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->graph->inputs[i])] =
+    for (size_t i = 0; i < program->enter_count; i++)
+        runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->enter[i])] =
             sb_value_retain(inputs[i]);
     for (size_t s = 0; s < program->step_count; s++) {
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
         SB_TRY(check_interrupt(runner, step, error));
+        if (runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update)
+            runner->plan->binding->began = true;
         if (segment != NULL) {
             SB_TRY(sb_segment_run(runner, segment, error));
             s = segment->end - 1;
@@ -543,11 +559,11 @@ void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const ch
 
 /* Bytes of outputs that lie on the device only, as far as they fit into an outbox. */
 static size_t bytes_to_fetch(const sb_runner *runner) {
-    const sb_graph *graph = runner->program->graph;
+    const sb_program *program = runner->program;
     size_t bytes = 0;
-    for (size_t i = 0; i < graph->output_count && bytes <= SB_OUTBOX_BYTES; i++) {
-        sb_value there = sb_runner_value(runner, SB_DEVICE, graph->outputs[i]);
-        if (there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, graph->outputs[i]).kind == SB_KIND_NONE)
+    for (size_t i = 0; i < program->leave_count && bytes <= SB_OUTBOX_BYTES; i++) {
+        sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
+        if (there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
             bytes += sb_outbox_bytes(there.tensor);
     }
     return bytes;
@@ -581,15 +597,15 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
     return SB_OK;
 }
 
-/* Hands over output `index`: from the host when it is wanted there, else from where it is. */
-static sb_status hand_over(sb_runner *runner, size_t index, bool host_outputs, sb_outbox *outbox, sb_value *output,
-                           sb_error *error) {
-    sb_value_id value = runner->program->graph->outputs[index];
+/* Hands over the value of sb_program::leave: from the host when it is wanted there, else from where it is. */
+static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
+    sb_value_id value = runner->program->leave[index];
+    bool on_host = sb_is_wanted_on_host(runner->plan, index);
     if (outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
-    else if (host_outputs)
+    else if (on_host)
         SB_TRY(sb_runner_bring(runner, value, SB_HOST, true, error));
-    sb_value found = host_outputs ? (sb_value){0} : sb_runner_value(runner, SB_DEVICE, value);
+    sb_value found = on_host ? (sb_value){0} : sb_runner_value(runner, SB_DEVICE, value);
     if (found.kind == SB_KIND_NONE)
         found = sb_runner_value(runner, SB_HOST, value);
     *output = sb_value_retain(found);
@@ -604,8 +620,8 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
         outbox = NULL;
     else
         SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), error));
-    for (size_t i = 0; i < runner->program->graph->output_count; i++)
-        SB_TRY(hand_over(runner, i, host_outputs, outbox, &outputs[i], error));
+    for (size_t i = 0; i < runner->program->leave_count; i++)
+        SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
     return SB_OK;
 }
 
@@ -616,16 +632,23 @@ sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *in
 
 sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbox, const sb_value *inputs,
                           sb_value *outputs, sb_error *error) {
-    const sb_graph *graph = runner->program->graph;
-    for (size_t i = 0; i < graph->output_count; i++)
+    const sb_program *program = runner->program;
+    for (size_t i = 0; i < program->leave_count; i++)
         outputs[i] = (sb_value){0};
     SB_TRY(find_plan(runner, host_outputs, inputs, error));
-    sb_status status = run_steps(runner, inputs, error);
+    bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
+    sb_status status = in_place ? sb_runner_reserve(runner, error) : SB_OK;
+    if (status == SB_OK)
+        status = run_steps(runner, inputs, error);
     if (status == SB_OK)
         status = hand_over_all(runner, host_outputs, outbox, outputs, error);
-    for (size_t i = 0; i < graph->output_count && status != SB_OK; i++)
+    for (size_t i = 0; i < program->leave_count && status != SB_OK; i++)
         sb_value_release(&outputs[i]);
-    for (size_t v = 0; v < graph->value_count; v++)
+    for (size_t v = 0; v < program->graph->value_count; v++)
         sb_runner_release(runner, (sb_value_id)v);
+    if (in_place)
+        sb_runner_release_reserved(runner);
+    if (runner->plan->binding != NULL && status == SB_OK && !runner->plan->warm)
+        runner->plan->warm = runner->plan->outdated = true;
     return status;
 }

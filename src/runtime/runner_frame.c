@@ -6,11 +6,27 @@
 
 /* ---- the frame: memory and nested graphs for calls ---- */
 
-sb_status sb_runner_allocate(sb_runner *runner, sb_side side, int64_t offset, size_t bytes, sb_storage **storage,
-                             char **data, sb_error *error) {
+/* What was reserved for a copy, which the caller gets, or NULL. */
+static sb_storage *take_reserved(sb_runner *runner, sb_side side, sb_value_id value, size_t bytes) {
+    if (runner->reserved == NULL || value == SB_NO_VALUE)
+        return NULL;
+    sb_storage **reserved = &runner->reserved[sb_copy_index(runner->program, side, value)], *taken = *reserved;
+    if (taken == NULL || taken->bytes < bytes)
+        return NULL;
+    *reserved = NULL;
+    return taken;
+}
+
+sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
+                             sb_storage **storage, char **data, sb_error *error) {
     if (offset >= 0) {
         *storage = sb_storage_retain(runner->arenas[side]);
         *data = (char *)runner->arenas[side]->data + offset;
+        return SB_OK;
+    }
+    *storage = take_reserved(runner, side, value, bytes);
+    if (*storage != NULL) {
+        *data = (*storage)->data;
         return SB_OK;
     }
     if (side == SB_DEVICE)
@@ -26,13 +42,19 @@ static sb_status allocate_output(sb_frame *frame, const sb_call *call, int index
     sb_runner *runner = (sb_runner *)frame;
     sb_value_id value = call->node->outputs[index];
     sb_side side = call->target != NULL ? SB_DEVICE : SB_HOST;
+    sb_tensor *place = value != SB_NO_VALUE && runner->plan->places != NULL ? runner->plan->places[value] : NULL;
+    if (place != NULL) {
+        *storage = sb_storage_retain(place->storage);
+        *data = place->data;
+        return SB_OK;
+    }
     int64_t offset = value != SB_NO_VALUE ? runner->plan->offsets[sb_copy_index(runner->program, side, value)] : -1;
     /* A view that is a copy this time gets a place in the arena before the next run. */
     size_t step = (size_t)(runner->step - runner->program->steps);
     if (offset < 0 && value != SB_NO_VALUE && (call->node->op->flags & SB_OP_VIEW) != 0 &&
         runner->plan->steps[step].mode == SB_STEP_STATIC && !runner->plan->copied[value])
         runner->plan->copied[value] = runner->plan->outdated = true;
-    return sb_runner_allocate(runner, side, offset, bytes, storage, data, call->error);
+    return sb_runner_allocate(runner, side, value, offset, bytes, storage, data, call->error);
 }
 
 /* Blocks stay with the runner, so that a recorded step finds the addresses that it had. */

@@ -37,6 +37,8 @@ static sb_status open_queue(sb_session *session, const sb_session_options *optio
 
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
     SB_TRY(open_queue(session, options, error));
+    SB_TRY(sb_session_bind(session->model, options, &session->entry, &session->binding, error));
+    session->settings.placement.binding = session->binding;
     SB_TRY(sb_workers_create(options->threads, &session->settings.workers, error));
     size_t operands = (size_t)session->entry->input_count + (size_t)session->entry->output_count;
     SB_TRY(sb_session_create_ring(session, options->queue_depth, error));
@@ -61,14 +63,10 @@ sb_status sb_session_create(sb_model *model, const sb_session_options *given, sb
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
                        "a limit of %lld iterations: give a positive number, or 0 for none",
                        (long long)options.iteration_limit);
-    if (sb_model_is_stateful(model))
-        return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                       "the model has variables that its graphs update: bind a state to run it");
     sb_session *fresh = sb_allocate_array(1, sizeof *fresh);
     if (fresh == NULL)
         return sb_fail_memory(error, sizeof *fresh);
     fresh->model = sb_model_retain(model);
-    fresh->entry = &model->entries[0];
     fresh->settings.observer = options.observer;
     fresh->settings.observer_context = options.observer_context;
     fresh->settings.observer_times_only = options.observer_times_only;
@@ -96,6 +94,7 @@ void sb_session_destroy(sb_session *session) {
     sb_workers_destroy(session->settings.workers);
     sb_task_times_destroy(session->settings.task_times);
     sb_queue_destroy(session->queue);
+    sb_binding_destroy(session->binding);
     sb_tensor_pool_close(session->tensors);
     sb_free(session->operands);
     sb_free(session->force_cpu);
@@ -156,19 +155,22 @@ static sb_status check_tensor(sb_session *session, const sb_value_info *info, co
 
 sb_status sb_session_check_inputs(sb_session *session, const sb_value *inputs, sb_error *error) {
     const sb_graph *graph = session->entry->graph;
+    const sb_program *program = session->entry->program;
     size_t symbols = 0;
-    for (size_t i = 0; i < graph->input_count; i++) {
-        const sb_value_info *info = &graph->values[graph->inputs[i]];
-        if (inputs[i].kind == SB_KIND_NONE && info->fact.optional)
+    for (size_t i = 0; i < program->enter_count; i++) {
+        const sb_value_info *info = &graph->values[program->enter[i]];
+        sb_value value;
+        SB_TRY(sb_session_entering(session->binding, graph, inputs, i, &value, error));
+        if (value.kind == SB_KIND_NONE && info->fact.optional)
             continue;
-        if (inputs[i].kind != info->fact.kind)
+        if (value.kind != info->fact.kind)
             return sb_fail(error, SB_ERROR_SHAPE, "input %s is %s where the model takes %s", info->name,
-                           inputs[i].kind == SB_KIND_NONE     ? "missing"
-                           : inputs[i].kind == SB_KIND_TENSOR ? "a tensor"
-                                                              : "a sequence",
+                           value.kind == SB_KIND_NONE     ? "missing"
+                           : value.kind == SB_KIND_TENSOR ? "a tensor"
+                                                          : "a sequence",
                            info->fact.kind == SB_KIND_TENSOR ? "a tensor" : "a sequence");
-        if (inputs[i].kind == SB_KIND_TENSOR)
-            SB_TRY(check_tensor(session, info, inputs[i].tensor, &symbols, error));
+        if (value.kind == SB_KIND_TENSOR)
+            SB_TRY(check_tensor(session, info, value.tensor, &symbols, error));
     }
     return SB_OK;
 }

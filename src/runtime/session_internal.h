@@ -7,6 +7,7 @@
 #include "runtime/model.h"
 #include "runtime/outbox.h"
 #include "runtime/runner.h"
+#include "runtime/session_state.h"
 #include "runtime/task_times.h"
 #include "tensor/tensor_pool.h"
 
@@ -23,6 +24,7 @@ typedef struct sb_queued_run {
 struct sb_session {
     sb_model *model;
     const sb_model_entry *entry; /* the one that it runs */
+    sb_state_binding *binding;   /* NULL: no state */
     sb_queue *queue;
     char *force_cpu;
     sb_run_settings settings;

@@ -98,17 +98,26 @@ static sb_status find_run(sb_session *session, uint64_t run, sb_queued_run **fou
 static sb_run_cause standing_cause(const sb_session *session) {
     const char *reason = session->queue == NULL               ? "the session has no device"
                          : session->settings.observer != NULL ? "an observer is called after each node"
+                         : session->binding != NULL           ? "it updates a state"
                          : session->task_observer != NULL     ? "a task observer is called after each run"
                                                               : NULL;
     return (sb_run_cause){.reason = reason};
+}
+
+/* Runs, with the state if there is one. */
+static sb_status run_steps(sb_session *session, sb_outbox *outbox, const sb_value *inputs, sb_value *outputs,
+                           sb_error *error) {
+    bool host_outputs = !session->settings.device_outputs;
+    return session->binding == NULL ? sb_runner_start(session->runner, host_outputs, outbox, inputs, outputs, error)
+                                    : sb_binding_run(session->binding, session->runner, session->queue, host_outputs,
+                                                     inputs, outputs, error);
 }
 
 /* Gives the device everything that the run needs (entered). */
 static sb_status give(sb_session *session, sb_queued_run *place, const sb_value *inputs, sb_error *error) {
     int slot = (int)(place - session->ring);
     SB_TRY(sb_runner_clear_faults(session->runner, error));
-    SB_TRY(sb_runner_start(session->runner, !session->settings.device_outputs, &place->outbox, inputs, place->outputs,
-                           error));
+    SB_TRY(run_steps(session, &place->outbox, inputs, place->outputs, error));
     SB_TRY(sb_runner_collect_faults(session->runner, slot, error));
     return sb_mark_set(session->queue, place->mark, error);
 }
@@ -158,7 +167,7 @@ static sb_status start(sb_session *session, sb_queued_run *place, const sb_value
     session->control.iterations = 0;
     session->control.cause = standing_cause(session);
     if (queue == NULL)
-        return sb_runner_start(session->runner, true, NULL, inputs, place->outputs, error);
+        return run_steps(session, NULL, inputs, place->outputs, error);
     SB_TRY(sb_queue_enter(queue, error));
     sb_status status = sb_queue_leave(queue, run_entered(session, place, inputs, error), error);
     if (status != SB_OK)
@@ -185,7 +194,11 @@ static sb_status start_inside(sb_session *session, sb_queued_run *place, const s
 
 static sb_status enqueue(sb_session *session, const sb_value *inputs, sb_queued_run **place, sb_error *error) {
     SB_TRY(find_free(session, place, error));
+    if (session->binding != NULL)
+        SB_TRY(sb_binding_enter(session->binding, error));
     sb_status status = start_inside(session, *place, inputs, error);
+    if (session->binding != NULL)
+        sb_binding_leave(session->binding, status, error);
     if (status == SB_ERROR_INTERRUPTED)
         sb_session_clear_interrupt(session);
     if (status != SB_OK) {
@@ -262,13 +275,13 @@ sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs, 
         values[i] = sb_value_of_tensor(inputs[i]);
     sb_status status = sb_session_run(session, values, results, error);
     for (size_t i = 0; i < output_count && status == SB_OK; i++) {
-        if (results[i].kind != SB_KIND_TENSOR)
+        if (results[i].kind != SB_KIND_TENSOR && !sb_session_keeps(session->binding, i))
             status = sb_fail(error, SB_ERROR_UNSUPPORTED, "output %s is not a tensor: use sb_session_run",
-                             sb_model_output(session->model, (int)i)->name);
+                             session->entry->descriptions[input_count + i].name);
     }
     for (size_t i = 0; i < output_count; i++) {
         if (status == SB_OK)
-            outputs[i] = results[i].tensor;
+            outputs[i] = results[i].kind == SB_KIND_TENSOR ? results[i].tensor : NULL;
         else
             sb_value_release(&results[i]);
     }

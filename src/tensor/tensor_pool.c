@@ -87,6 +87,27 @@ sb_tensor *sb_tensor_pool_take(sb_tensor_pool **home) {
     return tensor;
 }
 
+bool sb_tensor_pool_reserve(size_t count) {
+    sb_tensor_pool *pool = current_pool;
+    sb_tensor *fresh = NULL;
+    if (pool == NULL)
+        return true;
+    pthread_mutex_lock(&pool->lock);
+    do {
+        fresh = (size_t)pool->waiting_count < count && pool->waiting_count < MOST_WAITING ? sb_allocate(sizeof *fresh)
+                                                                                          : NULL;
+        if (fresh == NULL)
+            break;
+        fresh->next = pool->waiting;
+        pool->waiting = fresh;
+        pool->waiting_count++;
+        FORBID(fresh);
+    } while (true);
+    bool enough = (size_t)pool->waiting_count >= count || pool->waiting_count == MOST_WAITING;
+    pthread_mutex_unlock(&pool->lock);
+    return enough;
+}
+
 void sb_tensor_pool_give(sb_tensor *tensor) {
     sb_tensor_pool *pool = tensor->home;
     if (pool == NULL) {

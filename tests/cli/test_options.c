@@ -29,7 +29,17 @@ static bool is_of_devices(const option *option) {
     return false;
 }
 
-typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE } place;
+/* What is of states is tried with a sum, of which one operand is what the sum was. */
+static bool is_of_states(const option *option) {
+    return strcmp(option->name, "state") == 0 || strcmp(option->name, "save-state") == 0 ||
+           strcmp(option->name, "load-state") == 0;
+}
+
+typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE, WITH_STATE } place;
+
+static place place_of(const option *option) {
+    return is_of_devices(option) ? ON_DEVICE : is_of_states(option) ? WITH_STATE : ON_CPU;
+}
 
 /* Options that a command is given beside the one in question; those of the same name, and one that excludes it, are left out. */
 static const struct {
@@ -38,7 +48,9 @@ static const struct {
 } companions[] = {
     {ON_DEVICE, "run", "device", "cuda", NULL},
     {ON_DEVICE, "run", "input", "x=" CASES "/test_relu/test_data_set_0/input_0.pb", NULL},
-    {ON_CPU, "run", "input", "image=" DIGITS_FOLDER "/samples.npy", NULL},
+    {WITH_STATE, "run", "input", "x=" CASES "/test_add/test_data_set_0/input_0.pb", NULL},
+    {WITH_STATE, "run", "state", "y=sum", NULL},
+    {ON_CPU, "run", "input", "image=" DIGITS_FOLDER "/samples.npy", "steps"},
     {ON_DEVICE, "compare", "device", "cuda", NULL},
     {ON_CPU, "compare", "reference", DIGITS_FOLDER "/reference.npz", "record"},
     {ON_DEVICE, "bench", "device", "cuda", NULL},
@@ -56,6 +68,10 @@ static const struct {
     {"run", "set", "batch=20"},
     {"compare", "set", "batch=1"},
     {NULL, "set", "batch=2"},
+    {NULL, "state", "y=sum"},
+    {NULL, "steps", DIGITS_FOLDER "/samples.npy"},
+    {NULL, "save-state", "options.state"},
+    {NULL, "load-state", "options.state"},
     {NULL, "input", "image=" DIGITS_FOLDER "/samples.npy"},
     {NULL, "output", "options.npz"},
     {NULL, "isa", "scalar"},
@@ -83,14 +99,16 @@ static const struct {
     {NULL, "left-on-cpu", "options_left.txt"},
 };
 
-static const char *operand_of(const char *command, bool of_devices) {
+static const char *operand_of(const char *command, place place) {
     if (strcmp(command, "devices") == 0)
         return NULL;
     if (strcmp(command, "digest") == 0)
         return DIGITS_FOLDER "/samples.npy";
     if (strcmp(command, "conformance") == 0)
         return CASES;
-    return of_devices ? CASES "/test_relu/model.onnx" : DIGITS;
+    return place == ON_DEVICE    ? CASES "/test_relu/model.onnx"
+           : place == WITH_STATE ? CASES "/test_add/model.onnx"
+                                 : DIGITS;
 }
 
 static const char *sample_of(const command *command, const option *option) {
@@ -129,13 +147,13 @@ static void add_option(call *call, const char *name, const char *value) {
 
 static call call_of(const command *command, const option *option) {
     call call = {0};
-    bool of_devices = is_of_devices(option);
-    const char *operand = operand_of(command->name, of_devices);
+    place place = place_of(option);
+    const char *operand = operand_of(command->name, place);
     add(&call, "%s", command->name);
     if (operand != NULL)
         add(&call, "%s", operand);
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
-        bool excluded = companions[i].place == (of_devices ? ON_CPU : ON_DEVICE) ||
+        bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||
                         (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0);
         if (strcmp(companions[i].command, command->name) == 0 && !excluded)
@@ -185,7 +203,7 @@ static void test_every_option(void **state) {
     int options = 0;
     for (const command *command = commands; command->name != NULL; command++) {
         for (const option *option = command->options; option->name != NULL; option++, options++) {
-            bool needs_cases = is_of_devices(option) || strcmp(command->name, "conformance") == 0;
+            bool needs_cases = place_of(option) != ON_CPU || strcmp(command->name, "conformance") == 0;
             if (!needs_cases || access(CASES, R_OK) == 0)
                 check_option(command, option);
         }

@@ -166,6 +166,14 @@ static void put_large(message *graph, int power) {
     put_node(graph, "Neg", "minus", "many", NULL, "y");
 }
 
+/* A recurrence: hN is h + x and y is -hN. */
+static void put_sum(message *graph) {
+    put_node(graph, "Add", "sum", "h", "x", "hN");
+    put_node(graph, "Neg", "minus", "hN", NULL, "y");
+    put_value(graph, 11, "h");
+    put_value(graph, 12, "hN");
+}
+
 /* Names that would break a terminal, a page or a JSON string. */
 static void put_names(message *graph) {
     put_node(graph, "Relu", "\x1b[31m<script>alert(\"&\")</script>", "x", NULL, "</title>\n'\"\\ \t&amp;");
@@ -182,6 +190,8 @@ static int write_model(const char *kind, int count, const char *path) {
         put_endless(&graph);
     else if (strcmp(kind, "large") == 0)
         put_large(&graph, count);
+    else if (strcmp(kind, "sum") == 0)
+        put_sum(&graph);
     else
         put_names(&graph);
     put_text(&graph, 2, kind);

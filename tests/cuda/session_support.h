@@ -11,15 +11,9 @@
 #include "host_kernels.h"
 #include "runtime/model.h"
 #include "support/graph_builder.h"
+#include "support/must.h"
 #include "support/random.h"
 #include "with_fake.h"
-
-#define MUST(call)                                                                                                     \
-    do {                                                                                                               \
-        sb_error error_ = {SB_OK, ""}, *error = &error_;                                                               \
-        if ((call) != SB_OK)                                                                                           \
-            fail_msg("line %d: %s", __LINE__, error_.message);                                                         \
-    } while (0)
 
 /* ---- models ---- */
 

@@ -123,7 +123,7 @@ static bool shares(const builder *b, sb_tensor *const *inputs) {
     sb_plan *plan;
     sb_value values[2] = {sb_value_of_tensor(inputs[0]), sb_value_of_tensor(inputs[1])};
     assert_int_equal(sb_program_create(b->graph, sb_isa_detect(), false, &program, NULL), SB_OK);
-    assert_int_equal(sb_plan_create(program, &(sb_placement){NULL, NULL}, true, values, &plan, NULL), SB_OK);
+    assert_int_equal(sb_plan_create(program, &(sb_placement){0}, true, values, &plan, NULL), SB_OK);
     bool shared = false;
     for (size_t n = 0; n < b->graph->node_count; n++) {
         const sb_node *node = b->graph->nodes[n];

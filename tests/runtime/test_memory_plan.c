@@ -24,7 +24,7 @@ static sb_plan *plan_of(const builder *b, sb_program **program, int64_t rows) {
     sb_tensor *input = zeros(rows);
     sb_value value = sb_value_of_tensor(input);
     assert_int_equal(sb_program_create(b->graph, SB_ISA_SCALAR, true, program, NULL), SB_OK);
-    assert_int_equal(sb_plan_create(*program, &(sb_placement){NULL, NULL}, true, &value, &plan, NULL), SB_OK);
+    assert_int_equal(sb_plan_create(*program, &(sb_placement){0}, true, &value, &plan, NULL), SB_OK);
     sb_tensor_release(input);
     return plan;
 }

@@ -101,7 +101,8 @@ static inline void builder_finish(builder *b) {
     free(facts);
 }
 
-/* Runs the graph on tensors; the caller releases the outputs. */
+/* Runs the graph on tensors, behind the inputs the versions that it reads; the caller releases the outputs, and behind them the
+ * updates. */
 static inline void builder_run(const builder *b, bool reference_only, sb_isa isa, int threads, sb_tensor *const *inputs,
                                sb_tensor **outputs) {
     sb_program *program;
@@ -109,14 +110,14 @@ static inline void builder_run(const builder *b, bool reference_only, sb_isa isa
     sb_run_settings settings = {0};
     sb_value in[16], out[16];
     sb_error error = {SB_OK, ""};
-    for (size_t i = 0; i < b->graph->input_count; i++)
+    for (size_t i = 0; i < b->graph->input_count + b->graph->read_count; i++)
         in[i] = sb_value_of_tensor(inputs[i]);
     assert_int_equal(sb_workers_create(threads, &settings.workers, NULL), SB_OK);
     assert_int_equal(sb_program_create(b->graph, isa, reference_only, &program, NULL), SB_OK);
     assert_int_equal(sb_runner_create(program, &settings, 0, &runner, NULL), SB_OK);
     if (sb_runner_run(runner, true, in, out, &error) != SB_OK)
         fail_msg("%s", error.message);
-    for (size_t i = 0; i < b->graph->output_count; i++)
+    for (size_t i = 0; i < b->graph->output_count + b->graph->update_count; i++)
         outputs[i] = out[i].tensor;
     sb_runner_destroy(runner);
     sb_program_destroy(program);

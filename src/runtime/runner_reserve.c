@@ -1,0 +1,80 @@
+/* Memory that is taken before a run changes a state, so that none can run out behind the first change. */
+#include "base/allocation.h"
+#include "runtime/runner_internal.h"
+#include "runtime/state_binding.h"
+#include "tensor/tensor_pool.h"
+
+/* The bytes that a step takes for an output outside of the arena; 0 for none. */
+static size_t own_bytes(const sb_runner *runner, size_t step, sb_value_id value) {
+    const sb_plan *plan = runner->plan;
+    const sb_planned_step *planned = &plan->steps[step];
+    bool views = (runner->program->steps[step].node->op->flags & SB_OP_VIEW) != 0;
+    int64_t dims[SB_MAX_RANK], elements;
+    if (value == SB_NO_VALUE || planned->mode == SB_STEP_SKIP || plan->places[value] != NULL ||
+        plan->offsets[sb_copy_index(runner->program, planned->side, value)] >= 0 || (views && !plan->copied[value]))
+        return 0;
+    const sb_fact *fact = &plan->facts[value];
+    if (fact->dtype == SB_STRING || !sb_fact_is_concrete(fact, dims) ||
+        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
+        return 0;
+    return (size_t)elements * sb_dtype_size(fact->dtype);
+}
+
+static sb_status reserve(sb_runner *runner, sb_side side, sb_value_id value, size_t bytes, sb_error *error) {
+    sb_storage **reserved = &runner->reserved[sb_copy_index(runner->program, side, value)];
+    if (bytes == 0 || *reserved != NULL)
+        return SB_OK;
+    return side == SB_DEVICE ? sb_queue_storage(runner->settings->placement.queue, bytes, reserved, error)
+                             : sb_storage_create(bytes, reserved, error);
+}
+
+/* A device's blocks go back at once, to wait for the steps: recorded ones want those that they know. */
+static void let_wait(sb_runner *runner) {
+    size_t values = runner->program->graph->value_count;
+    for (size_t c = values; c < SB_SIDES * values; c++) {
+        sb_storage_release(runner->reserved[c]);
+        runner->reserved[c] = NULL;
+    }
+}
+
+/* Copies on the host of what leaves and is made on the device. */
+static sb_status reserve_downloads(sb_runner *runner, sb_error *error) {
+    const sb_program *program = runner->program;
+    for (size_t i = 0; i < program->leave_count; i++) {
+        sb_value_id value = program->leave[i];
+        int64_t dims[SB_MAX_RANK], elements;
+        const sb_fact *fact = &runner->plan->facts[value];
+        if (!sb_is_wanted_on_host(runner->plan, i) || runner->plan->sides[value] == SB_HOST ||
+            !sb_fact_is_concrete(fact, dims))
+            continue;
+        SB_TRY(sb_count_elements(fact->dtype, fact->rank, dims, &elements, error));
+        SB_TRY(reserve(runner, SB_HOST, value, (size_t)elements * sb_dtype_size(fact->dtype), error));
+    }
+    return SB_OK;
+}
+
+sb_status sb_runner_reserve(sb_runner *runner, sb_error *error) {
+    const sb_program *program = runner->program;
+    size_t tensors = 2 * program->leave_count;
+    sb_status status = SB_OK;
+    for (size_t s = runner->plan->first_update; s < program->step_count && status == SB_OK; s++) {
+        const sb_node *node = program->steps[s].node;
+        tensors += 2 * (size_t)node->output_count + (size_t)node->input_count;
+        for (int i = 0; i < node->output_count && status == SB_OK; i++)
+            status = reserve(runner, runner->plan->steps[s].side, node->outputs[i],
+                             own_bytes(runner, s, node->outputs[i]), error);
+    }
+    if (status == SB_OK)
+        status = reserve_downloads(runner, error);
+    let_wait(runner);
+    if (status == SB_OK && !sb_tensor_pool_reserve(tensors))
+        status = sb_fail_memory(error, tensors * sizeof(sb_tensor));
+    return status;
+}
+
+void sb_runner_release_reserved(sb_runner *runner) {
+    for (size_t v = 0; v < runner->program->graph->value_count; v++) {
+        sb_storage_release(runner->reserved[v]);
+        runner->reserved[v] = NULL;
+    }
+}

@@ -1,0 +1,314 @@
+#include "runtime/state_binding.h"
+
+#include <string.h>
+
+/* ---- binding ---- */
+
+static int64_t held_index(const sb_state *state, int variable) {
+    for (size_t i = 0; i < state->count; i++) {
+        if (state->variables[i].output == NULL && state->variables[i].variable == variable)
+            return (int64_t)i;
+    }
+    return -1;
+}
+
+static sb_status bind_variables(sb_state_binding *binding, const sb_model_entry *entry, sb_error *error) {
+    const sb_graph *graph = entry->graph;
+    const sb_variable *variables = binding->state->model->graphs.variables.items;
+    for (size_t i = 0; i < graph->read_count + graph->update_count; i++) {
+        bool reads = i < graph->read_count;
+        int variable = reads ? graph->reads[i].variable : graph->updates[i - graph->read_count].variable;
+        int64_t held = held_index(binding->state, variable);
+        if (held < 0)
+            return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                           "the state does not hold variable '%.200s' of graph '%.200s'", variables[variable].name,
+                           entry->name);
+        if (reads)
+            binding->read[graph->input_count + i] = held;
+        else
+            binding->update[graph->output_count + i - graph->read_count] = held;
+    }
+    return SB_OK;
+}
+
+/* An entry graph may have a pair's input alone, which it then reads, or its output, which it then updates. */
+static void bind_pairs(sb_state_binding *binding, const sb_model_entry *entry) {
+    for (size_t v = 0; v < binding->state->count; v++) {
+        const sb_held_variable *held = &binding->state->variables[v];
+        for (int i = 0; i < entry->input_count && held->output != NULL; i++) {
+            if (strcmp(entry->descriptions[i].name, held->name) == 0)
+                binding->read[i] = (int64_t)v;
+        }
+        for (int i = 0; i < entry->output_count && held->output != NULL; i++) {
+            if (strcmp(entry->descriptions[entry->input_count + i].name, held->output) == 0)
+                binding->update[i] = (int64_t)v;
+        }
+    }
+}
+
+static bool uses_any(const sb_state_binding *binding) {
+    for (size_t i = 0; i < binding->program->enter_count; i++) {
+        if (binding->read[i] >= 0)
+            return true;
+    }
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] >= 0)
+            return true;
+    }
+    return false;
+}
+
+static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *entry, const sb_device *device,
+                              sb_error *error) {
+    const sb_program *program = binding->program;
+    const sb_state *state = binding->state;
+    if (state->queue != NULL && (device == NULL || state->queue->device != device->handle))
+        return sb_fail(
+            error, SB_ERROR_INVALID_ARGUMENT,
+            "the state lies on device %d, and the session runs on %s: make a state for it and fill that with "
+            "sb_state_copy",
+            state->queue->device_index, device == NULL ? "the CPU" : "another one");
+    binding->read = sb_allocate_array(program->enter_count, sizeof *binding->read);
+    binding->update = sb_allocate_array(program->leave_count, sizeof *binding->update);
+    binding->entering = sb_allocate_array(program->enter_count, sizeof *binding->entering);
+    binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
+    if (binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL)
+        return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
+    for (size_t i = 0; i < program->enter_count; i++)
+        binding->read[i] = -1;
+    for (size_t i = 0; i < program->leave_count; i++)
+        binding->update[i] = -1;
+    SB_TRY(bind_variables(binding, entry, error));
+    bind_pairs(binding, entry);
+    if (uses_any(binding))
+        return SB_OK;
+    return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "graph '%.200s' uses no variable of the state", entry->name);
+}
+
+sb_status sb_binding_create(sb_state *state, int entry, const sb_device *device, sb_state_binding **binding,
+                            sb_error *error) {
+    const sb_model_entry *bound = &state->model->entries[entry];
+    sb_state_binding *fresh = sb_allocate_array(1, sizeof *fresh);
+    if (fresh == NULL)
+        return sb_fail_memory(error, sizeof *fresh);
+    fresh->state = sb_state_retain(state);
+    fresh->program = bound->program;
+    fresh->input_count = (size_t)bound->input_count;
+    fresh->output_count = (size_t)bound->output_count;
+    sb_status status = fill_binding(fresh, bound, device, error);
+    if (status != SB_OK) {
+        sb_binding_destroy(fresh);
+        return status;
+    }
+    *binding = fresh;
+    return SB_OK;
+}
+
+void sb_binding_destroy(sb_state_binding *binding) {
+    if (binding == NULL)
+        return;
+    sb_free(binding->read);
+    sb_free(binding->update);
+    sb_free(binding->entering);
+    sb_free(binding->leaving);
+    sb_state_release(binding->state);
+    sb_free(binding);
+}
+
+sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index) {
+    return binding->read[index] >= 0 ? binding->state->variables[binding->read[index]].tensor : NULL;
+}
+
+/* ---- turns ---- */
+
+sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error) {
+    SB_TRY(sb_state_enter(binding->state, true, error));
+    binding->began = false;
+    binding->counters = (sb_state_counters){0};
+    return SB_OK;
+}
+
+/* Under the lock: the variables that the run has updated have their next version. */
+static void count_run(sb_state_binding *binding) {
+    sb_state_counters *total = &binding->state->counters, *run = &binding->counters;
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] < 0)
+            continue;
+        binding->state->variables[binding->update[i]].version++;
+        total->updates++;
+    }
+    total->runs++;
+    total->updates_in_place += run->updates_in_place;
+    total->copies += run->copies;
+    total->bytes_copied += run->bytes_copied;
+}
+
+void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error) {
+    if (status != SB_OK && binding->began)
+        sb_state_set_torn(binding->state, error);
+    pthread_mutex_lock(&binding->state->lock);
+    if (status == SB_OK)
+        count_run(binding);
+    pthread_mutex_unlock(&binding->state->lock);
+    sb_state_leave(binding->state);
+}
+
+/* ---- copies of versions ---- */
+
+static size_t tensor_bytes(const sb_tensor *tensor) {
+    return (size_t)sb_tensor_elements(tensor) * sb_dtype_size(tensor->dtype);
+}
+
+static void count_copy(sb_state_binding *binding, const sb_tensor *tensor) {
+    binding->counters.copies++;
+    binding->counters.bytes_copied += (int64_t)tensor_bytes(tensor);
+}
+
+void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, const sb_tensor *copy) {
+    for (size_t i = 0; i < binding->program->enter_count; i++) {
+        if (binding->program->enter[i] == value && binding->read[i] >= 0)
+            count_copy(binding, copy);
+    }
+}
+
+/* A copy on the side of `tensor`, in memory of its own. */
+static sb_status copy_beside(sb_queue *queue, const sb_tensor *tensor, sb_tensor **copy, sb_error *error) {
+    if (!sb_tensor_on_device(tensor)) {
+        SB_TRY(sb_tensor_create_uninitialised(tensor->dtype, tensor->rank, tensor->dims, copy, error));
+        sb_tensor_copy_elements(*copy, tensor);
+        return SB_OK;
+    }
+    sb_storage *storage;
+    SB_TRY(sb_queue_storage(queue, tensor_bytes(tensor), &storage, error));
+    sb_status status =
+        sb_tensor_over(storage, storage->data, tensor->dtype, tensor->rank, tensor->dims, NULL, copy, error);
+    sb_storage_release(storage);
+    if (status != SB_OK)
+        return status;
+    status = sb_queue_copy(queue, 0, *copy, tensor, error);
+    if (status != SB_OK) {
+        sb_tensor_release(*copy);
+        *copy = NULL;
+    }
+    return status;
+}
+
+/* Makes the value one that shares no memory with the state. */
+static sb_status detach(sb_state_binding *binding, sb_queue *queue, sb_value *value, sb_error *error) {
+    if (value->kind == SB_KIND_TENSOR && sb_state_holds(binding->state, value->tensor)) {
+        sb_tensor *copy;
+        SB_TRY(copy_beside(queue, value->tensor, &copy, error));
+        count_copy(binding, copy);
+        sb_value_release(value);
+        *value = sb_value_of_tensor(copy);
+    } else if (value->kind == SB_KIND_SEQUENCE) {
+        sb_sequence *copies;
+        SB_TRY(sb_sequence_create(value->sequence->dtype, value->sequence->count, &copies, error));
+        sb_status status = SB_OK;
+        for (int64_t i = 0; i < copies->count; i++) {
+            copies->items[i] = sb_value_retain(value->sequence->items[i]);
+            if (status == SB_OK)
+                status = detach(binding, queue, &copies->items[i], error);
+        }
+        sb_value_release(value);
+        *value = (sb_value){.kind = SB_KIND_SEQUENCE, .sequence = copies};
+        return status;
+    }
+    return SB_OK;
+}
+
+/* ---- updates ---- */
+
+/* Whether the value is where the variable's next version belongs. */
+static bool is_in_place(const sb_held_variable *held, const sb_tensor *value) {
+    return value->storage == held->tensor->storage && value->data == held->tensor->data &&
+           sb_tensor_is_contiguous(value);
+}
+
+static sb_status check_update(const sb_state_binding *binding, size_t index, sb_value value, sb_error *error) {
+    const sb_held_variable *held = &binding->state->variables[binding->update[index]];
+    const sb_tensor *wanted = held->tensor;
+    const char *name = binding->program->graph->values[binding->program->leave[index]].name;
+    char text[SB_DIMS_TEXT_BYTES], given[SB_DIMS_TEXT_BYTES];
+    if (value.kind != SB_KIND_TENSOR)
+        return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s: its next version, %.200s, is no tensor", held->name,
+                       name);
+    bool same = value.tensor->dtype == wanted->dtype && value.tensor->rank == wanted->rank;
+    for (int d = 0; d < wanted->rank && same; d++)
+        same = value.tensor->dims[d] == wanted->dims[d];
+    if (same)
+        return SB_OK;
+    return sb_fail(error, SB_ERROR_SHAPE,
+                   "variable %.200s is %s%s, and its next version, %.200s, would be %s%s: a variable keeps its extents",
+                   held->name, sb_dtype_name(wanted->dtype), sb_dims_text(wanted->rank, wanted->dims, text), name,
+                   sb_dtype_name(value.tensor->dtype), sb_dims_text(value.tensor->rank, value.tensor->dims, given));
+}
+
+/* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes elsewhere
+ * gets memory of its own: variables may swap. */
+static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        sb_value *value = &binding->leaving[i];
+        if (binding->update[i] >= 0)
+            SB_TRY(check_update(binding, i, *value, error));
+        if (binding->update[i] < 0 || !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
+            SB_TRY(detach(binding, queue, value, error));
+    }
+    return SB_OK;
+}
+
+static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
+    bool to_device = sb_tensor_on_device(target), from_device = sb_tensor_on_device(source);
+    if (to_device)
+        return from_device ? sb_queue_copy(queue, 0, target, source, error)
+                           : sb_queue_upload(queue, target, source, error);
+    if (from_device)
+        return sb_queue_download(queue, target, source, error);
+    sb_tensor_copy_elements((sb_tensor *)target, source);
+    return SB_OK;
+}
+
+/* All readers of the old versions are done, or, on the device, in the queue before. */
+static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (binding->update[i] < 0)
+            continue;
+        const sb_held_variable *held = &binding->state->variables[binding->update[i]];
+        sb_tensor *value = binding->leaving[i].tensor;
+        if (is_in_place(held, value)) {
+            binding->counters.updates_in_place++;
+            continue;
+        }
+        binding->began = true;
+        SB_TRY(copy_update(queue, held->tensor, value, error));
+        count_copy(binding, value);
+    }
+    return SB_OK;
+}
+
+/* ---- runs ---- */
+
+static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outputs) {
+    for (size_t i = 0; i < binding->program->leave_count; i++) {
+        if (status == SB_OK && i < binding->output_count && binding->update[i] < 0)
+            outputs[i] = binding->leaving[i];
+        else
+            sb_value_release(&binding->leaving[i]);
+        binding->leaving[i] = (sb_value){0};
+    }
+}
+
+sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
+                         const sb_value *inputs, sb_value *outputs, sb_error *error) {
+    for (size_t i = 0; i < binding->program->enter_count; i++) {
+        sb_tensor *tensor = sb_binding_tensor(binding, i);
+        binding->entering[i] = tensor != NULL ? sb_value_of_tensor(tensor) : inputs[i];
+    }
+    sb_status status = sb_runner_run(runner, host_outputs, binding->entering, binding->leaving, error);
+    if (status == SB_OK)
+        status = prepare_updates(binding, queue, error);
+    if (status == SB_OK)
+        status = carry_out_updates(binding, queue, error);
+    hand_out(binding, status, outputs);
+    return status;
+}

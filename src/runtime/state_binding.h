@@ -1,0 +1,50 @@
+/* Bindings: where the variables of a state enter and leave the runs of a program. */
+#ifndef SB_RUNTIME_STATE_BINDING_H
+#define SB_RUNTIME_STATE_BINDING_H
+
+#include "runtime/plan.h"
+#include "runtime/runner.h"
+#include "runtime/state.h"
+
+typedef struct sb_state_binding {
+    sb_state *state; /* retained */
+    const sb_program *program;
+    size_t input_count, output_count; /* of the graph; reads and updates stand behind them */
+    int64_t *read;                    /* by sb_program::enter: the variable that enters there, or -1 */
+    int64_t *update;                  /* by sb_program::leave: the variable that leaves there, or -1 */
+    sb_value *entering, *leaving;     /* of the run in progress */
+    bool began;                       /* whether the run in progress has begun to change variables */
+    sb_state_counters counters;       /* of the run in progress */
+} sb_state_binding;
+
+/** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state does not
+ * hold, or none that it holds, or `device` (NULL: the host) cannot reach the state's home. */
+sb_status sb_binding_create(sb_state *state, int entry, const sb_device *device, sb_state_binding **binding,
+                            sb_error *error);
+/** NULL is allowed. */
+void sb_binding_destroy(sb_state_binding *binding);
+
+/** The tensor that enters at sb_program::enter[index], borrowed, or NULL where an input is the caller's to give. */
+sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index);
+
+/** Before a run: waits for others that use the state. Fails when it is torn. */
+sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error);
+/** After it, when a device has done everything. `status` and `error` (not NULL) are how the run went: variables get their next
+ * versions, or, when the run has failed too late, the state is torn. */
+void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error);
+
+/** Runs the program with the caller's inputs (nothing at bound ones) and the state's variables, and gives these their next
+ * contents. `outputs` has a value for each output of the graph, nothing at bound ones. (Entered, with the queue of the runner as
+ * well; as sb_runner_run, a device may still be at work.) */
+sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
+                         const sb_value *inputs, sb_value *outputs, sb_error *error);
+
+/** Counts a copy of a variable's version for readers on the other side: `value` has been brought there as `copy`. */
+void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, const sb_tensor *copy);
+
+/** Whether the value of sb_program::leave[index] is wanted on the host, or wherever it is made. */
+static inline bool sb_is_wanted_on_host(const sb_plan *plan, size_t index) {
+    return plan->host_outputs && (plan->binding == NULL || plan->binding->update[index] < 0);
+}
+
+#endif
