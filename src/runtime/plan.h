@@ -1,4 +1,5 @@
-/* Plans: a program for one binding of its symbols: concrete facts, chosen kernels, and where each value lies in memory. */
+/* Plans: a program for one binding of its symbols: concrete facts, chosen kernels,
+ * and where each value lies in memory. */
 #ifndef SB_RUNTIME_PLAN_H
 #define SB_RUNTIME_PLAN_H
 
@@ -23,8 +24,8 @@ typedef struct sb_planned_step {
     char *why;    /* why a step that could run on a device does not; NULL when it does, or there is none */
 } sb_planned_step;
 
-/* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an entry for
- * each value and side: see sb_copy_index. */
+/* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an
+ * entry for each value and side: see sb_copy_index. */
 typedef struct sb_plan {
     sb_scope *scope;        /* of the facts */
     sb_fact *facts;         /* one per value */
@@ -34,8 +35,8 @@ typedef struct sb_plan {
     bool *copied;           /* one per value: a view by its operator, but in some run a copy, which has its own place */
     bool outdated;          /* `copied` has changed since the memory was planned */
     bool host_outputs;      /* whether the graph's outputs are wanted on the host, or wherever they are made */
-    sb_tensor **
-        constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
+    /* One per value: constants on the device, NULL until they are needed there; NULL without a device. */
+    sb_tensor **constants;
     size_t arena_bytes[SB_SIDES];
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
     struct sb_segment *segments;
