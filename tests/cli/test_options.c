@@ -1,5 +1,5 @@
-/* Every option of every command is looked at: one that the table offers, and that the command takes and does nothing with, is
- * found here. The commands run in this process, on a GPU that is not there. */
+/* Every option of every command is looked at: one that the table offers, and that the command takes and does nothing
+ * with, is found here. The commands run in this process, on a GPU that is not there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +31,8 @@ static bool is_of_devices(const option *option) {
 
 typedef enum place { ANYWHERE, ON_CPU, ON_DEVICE } place;
 
-/* Options that a command is given beside the one in question; those of the same name, and one that excludes it, are left out. */
+/* Options that a command is given beside the one in question; those of the same name,
+ * and one that excludes it, are left out. */
 static const struct {
     place place;
     const char *command, *name, *value, *excluded_by;
@@ -49,7 +50,8 @@ static const struct {
     {ANYWHERE, "conformance", "only", "test_abs", NULL},
 };
 
-/* An argument for each option that takes one; of a command where it matters. A test fails for an option that has none. */
+/* An argument for each option that takes one; of a command where it matters.
+ * A test fails for an option that has none. */
 static const struct {
     const char *command, *name, *value;
 } samples[] = {
