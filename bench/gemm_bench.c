@@ -1,12 +1,10 @@
-/* The speed of f32 matrix products and convolutions on one core, with each instruction set of this
- * machine.
+/* The speed of f32 matrix products and convolutions on one core, with each instruction set of this machine.
  *
  *     bench gemm-f32/ISA/SHAPE samebit=X peer=P unit=GFLOP/s ratio=R
  *
- * X is the best of several runs in processor time of the one thread, weights packed ahead except
- * for attention products; P is the measured peak of multiply-adds: a loop of independent ones that
- * touches no memory. SHAPE 2048 is the square product. `--only TEXT` takes the shapes whose line
- * contains TEXT. */
+ * X is the best of several runs in processor time of the one thread, weights packed ahead except for attention
+ * products; P is the measured peak of multiply-adds: a loop of independent ones that touches no memory. SHAPE 2048 is
+ * the square product. `--only TEXT` takes the shapes whose line contains TEXT. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +20,7 @@
 #include <immintrin.h>
 #endif
 
-/* -- Peak -----------------------------------------------------------------------------------------
- */
+/* -- Peak -------------------------------------------------------------------------------------- */
 
 static double seconds(void) {
     struct timespec time;
@@ -95,8 +92,7 @@ static double peak(sb_isa isa) {
     return best;
 }
 
-/* -- Shapes ---------------------------------------------------------------------------------------
- */
+/* -- Shapes ------------------------------------------------------------------------------------ */
 
 typedef enum kind { PACKED, RAW, RAW_TRANSPOSED, CONVOLUTION } kind;
 
@@ -168,8 +164,7 @@ static const shape shapes[] = {
     {"gemm-8x2048x512", PACKED, 8, 2048, 512, .groups = 1},
 };
 
-/* -- Running --------------------------------------------------------------------------------------
- */
+/* -- Running ----------------------------------------------------------------------------------- */
 
 /* Everything one shape needs; plain memory, freed together. */
 typedef struct work {

@@ -125,7 +125,8 @@ class Peer:
 
 
 def winograd_share(run):
-    """How many of the kernels of a run are Winograd's, which has other roundings than the contract's chain, as "3/158"."""
+    """How many of the kernels of a run are Winograd's, which has other roundings than the contract's chain,
+    as "3/158"."""
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
         run()
         torch.cuda.synchronize()

@@ -7,7 +7,8 @@
  *
  *     gpu_tiles_bench NETWORK.onnx D,D,…
  *
- * Runs a network of one f32 input of these extents with each shape forced in turn, for a profiler to look at. Needs a GPU. */
+ * Runs a network of one f32 input of these extents with each shape forced in turn,
+ * for a profiler to look at. Needs a GPU. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

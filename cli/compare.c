@@ -44,8 +44,7 @@ static void note_event(finding *finding, const sb_node_event *event) {
     finding->ns = event->end_ns - event->start_ns;
 }
 
-/* Compares one output and, unless errors are to flow on, puts the recorded one in place of one that
- * differs. */
+/* Compares one output and, unless errors are to flow on, puts the recorded one in place of one that differs. */
 static sb_status compare_output(comparing *comparing, const sb_node_event *event, int index, sb_error *error) {
     findings *findings = comparing->findings;
     finding *finding;
@@ -207,8 +206,7 @@ static int compare_run(const arguments *arguments, comparing *comparing, running
     return code == EXIT_RIGHT ? placed : code;
 }
 
-/* Compares the model's run with `reference`, which is read from the file unless a run has filled
- * it. */
+/* Compares the model's run with `reference`, which is read from the file unless a run has filled it. */
 static int compare_model(const arguments *arguments, const sb_model_options *model_options,
                          const sb_session_options *session_options, reference *reference, findings *findings) {
     hidden_values hidden = {0};

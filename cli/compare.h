@@ -85,8 +85,7 @@ sb_status judge(const findings *findings, finding *finding, sb_value ours, const
 /** Notes why there is nothing to compare. */
 sb_status leave_unchecked(finding *finding, const char *why, sb_error *error);
 bool was_found(const findings *findings, const char *output);
-/** At the end: the sums. A node counts once: as different if any output is, as not compared if no
- * output was. */
+/** At the end: the sums. A node counts once: as different if any output is, as not compared if no output was. */
 void count_nodes(findings *findings);
 
 /* ---- compare_hidden.c: values that no node of the simplified graph hands over ---- */
@@ -103,16 +102,14 @@ typedef struct hidden_values {
     hidden_value *items; /* in the order of the graph */
 } hidden_values;
 
-/** The inner values of the graph's fused nodes; the caller frees the items. False when memory runs
- * out. */
+/** The inner values of the graph's fused nodes; the caller frees the items. False when memory runs out. */
 bool find_hidden_values(const sb_inspection *graph, hidden_values *hidden);
 /** The inner value of that name and operator, or NULL. */
 hidden_value *find_hidden(hidden_values *hidden, const char *name, const char *op);
 /** Lists the values inside fused node `fused` (NULL: any) that were not compared. */
 sb_status list_hidden(findings *findings, hidden_values *hidden, reference *reference, const char *fused,
                       sb_error *error);
-/** Compares the recorded values that the graph knows as constants, and lists those that it does not
- * have. */
+/** Compares the recorded values that the graph knows as constants, and lists those that it does not have. */
 sb_status list_removed(findings *findings, reference *reference, const sb_inspection *graph, sb_error *error);
 
 /* ---- compare_places.c ---- */

@@ -275,8 +275,7 @@ static int is_folder_name(const struct dirent *entry) {
     return entry->d_name[0] != '.' && strncmp(entry->d_name, "test_data_set_", 14) != 0;
 }
 
-/* Runs the case in `folder`, or those below it in alphabetical order. False when a folder cannot be
- * read. */
+/* Runs the case in `folder`, or those below it in alphabetical order. False when a folder cannot be read. */
 static bool visit_folder(settings *settings, const char *folder, int depth) {
     char *model = join_path(folder, "model.onnx");
     struct stat found;

@@ -42,8 +42,7 @@ static void print_operands(const sb_inspection *graph, int first, int count, con
     }
 }
 
-/* What a node costs and who computes it, with " · " between; nothing where there is nothing to say.
- */
+/* What a node costs and who computes it, with " · " between; nothing where there is nothing to say. */
 static void print_costs(const sb_inspected_node *node, int depth) {
     char room[TEXT_BYTES];
     const char *separator = "";

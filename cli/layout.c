@@ -34,8 +34,7 @@ typedef struct drawing {
     layout_vertex *vertices;
     const layout_net *nets;
     int *layers;   /* per vertex */
-    int *reach;    /* per net: the layer of its last passing point; that of its source when it has none
-                 */
+    int *reach;    /* per net: the layer of its last passing point; that of its source when it has none */
     point *points; /* the vertices first */
     link *links;   /* by nets, ascending */
     int *first_up, *up, *first_down, *down; /* per point: links to its neighbours */
@@ -104,8 +103,7 @@ static int last_layer(const drawing *drawing, const layout_net *net) {
     return last;
 }
 
-/* Decides how far each net is led by points, within RAIL_LIMIT points in all; returns how many
- * there are. */
+/* Decides how far each net is led by points, within RAIL_LIMIT points in all; returns how many there are. */
 static int lead_nets(drawing *drawing) {
     for (int longest = drawing->layer_count;; longest /= 2) {
         long long points = 0;

@@ -1,5 +1,5 @@
-/* The samebit command: finds the command and runs it. Everything it does goes through the library's
- * public interface. */
+/* The samebit command: finds the command and runs it. Everything it does goes through
+ * the library's public interface. */
 #include <string.h>
 
 #include <samebit/samebit.h>

@@ -12,8 +12,7 @@ typedef struct manifest {
     } * lines;
 } manifest;
 
-/** Reads lines of NAME, a tab and the reason; '#' starts a comment line. False after printing what
- * is wrong. */
+/** Reads lines of NAME, a tab and the reason; '#' starts a comment line. False after printing what is wrong. */
 bool read_manifest(const char *path, manifest *manifest);
 /** Adds a line; false when memory runs out. */
 bool manifest_add(manifest *manifest, const char *name, const char *reason);

@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-/** Prints everything up to the page's first paragraph: `title` is its heading, `subject` the line
- * under it. */
+/** Prints everything up to the page's first paragraph: `title` is its heading, `subject` the line under it. */
 void begin_page(FILE *file, const char *title, const char *subject);
 void end_page(FILE *file);
 

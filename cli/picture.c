@@ -6,8 +6,7 @@
 #include "layout.h"
 #include "text.h"
 
-/* Measures in pixels. Widths of text are estimates for common sans-serif fonts, on the safe side.
- */
+/* Measures in pixels. Widths of text are estimates for common sans-serif fonts, on the safe side. */
 #define TITLE_WIDTH 7.9
 #define LINE_WIDTH 6.3
 #define HEADER_HEIGHT 24.0
@@ -80,8 +79,7 @@ static void describe_members(const sb_inspected_node *node, char title[TEXT_BYTE
     }
 }
 
-/* The family of the member that does most of the work, which is the first contraction, else the
- * fused family. */
+/* The family of the member that does most of the work, which is the first contraction, else the fused family. */
 static int fused_family(const sb_inspected_node *node) {
     const sb_inspection *body = node->bodies[0];
     for (int i = 0; i < sb_inspection_node_count(body); i++) {

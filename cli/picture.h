@@ -18,8 +18,7 @@ bool is_fused(const sb_inspected_node *node);
 int op_family(const char *op);
 /** How many families there are. */
 int op_family_count(void);
-/** "contraction", "activation", …; and its colour, as "#rrggbb", on which white text can be read.
- */
+/** "contraction", "activation", …; and its colour, as "#rrggbb", on which white text can be read. */
 const char *op_family_name(int family);
 const char *op_family_color(int family);
 

@@ -48,9 +48,8 @@ static size_t hash_pointer(const void *pointer) {
     return (size_t)(bits >> 32);
 }
 
-/* A name's slot: the one that holds its node, or the free one where it belongs. Names are compared
- * by address: an event's name is the model's own, the same in every run, and looking it up must not
- * cost time. */
+/* A name's slot: the one that holds its node, or the free one where it belongs. Names are compared by address: an
+ * event's name is the model's own, the same in every run, and looking it up must not cost time. */
 static size_t find_slot(const profile *profile, const entry_key *key) {
     size_t slot = hash_pointer(key->name) & (profile->slot_count - 1);
     while (profile->slots[slot] >= 0 && !has_key(&profile->nodes[profile->slots[slot]], key))

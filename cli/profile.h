@@ -18,8 +18,7 @@ typedef struct profiled_node {
     bool on_device;         /* where the node ran */
     char *why_cpu;          /* owned: why it did not run on the device; NULL where it did, or there is none */
     int64_t tasks, task_ns; /* what the device did for it */
-    int depth;              /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time
-                */
+    int depth;              /* more than 0: inside If, Loop, Scan or a fused node, and part of that node's time */
     int64_t calls, total_ns, least_ns, bytes;
     int64_t flops; /* of one call; -1: not known */
 } profiled_node;
@@ -96,8 +95,7 @@ bool write_profile_page(FILE *file, const profile *profile);
 
 /* What the reports share. */
 double share(double part, double whole);
-/** Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is
- * computed. */
+/** Operations per nanosecond: the same number in GFLOP/s. "" where it is not known or nothing is computed. */
 const char *speed(double flops, double nanoseconds, char room[TEXT_BYTES]);
 double node_flops(const profile *profile, const profiled_node *node);
 

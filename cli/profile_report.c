@@ -26,8 +26,7 @@ double node_flops(const profile *profile, const profiled_node *node) {
 
 /* ---- text ---- */
 
-/* Prints text at the right of a column, by characters rather than bytes: of a duration, the µ has
- * two. */
+/* Prints text at the right of a column, by characters rather than bytes: of a duration, the µ has two. */
 static void print_right(const char *text, int width) {
     for (const char *at = text; *at != '\0'; at++)
         width += ((unsigned char)*at & 0xc0) == 0x80;

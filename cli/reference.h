@@ -14,7 +14,8 @@ typedef struct reference {
     } * items;     /* in the order of names, once that is wanted */
 } reference;
 
-/** Adds a value, whose reference it takes also when it fails; `node` and `op` may be NULL. False when memory runs out. */
+/** Adds a value, whose reference it takes also when it fails; `node` and `op` may be NULL.
+ * False when memory runs out. */
 bool add_recorded(reference *reference, const char *name, const char *node, const char *op, sb_value value);
 /** Puts the items in the order of names, for find_recorded. */
 void sort_recorded(reference *reference);

@@ -27,8 +27,7 @@ void close_running(running *running);
 /** Replaces the session by a fresh one without observers. Exit codes as above. */
 int renew_session(running *running);
 
-/** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes
- * as above. */
+/** Runs once, replacing the outputs; `*nanoseconds` (may be NULL) is how long it took. Exit codes as above. */
 int run_once(running *running, double *nanoseconds);
 
 /** Enqueues a run; `*run` is its number. Exit codes as above. */

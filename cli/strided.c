@@ -8,8 +8,7 @@ static void free_memory(void *context) {
     free(context);
 }
 
-/* The strides (in elements) of a layout with the first dimension innermost and every second element
- * unused. */
+/* The strides (in elements) of a layout with the first dimension innermost and every second element unused. */
 static int64_t odd_strides(int rank, const int64_t *dims, int64_t *strides) {
     int64_t stride = 2;
     for (int d = 0; d < rank; d++) {

@@ -6,8 +6,7 @@
 
 #include "options.h"
 
-/** Prints "samebit: MESSAGE" to stderr and returns EXIT_FAILED, or EXIT_INTERRUPTED for an interrupt.
- */
+/** Prints "samebit: MESSAGE" to stderr and returns EXIT_FAILED, or EXIT_INTERRUPTED for an interrupt. */
 int report(const sb_error *error);
 
 /** Prints that memory ran out and returns EXIT_FAILED. */

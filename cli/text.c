@@ -6,8 +6,7 @@
 
 #include "options.h"
 
-/* The bytes of the character at `text` (not its end), or 0 when it is not UTF-8; *code is what it
- * stands for. */
+/* The bytes of the character at `text` (not its end), or 0 when it is not UTF-8; *code is what it stands for. */
 static size_t read_character(const char *text, uint32_t *code) {
     const unsigned char *bytes = (const unsigned char *)text;
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

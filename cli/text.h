@@ -1,5 +1,4 @@
-/* Text on its way out: names from models are anybody's bytes, and reports want numbers that people
- * can read. */
+/* Text on its way out: names from models are anybody's bytes, and reports want numbers that people can read. */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
 
@@ -18,8 +17,7 @@ const char *printable(const char *text, char room[TEXT_BYTES]);
 /** Prints text for XML and HTML: markup is escaped, and what XML does not allow becomes U+FFFD. */
 void print_markup(FILE *file, const char *text);
 
-/** Text for JSON, or null for NULL; bytes that are not UTF-8 become U+FFFD. NULL only when memory
- * runs out. */
+/** Text for JSON, or null for NULL; bytes that are not UTF-8 become U+FFFD. NULL only when memory runs out. */
 json_t *text_json(const char *text);
 
 /** Prints `value` (whose reference it takes) with a newline to `file`. False, after a message, when

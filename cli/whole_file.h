@@ -8,8 +8,8 @@
 typedef struct whole_file {
     FILE *stream; /* to write to */
     char *path;
-    char *temporary; /* the file being written, in the same folder; NULL for a device or pipe, which
-                        is written to directly */
+    /* The file being written, in the same folder; NULL for a device or pipe, which is written to directly. */
+    char *temporary;
 } whole_file;
 
 /** Begins the file `path`. False after printing what is wrong; then there is nothing to end. */

@@ -1,4 +1,5 @@
-/* Builds a perceptron of two layers by calls, without any file, runs it on a batch of 3 and prints the digest of the answer.
+/* Builds a perceptron of two layers by calls, without any file, runs it on a batch of 3 and
+ * prints the digest of the answer.
  *
  *     build_model */
 #include <stdio.h>

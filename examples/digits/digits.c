@@ -1,11 +1,8 @@
-/* Reads handwritten digits with the network in this folder, draws them, and checks the digest of
- * the answers.
+/* Reads handwritten digits with the network in this folder, draws them, and checks the digest of the answers.
  *
- *   digits [FOLDER]     FOLDER holds digits.onnx, samples.npy, labels.npy and digest.txt; default:
- * examples/digits
+ *   digits [FOLDER]     FOLDER holds digits.onnx, samples.npy, labels.npy and digest.txt; default: examples/digits
  *
- * Exit status: 0 when the digest is the documented one, 1 when it is not, 2 when something failed.
- */
+ * Exit status: 0 when the digest is the documented one, 1 when it is not, 2 when something failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

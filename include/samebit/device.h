@@ -45,16 +45,18 @@ typedef struct sb_device_description {
     int multiprocessors;
     int64_t memory_bytes;
     int64_t memory_free_bytes; /**< -1 where the device could not be asked; `why` says why */
-    const char *kernels;       /**< the kernels that would run, such as "sm_90a" or "compute_90 (compiled
-                            when first used)"; NULL when there are none for this device */
-    const char *why;           /**< why there are no kernels or no answer; "" when nothing is wrong */
+    /** The kernels that would run, such as "sm_90a" or "compute_90 (compiled when first used)"; NULL when there are
+     * none for this device. */
+    const char *kernels;
+    const char *why; /**< why there are no kernels or no answer; "" when nothing is wrong */
 } sb_device_description;
 
 /** How to look. Start from SB_DEVICE_OPTIONS_DEFAULT. */
 typedef struct sb_device_options {
-    size_t struct_bytes;     /**< sizeof(sb_device_options): lets the struct grow */
-    const char *cuda_driver; /**< file name of the driver's library, as for dlopen; NULL: what the
-                                environment variable SAMEBIT_CUDA_DRIVER says, else libcuda.so.1 */
+    size_t struct_bytes; /**< sizeof(sb_device_options): lets the struct grow */
+    /** File name of the driver's library, as for dlopen; NULL: what the environment variable
+     * SAMEBIT_CUDA_DRIVER says, else libcuda.so.1. */
+    const char *cuda_driver;
 } sb_device_options;
 
 #define SB_DEVICE_OPTIONS_DEFAULT                                                                                      \
@@ -87,9 +89,10 @@ typedef struct sb_device sb_device;
 
 /** Opens device `index`: the caller releases it.
  *
- * Works in the device's primary context, which the CUDA runtime and PyTorch use too, and leaves the thread's current context
- * as it was. `options` may be NULL. Errors: UNSUPPORTED when there is no driver, it is too old, or Samebit has no kernels for the
- * device; DEVICE when there is no such device or it fails; OUT_OF_MEMORY. The message says what to do. */
+ * Works in the device's primary context, which the CUDA runtime and PyTorch use too, and leaves the thread's
+ * current context as it was. `options` may be NULL. Errors: UNSUPPORTED when there is no driver, it is too
+ * old, or Samebit has no kernels for the device; DEVICE when there is no such device or it fails;
+ * OUT_OF_MEMORY. The message says what to do. */
 SB_API SB_MUST_CHECK sb_status sb_device_open(const sb_device_options *options, int index, sb_device **device,
                                               sb_error *error);
 /** Lets go of a device. Sessions and tensors on it keep it in use. NULL is allowed. */
@@ -98,14 +101,15 @@ SB_API void sb_device_release(sb_device *device);
 SB_API const char *sb_device_name(const sb_device *device);
 SB_API int sb_device_index(const sb_device *device);
 
-/** A contiguous copy of a tensor on a device; it has been made when this returns. The caller releases it. Errors: UNSUPPORTED for
- * text; INVALID_ARGUMENT for a tensor that already lies on a device; OUT_OF_MEMORY, DEVICE. */
+/** A contiguous copy of a tensor on a device; it has been made when this returns. The caller releases it. Errors:
+ * UNSUPPORTED for text; INVALID_ARGUMENT for a tensor that already lies on a device; OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_device(sb_device *device, sb_tensor *tensor, sb_tensor **copy,
                                                    sb_error *error);
 /** A contiguous copy on the host of a tensor, wherever it lies. The caller releases it. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_host(sb_device *device, sb_tensor *tensor, sb_tensor **copy,
                                                  sb_error *error);
-/** Whether the tensor's elements lie on a device: its data are then an address there, which the host must not follow. */
+/** Whether the tensor's elements lie on a device: its data are then an address there,
+ * which the host must not follow. */
 SB_API bool sb_tensor_is_on_device(const sb_tensor *tensor);
 
 /** What has been done on a device since it was opened, by everybody who uses this sb_device. */

@@ -1,5 +1,4 @@
-/* DLPack: handing tensors to and taking them from other libraries (numpy, PyTorch, JAX, …) without
- * a copy.
+/* DLPack: handing tensors to and taking them from other libraries (numpy, PyTorch, JAX, …) without a copy.
  *
  * The structures below are those of the DLPack 1.x binary interface, under their standard names and
  * behind DLPack's own include guard: when the official dlpack.h (1.0 or later) is used too, include
@@ -98,10 +97,10 @@ typedef struct DLManagedTensorVersioned {
 extern "C" {
 #endif
 
-/** Exports a tensor without a copy, as memory of the CPU or of the CUDA device on which it lies (kDLCUDA; what has been given out
- * by a run or a copy is finished there, so that its reader need wait for no stream). The result keeps the elements alive until its deleter is called
- * (from any thread, once), which also frees it. It is marked read-only, because tensors are
- * immutable. Errors: UNSUPPORTED for SB_STRING; OUT_OF_MEMORY. */
+/** Exports a tensor without a copy, as memory of the CPU or of the CUDA device on which it lies (kDLCUDA; what has been
+ * given out by a run or a copy is finished there, so that its reader need wait for no stream). The result keeps the
+ * elements alive until its deleter is called (from any thread, once), which also frees it. It is marked read-only,
+ * because tensors are immutable. Errors: UNSUPPORTED for SB_STRING; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
                                                    sb_error *error);
 
@@ -109,9 +108,9 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedT
  * reference to its elements is released. When the call fails, it stays the caller's. Nobody may
  * write to the elements any more; those of kDLBool must be 0 or 1.
  *
- * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see sb_tensor_from_dlpack_on), and types
- * that Samebit does not have; INVALID_ARGUMENT for structures that contradict themselves and elements
- * that are not aligned; SHAPE; OUT_OF_MEMORY. */
+ * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see sb_tensor_from_dlpack_on),
+ * and types that Samebit does not have; INVALID_ARGUMENT for structures that contradict themselves and elements that
+ * are not aligned; SHAPE; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *managed, sb_tensor **tensor,
                                                      sb_error *error);
 
@@ -119,9 +118,10 @@ SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack(DLManagedTensorVersioned *m
 SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_legacy(DLManagedTensor *managed, sb_tensor **tensor,
                                                             sb_error *error);
 
-/** The same for memory of a CUDA device (kDLCUDA), which must be `device`, or of the CPU. Such a tensor may be an input of
- * sessions on the device. What its maker does to the memory must have been done: no stream is waited for. Its deleter may be
- * called from any thread, with any context current. Errors: as above; INVALID_ARGUMENT for another device's memory. */
+/** The same for memory of a CUDA device (kDLCUDA), which must be `device`, or of the CPU. Such a tensor may be
+ * an input of sessions on the device. What its maker does to the memory must have been done: no stream is
+ * waited for. Its deleter may be called from any thread, with any context current. Errors: as above;
+ * INVALID_ARGUMENT for another device's memory. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_from_dlpack_on(sb_device *device, DLManagedTensorVersioned *managed,
                                                         sb_tensor **tensor, sb_error *error);
 

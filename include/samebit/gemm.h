@@ -2,9 +2,9 @@
  *
  *     C = round(epilogue(A · B))
  *
- * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7), kept in f32, then the epilogue in f32, then one rounding. So a row has the same bits alone, in any
- * batch, in any part of a batch, on the CPU and on any GPU that has the chain. How a product is
- * scheduled never shows.
+ * Every element is one chain of the contract for 16-bit contractions (docs/numerics.md, section 7), kept in f32, then
+ * the epilogue in f32, then one rounding. So a row has the same bits alone, in any batch, in any part of a batch, on
+ * the CPU and on any GPU that has the chain. How a product is scheduled never shows.
  *
  * Matrices are described, not owned: addresses, extents and strides. On a device they are addresses
  * of its memory; the work is given to a stream, and the call returns at once. On the CPU they are
@@ -40,18 +40,19 @@ typedef struct sb_engine_options {
 #define SB_ENGINE_OPTIONS_DEFAULT                                                                                      \
     { sizeof(sb_engine_options), NULL, 0, SB_ISA_BEST }
 
-/** Makes an engine; on a device it loads all kernels, so that every later call may be captured in a graph. `options` may be
- * NULL. The caller destroys it. Errors: INVALID_ARGUMENT, UNSUPPORTED when there are no kernels for the device, DEVICE,
- * OUT_OF_MEMORY. */
+/** Makes an engine; on a device it loads all kernels, so that every later call may be captured in a graph. `options`
+ * may be NULL. The caller destroys it. Errors: INVALID_ARGUMENT, UNSUPPORTED when there are no kernels for the
+ * device, DEVICE, OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_engine_create(const sb_engine_options *options, sb_engine **engine, sb_error *error);
 /** Ends an engine. What it gave to streams still runs. NULL is allowed. */
 SB_API void sb_engine_destroy(sb_engine *engine);
 
 /* ---- matrices ---- */
 
-/** A matrix, or a batch of them. Element (row, column) of matrix `batch` lies `batch * batch_stride + row * row_stride +
- * column * column_stride` elements behind `data`. Strides may be anything for what is read; what is written must not
- * contain an element twice. `data` must be aligned to the size of an element, and may be NULL when there is no element. */
+/** A matrix, or a batch of them. Element (row, column) of matrix `batch` lies
+ * `batch * batch_stride + row * row_stride + column * column_stride` elements behind `data`. Strides may be anything
+ * for what is read; what is written must not contain an element twice. `data` must be aligned to the size of an
+ * element, and may be NULL when there is no element. */
 typedef struct sb_matrix {
     sb_dtype dtype;
     void *data;
@@ -62,7 +63,8 @@ typedef struct sb_matrix {
 
 /* ---- what ---- */
 
-/** What the epilogue applies to each element. The functions are those of the operators (docs/numerics.md, section 4). */
+/** What the epilogue applies to each element. The functions are those of the operators
+ * (docs/numerics.md, section 4). */
 typedef enum sb_activation {
     SB_ACTIVATION_NONE = 0,
     SB_ACTIVATION_RELU = 1,     /**< y < 0 ? +0 : y */
@@ -105,16 +107,18 @@ typedef struct sb_gemm {
     sb_matrix residual;     /**< M × N; SB_F32 or A's dtype; `data` NULL: none */
     bool accumulate;        /**< the chains continue from C, which is SB_F32 then; no epilogue */
     const sb_row_map *rows; /**< how k is cut into groups, NULL: into 16 from 0; its rows are K */
-    const char *schedule; /**< NULL: chosen; else one of sb_gemm_schedule_name, and UNSUPPORTED when it cannot run this
-                                 product. None changes a bit */
+    /** NULL: chosen; else one of sb_gemm_schedule_name, and UNSUPPORTED when it cannot run
+     * this product. None changes a bit. */
+    const char *schedule;
 } sb_gemm;
 
 #define SB_GEMM_DEFAULT                                                                                                \
     { .struct_bytes = sizeof(sb_gemm), .batches = 1, .scale = 1.0f }
 
-/** Computes a product: on the CPU before it returns, on a device in `stream` (a CUstream of its primary context; NULL: the
- * legacy stream), which may be being captured. Everything is checked before anything is launched: a failure changes nothing.
- * Errors: INVALID_ARGUMENT, SHAPE (dtypes too), UNSUPPORTED, DEVICE, OUT_OF_MEMORY, each with what is wrong, where, and what to do. */
+/** Computes a product: on the CPU before it returns, on a device in `stream` (a CUstream of its primary context; NULL:
+ * the legacy stream), which may be being captured. Everything is checked before anything is launched: a failure changes
+ * nothing. Errors: INVALID_ARGUMENT, SHAPE (dtypes too), UNSUPPORTED, DEVICE, OUT_OF_MEMORY, each with what is wrong,
+ * where, and what to do. */
 SB_API SB_MUST_CHECK sb_status sb_gemm_run(sb_engine *engine, void *stream, const sb_gemm *gemm, sb_error *error);
 
 /** The schedules of an engine: "chain", "definition"; on a device "tile-128x256", "swapped-64x8", "general", …. */
@@ -129,11 +133,11 @@ SB_API SB_MUST_CHECK sb_status sb_gemm_choose(sb_engine *engine, const sb_gemm *
 
 /** Describes which rows belong to which sample, for gradients of weights (dB = Aᵀ · dC: the rows are the product's K).
  *
- * Each sample's rows are padded with zeros to a multiple of 16 inside the kernel, so that no group of 16 holds rows of two
- * samples: the gradient is then the same however samples are put together into batches, chunks and micro-batches, as long as
- * their order is kept. `lengths` has `samples` row counts, each at least 0. The map is immutable and on the engine's device
- * when this returns. The caller releases it, after the work that uses it is done. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY,
- * DEVICE. */
+ * Each sample's rows are padded with zeros to a multiple of 16 inside the kernel, so that no group of 16 holds rows of
+ * two samples: the gradient is then the same however samples are put together into batches, chunks and micro-batches,
+ * as long as their order is kept. `lengths` has `samples` row counts, each at least 0. The map is immutable and on the
+ * engine's device when this returns. The caller releases it, after the work that uses it is done. Errors:
+ * INVALID_ARGUMENT, OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_row_map_create(sb_engine *engine, int64_t samples, const int64_t *lengths,
                                                  sb_row_map **map, sb_error *error);
 /** NULL is allowed. */

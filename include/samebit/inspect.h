@@ -9,8 +9,7 @@
 extern "C" {
 #endif
 
-/** A snapshot of a graph. Immutable, and independent of the model once it is made: any thread may
- * read it. */
+/** A snapshot of a graph. Immutable, and independent of the model once it is made: any thread may read it. */
 typedef struct sb_inspection sb_inspection;
 
 /** How to look. Start from SB_INSPECT_OPTIONS_DEFAULT. */
@@ -33,8 +32,7 @@ typedef struct sb_inspected_value {
     int64_t elements;          /**< of a tensor whose extents are all known, else -1 */
     const sb_tensor *constant; /**< the value where it is known before running, else NULL; borrowed */
     int producer;              /**< index of the node that computes it; -1 for inputs and initialisers */
-    bool initialiser;          /**< whether it comes from the model's file (or from a pass), not from a node
-                       */
+    bool initialiser;          /**< whether it comes from the model's file (or from a pass), not from a node */
 } sb_inspected_value;
 
 /** A node. Indices of values and of nodes are those of the node's own graph. */
@@ -46,19 +44,19 @@ typedef struct sb_inspected_node {
     const char *attributes; /**< "kernel_shape=[3,3] group=1"; long lists are cut */
     int input_count;
     const int *inputs; /**< -1 where an optional input is omitted */
-    int capture_count; /**< how many of the last inputs are outer values that the node's bodies use
-                        */
+    int capture_count; /**< how many of the last inputs are outer values that the node's bodies use */
     int output_count;
     const int *outputs; /**< -1 where nobody wants the output */
-    int64_t parameters; /**< elements of the initialisers that this node reads first, bodies included;
-                       integers of 64 bits, bool and text (shapes, indices, axes) do not count */
+    /** Elements of the initialisers that this node reads first, bodies included; integers of 64 bits, bool and text
+     * (shapes, indices, axes) do not count. */
+    int64_t parameters;
     const char *flops;  /**< operations per run as a formula: see below; NULL when they are not known */
     int64_t flop_count; /**< the same when it is a number, else -1 */
-    const char *kernel; /**< what will compute it: a kernel's name, "reference", "constant" when the
-                           result is known before running; NULL while an open extent decides */
-    const char *why;    /**< with "reference": why no kernel took the node; else "" */
-    int body_count;     /**< graphs of its own: the branches of an If, what a Fused node was made of, …
-                     */
+    /** What will compute it: a kernel's name, "reference", "constant" when the result is known before running; NULL
+     * while an open extent decides. */
+    const char *kernel;
+    const char *why; /**< with "reference": why no kernel took the node; else "" */
+    int body_count;  /**< graphs of its own: the branches of an If, what a Fused node was made of, … */
     const char *const *body_names;
     const sb_inspection *const *bodies;
 } sb_inspected_node;
@@ -67,14 +65,12 @@ typedef struct sb_inspected_node {
 typedef struct sb_inspected_totals {
     int64_t parameters;
     int64_t parameter_bytes;
-    const char *flops;       /**< of the nodes where they are known; NULL when the formula grows beyond
-                           all bounds */
+    const char *flops;       /**< of the nodes where they are known; NULL when the formula grows beyond all bounds */
     int64_t flop_count;      /**< the same when it is a number, else -1 */
     int nodes_without_flops; /**< nodes of the graph itself whose operations are not known */
 } sb_inspected_totals;
 
-/** Takes a snapshot of the model's graph as it runs (after the passes, unless the model was loaded
- * without).
+/** Takes a snapshot of the model's graph as it runs (after the passes, unless the model was loaded without).
  *
  * With values for symbols, facts, operation counts and kernels are those of a run with such inputs.
  * `options` may be NULL. The caller releases the snapshot.
@@ -83,8 +79,7 @@ typedef struct sb_inspected_totals {
  * each element that an element-wise operator writes or a reduction reads, a small fixed number per
  * element of a normalisation or softmax, and none for what only moves elements.
  *
- * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model;
- * OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *options,
                                                 sb_inspection **inspection, sb_error *error);
 /** Frees a snapshot that sb_model_inspect gave (not the bodies of nodes). NULL is allowed. */

@@ -10,12 +10,11 @@ extern "C" {
 
 /** Loads one array. What the file is, its first bytes tell, not its name.
  *
- * A .npy file holds one array without a name: `name` must be NULL. Of a .npz file, `name` picks the
- * array, and NULL means the only one. The caller releases the tensor. All dtypes of Samebit are read;
- * bf16 as the ml_dtypes package writes it ('<V2'), text from 'U' arrays. Arrays in Fortran order
- * become transposed views. Errors: IO; INVALID_FILE, with the byte offset in the array's own file;
- * INVALID_ARGUMENT when there is no array of that name; UNSUPPORTED for other dtypes and
- * compressions; OUT_OF_MEMORY. */
+ * A .npy file holds one array without a name: `name` must be NULL. Of a .npz file, `name` picks the array, and NULL
+ * means the only one. The caller releases the tensor. All dtypes of Samebit are read; bf16 as the ml_dtypes package
+ * writes it ('<V2'), text from 'U' arrays. Arrays in Fortran order become transposed views. Errors: IO; INVALID_FILE,
+ * with the byte offset in the array's own file; INVALID_ARGUMENT when there is no array of that name; UNSUPPORTED for
+ * other dtypes and compressions; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_load(const char *path, const char *name, sb_tensor **tensor, sb_error *error);
 
 /** Loads all arrays of a .npz file, in its order (or the one of a .npy file, whose name is ""). The

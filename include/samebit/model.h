@@ -21,9 +21,9 @@ typedef struct sb_model_options {
     sb_isa isa;          /**< the instruction set of the kernels */
     bool passes;         /**< whether the graph is simplified and fused */
     bool reference_only; /**< whether every node runs its reference evaluation: slow, the definition of the bits */
-    int64_t
-        memory_limit; /**< the most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options.
-                               Files that are mapped into memory do not count */
+    /** The most bytes that loading may hold, and that the model then keeps; 0: as in sb_session_options. Files that are
+     * mapped into memory do not count. */
+    int64_t memory_limit;
 } sb_model_options;
 
 #define SB_MODEL_OPTIONS_DEFAULT                                                                                       \

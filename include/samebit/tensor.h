@@ -27,9 +27,8 @@ typedef struct sb_string {
 
 /** Creates a contiguous, row-major tensor with zero bytes as elements.
  *
- * `dims` holds `rank` extents, each at least 0. The caller owns the result and releases it with
- * `sb_tensor_release`. Errors: INVALID_ARGUMENT for a bad dtype, rank or extent or a size that overflows;
- * OUT_OF_MEMORY. */
+ * `dims` holds `rank` extents, each at least 0. The caller owns the result and releases it with `sb_tensor_release`.
+ * Errors: INVALID_ARGUMENT for a bad dtype, rank or extent or a size that overflows; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_tensor_create(sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor,
                                                 sb_error *error);
 

@@ -43,8 +43,8 @@ sb_status sb_builder_index(const sb_builder *builder, sb_handle_kind kind, int64
                            sb_error *error);
 /** INVALID_ARGUMENT when the builder has built its model. */
 sb_status sb_builder_check(const sb_builder *builder, sb_error *error);
-/** The value that a handle stands for in the open graph, captured where it is of a graph around it. Captures stay on failure: the
- * caller takes them back. */
+/** The value that a handle stands for in the open graph, captured where it is of a graph around it. Captures stay on
+ * failure: the caller takes them back. */
 sb_status sb_builder_resolve(sb_builder *builder, sb_builder_value handle, sb_value_id *value, sb_error *error);
 /** Makes room for `count` more values, so that noting them cannot fail. */
 sb_status sb_builder_reserve_values(sb_builder *builder, size_t count, sb_error *error);

@@ -6,8 +6,8 @@
 
 #include "base/configuration.h"
 
-/** Reads a caller's options over the defaults in `options`, NULL leaves these, and the environment where they leave something
- * open. Errors: INVALID_ARGUMENT. */
+/** Reads a caller's options over the defaults in `options`, NULL leaves these, and the environment where they leave
+ * something open. Errors: INVALID_ARGUMENT. */
 sb_status sb_device_read_options(const sb_device_options *given, sb_device_options *options, sb_error *error);
 
 #endif

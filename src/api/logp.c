@@ -1,6 +1,5 @@
-/* The public functions for log-probabilities, and the way of their work through chunks of logits:
- * products by sb_gemm_run, and steps between them, on the CPU or on a device. See <samebit/logp.h>.
- */
+/* The public functions for log-probabilities, and the way of their work through chunks of logits: products by
+ * sb_gemm_run, and steps between them, on the CPU or on a device. See <samebit/logp.h>. */
 #include <fenv.h>
 
 #include "base/error.h"
@@ -106,9 +105,8 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* Goes through the chunks of a plan, by columns within rows, at least one even where there is no
- * element; a rehearsal that is not for a schedule of the caller's choice looks at the first one
- * alone. */
+/* Goes through the chunks of a plan, by columns within rows, at least one even where there is no element; a rehearsal
+ * that is not for a schedule of the caller's choice looks at the first one alone. */
 static place first_place(const run *run) {
     const sb_logp_plan *plan = run->plan;
     return (place){0, smaller(plan->rows, plan->m), 0, smaller(plan->columns, plan->v)};

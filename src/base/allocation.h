@@ -42,18 +42,19 @@ sb_allocation_counters sb_allocation_count(void);
 
 /* ---- budgets ---- */
 
-/** A bound on the bytes that are allocated on behalf of somebody (a session, say) and not yet freed. Each block remembers
- * its budget, so it may be freed by any thread at any time. */
+/** A bound on the bytes that are allocated on behalf of somebody (a session, say) and not yet freed. Each block
+ * remembers its budget, so it may be freed by any thread at any time. */
 typedef struct sb_memory_budget sb_memory_budget;
 
 /** Creates a budget of `limit` bytes; NULL when memory runs out. */
 sb_memory_budget *sb_memory_budget_create(int64_t limit);
 /** Gives up the creator's reference; blocks that are charged to the budget keep it alive. NULL is allowed. */
 void sb_memory_budget_release(sb_memory_budget *budget);
-/** From now on what this thread allocates is charged to `budget` (NULL: to nobody), and fails where it would exceed the limit.
- * Returns the budget before, to be entered again. */
+/** From now on what this thread allocates is charged to `budget` (NULL: to nobody), and fails where it would exceed the
+ * limit. Returns the budget before, to be entered again. */
 sb_memory_budget *sb_memory_budget_enter(sb_memory_budget *budget);
-/** The limit of the budget that this thread has entered, and what is in use of it (may be NULL); INT64_MAX without one. */
+/** The limit of the budget that this thread has entered, and what is in use of it (may be NULL);
+ * INT64_MAX without one. */
 int64_t sb_memory_budget_limit(int64_t *used);
 
 /** Makes the allocation after the next `successes` ones fail, and every later one too when `forever`.

@@ -13,7 +13,8 @@ sb_status sb_fail(sb_error *error, sb_status status, const char *format, ...) __
 sb_status sb_fail_within(sb_error *error, sb_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/** The report of a failed allocation of `bytes` bytes, which says when the thread's memory budget is what refused it. */
+/** The report of a failed allocation of `bytes` bytes, which says when the thread's
+ * memory budget is what refused it. */
 sb_status sb_fail_memory(sb_error *error, size_t bytes);
 
 /** Returns from the calling function when `expression` is not SB_OK. For functions that own nothing yet. */

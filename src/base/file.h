@@ -8,9 +8,8 @@
 
 #include "base/error.h"
 
-/** Reads a file (or pipe) to its end. `*bytes` is the caller's, to free by sb_free; one NUL follows
- * the `*size` bytes. Errors: IO; INVALID_FILE when there are more than `limit` bytes;
- * OUT_OF_MEMORY. */
+/** Reads a file (or pipe) to its end. `*bytes` is the caller's, to free by sb_free; one NUL follows the `*size` bytes.
+ * Errors: IO; INVALID_FILE when there are more than `limit` bytes; OUT_OF_MEMORY. */
 sb_status sb_file_read(const char *path, size_t limit, void **bytes, size_t *size, sb_error *error);
 
 /** A file's bytes in memory, read-only, loaded as they are touched. A file that shrinks while it is

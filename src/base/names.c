@@ -4,9 +4,8 @@
 
 #include "base/allocation.h"
 
-/* FNV-1a with a final mix. The start value comes from the address of this table of constants, which
- * differs from one run to the next, so that a file cannot bring names that all fall into one slot.
- */
+/* FNV-1a with a final mix. The start value comes from the address of this table of constants, which differs from one
+ * run to the next, so that a file cannot bring names that all fall into one slot. */
 static uint64_t hash_name(const char *name) {
     static const char anchor;
     uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ ((uint64_t)(uintptr_t)&anchor << 16);

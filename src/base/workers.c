@@ -36,8 +36,8 @@ sb_status sb_workers_create(int threads, sb_workers **workers, sb_error *error) 
     return SB_OK;
 }
 
-/* Starting threads takes longer than a small model runs, and they spin until their first loop: so they are started by the first loop
- * that has work for them. They inherit the floating-point environment, which has to be the default one
+/* Starting threads takes longer than a small model runs, and they spin until their first loop: so they are started by
+ * the first loop that has work for them. They inherit the floating-point environment, which has to be the default one
  * (nearest even, subnormals kept). */
 static pthreadpool_t start_pool(sb_workers *workers) {
     if (workers->pool == NULL && !workers->was_refused) {
@@ -68,8 +68,8 @@ typedef struct loop {
     void *context;
 } loop;
 
-/* ThreadSanitizer cannot see the order that pthreadpool keeps, whose code is not instrumented: what was written before a loop is
- * seen by its pieces, and what they write is seen after it. So it is told. */
+/* ThreadSanitizer cannot see the order that pthreadpool keeps, whose code is not instrumented: what was written before
+ * a loop is seen by its pieces, and what they write is seen after it. So it is told. */
 #if defined(__SANITIZE_THREAD__)
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);

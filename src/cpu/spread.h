@@ -7,8 +7,8 @@
 /** The order of dimensions in memory of a tensor, outermost first. */
 void sb_memory_order(const sb_tensor *tensor, int *order);
 
-/** Makes output 0 of the call in the memory order of the first of the `count` inputs (NULLs are passed over) that has its shape, so
- * that rows are long; row-major if there is none. */
+/** Makes output 0 of the call in the memory order of the first of the `count` inputs (NULLs are passed over) that has
+ * its shape, so that rows are long; row-major if there is none. */
 sb_status sb_spread_output(sb_call *call, int count, sb_tensor *const *inputs, sb_tensor **output);
 
 /** Runs `row` with operands `output`, then `inputs` (each broadcast to the output's shape), in parallel. */

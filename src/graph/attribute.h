@@ -33,7 +33,8 @@ typedef struct sb_attributes {
     sb_attribute *items;
 } sb_attributes;
 
-/* Adding copies names and lists, and takes over the reference to a tensor or the ownership of a graph (also when it fails). */
+/* Adding copies names and lists, and takes over the reference to a tensor or the ownership of a graph
+ * (also when it fails). */
 sb_status sb_attributes_add_ints(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
                                  const int64_t *values, sb_error *error);
 sb_status sb_attributes_add_floats(sb_attributes *attributes, const char *name, bool scalar, int64_t count,
@@ -44,7 +45,8 @@ sb_status sb_attributes_add_tensor(sb_attributes *attributes, const char *name, 
 sb_status sb_attributes_add_graph(sb_attributes *attributes, const char *name, sb_graph *graph, sb_error *error);
 void sb_attributes_clear(sb_attributes *attributes);
 
-/** Whether both hold the same attributes in the same order. Graphs are never equal; floats are compared by their bits. */
+/** Whether both hold the same attributes in the same order. Graphs are never equal;
+ * floats are compared by their bits. */
 bool sb_attributes_equal(const sb_attributes *left, const sb_attributes *right);
 
 /** The attribute of that name, or NULL. */

@@ -1,10 +1,10 @@
 /* Making graphs: what the importer and the public builder (<samebit/builder.h>) share.
  *
- * Entry graphs are inferred node by node as they grow, so that a node that does not fit is refused when it is added. A nested
- * graph (a node's attribute) is inferred with the node that has it, which knows what enters.
+ * Entry graphs are inferred node by node as they grow, so that a node that does not fit is refused when it is added. A
+ * nested graph (a node's attribute) is inferred with the node that has it, which knows what enters.
  *
- * A call that fails leaves the builder, and those around it, as they were. Builders are used by one thread at a time, and those
- * of one scope by the same. */
+ * A call that fails leaves the builder, and those around it, as they were. Builders are used by one thread at a time,
+ * and those of one scope by the same. */
 #ifndef SB_GRAPH_BUILDER_H
 #define SB_GRAPH_BUILDER_H
 
@@ -65,8 +65,8 @@ sb_status sb_graph_builder_take_node_name(sb_graph_builder *builder, const char 
 
 /* ---- values ---- */
 
-/** Adds a value that nothing makes yet, called `name`, or with a number behind it where that is taken, or reserved and not
- * `reserved_for_it`. */
+/** Adds a value that nothing makes yet, called `name`, or with a number behind it where that is taken,
+ * or reserved and not `reserved_for_it`. */
 sb_status sb_graph_builder_add_value(sb_graph_builder *builder, const char *name, bool reserved_for_it,
                                      sb_value_id *value, sb_error *error);
 /** Whether a value has that name. */
@@ -80,21 +80,23 @@ sb_status sb_graph_builder_set_constant(sb_graph_builder *builder, sb_value_id v
 /** Whether the value is a constant of the graph (not one that follows from constants). */
 bool sb_graph_builder_is_constant(const sb_graph_builder *builder, sb_value_id value);
 sb_status sb_graph_builder_add_output(sb_graph_builder *builder, sb_value_id value, sb_error *error);
-/** The value of this graph that stands for value `outer` of the graph around it. A constant is shared rather than captured, so
- * that inference knows it inside too. */
+/** The value of this graph that stands for value `outer` of the graph around it. A constant is shared rather than
+ * captured, so that inference knows it inside too. */
 sb_status sb_graph_builder_capture(sb_graph_builder *builder, sb_value_id outer, sb_value_id *value, sb_error *error);
 
 /* ---- variables ---- */
 
 /** The version of a variable with which the entry graph begins; in a nested graph, captured. */
 sb_status sb_graph_builder_read(sb_graph_builder *builder, int variable, sb_value_id *value, sb_error *error);
-/** The graph leaves the variable with `value`. In a nested graph, the node that takes the graph hands the value on: INVALID_MODEL
- * there where its operator cannot. INVALID_MODEL for a second update in one graph; SHAPE for a value that does not fit. */
+/** The graph leaves the variable with `value`. In a nested graph, the node that takes the graph hands the
+ * value on: INVALID_MODEL there where its operator cannot. INVALID_MODEL for a second update in one graph;
+ * SHAPE for a value that does not fit. */
 sb_status sb_graph_builder_update(sb_graph_builder *builder, int variable, sb_value_id value, sb_error *error);
 
 /* ---- nodes ---- */
 
-/** The operator of that domain and name that models may use. UNSUPPORTED, with the domains that have the name, if there is none. */
+/** The operator of that domain and name that models may use. UNSUPPORTED,
+ * with the domains that have the name, if there is none. */
 sb_status sb_graph_builder_find_op(const char *domain, const char *name, const sb_op **op, sb_error *error);
 
 /* A graph that becomes an attribute of a node. */
@@ -103,8 +105,8 @@ typedef struct sb_nested_graph {
     sb_graph_builder *builder; /* its `outer` is the node's builder */
 } sb_nested_graph;
 
-/* A node to add. All is borrowed but the attributes, which move into the node when it is added, and the graphs of `nested`, which
- * their builders lose then. */
+/* A node to add. All is borrowed but the attributes, which move into the node when it is added, and the graphs of
+ * `nested`, which their builders lose then. */
 typedef struct sb_node_plan {
     const sb_op *op;
     int version;
@@ -118,8 +120,8 @@ typedef struct sb_node_plan {
     const sb_nested_graph *nested;
 } sb_node_plan;
 
-/** Adds a node, with an input for each value that its graphs capture. Errors: INVALID_MODEL (name taken, counts, attributes),
- * UNSUPPORTED (version), and what inference finds. */
+/** Adds a node, with an input for each value that its graphs capture. Errors: INVALID_MODEL (name taken, counts,
+ * attributes), UNSUPPORTED (version), and what inference finds. */
 sb_status sb_graph_builder_add_node(sb_graph_builder *builder, const sb_node_plan *plan, sb_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Adding nodes: what their graphs capture, the updates that leave these graphs, and how a failure takes everything back. */
+/* Adding nodes: what their graphs capture, the updates that leave these graphs,
+ * and how a failure takes everything back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,8 @@ static void end(addition *node) {
 
 /* ---- updates in nested graphs ---- */
 
-/* The value by which a nested graph knows the variable's version `outer` of the graph around it, no longer as a capture. */
+/* The value by which a nested graph knows the variable's version `outer` of the graph around it,
+ * no longer as a capture. */
 static sb_status become_state(sb_graph_builder *nested, int variable, sb_value_id outer, sb_value_id *inner,
                               sb_error *error) {
     for (size_t i = 0; i < nested->capture_count; i++) {

@@ -45,8 +45,7 @@ static sb_dim combine(sb_terms *terms) {
         if (sum.coefficient != 0)
             list[kept++] = sum;
     }
-    /* Each term has a size of at least 1, so more terms than SB_DIM_MOST_SIZE are refused in any
-     * case. */
+    /* Each term has a size of at least 1, so more terms than SB_DIM_MOST_SIZE are refused in any case. */
     int count = kept > SB_DIM_MOST_SIZE ? SB_DIM_MOST_SIZE + 1 : (int)kept;
     return sb_scope_expression(terms->scope, count, list);
 }

@@ -5,9 +5,8 @@
  * maximum of expressions), so that equal formulas are the same pointer in one scope. A scope may be
  * used by one thread at a time; expressions of a finished scope may be read by all.
  *
- * Operands of another scope are copied into this one. Sizes are bounded, whatever a file asks for:
- * a formula of more than 4096 parts, 64 nested divisions, minima and maxima, or 32 factors is
- * refused (UNSUPPORTED).
+ * Operands of another scope are copied into this one. Sizes are bounded, whatever a file asks for: a formula of more
+ * than 4096 parts, 64 nested divisions, minima and maxima, or 32 factors is refused (UNSUPPORTED).
  *
  * Functions that make expressions return NULL when memory runs out or a coefficient overflows,
  * accept NULL operands (and return NULL), and note the first reason in the scope: build a formula
@@ -40,9 +39,8 @@ sb_dim sb_dim_fresh(sb_scope *scope, const char *hint);
 sb_dim sb_dim_add(sb_scope *scope, sb_dim left, sb_dim right);
 sb_dim sb_dim_subtract(sb_scope *scope, sb_dim left, sb_dim right);
 sb_dim sb_dim_multiply(sb_scope *scope, sb_dim left, sb_dim right);
-/** Division rounded toward minus infinity; the divisor must not be the constant 0 (NULL, noted in
- * the scope). A divisor that divides every coefficient, or the polynomial itself, divides exactly.
- */
+/** Division rounded toward minus infinity; the divisor must not be the constant 0 (NULL, noted in the scope). A divisor
+ * that divides every coefficient, or the polynomial itself, divides exactly. */
 sb_dim sb_dim_floor_divide(sb_scope *scope, sb_dim left, sb_dim right);
 sb_dim sb_dim_ceiling_divide(sb_scope *scope, sb_dim left, sb_dim right);
 /** Decided at once where bounds allow it: symbols are at least 0. */
@@ -78,8 +76,7 @@ sb_dim sb_dim_copy(sb_scope *scope, sb_dim dim);
 /** The formula with each symbol that `binding` names replaced by its value. */
 sb_dim sb_dim_substitute(sb_scope *scope, sb_dim dim, const sb_binding *binding);
 
-/** Writes the formula as text ("2*batch+1", "floor((width+3)/2)", "max(a,b)"), cut to `bytes`;
- * returns `text`. */
+/** Writes the formula as text ("2*batch+1", "floor((width+3)/2)", "max(a,b)"), cut to `bytes`; returns `text`. */
 char *sb_dim_text(sb_dim dim, char *text, size_t bytes);
 
 #endif

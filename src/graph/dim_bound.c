@@ -30,8 +30,7 @@ static int64_t multiply_bounds(int64_t left, int64_t right) {
     return product;
 }
 
-/* A lower end of +infinity or an upper end of -infinity would read as "no bound" on the wrong side.
- */
+/* A lower end of +infinity or an upper end of -infinity would read as "no bound" on the wrong side. */
 static sb_interval tidy(sb_interval interval) {
     if (interval.lower == SB_NO_UPPER)
         interval.lower = INT64_MAX - 1;
@@ -84,8 +83,7 @@ sb_interval sb_interval_floor_divide(sb_interval left, sb_interval right) {
 
 /* ---- proofs ---- */
 
-/* How many replacements one proof may try: formulas of networks need a handful, and each costs a
- * few sums. */
+/* How many replacements one proof may try: formulas of networks need a handful, and each costs a few sums. */
 #define PROOF_STEPS 32
 
 static bool prove(sb_scope *scope, sb_dim dim, int *steps);
@@ -128,8 +126,7 @@ static bool prove_extreme(sb_scope *scope, sb_dim dim, int at, int *steps) {
     return !one_suffices;
 }
 
-/* Whether dim >= 0: by its interval, or after its functions have been replaced one after the other.
- */
+/* Whether dim >= 0: by its interval, or after its functions have been replaced one after the other. */
 static bool prove(sb_scope *scope, sb_dim dim, int *steps) {
     if (dim == NULL || dim->interval.upper < 0 || --*steps < 0)
         return false;
@@ -175,8 +172,7 @@ static bool decides(sb_scope *scope, sb_atom_kind kind, sb_dim left, sb_dim righ
     return sb_attempt_end(scope, attempt) && decided;
 }
 
-/* Puts an operand into the sorted list, unless others make it superfluous; drops those that it
- * makes so. */
+/* Puts an operand into the sorted list, unless others make it superfluous; drops those that it makes so. */
 static bool insert(sb_scope *scope, sb_atom_kind kind, operand_list *list, sb_dim operand) {
     int kept = 0;
     for (int i = 0; i < list->count; i++) {
@@ -226,8 +222,7 @@ static sb_dim extreme(sb_scope *scope, sb_atom_kind kind, sb_dim left, sb_dim ri
     return sb_scope_of_atom(scope, sb_scope_function(scope, kind, list.count, list.operands));
 }
 
-/* The only term that is a minimum or maximum with coefficient 1 or -1; -1 when there is none or
- * several. */
+/* The only term that is a minimum or maximum with coefficient 1 or -1; -1 when there is none or several. */
 static int only_extreme(sb_dim dim) {
     int found = -1;
     for (int i = 0; i < dim->term_count; i++) {

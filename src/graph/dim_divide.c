@@ -6,8 +6,7 @@
  *   floor((g*a + r) / (g*b)) = floor((a + floor(r/g)) / b)          numbers g > 0, r; b > 0
  *   floor((floor(a/b) + k) / c) = floor((a + k*b) / (b*c))          c > 0
  *   ceil(a / b) = floor((a + b - 1) / b)                            b > 0
- *   ceil(a / b) = -floor(-a / b)
- */
+ *   ceil(a / b) = -floor(-a / b) */
 #include "graph/dim_internal.h"
 
 typedef struct division {
@@ -207,8 +206,7 @@ static int nested_division(sb_dim dim) {
     return found;
 }
 
-/* Merges a floor division inside the dividend with this one. True in *merged when something
- * changed. */
+/* Merges a floor division inside the dividend with this one. True in *merged when something changed. */
 static bool merge_nested(division *work, bool *merged) {
     *merged = false;
     int at = nested_division(work->dividend);

@@ -10,8 +10,7 @@
 
 #include "graph/dim.h"
 
-/* Bounds that keep work and stack small whatever a file asks for. `size` counts what the text would
- * show. */
+/* Bounds that keep work and stack small whatever a file asks for. `size` counts what the text would show. */
 #define SB_DIM_MOST_SIZE 4096
 #define SB_DIM_MOST_DEPTH 64
 #define SB_DIM_MOST_DEGREE 32
@@ -76,12 +75,10 @@ typedef struct sb_attempt {
 } sb_attempt;
 /** Begins work whose overflow means "leave it as it was" rather than a failure. */
 sb_attempt sb_attempt_begin(const sb_scope *scope);
-/** Ends it, dropping the failure it noted. False when memory ran out: then the caller must fail
- * too. */
+/** Ends it, dropping the failure it noted. False when memory ran out: then the caller must fail too. */
 bool sb_attempt_end(sb_scope *scope, sb_attempt attempt);
 
-/** A flag for whoever simplifies by calling operations that simplify: set, they do not do so again.
- */
+/** A flag for whoever simplifies by calling operations that simplify: set, they do not do so again. */
 bool *sb_scope_busy(sb_scope *scope);
 
 /** The constant monomial. */
@@ -92,13 +89,11 @@ const sb_monomial *sb_scope_monomial(sb_scope *scope, int degree, const sb_atom 
 const sb_atom *sb_scope_function(sb_scope *scope, sb_atom_kind kind, int count, const sb_dim *operands);
 /** The symbol of that name; NULL on failure (noted). */
 const sb_atom *sb_scope_symbol(sb_scope *scope, const char *name);
-/** The expression of those terms, which are in order, distinct and not 0; NULL on failure (noted).
- */
+/** The expression of those terms, which are in order, distinct and not 0; NULL on failure (noted). */
 sb_dim sb_scope_expression(sb_scope *scope, int count, const sb_term *terms);
 /** The expression that is just `atom`; NULL for NULL. */
 sb_dim sb_scope_of_atom(sb_scope *scope, const sb_atom *atom);
-/** The expression as one of this scope: itself, or its copy when it comes from another; NULL for
- * NULL. */
+/** The expression as one of this scope: itself, or its copy when it comes from another; NULL for NULL. */
 sb_dim sb_scope_adopt(sb_scope *scope, sb_dim dim);
 
 /* ---- order (dim_order.c) ---- */

@@ -1,5 +1,5 @@
-/* The order of everything in a dimension expression: by structure and name. Recursion is bounded by
- * SB_DIM_MOST_DEPTH. */
+/* The order of everything in a dimension expression: by structure and name.
+ * Recursion is bounded by SB_DIM_MOST_DEPTH. */
 #include <string.h>
 
 #include "graph/dim_internal.h"

@@ -1,6 +1,5 @@
-/* Reading dimension expressions: values, substitution, copies, symbols and text. Recursion is
- * bounded by SB_DIM_MOST_DEPTH and the whole work by SB_DIM_MOST_SIZE, also where parts are shared.
- */
+/* Reading dimension expressions: values, substitution, copies, symbols and text. Recursion is bounded by
+ * SB_DIM_MOST_DEPTH and the whole work by SB_DIM_MOST_SIZE, also where parts are shared. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -85,8 +84,7 @@ static const sb_monomial *copy_monomial(sb_scope *scope, const sb_monomial *mono
     return sb_scope_monomial(scope, monomial->degree, factors);
 }
 
-/* The order of everything depends on structure and names only, so a copy keeps it and needs no
- * simplification. */
+/* The order of everything depends on structure and names only, so a copy keeps it and needs no simplification. */
 sb_dim sb_dim_copy(sb_scope *scope, sb_dim dim) {
     if (dim == NULL || dim->scope == scope)
         return dim;

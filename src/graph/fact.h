@@ -28,7 +28,8 @@ void sb_fact_clear(sb_fact *fact);
 sb_status sb_fact_copy(sb_fact *target, const sb_fact *source, sb_error *error);
 /** Describes a tensor. `dims` may be NULL when `rank` is SB_RANK_UNKNOWN or 0. */
 void sb_fact_set_tensor(sb_fact *fact, sb_dtype dtype, int rank, const sb_dim *dims);
-/** Describes a concrete tensor: dtype and extents as constants, and the tensor itself as the constant when `with_value`. */
+/** Describes a concrete tensor: dtype and extents as constants, and the tensor itself as
+ * the constant when `with_value`. */
 sb_status sb_fact_of_tensor(sb_fact *fact, sb_scope *scope, sb_tensor *tensor, bool with_value, sb_error *error);
 /** Describes any concrete value: as sb_fact_of_tensor for tensors. */
 sb_status sb_fact_of_value(sb_fact *fact, sb_scope *scope, sb_value value, bool with_value, sb_error *error);

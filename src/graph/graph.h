@@ -24,8 +24,9 @@ typedef struct sb_node {
     char *name;          /* unique in the graph; owned */
     int input_count;     /* formal inputs, then captures */
     sb_value_id *inputs; /* SB_NO_VALUE where an optional input is omitted */
-    int capture_count;   /* how many of the last inputs are outer values that the node's graphs use, in the order in
-                          which they are the last inputs of *each* of its graphs */
+    /* How many of the last inputs are outer values that the node's graphs use, in the order in which they are the last
+     * inputs of *each* of its graphs. */
+    int capture_count;
     int output_count;
     sb_value_id *outputs; /* SB_NO_VALUE where an output is not wanted */
     sb_attributes attributes;
@@ -48,10 +49,12 @@ struct sb_graph {
     sb_value_id *inputs;
     size_t output_count, output_capacity;
     sb_value_id *outputs;
-    /* Versions of variables with which a run begins: beside the inputs, values that no node makes. At most one for a variable. */
+    /* Versions of variables with which a run begins: beside the inputs, values that no node makes.
+     * At most one for a variable. */
     size_t read_count, read_capacity;
     sb_variable_use *reads;
-    /* The values with which a run leaves variables: beside the outputs, values that must be made. At most one for a variable. */
+    /* The values with which a run leaves variables: beside the outputs, values that must be made.
+     * At most one for a variable. */
     size_t update_count, update_capacity;
     sb_variable_use *updates;
 };
@@ -76,13 +79,14 @@ sb_value_id sb_graph_read_of(const sb_graph *graph, int variable);
 /** The value with which the graph leaves the variable, or SB_NO_VALUE. */
 sb_value_id sb_graph_update_of(const sb_graph *graph, int variable);
 
-/** Appends a node. The op's `prepare` runs: counts of inputs and outputs and the attributes are checked against the op. The
- * attributes move into the node (and are cleared for the caller); on failure they stay the caller's. */
+/** Appends a node. The op's `prepare` runs: counts of inputs and outputs and the attributes are checked against the op.
+ * The attributes move into the node (and are cleared for the caller); on failure they stay the caller's. */
 sb_status sb_graph_add_node(sb_graph *graph, const sb_op *op, int version, const char *name, int input_count,
                             const sb_value_id *inputs, int capture_count, int output_count, const sb_value_id *outputs,
                             sb_attributes *attributes, sb_node **node, sb_error *error);
 
-/** Takes the last node out again, whose attributes move to `*attributes` (empty before); its outputs have no producer then. */
+/** Takes the last node out again, whose attributes move to `*attributes` (empty before);
+ * its outputs have no producer then. */
 void sb_graph_remove_last_node(sb_graph *graph, sb_attributes *attributes);
 
 void sb_node_destroy(sb_node *node);

@@ -1,8 +1,8 @@
 /* Inference over nodes and graphs: facts first, then the values that follow from them.
  *
- * Values are worked out in three ways, each only for small tensors, so that shape arithmetic is settled before anything runs:
- * from constants by evaluation; through element moves (Gather, Concat, Slice, …) by evaluating the op on *tags* that stand
- * for formulas; through integer arithmetic by the op's own `formula`. */
+ * Values are worked out in three ways, each only for small tensors, so that shape arithmetic is settled before anything
+ * runs: from constants by evaluation; through element moves (Gather, Concat, Slice, …) by evaluating the op on *tags*
+ * that stand for formulas; through integer arithmetic by the op's own `formula`. */
 #include "base/allocation.h"
 #include "graph/op.h"
 
@@ -65,7 +65,8 @@ static bool all_constant(const sb_node *node, const sb_fact *const *inputs) {
     return true;
 }
 
-/* The formula of element `index` (row-major) of a small s64 fact, from its constant or its elements; NULL if unknown. */
+/* The formula of element `index` (row-major) of a small s64 fact,
+ * from its constant or its elements; NULL if unknown. */
 static sb_dim element_formula(sb_scope *scope, const sb_fact *fact, int64_t index) {
     if (fact->elements != NULL)
         return fact->elements[index];

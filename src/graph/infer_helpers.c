@@ -45,15 +45,17 @@ sb_status sb_infer_require(const sb_infer *infer, int index, uint32_t dtypes, co
     return SB_OK;
 }
 
-/* Whether `other` is 1 wherever the symbol `dim` is. Where they broadcast at all, the result then is `dim`: if that is 1, so is the other, and
- * else the other equals it or is 1. So n broadcast with min(n, 512) is n: what a table of 512 positions is sliced to. */
+/* Whether `other` is 1 wherever the symbol `dim` is. Where they broadcast at all, the result then is `dim`: if that is
+ * 1, so is the other, and else the other equals it or is 1. So n broadcast with min(n, 512) is n: what a table of 512
+ * positions is sliced to. */
 static bool is_one_with(sb_dim other, sb_dim dim) {
     const char *name = sb_dim_symbol_name(dim);
     int64_t one = 1, value;
     return name != NULL && sb_dim_evaluate(other, &(sb_binding){1, &name, &one}, &value) && value == 1;
 }
 
-/* One extent of the result of broadcasting `left` with `right`. Two different formulas that may both be 1 leave it open. */
+/* One extent of the result of broadcasting `left` with `right`. Two different formulas
+ * that may both be 1 leave it open. */
 static sb_status broadcast_dim(sb_infer *infer, int output, int dimension, sb_dim left, sb_dim right, sb_dim *result) {
     int64_t first = 0, second = 0;
     bool first_known = sb_dim_is_constant(left, &first), second_known = sb_dim_is_constant(right, &second);

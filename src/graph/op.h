@@ -1,7 +1,8 @@
 /* What an operator is: one table entry, and the two calls that it answers.
  *
- * `infer` says what comes out (dtype, shape, where possible value) from what is known of what goes in; `eval` computes it, and is the *definition* of every
- * output bit. Faster kernels replace `eval` one by one and must equal it bit for bit. */
+ * `infer` says what comes out (dtype, shape, where possible value) from what is known of what goes in; `eval`
+ * computes it, and is the *definition* of every output bit. Faster kernels replace `eval` one by one and must
+ * equal it bit for bit. */
 #ifndef SB_GRAPH_OP_H
 #define SB_GRAPH_OP_H
 
@@ -56,15 +57,17 @@ struct sb_op {
     void (*release)(void *params);
     sb_status (*infer)(sb_infer *infer);
     sb_status (*eval)(sb_call *call);
-    /* For element-wise ops on s64: the output element as a formula of the `count` input elements, so that shape arithmetic stays symbolic;
-     * NULL when there is none. May be NULL. */
+    /* For element-wise ops on s64: the output element as a formula of the `count` input elements, so that shape
+     * arithmetic stays symbolic; NULL when there is none. May be NULL. */
     sb_dim (*formula)(const sb_node *node, sb_scope *scope, int count, const sb_dim *operands);
-    /* For element-wise ops: the loop over a row of elements, compiled for `isa` (every one gives the same bits). Operand 0 is the output, the
-     * others are the inputs in order, with the dtypes that `dtypes` lists (SB_DTYPE_NONE where omitted); `*context` is what
-     * the loop is to be called with, and stays the node's. NULL when these dtypes have no loop. May be NULL. */
+    /* For element-wise ops: the loop over a row of elements, compiled for `isa` (every one gives the same bits).
+     * Operand 0 is the output, the others are the inputs in order, with the dtypes that `dtypes` lists (SB_DTYPE_NONE
+     * where omitted); `*context` is what the loop is to be called with, and stays the node's. NULL when these dtypes
+     * have no loop. May be NULL. */
     sb_walk_row *(*loop)(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context);
-    /* For ops with graphs of their own: where a variable passes, when the graphs have `inputs` formal inputs and `outputs` outputs. False
-     * when this version has no such place; NULL: none has, and graphs that update variables are refused. */
+    /* For ops with graphs of their own: where a variable passes, when the graphs have `inputs` formal inputs and
+     * `outputs` outputs. False when this version has no such place; NULL: none has, and graphs that update
+     * variables are refused. */
     bool (*passage)(int version, const sb_attributes *attributes, size_t inputs, size_t outputs, sb_passage *passage);
 };
 
@@ -90,7 +93,8 @@ const sb_fact *sb_infer_input(const sb_infer *infer, int index);
 /** Reports a failure that names the node and its op. */
 sb_status sb_infer_fail(const sb_infer *infer, sb_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Checks that input `index` is present and a tensor whose dtype is in the set; `dtypes` is a bit set of SB_DTYPES(...). */
+/** Checks that input `index` is present and a tensor whose dtype is in the set;
+ * `dtypes` is a bit set of SB_DTYPES(...). */
 sb_status sb_infer_require(const sb_infer *infer, int index, uint32_t dtypes, const sb_fact **fact);
 /** The result of numpy broadcasting over the given facts, with `dtype`, into output `output`. */
 sb_status sb_infer_broadcast(sb_infer *infer, int output, sb_dtype dtype, int count, const sb_fact *const *facts);
@@ -133,9 +137,11 @@ typedef struct sb_frame {
     sb_status (*workspace)(struct sb_frame *frame, const sb_call *call, size_t bytes, void **memory);
     sb_status (*run_graph)(struct sb_frame *frame, const sb_call *call, const sb_graph *graph, int input_count,
                            const sb_value *inputs, sb_value *outputs);
-    /* Copies the elements of `from` to `to` where they lie, in the order of the call's other work: for calls on a device. */
+    /* Copies the elements of `from` to `to` where they lie, in the order of the call's other work:
+     * for calls on a device. */
     sb_status (*copy)(struct sb_frame *frame, const sb_call *call, sb_tensor *to, const sb_tensor *from);
-    /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not. NULL: it always may. */
+    /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not.
+     * NULL: it always may. */
     sb_status (*iterate)(struct sb_frame *frame, const sb_call *call, int64_t iteration);
 } sb_frame;
 
@@ -162,8 +168,8 @@ struct sb_call {
     sb_error *error;
 };
 
-/** For a call on a device: the word in which its work leaves what is wrong with the data (an SB_FAULT_… of kernel/fault.h), and
- * which is looked at after the run. */
+/** For a call on a device: the word in which its work leaves what is wrong with the data (an SB_FAULT_… of
+ * kernel/fault.h), and which is looked at after the run. */
 static inline uint32_t *sb_call_fault(const sb_call *call) {
     if (call->target->may_fault != NULL)
         *call->target->may_fault = true;
@@ -188,13 +194,14 @@ sb_status sb_call_output_ordered(sb_call *call, int index, const int *order, sb_
 sb_status sb_call_set_output(sb_call *call, int index, sb_tensor *tensor);
 /** Input `index` as a contiguous tensor, valid until the call returns: the caller releases it. */
 sb_status sb_call_contiguous(sb_call *call, int index, sb_tensor **tensor);
-/** Copies all elements of `from` to `to`, where both lie: in the host's memory, or on the call's device. Same dtype, same
- * extents or broadcast ones of `from`, any strides; not for text. */
+/** Copies all elements of `from` to `to`, where both lie: in the host's memory, or on the call's device. Same dtype,
+ * same extents or broadcast ones of `from`, any strides; not for text. */
 sb_status sb_call_copy(sb_call *call, sb_tensor *to, const sb_tensor *from);
-/** A workspace of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory of
- * the device, which the call's later tasks may use. */
+/** A workspace of at least `bytes`, aligned to 64, valid until the call returns; not initialised. On a device, memory
+ * of the device, which the call's later tasks may use. */
 sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory);
-/** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function), `outputs` owned by the caller. */
+/** Runs one of the node's graphs: `inputs` borrowed (captures are added by this function),
+ * `outputs` owned by the caller. */
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
                             sb_value *outputs);
 
@@ -203,20 +210,21 @@ sb_status sb_call_iterate(sb_call *call, int64_t iteration);
 
 /* ---- driving them ---- */
 
-/** Infers the outputs of one node. `inputs` has an entry per node input (NULL where omitted). Small values that follow from constants, and
- * shape arithmetic, are computed on the way and noted in the facts. `outputs` must be cleared facts; on failure they are cleared again. */
+/** Infers the outputs of one node. `inputs` has an entry per node input (NULL where omitted). Small values that follow
+ * from constants, and shape arithmetic, are computed on the way and noted in the facts. `outputs` must be cleared
+ * facts; on failure they are cleared again. */
 sb_status sb_node_infer(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, sb_fact *outputs,
                         sb_error *error);
 
-/** Infers a whole graph. `facts` has an entry per value: those of the graph's inputs are set by the caller, the others are cleared; constants
- * are filled in here. On failure the caller clears all entries as well. */
+/** Infers a whole graph. `facts` has an entry per value: those of the graph's inputs are set by the caller, the others
+ * are cleared; constants are filled in here. On failure the caller clears all entries as well. */
 sb_status sb_graph_infer(const sb_graph *graph, sb_scope *scope, sb_fact *facts, sb_error *error);
 
 /** Infers one node of a graph from the facts that the graph's values hold, and sets those of its outputs. */
 sb_status sb_graph_infer_node(sb_graph *graph, const sb_node *node, sb_scope *scope, sb_error *error);
 
-/** Runs `function` (op->eval, or a faster kernel) on a prepared call and checks that what came out is what the facts say.
- * On failure all outputs are released. */
+/** Runs `function` (op->eval, or a faster kernel) on a prepared call and checks that what came out is what the facts
+ * say. On failure all outputs are released. */
 sb_status sb_call_run(sb_call *call, sb_status (*function)(sb_call *call));
 
 #endif

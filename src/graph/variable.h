@@ -1,12 +1,12 @@
 /* Variables: what outlives a run of a model, and the models that have them.
  *
- * A model is one or more *entry graphs* over one table of variables. A graph reads a variable as a value that no node makes
- * (sb_graph::reads) and may leave it with another value (sb_graph::updates). That is single assignment: version i enters the
- * run, and the update's value is version i + 1, in the next run's reads. Between the two stand only values: nothing in a graph
- * changes in place, and no pass has to know when a variable is written.
+ * A model is one or more *entry graphs* over one table of variables. A graph reads a variable as a value that no node
+ * makes (sb_graph::reads) and may leave it with another value (sb_graph::updates). That is single assignment: version i
+ * enters the run, and the update's value is version i + 1, in the next run's reads. Between the two stand only values:
+ * nothing in a graph changes in place, and no pass has to know when a variable is written.
  *
- * Graphs inside of nodes (If, Loop, Scan) have neither reads nor updates. A version enters them as a capture or as a state of
- * the loop, and leaves them as an output. */
+ * Graphs inside of nodes (If, Loop, Scan) have neither reads nor updates. A version enters them as a capture or as a
+ * state of the loop, and leaves them as an output. */
 #ifndef SB_GRAPH_VARIABLE_H
 #define SB_GRAPH_VARIABLE_H
 
@@ -27,8 +27,9 @@ typedef struct sb_variables {
 
 void sb_variables_clear(sb_variables *variables);
 
-/** Adds a variable. `fact` is copied: a tensor of known rank, not of text. `initial`, which may be NULL, is retained: it has the
- * fact's dtype and extents, or with `slots` those behind the first. The caller vouches that the name is not taken. */
+/** Adds a variable. `fact` is copied: a tensor of known rank, not of text. `initial`, which may be NULL, is
+ * retained: it has the fact's dtype and extents, or with `slots` those behind the first. The caller vouches that
+ * the name is not taken. */
 sb_status sb_variables_add(sb_variables *variables, const char *name, const sb_fact *fact, sb_tensor *initial,
                            bool slots, int *variable, sb_error *error);
 
@@ -41,8 +42,8 @@ typedef struct sb_entry {
     sb_graph *graph;
 } sb_entry;
 
-/* What importers and builders hand over: graphs with inferred facts, ready for the passes. Entry 0 is the one that runs when
- * nobody says which. */
+/* What importers and builders hand over: graphs with inferred facts, ready for the passes. Entry 0 is the one that runs
+ * when nobody says which. */
 typedef struct sb_graphs {
     sb_scope *scope; /* of all facts */
     sb_variables variables;
@@ -59,9 +60,9 @@ sb_status sb_graphs_add(sb_graphs *graphs, const char *name, sb_graph *graph, sb
 /** Whether any entry graph updates the variable. */
 bool sb_graphs_update(const sb_graphs *graphs, int variable);
 
-/** Turns the reads of variables that no graph updates into constants with their initial tensors, and infers the graphs that had
- * such reads again. INVALID_MODEL for one whose extents are not numbers; what else inference finds. On failure the graphs are
- * fit for sb_graphs_clear alone. */
+/** Turns the reads of variables that no graph updates into constants with their initial tensors, and infers the graphs
+ * that had such reads again. INVALID_MODEL for one whose extents are not numbers; what else inference finds. On failure
+ * the graphs are fit for sb_graphs_clear alone. */
 sb_status sb_graphs_settle(sb_graphs *graphs, sb_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* Devices: what a back end with memory of its own implements, so that sessions can run on it.
  *
- * The host talks to a device through a *queue*: memory, copies, and the calls of kernels, in one order. What a queue is given
- * can be *recorded* and launched again as a whole, and measured. Everything here is one thread's at a time, memory excepted:
- * storage may be released by any thread and at any time, also after its queue is gone.
+ * The host talks to a device through a *queue*: memory, copies, and the calls of kernels, in one order. What a queue is
+ * given can be *recorded* and launched again as a whole, and measured. Everything here is one thread's at a time,
+ * memory excepted: storage may be released by any thread and at any time, also after its queue is gone.
  *
  * Tensors on a device have addresses of the device as their data, which the host must not follow. */
 #ifndef SB_KERNEL_DEVICE_H
@@ -110,8 +110,9 @@ static inline bool sb_tensor_on_device(const sb_tensor *tensor) {
 
 /* ---- queues ---- */
 
-/** A queue on a device with a stream of its own, or the caller's `stream` (of the back end's kind, on that device, and alive for
- * as long as the queue). With `dependent_launch` kernels may be launched before those ahead of them have ended. Errors: DEVICE; OUT_OF_MEMORY; INVALID_ARGUMENT when the stream is another device's. */
+/** A queue on a device with a stream of its own, or the caller's `stream` (of the back end's kind, on that device, and
+ * alive for as long as the queue). With `dependent_launch` kernels may be launched before those ahead of them have
+ * ended. Errors: DEVICE; OUT_OF_MEMORY; INVALID_ARGUMENT when the stream is another device's. */
 static inline sb_status sb_queue_create(const sb_device *device, void *stream, bool dependent_launch, sb_queue **queue,
                                         sb_error *error) {
     return device->interface->create_queue(device->handle, stream, dependent_launch, queue, error);
@@ -123,8 +124,8 @@ static inline void sb_queue_destroy(sb_queue *queue) {
         queue->interface->destroy_queue(queue);
 }
 
-/** Makes the device the thread's; until sb_queue_leave, which comes in any case if this succeeds. What says "entered" below is
- * for between the two. Fails with the first failure if the device is lost. */
+/** Makes the device the thread's; until sb_queue_leave, which comes in any case if this succeeds. What says "entered"
+ * below is for between the two. Fails with the first failure if the device is lost. */
 static inline sb_status sb_queue_enter(sb_queue *queue, sb_error *error) {
     return queue->interface->enter(queue->device, error);
 }
@@ -174,9 +175,9 @@ static inline sb_status sb_mark_wait(const sb_queue *queue, const sb_mark *mark,
 
 /* ---- memory ---- */
 
-/** Storage on the device for `bytes` bytes, aligned to 256, not initialised: from blocks that were given back, of which one
- * serves requests of at least half its size, or freshly allocated. What the queue was told to do with a block before it was
- * given back comes before what it is told now. Errors: OUT_OF_MEMORY; DEVICE. */
+/** Storage on the device for `bytes` bytes, aligned to 256, not initialised: from blocks that were given back, of which
+ * one serves requests of at least half its size, or freshly allocated. What the queue was told to do with a block
+ * before it was given back comes before what it is told now. Errors: OUT_OF_MEMORY; DEVICE. */
 static inline sb_status sb_queue_storage(sb_queue *queue, size_t bytes, sb_storage **storage, sb_error *error) {
     return queue->interface->storage(queue, bytes, storage, error);
 }
@@ -199,8 +200,9 @@ static inline void sb_host_block_destroy(sb_queue *queue, sb_host_block *block) 
 
 /* ---- copies (entered) ---- */
 
-/** Copies the elements of `from`, on the host, to `to`, on the device: same dtype and extents, `to` contiguous. The elements have
- * been read when it returns, but the copy is only in its place in the queue: who lets another queue use `to` waits first. */
+/** Copies the elements of `from`, on the host, to `to`, on the device: same dtype and extents, `to`
+ * contiguous. The elements have been read when it returns, but the copy is only in its place in the queue:
+ * who lets another queue use `to` waits first. */
 static inline sb_status sb_queue_upload(sb_queue *queue, const sb_tensor *to, sb_tensor *from, sb_error *error) {
     return queue->interface->upload(queue, to, from, error);
 }
@@ -211,8 +213,8 @@ static inline sb_status sb_queue_download(sb_queue *queue, const sb_tensor *to, 
     return queue->interface->download(queue, to, from, error);
 }
 
-/** Gives the queue a copy of a tensor on the device, in row-major order, to memory of one of its host blocks, and does not wait:
- * the elements are there when a mark behind it is reached. */
+/** Gives the queue a copy of a tensor on the device, in row-major order, to memory of one of its host blocks, and does
+ * not wait: the elements are there when a mark behind it is reached. */
 static inline sb_status sb_queue_fetch(sb_queue *queue, void *to, const sb_tensor *from, sb_error *error) {
     return queue->interface->fetch(queue, to, from, error);
 }
@@ -228,21 +230,21 @@ static inline sb_status sb_queue_copy(sb_queue *queue, int step, const sb_tensor
     return queue->interface->copy(queue, step, to, from, error);
 }
 
-/** A contiguous tensor on the queue's device with the elements of a host tensor, as sb_queue_upload copies them. The caller
- * releases it. Errors: OUT_OF_MEMORY; DEVICE. */
+/** A contiguous tensor on the queue's device with the elements of a host tensor, as sb_queue_upload copies them. The
+ * caller releases it. Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_queue_to_device(sb_queue *queue, sb_tensor *source, sb_tensor **tensor, sb_error *error);
 
 /* ---- recording (entered) ---- */
 
-/** Begins to record what the queue is given. With `capture` it is not carried out, and until sb_queue_stop this thread must not
- * allocate memory of the device, load kernels, or wait. Errors: OUT_OF_MEMORY; DEVICE. */
+/** Begins to record what the queue is given. With `capture` it is not carried out, and until sb_queue_stop this thread
+ * must not allocate memory of the device, load kernels, or wait. Errors: OUT_OF_MEMORY; DEVICE. */
 static inline sb_status sb_queue_record(sb_queue *queue, bool capture, sb_error *error) {
     return queue->interface->record(queue, capture, error);
 }
 
-/** Ends what sb_queue_record began and makes what was recorded launchable. `status` is how giving the tasks went: if that is not
- * SB_OK, nothing is kept, and `status` given back with the error as it is. Whatever happens, the queue can be used again.
- * Memory that the tasks use is the caller's to keep; one launch at a time. */
+/** Ends what sb_queue_record began and makes what was recorded launchable. `status` is how giving the tasks went: if
+ * that is not SB_OK, nothing is kept, and `status` given back with the error as it is. Whatever happens, the queue can
+ * be used again. Memory that the tasks use is the caller's to keep; one launch at a time. */
 static inline sb_status sb_queue_stop(sb_queue *queue, sb_status status, sb_recording **recording, sb_error *error) {
     return queue->interface->stop(queue, status, recording, error);
 }

@@ -1,4 +1,5 @@
-/* Faults: what a kernel on a device finds wrong with its data, as the word that it leaves behind. Kernels include this too. */
+/* Faults: what a kernel on a device finds wrong with its data, as the word that it leaves behind.
+ * Kernels include this too. */
 #ifndef SB_KERNEL_FAULT_H
 #define SB_KERNEL_FAULT_H
 

@@ -27,23 +27,24 @@ typedef struct sb_kernel {
     const char *name; /* dtype, op, layout: what a profile shows */
     /* Whether the kernel computes this node. If not, `why` (SB_WHY_BYTES) says why in words for the user. */
     bool (*supports)(const sb_kernel_query *query, char *why);
-    /* Computes what depends only on constants (packed weights, …) once per node, model and device. May be NULL. `*state` NULL is
-     * allowed. */
+    /* Computes what depends only on constants (packed weights, …) once per node, model and device. May be NULL.
+     * `*state` NULL is allowed. */
     sb_status (*prepare)(const sb_kernel_query *query, void **state, sb_error *error);
     void (*release)(void *state);
     /* The input whose memory output 0 may take over, -1: none. The plan does so where nobody else needs that input any
      * more; `launch` may then find output 0 at that input's address, if not with its strides. NULL: never. */
     int (*in_place)(const sb_kernel_query *query);
-    /* Kernels of a device: the inputs that `launch` reads on the host (shapes, axes and the like), a bit for each; all the
-     * others, and all outputs, are tensors on the device. */
+    /* Kernels of a device: the inputs that `launch` reads on the host (shapes, axes and the like), a bit for each; all
+     * the others, and all outputs, are tensors on the device. */
     uint64_t host_inputs;
     /* Computes the node: call->state is what `prepare` gave. Equals the op's `eval` bit for bit. */
     sb_status (*launch)(sb_call *call);
 } sb_kernel;
 
-/** The first kernel of `families` (tables; NULL ends the list) that takes the node, or NULL. Then `why` becomes the reason of the
- * family to which `weigh` gives most for the node, the last one among equals, since what takes any operator comes last; it stays
- * where all weigh 0 or say nothing. `whose` is what kind of kernel is chosen, for errors. Errors: OUT_OF_MEMORY. */
+/** The first kernel of `families` (tables; NULL ends the list) that takes the node, or NULL. Then `why` becomes the
+ * reason of the family to which `weigh` gives most for the node, the last one among equals, since what takes any
+ * operator comes last; it stays where all weigh 0 or say nothing. `whose` is what kind of kernel is chosen, for
+ * errors. Errors: OUT_OF_MEMORY. */
 sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_query *query,
                            int (*weigh)(const sb_kernel *family, const sb_node *node), const char *whose,
                            const sb_kernel **kernel, char *why, sb_error *error);
@@ -51,12 +52,12 @@ sb_status sb_kernel_choose(const sb_kernel *const *families, const sb_kernel_que
 /** Whether a kernel is for an operator by its name. */
 bool sb_kernel_is_named(const sb_kernel *kernel, const sb_op *op);
 
-/** A back end's kernel for a node. *kernel is NULL where it has none: `why` (SB_WHY_BYTES) then says why, in words for the user.
- * Errors: OUT_OF_MEMORY. */
+/** A back end's kernel for a node. *kernel is NULL where it has none: `why` (SB_WHY_BYTES) then says why, in words for
+ * the user. Errors: OUT_OF_MEMORY. */
 typedef sb_status sb_kernel_finder(const sb_kernel_query *query, const sb_kernel **kernel, char *why, sb_error *error);
 
-/* The host's. Whoever puts the library together says which (src/api/backends.c); where it finds none, reference evaluation runs
- * the node. A device's comes with its queues: sb_device_interface. */
+/* The host's. Whoever puts the library together says which (src/api/backends.c); where it finds none, reference
+ * evaluation runs the node. A device's comes with its queues: sb_device_interface. */
 extern sb_kernel_finder *const sb_find_host_kernel;
 
 #endif

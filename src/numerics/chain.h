@@ -3,18 +3,16 @@
  * f32 and f64: acc = fma(a[k], b[k], acc). Blocking over k continues the same chain; partial sums
  * are never added.
  *
- * f16 and bf16 (sb_chain16_*): k is cut, from 0, into groups of 16, the last padded with zeros, and
- * each group is one step of the tensor core of NVIDIA Hopper (mma.sync.m16n8k16, wgmma with f32
- * accumulation):
+ * f16 and bf16 (sb_chain16_*): k is cut, from 0, into groups of 16, the last padded with zeros, and each group is one
+ * step of the tensor core of NVIDIA Hopper (mma.sync.m16n8k16, wgmma with f32 accumulation):
  *
  *     E   = max(-133, e_a + e_b of the products that are not zero, e of acc if it is not zero)
  *     S   = sum of trunc(a*b * 2^(25-E)) + trunc(acc * 2^(25-E))    toward zero, exact integer sum
  *     acc = S * 2^(E-25), truncated toward zero to f32
  *
- * An exponent is that of the stored format: products are not normalised, and a subnormal keeps its
- * format's lowest exponent (-14 for f16, -126 for bf16 and f32). The order inside a group does not
- * matter. The corner rules are named functions below, so that each can be read and changed alone.
- */
+ * An exponent is that of the stored format: products are not normalised, and a subnormal keeps its format's lowest
+ * exponent (-14 for f16, -126 for bf16 and f32). The order inside a group does not matter. The corner rules are named
+ * functions below, so that each can be read and changed alone. */
 #ifndef SB_NUMERICS_CHAIN_H
 #define SB_NUMERICS_CHAIN_H
 
@@ -76,9 +74,8 @@ static SB_HD_HOT sb_chain16_part sb_chain16_unpack(uint16_t bits, sb_chain16_for
     return part;
 }
 
-/* Rule: the class of every product and of acc decides first. NaN if any input is NaN, any product
- * is 0 * infinity, or infinities of both signs meet; else infinity if there is one. The classes are
- * bits: */
+/* Rule: the class of every product and of acc decides first. NaN if any input is NaN, any product is 0 * infinity, or
+ * infinities of both signs meet; else infinity if there is one. The classes are bits: */
 #define SB_CHAIN16_POSITIVE_INFINITY 1
 #define SB_CHAIN16_NEGATIVE_INFINITY 2
 #define SB_CHAIN16_NAN 4
@@ -114,8 +111,7 @@ static SB_HD_HOT float sb_chain16_zero(void) {
     return 0.0f;
 }
 
-/* Rule: a magnitude of 2^128 or more becomes an infinity, although the result is otherwise
- * truncated. */
+/* Rule: a magnitude of 2^128 or more becomes an infinity, although the result is otherwise truncated. */
 static SB_HD_HOT float sb_chain16_overflow(int negative) {
     return negative ? -sb_infinity_f32() : sb_infinity_f32();
 }
@@ -211,8 +207,7 @@ static SB_HD float sb_chain16_step_f16(const uint16_t a[SB_CHAIN16_GROUP], const
     return sb_chain16_step(a, b, accumulator, sb_chain16_format_f16());
 }
 
-/* The whole chain over `count` pairs; strides are in elements. Nothing leaves the accumulator as it
- * is. */
+/* The whole chain over `count` pairs; strides are in elements. Nothing leaves the accumulator as it is. */
 static SB_HD float sb_chain16(const uint16_t *a, int64_t a_stride, const uint16_t *b, int64_t b_stride, int64_t count,
                               float accumulator, sb_chain16_format format) {
     for (int64_t start = 0; start < count; start += SB_CHAIN16_GROUP) {

@@ -1,7 +1,6 @@
-/* Conversions between scalar types: one rounding each, to nearest even, subnormals kept, never
- * saturating between floating-point types (overflow gives an infinity). NaN converts to the quiet
- * NaN 0x7e00 (f16), 0x7fc0 (bf16) or 0x7fc00000 (f32): payload and sign are dropped, so that every
- * path agrees.
+/* Conversions between scalar types: one rounding each, to nearest even, subnormals kept, never saturating between
+ * floating-point types (overflow gives an infinity). NaN converts to the quiet NaN 0x7e00 (f16), 0x7fc0 (bf16) or
+ * 0x7fc00000 (f32): payload and sign are dropped, so that every path agrees.
  *
  * Floating point to integer truncates toward zero; a value out of range saturates to the nearest
  * bound of the integer type and NaN gives 0. This is what CUDA's cvt.rzi does for 32- and 64-bit
@@ -34,8 +33,7 @@ static SB_HD_HOT uint16_t sb_f16_from_f32(float value) {
     uint32_t magnitude = bits & 0x7fffffffu;
     /* Normal results: round the 13 discarded bits with integer carries into the exponent. */
     uint32_t normal = (magnitude - ((127u - 15u) << 23) + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-    /* Subnormal results: adding 0.5 puts the unit of 2^-24 in the last place, so the addition
-     * rounds. */
+    /* Subnormal results: adding 0.5 puts the unit of 2^-24 in the last place, so the addition rounds. */
     uint32_t subnormal = sb_bits_from_f32(sb_bits_to_f32(magnitude) + 0.5f) - 0x3f000000u;
     uint32_t result = magnitude < 0x38800000u ? subnormal : normal;
     /* 65520 is the first magnitude that rounds to infinity. */
@@ -85,8 +83,7 @@ static SB_HD_HOT double sb_bf16_to_f64(uint16_t brain) {
     return (double)sb_bf16_to_f32(brain);
 }
 
-/* Integers wider than 53 bits to f16/bf16: through f64 rounded to odd, for the same one rounding.
- */
+/* Integers wider than 53 bits to f16/bf16: through f64 rounded to odd, for the same one rounding. */
 static SB_HD_HOT double sb_f64_from_u64_to_odd(uint64_t value) {
     /* Keep 53 significant bits at most, the last one sticky. */
     uint64_t high = value >> 11;
@@ -132,8 +129,7 @@ static SB_HD_HOT double sb_f64_from_u64(uint64_t value) {
     return (double)value;
 }
 
-/* Floating point to integer: the bounds are compared before the C conversion, which is undefined
- * outside. */
+/* Floating point to integer: the bounds are compared before the C conversion, which is undefined outside. */
 static SB_HD_HOT int64_t sb_i64_from_f64(double value) {
     int in_range = value > -9223372036854775808.0 && value < 9223372036854775808.0;
     int64_t bound = value > 0.0 ? INT64_MAX : value < 0.0 ? INT64_MIN : 0;

@@ -1,6 +1,5 @@
-/* Double-double arithmetic: a value is the unevaluated sum high + low with |low| at most half a
- * unit in the last place of high, about 106 significant bits. The inside of the f64 elementary
- * functions. */
+/* Double-double arithmetic: a value is the unevaluated sum high + low with |low| at most half a unit in the last place
+ * of high, about 106 significant bits. The inside of the f64 elementary functions. */
 #ifndef SB_NUMERICS_DOUBLE_DOUBLE_H
 #define SB_NUMERICS_DOUBLE_DOUBLE_H
 

@@ -4,9 +4,8 @@
 
 #include "exp_log.h"
 
-/* erf(x), at most 1 ulp, branch-free: erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (c + a *
- * S(a)), S a polynomial on [0, 4] whose error is weighted by its effect on erf. t is kept in two
- * floats. */
+/* erf(x), at most 1 ulp, branch-free: erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (c + a * S(a)), S a polynomial
+ * on [0, 4] whose error is weighted by its effect on erf. t is kept in two floats. */
 static SB_HD_HOT float sb_erf_f32(float x) {
     float a = sb_abs_f32(x);
     a = a > 4.0f ? 4.0f : a;

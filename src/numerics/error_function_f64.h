@@ -4,9 +4,8 @@
 
 #include "extended_exp_log.h"
 
-/* erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (2/sqrt(pi) + a * S(a)), S a polynomial on [0,
- * 6] whose error is weighted by its effect on erf. Near 0 its first coefficients need extra
- * precision. */
+/* erf(a) = 1 - e^-t with t = -log(1 - erf(a)) = a * (2/sqrt(pi) + a * S(a)), S a polynomial on [0, 6] whose error is
+ * weighted by its effect on erf. Near 0 its first coefficients need extra precision. */
 static SB_HD double sb_erf_f64(double x) {
     double a = sb_abs_f64(x);
     if (!(a < 6.0)) {

@@ -53,8 +53,7 @@ static SB_HD_HOT float sb_exp_rest_f32(float high, float low) {
     return sb_fma_f32(high, curved, low);
 }
 
-/* A value as the unevaluated sum of two floats, |low| at most half a unit in the last place of
- * high. */
+/* A value as the unevaluated sum of two floats, |low| at most half a unit in the last place of high. */
 typedef struct sb_pair_f32 {
     float high;
     float low;
@@ -138,8 +137,7 @@ static SB_HD_HOT float sb_log_f32(float x) {
     p = sb_fma_f32(p, f, 0x1.55555ap-2f);
     float square = f * f;
     float rest = sb_fma_f32(p * f, square, -0.5f * square);
-    /* k * ln 2 + f with its rounding error: |k * ln 2| > |f| unless k = 0, when the sum is exact.
-     */
+    /* k * ln 2 + f with its rounding error: |k * ln 2| > |f| unless k = 0, when the sum is exact. */
     float base = k * 0x1.62e4p-1f;
     float high = base + f;
     float low = (base - high) + f;

@@ -12,8 +12,7 @@ typedef struct sb_extended_exp {
     int32_t exponent;
 } sb_extended_exp;
 
-/* e^r - 1 for |r| <= 0.35: Taylor's series, where the terms from r^6/6! on need no extra precision.
- */
+/* e^r - 1 for |r| <= 0.35: Taylor's series, where the terms from r^6/6! on need no extra precision. */
 static SB_HD sb_dd sb_extended_expm1_reduced(sb_dd r) {
     double x = r.high;
     double tail = 0x1.952c77030ad4ap-49;
@@ -96,8 +95,7 @@ static SB_HD sb_dd sb_extended_log_reduced(sb_dd f) {
     return sb_dd_add(sb_dd_scale(s, 2.0), sb_dd_multiply(sb_dd_multiply(s, z), sum));
 }
 
-/* x = 2^exponent * (1 + fraction), 1 + fraction from sqrt(1/2) to sqrt(2), for finite positive x.
- */
+/* x = 2^exponent * (1 + fraction), 1 + fraction from sqrt(1/2) to sqrt(2), for finite positive x. */
 typedef struct sb_extended_split {
     sb_dd fraction;
     double exponent;

@@ -31,8 +31,7 @@ static SB_HD sb_philox_block sb_philox4x32_10(sb_philox_block counter, uint32_t 
     return counter;
 }
 
-/* Uniform in [0, 1): the top 24 bits over 2^24. Every value is a multiple of 2^-24, 0 included, 1
- * excluded. */
+/* Uniform in [0, 1): the top 24 bits over 2^24. Every value is a multiple of 2^-24, 0 included, 1 excluded. */
 static SB_HD_HOT float sb_uniform_f32(uint32_t word) {
     return (float)(int32_t)(word >> 8) * 5.9604644775390625e-08f;
 }

@@ -1,5 +1,4 @@
-/* pow in f32 with the special cases of IEEE 754 (C17 F.10.4.4), evaluated in double and rounded
- * once. */
+/* pow in f32 with the special cases of IEEE 754 (C17 F.10.4.4), evaluated in double and rounded once. */
 #ifndef SB_NUMERICS_POWER_H
 #define SB_NUMERICS_POWER_H
 
@@ -61,8 +60,7 @@ static SB_HD int sb_power_special(double x, double y, double *result, int *negat
     return 0;
 }
 
-/* x^y. The logarithm is good to 2^-50 and |y log2 x| stays below 300, so the power is good to
- * 2^-41. */
+/* x^y. The logarithm is good to 2^-50 and |y log2 x| stays below 300, so the power is good to 2^-41. */
 static SB_HD float sb_pow_f32(float x, float y) {
     double result;
     int negate;

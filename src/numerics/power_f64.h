@@ -5,8 +5,7 @@
 #include "extended_exp_log.h"
 #include "power.h"
 
-/* x^y. The logarithm is good to 2^-70 and |y log x| stays below 800, so the power is good to 2^-60.
- */
+/* x^y. The logarithm is good to 2^-70 and |y log x| stays below 800, so the power is good to 2^-60. */
 static SB_HD double sb_pow_f64(double x, double y) {
     double result;
     int negate;

@@ -11,8 +11,7 @@ typedef struct sb_quadrant {
     int32_t quadrant; /* modulo 4 */
 } sb_quadrant;
 
-/* Bits of 2/pi after the binary point, 64 to a word. A local array, so that the device has it too.
- */
+/* Bits of 2/pi after the binary point, 64 to a word. A local array, so that the device has it too. */
 static SB_HD uint64_t sb_two_over_pi_word(int32_t index) {
     const uint64_t words[20] = {0xa2f9836e4e441529u, 0xfc2757d1f534ddc0u, 0xdb6295993c439041u, 0xfe5163abdebbc561u,
                                 0xb7246e3a424dd2e0u, 0x06492eea09d1921cu, 0xfe1deb1cb129a73eu, 0xe88235f52ebb4484u,
@@ -85,8 +84,7 @@ static SB_HD sb_quadrant sb_quadrant_huge(double x) {
     return result;
 }
 
-/* For |x| below 2^20: pi/2 in pieces of 33 bits, whose products with the quadrant count are exact.
- */
+/* For |x| below 2^20: pi/2 in pieces of 33 bits, whose products with the quadrant count are exact. */
 static SB_HD sb_quadrant sb_quadrant_small(double x) {
     double shifted = sb_fma_f64(x, 0x1.45f306dc9c883p-1, SB_ROUNDING_SHIFT_F64);
     double count = shifted - SB_ROUNDING_SHIFT_F64;

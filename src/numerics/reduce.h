@@ -20,8 +20,7 @@
 #define SB_REDUCE_BLOCK 4096
 #define SB_REDUCE_LANES 256
 
-/* Folds the first `present` lanes (1 to 256) by halves into lane 0. The other lanes are not read.
- */
+/* Folds the first `present` lanes (1 to 256) by halves into lane 0. The other lanes are not read. */
 static SB_HD float sb_reduce_fold_f32(float *lanes, int present) {
     for (int half = SB_REDUCE_LANES / 2; half > 0; half /= 2) {
         for (int lane = 0; lane < half && lane + half < present; lane++) {

@@ -1,10 +1,9 @@
 /* Scalar building blocks that gcc, clang and nvcc turn into the same bits.
  *
- * Every function of src/numerics is pure: no globals, no errno, no rounding-mode dependence beyond
- * the default (round to nearest even, subnormals kept), safe from any thread and from device code.
- * The host must be compiled with -ffp-contract=off and without -ffast-math, the device with
- * -fmad=false -ftz=false -prec-div=true -prec-sqrt=true. Contraction happens only through sb_fma_*.
- */
+ * Every function of src/numerics is pure: no globals, no errno, no rounding-mode dependence beyond the default (round
+ * to nearest even, subnormals kept), safe from any thread and from device code. The host must be compiled with
+ * -ffp-contract=off and without -ffast-math, the device with -fmad=false -ftz=false -prec-div=true -prec-sqrt=true.
+ * Contraction happens only through sb_fma_*. */
 #ifndef SB_NUMERICS_SCALAR_H
 #define SB_NUMERICS_SCALAR_H
 
@@ -186,9 +185,8 @@ static SB_HD_HOT double sb_power_of_two_f64(int32_t exponent) {
     return sb_bits_to_f64((uint64_t)(uint32_t)(exponent + 1023) << 52);
 }
 
-/* value * 2^exponent rounded once, for 0.5 <= |value| < 4 and any |exponent| <= 252 (f32) or 2044
- * (f64). Where the first product could lose bits the result is zero anyway, so only the last
- * product rounds. */
+/* value * 2^exponent rounded once, for 0.5 <= |value| < 4 and any |exponent| <= 252 (f32) or 2044 (f64). Where the first
+ * product could lose bits the result is zero anyway, so only the last product rounds. */
 static SB_HD_HOT float sb_scale_f32(float value, int32_t exponent) {
     int32_t half = exponent >> 1;
     return value * sb_power_of_two_f32(half) * sb_power_of_two_f32(exponent - half);

@@ -32,8 +32,7 @@ typedef struct sb_wide_angle {
     double cosine;
 } sb_wide_angle;
 
-/* Below 2^28 two pieces of pi/2 suffice: no such float comes nearer than 2^-30 to a multiple of it.
- */
+/* Below 2^28 two pieces of pi/2 suffice: no such float comes nearer than 2^-30 to a multiple of it. */
 static SB_HD sb_wide_angle sb_wide_sin_cos(double x) {
     double shifted = sb_fma_f64(x, 0x1.45f306dc9c883p-1, SB_ROUNDING_SHIFT_F64);
     double count = shifted - SB_ROUNDING_SHIFT_F64;

@@ -1,6 +1,5 @@
-/* Elementary functions evaluated in double with about 2^-50 relative error: the inside of those f32
- * functions that round once from double. Arguments are restricted; the callers settle the special
- * cases. Branch-free. */
+/* Elementary functions evaluated in double with about 2^-50 relative error: the inside of those f32 functions that
+ * round once from double. Arguments are restricted; the callers settle the special cases. Branch-free. */
 #ifndef SB_NUMERICS_WIDE_H
 #define SB_NUMERICS_WIDE_H
 
@@ -56,8 +55,7 @@ static SB_HD_HOT double sb_wide_exp2(double x) {
     return sb_fma_f64(scale, sb_wide_expm1_reduced(r), scale);
 }
 
-/* x = 2^exponent * (1 + fraction), 1 + fraction from sqrt(1/2) to sqrt(2), for normal positive x.
- */
+/* x = 2^exponent * (1 + fraction), 1 + fraction from sqrt(1/2) to sqrt(2), for normal positive x. */
 typedef struct sb_wide_split {
     double fraction;
     double exponent;
@@ -99,8 +97,7 @@ static SB_HD_HOT double sb_wide_log2(double x) {
     return sb_fma_f64(sb_wide_log_reduced(split.fraction), 0x1.71547652b82fep+0, split.exponent);
 }
 
-/* log(1 + x) for finite x with 1 + x normal and positive. What 1 + x rounds away is put back to
- * first order. */
+/* log(1 + x) for finite x with 1 + x normal and positive. What 1 + x rounds away is put back to first order. */
 static SB_HD_HOT double sb_wide_log1p(double x) {
     double u = 1.0 + x;
     double lost = u > 2.0 ? 1.0 - (u - x) : x - (u - 1.0);

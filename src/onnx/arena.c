@@ -14,16 +14,14 @@ struct sb_arena_block {
 #define FIRST_BLOCK_BYTES 8192
 #define LARGEST_BLOCK_BYTES ((size_t)1 << 20)
 #define PIECE_ALIGNMENT 16
-/* Letting pages go costs a system call, and the few that are still needed come back from the page
- * cache. */
+/* Letting pages go costs a system call, and the few that are still needed come back from the page cache. */
 #define COPIED_BYTES ((size_t)32 << 20)
 
 static void *allocate_for_protobuf(void *context, size_t bytes) {
     return sb_arena_allocate(context, bytes);
 }
 
-/* Everything waits for the end: what protobuf-c frees early are tables in proportion to the number
- * of fields. */
+/* Everything waits for the end: what protobuf-c frees early are tables in proportion to the number of fields. */
 static void free_for_protobuf(void *context, void *pointer) {
     (void)context;
     (void)pointer;

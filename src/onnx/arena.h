@@ -27,8 +27,7 @@ typedef struct sb_arena {
     ProtobufCAllocator allocator;
 } sb_arena;
 
-/** Begins an arena of at most `budget` bytes. The arena must stay where it is. Allocates nothing.
- */
+/** Begins an arena of at most `budget` bytes. The arena must stay where it is. Allocates nothing. */
 void sb_arena_begin(sb_arena *arena, size_t budget);
 /** Says that what is unpacked is a read-only mapping of a file: then its pages are let go while
  * they are copied, so that a model is not in memory twice. Never for other memory, whose contents

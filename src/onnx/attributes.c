@@ -137,8 +137,7 @@ static sb_status add_graph(sb_importer *importer, sb_environment *environment, s
 
 /* ---- all kinds ---- */
 
-/* Files of the format's first version do not say the type: then it is that of the field that is
- * there. */
+/* Files of the format's first version do not say the type: then it is that of the field that is there. */
 static int attribute_type(const Onnx__AttributeProto *a) {
     if (a->has_type && a->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED)
         return (int)a->type;

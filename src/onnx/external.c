@@ -75,8 +75,7 @@ void sb_external_end(sb_external *external) {
     *external = (sb_external){.folder = -1};
 }
 
-/* For a kernel without openat2: one component after the other, following no symbolic link at all.
- */
+/* For a kernel without openat2: one component after the other, following no symbolic link at all. */
 static int open_by_components(int folder, const char *location) {
     char part[256];
     int at = dup(folder);
@@ -103,8 +102,7 @@ static int open_by_components(int folder, const char *location) {
     return -1;
 }
 
-/* The kernel itself sees to it that the path, with the symbolic links in it, never leaves the
- * folder. */
+/* The kernel itself sees to it that the path, with the symbolic links in it, never leaves the folder. */
 static int open_beneath(int folder, const char *location) {
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};

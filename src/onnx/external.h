@@ -14,9 +14,7 @@ typedef struct sb_shared_mapping {
 } sb_shared_mapping;
 
 sb_shared_mapping *sb_shared_mapping_retain(sb_shared_mapping *mapping);
-/** Drops a reference to an `sb_shared_mapping`; NULL is allowed. Takes a void pointer for
- * sb_tensor_wrap.
- */
+/** Drops a reference to an `sb_shared_mapping`; NULL is allowed. Takes a void pointer for sb_tensor_wrap. */
 void sb_shared_mapping_release(void *mapping);
 
 /* The external files of one model, each mapped once. */

@@ -5,8 +5,7 @@
 #include "base/allocation.h"
 #include "onnx/importer.h"
 
-/* Fields that are newer than the installed onnx.proto: protobuf-c keeps them as they are in the
- * file. */
+/* Fields that are newer than the installed onnx.proto: protobuf-c keeps them as they are in the file. */
 enum {
     NODE_OVERLOAD = 8,      /* NodeProto.overload, string, IR 10 */
     FUNCTION_DEFAULTS = 11, /* FunctionProto.attribute_proto, repeated AttributeProto, IR 9 */
@@ -140,8 +139,7 @@ static sb_status bind_inputs(sb_importer *importer, sb_environment *environment,
     return SB_OK;
 }
 
-/* The values that the call defines exist before the body is read, so that the body's nodes make
- * them directly. */
+/* The values that the call defines exist before the body is read, so that the body's nodes make them directly. */
 static sb_status prepare_outputs(sb_environment *environment, const Onnx__NodeProto *node,
                                  const Onnx__FunctionProto *proto, sb_value_id *outputs, sb_environment *body,
                                  sb_error *error) {
@@ -213,8 +211,7 @@ static sb_status read_body(sb_importer *importer, sb_environment *environment, c
 sb_status sb_onnx_read_call(sb_importer *importer, sb_environment *environment, const Onnx__NodeProto *node,
                             sb_onnx_function *function, const char *name, sb_error *error) {
     sb_call_site call = {function, node, environment};
-    /* The call's name is taken, although there is no such node, so that no other call has the same
-     * prefix. */
+    /* The call's name is taken, although there is no such node, so that no other call has the same prefix. */
     size_t bytes = strlen(name) + 2;
     char *taken = sb_arena_allocate(&importer->arena, bytes);
     if (taken == NULL)

@@ -1,10 +1,9 @@
 /* Reading ONNX models.
  *
  * What the importer decides, beyond what the ONNX standard says:
- * - An initialiser is a constant, also where it is listed as an input, which in the standard gives
- * a default that a caller may override: such inputs are not inputs of the graph.
- * - Constant nodes become constants, and calls of the model's own functions are replaced by the
- * functions' nodes.
+ * - An initialiser is a constant, also where it is listed as an input, which in the standard gives a default that a
+ *   caller may override: such inputs are not inputs of the graph.
+ * - Constant nodes become constants, and calls of the model's own functions are replaced by the functions' nodes.
  * - A type attribute (of the operator Optional) becomes text: "tensor(f32)", "sequence(f32)".
  * - Dimensions without a name, and negative ones, are symbols of their own. */
 #ifndef SB_ONNX_IMPORT_H
@@ -32,12 +31,11 @@ typedef struct sb_onnx_info {
 
 void sb_onnx_info_clear(sb_onnx_info *info);
 
-/** Reads a model from memory, which is not needed afterwards. `folder` is where external data may
- * lie; NULL: nowhere. Facts are made in `scope`, and those of the main graph's values are inferred.
- * `info` may be NULL; the caller clears it. Errors: INVALID_FILE with the byte offset;
- * INVALID_MODEL and SHAPE with the node, value or tensor; UNSUPPORTED, which for missing operators
- * lists all of them; IO; OUT_OF_MEMORY. Not to be called for one scope from several threads at
- * once. */
+/** Reads a model from memory, which is not needed afterwards. `folder` is where external data may lie; NULL:
+ * nowhere. Facts are made in `scope`, and those of the main graph's values are inferred. `info` may be NULL; the
+ * caller clears it. Errors: INVALID_FILE with the byte offset; INVALID_MODEL and SHAPE with the node, value or
+ * tensor; UNSUPPORTED, which for missing operators lists all of them; IO; OUT_OF_MEMORY. Not to be called for one
+ * scope from several threads at once. */
 sb_status sb_onnx_load(const void *bytes, size_t size, const char *folder, sb_scope *scope, sb_graph **graph,
                        sb_onnx_info *info, sb_error *error);
 

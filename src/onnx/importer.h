@@ -51,12 +51,12 @@ typedef struct sb_call_site {
 /* What names mean at one place of the file. */
 struct sb_environment {
     sb_graph_builder *builder; /* of the graph that nodes go to */
-    sb_environment *outer;     /* around a graph that is a node's attribute; NULL for the main graph and
-                              for functions */
-    sb_names names;            /* to value, SB_NO_VALUE for an omitted argument */
-    sb_names targets;          /* in functions: formal outputs, to the value that stands for them in the caller */
-    const sb_call_site *call;  /* inside a function, also in its graphs; else NULL */
-    const char *prefix;        /* of the names of all that is made here */
+    /* Around a graph that is a node's attribute; NULL for the main graph and for functions. */
+    sb_environment *outer;
+    sb_names names;           /* to value, SB_NO_VALUE for an omitted argument */
+    sb_names targets;         /* in functions: formal outputs, to the value that stands for them in the caller */
+    const sb_call_site *call; /* inside a function, also in its graphs; else NULL */
+    const char *prefix;       /* of the names of all that is made here */
 };
 
 /* ---- types and tensors ---- */
@@ -66,8 +66,7 @@ struct sb_environment {
 sb_status sb_onnx_read_tensor(sb_importer *importer, bool in_function, void *proto, bool sparse, sb_tensor **tensor,
                               sb_error *error);
 
-/** Sets a fact from a declared type. Unnamed dimensions become fresh symbols called after `name`.
- */
+/** Sets a fact from a declared type. Unnamed dimensions become fresh symbols called after `name`. */
 sb_status sb_onnx_fact_of_type(sb_scope *scope, const Onnx__TypeProto *type, const char *name, sb_fact *fact,
                                sb_error *error);
 /** Makes the symbols that a type names, so that no fresh one takes their names. */
@@ -103,8 +102,7 @@ sb_status sb_environment_find(sb_importer *importer, sb_environment *environment
                               sb_value_id *value, sb_error *error);
 /** Makes the value that a node's output defines, without giving it its name yet. */
 sb_status sb_environment_new_value(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error);
-/** Lets a name stand for a value; INVALID_MODEL when it does already for another. `name` is
- * borrowed. */
+/** Lets a name stand for a value; INVALID_MODEL when it does already for another. `name` is borrowed. */
 sb_status sb_environment_bind(sb_environment *environment, const char *name, sb_value_id value, sb_error *error);
 /** Makes a value and binds its name. */
 sb_status sb_environment_define(sb_environment *environment, const char *name, sb_value_id *value, sb_error *error);

@@ -1,5 +1,4 @@
-/* A look at all nodes before any is made: what is missing, what calls itself, and how much it will
- * be. */
+/* A look at all nodes before any is made: what is missing, what calls itself, and how much it will be. */
 #include <stdio.h>
 #include <string.h>
 

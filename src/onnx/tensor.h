@@ -7,8 +7,7 @@
 #include "onnx/onnx.pb-c.h"
 #include "onnx/wire.h"
 
-/** The dtype that ONNX numbers `data_type`; UNSUPPORTED, naming it, for those that Samebit does not
- * have. */
+/** The dtype that ONNX numbers `data_type`; UNSUPPORTED, naming it, for those that Samebit does not have. */
 sb_status sb_onnx_dtype(int32_t data_type, sb_dtype *dtype, sb_error *error);
 /** ONNX's number of a dtype. */
 int32_t sb_onnx_data_type(sb_dtype dtype);

@@ -95,8 +95,7 @@ static sb_status check_bools(const reading *in, const uint8_t *data, sb_error *e
     return SB_OK;
 }
 
-/* Makes a tensor of `in->bytes` bytes at `data`, which is a field of the message: taken over where
- * it pays. */
+/* Makes a tensor of `in->bytes` bytes at `data`, which is a field of the message: taken over where it pays. */
 static sb_status adopt(const reading *in, void *data, bool *taken, sb_tensor **tensor, sb_error *error) {
     *taken = false;
     if (in->arena == NULL || in->bytes < SB_ARENA_OWN_BLOCK)

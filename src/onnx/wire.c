@@ -3,8 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* The longest encodings of a tag or length, and of a 64-bit number; protobuf-c has the same limits.
- */
+/* The longest encodings of a tag or length, and of a 64-bit number; protobuf-c has the same limits. */
 #define TAG_BYTES 5
 #define VARINT_BYTES 10
 

@@ -7,8 +7,7 @@
 
 #include "onnx/arena.h"
 
-/** How deep messages may be nested: protobuf's own default. An If inside an If takes three levels.
- */
+/** How deep messages may be nested: protobuf's own default. An If inside an If takes three levels. */
 #define SB_WIRE_DEPTH 100
 
 /** Checks that `bytes` is a well-formed message of that type: lengths, varints, wire types, text
@@ -37,8 +36,7 @@ typedef struct sb_wire_reader {
     size_t size, at;
 } sb_wire_reader;
 
-/** Reads the field at reader->at and steps over it. Call only while at < size. INVALID_FILE names
- * the offset. */
+/** Reads the field at reader->at and steps over it. Call only while at < size. INVALID_FILE names the offset. */
 sb_status sb_wire_next(sb_wire_reader *reader, sb_wire_field *field, sb_error *error);
 
 #endif

@@ -11,8 +11,7 @@ typedef struct sb_axes {
     const int64_t *values; /* of the attribute; the node's */
 } sb_axes;
 
-/** Reads `axes` and `noop_with_empty_axes`: the axes are input 1 from operator set `input_since`
- * on. */
+/** Reads `axes` and `noop_with_empty_axes`: the axes are input 1 from operator set `input_since` on. */
 sb_status sb_axes_prepare(const sb_node *node, int input_since, sb_axes *axes, sb_error *error);
 
 /** The axes as a bit set, where they are *known. Otherwise *named is how many there are, or -1.

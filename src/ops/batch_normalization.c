@@ -77,8 +77,7 @@ static sb_status load_channels(sb_call *call, channels *all) {
 
 /* ---- training ---- */
 
-/* Puts the moments of the batch into `mean` and `variance`, and the running ones into `running`
- * (two lists). */
+/* Puts the moments of the batch into `mean` and `variance`, and the running ones into `running` (two lists). */
 #define BATCH_MOMENTS(type, suffix, dtype)                                                                             \
     static void batch_moments_##suffix(const sb_rows *rows, type *values, type momentum, const channels *all,          \
                                        type *const *running) {                                                         \

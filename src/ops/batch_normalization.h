@@ -1,4 +1,5 @@
-/* Batch normalisation's arithmetic, shared by its reference evaluation and by kernels that fold it into what comes before. */
+/* Batch normalisation's arithmetic, shared by its reference evaluation and by kernels that
+ * fold it into what comes before. */
 #ifndef SB_OPS_BATCH_NORMALIZATION_H
 #define SB_OPS_BATCH_NORMALIZATION_H
 

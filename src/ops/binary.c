@@ -145,8 +145,7 @@ static sb_status eval_binary(sb_call *call) {
     return SB_OK;
 }
 
-/* Integer division reports a divisor of 0, and old models align shapes their own way: both are left
- * to evaluation. */
+/* Integer division reports a divisor of 0, and old models align shapes their own way: both are left to evaluation. */
 static sb_walk_row *loop_binary(const sb_node *node, const sb_dtype *dtypes, sb_isa isa, void **context) {
     int row = row_of(node);
     bool divides = row == SB_BINARY_ROW_Div || row == SB_BINARY_ROW_Mod || row == SB_BINARY_ROW_Fmod;

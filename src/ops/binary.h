@@ -37,8 +37,7 @@ typedef struct sb_binary_context {
  * a comparison is bool). */
 SB_DECLARE_LOOPS(sb_binary_loops, SB_BINARY_ROWS)
 
-/** Reads `broadcast` and `axis` of operator sets before 7 into node->params (an sb_binary_params).
- */
+/** Reads `broadcast` and `axis` of operator sets before 7 into node->params (an sb_binary_params). */
 sb_status sb_binary_prepare(sb_node *node, sb_error *error);
 
 /** Infers the broadcast shape of inputs 0 and 1 into output 0 with `dtype`. */

@@ -1,5 +1,5 @@
-/* The loops of the element-wise operators of two floats or truth values, compiled once per instruction set, and their table.
- * Formulas: binary_values.h. Integers: integer_loops.h. */
+/* The loops of the element-wise operators of two floats or truth values, compiled once per instruction set, and their
+ * table. Formulas: binary_values.h. Integers: integer_loops.h. */
 #include "ops/binary.h"
 #include "ops/binary_values.h"
 #include "ops/dense_loops.h"

@@ -14,8 +14,7 @@
 
 /* ---- floats: one rounding each ---- */
 
-/* r = fmod(x, y), which is exact; +-0 with the sign of y where r is 0; r + y where r and y have
- * different signs. */
+/* r = fmod(x, y), which is exact; +-0 with the sign of y where r is 0; r + y where r and y have different signs. */
 static SB_HD_HOT float sb_floored_remainder_f32(float x, float y) {
     float rest = sb_fmod_f32(x, y);
     float moved = (rest < 0) != (y < 0) ? rest + y : rest;

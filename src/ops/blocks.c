@@ -1,5 +1,4 @@
-/* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth,
- * Trilu. */
+/* Elements rearranged within a tensor: CenterCropPad, DepthToSpace, ReverseSequence, SpaceToDepth, Trilu. */
 #include "ops/blocks.h"
 
 #include "base/allocation.h"
@@ -11,8 +10,7 @@
 
 typedef struct block_params {
     int64_t size;
-    bool columns_first; /* mode CRD: the channel is the outermost part of the depth, not the
-                           innermost */
+    bool columns_first; /* mode CRD: the channel is the outermost part of the depth, not the innermost */
 } block_params;
 
 static sb_status prepare_block(sb_node *node, sb_error *error) {
@@ -154,8 +152,7 @@ static sb_status eval_trilu(sb_call *call) {
     diagonal = diagonal > columns ? columns : diagonal < -rows ? -rows : diagonal;
     for (int64_t m = 0; m < matrices; m++) {
         for (int64_t row = 0; row < rows; row++) {
-            /* The upper triangle keeps columns from row + diagonal on, the lower one up to there.
-             */
+            /* The upper triangle keeps columns from row + diagonal on, the lower one up to there. */
             int64_t edge = row + diagonal + (upper ? 0 : 1);
             edge = edge < 0 ? 0 : edge > columns ? columns : edge;
             char *line = output->data + (size_t)((m * rows + row) * columns) * size;

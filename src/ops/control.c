@@ -99,8 +99,7 @@ bool sb_control_closed(const sb_infer *infer, sb_dim dim) {
     return search.all_found;
 }
 
-/* Whether an extent of a repeated graph's state is already a symbol of its own, so that nothing can
- * contradict it. */
+/* Whether an extent of a repeated graph's state is already a symbol of its own, so that nothing can contradict it. */
 static bool is_widened(const sb_infer *infer, sb_dim dim) {
     return sb_dim_symbol_name(dim) != NULL && !sb_control_closed(infer, dim);
 }
@@ -287,8 +286,7 @@ static sb_status prepare_if(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
-/* A branch that cannot have a shape with what is known is one that cannot be taken: the other
- * decides alone. */
+/* A branch that cannot have a shape with what is known is one that cannot be taken: the other decides alone. */
 static sb_status infer_both(sb_infer *infer) {
     const if_params *params = infer->node->params;
     sb_fact *others = sb_allocate_array((size_t)infer->output_count, sizeof *others);

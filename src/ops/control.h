@@ -14,9 +14,8 @@ typedef struct sb_control_params {
  * by refinement, so that inference stays linear in the depth of nesting. */
 #define SB_CONTROL_REFINED_HEIGHT 4
 
-/** Checks that the node has the graph attribute `name` with as many inputs (captures not counted)
- * as given, or any number for -1, and raises the height in the node's params above those in the
- * graph. */
+/** Checks that the node has the graph attribute `name` with as many inputs (captures not counted) as given, or any
+ * number for -1, and raises the height in the node's params above those in the graph. */
 sb_status sb_control_prepare(sb_node *node, const char *name, int inputs, sb_graph **graph, sb_error *error);
 
 /** Widens `into` so that it describes both what it described and `other`: extents that differ
@@ -31,10 +30,9 @@ void sb_control_forget(sb_fact *fact);
  * outside the graph. */
 bool sb_control_closed(const sb_infer *infer, sb_dim dim);
 
-/** Stacks `count` tensors of equal dtype and extents along a new axis `axis` (in [0, rank]), the
- * first one last if `reverse`. With no tensors the result has the dtype and (constant) element
- * extents of `fact`, whose axis `axis` is the stack's; open ones are 0. `*stack` is the caller's.
- */
+/** Stacks `count` tensors of equal dtype and extents along a new axis `axis` (in [0, rank]), the first one last if
+ * `reverse`. With no tensors the result has the dtype and (constant) element extents of `fact`, whose axis `axis` is
+ * the stack's; open ones are 0. `*stack` is the caller's. */
 sb_status sb_control_stack(const sb_call *call, const sb_fact *fact, int axis, bool reverse, int64_t count,
                            sb_tensor *const *tensors, sb_tensor **stack);
 

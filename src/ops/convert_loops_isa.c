@@ -1,4 +1,5 @@
-/* The loops of Cast from and to floats, compiled once per instruction set, and its table. Among integers: integer_loops.h. */
+/* The loops of Cast from and to floats, compiled once per instruction set, and its table.
+ * Among integers: integer_loops.h. */
 #include "ops/convert_loops.h"
 #include "ops/convert_values.h"
 #include "ops/dense_loops.h"

@@ -1,6 +1,5 @@
-/* Conv. The chain runs over kernel positions in row-major order, then input channels of the group;
- * the bias is added to the finished chain, with one rounding (in f32 before the rounding to f16 or
- * bf16). */
+/* Conv. The chain runs over kernel positions in row-major order, then input channels of the group; the bias is added to
+ * the finished chain, with one rounding (in f32 before the rounding to f16 or bf16). */
 #include "ops/convolution.h"
 
 #include <string.h>

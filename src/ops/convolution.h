@@ -19,8 +19,7 @@ typedef struct sb_conv_extents {
     sb_window_axis axis[SB_WINDOW_AXES];
 } sb_conv_extents;
 
-/** Reads the attributes of Conv, ConvInteger, QLinearConv and ConvTranspose into an sb_conv_params.
- */
+/** Reads the attributes of Conv, ConvInteger, QLinearConv and ConvTranspose into an sb_conv_params. */
 sb_status sb_conv_prepare(sb_node *node, sb_error *error);
 
 /** Infers output 0 of a convolution of `x` with `w`, with `dtype`. */

@@ -29,8 +29,7 @@ static sb_status prepare_deform(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
-/* Checks that input `index`, if it is there, is [batch, per_tap * taps * offset groups,
- * positions…]. */
+/* Checks that input `index`, if it is there, is [batch, per_tap * taps * offset groups, positions…]. */
 static sb_status check_per_tap(const sb_infer *infer, int index, sb_dtype dtype, int64_t per_tap, const sb_fact *w) {
     const sb_deform_params *params = infer->node->params;
     const sb_fact *fact, *y = &infer->outputs[0];

@@ -205,8 +205,7 @@ static void pack_weights(const transposition *t) {
                         t->packed + g * group_elements * size);
 }
 
-/* The offset in x of the input element that reaches `position` through `tap`; false if none does.
- */
+/* The offset in x of the input element that reaches `position` through `tap`; false if none does. */
 static bool reaching_input(const transposition *t, const int64_t *position, const int64_t *tap, int64_t *offset) {
     *offset = 0;
     for (int i = 0; i < t->axes; i++) {

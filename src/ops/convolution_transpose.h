@@ -11,8 +11,7 @@ typedef struct sb_conv_transpose_params {
     int64_t output_padding[SB_WINDOW_AXES], output_shape[SB_WINDOW_AXES];
 } sb_conv_transpose_params;
 
-/** The spatial axes, all but `end`: output o of tap t comes from input (o + begin - t * dilation) /
- * stride. */
+/** The spatial axes, all but `end`: output o of tap t comes from input (o + begin - t * dilation) / stride. */
 void sb_conv_transpose_axes(const sb_conv_transpose_params *params, const sb_tensor *x, const sb_tensor *w,
                             const int64_t *y_dims, sb_window_axis *axes);
 

@@ -14,8 +14,7 @@ typedef struct sb_deform_image {
 #define SB_DEFORM_LOAD_f32(image, index) sb_real_load_f32((image)->dtype, (image)->data, index)
 #define SB_DEFORM_LOAD_f64(image, index) (((const double *)(image)->data)[index])
 
-/** The image at (py, px): sb_deform_sample_f32 for f16, bf16 and f32, sb_deform_sample_f64 for f64.
- */
+/** The image at (py, px): sb_deform_sample_f32 for f16, bf16 and f32, sb_deform_sample_f64 for f64. */
 #define SB_DEFORM_SAMPLE(suffix, type)                                                                                 \
     static SB_HD type sb_deform_sample_##suffix(const sb_deform_image *image, type py, type px) {                      \
         if (!(py > (type)-1 && py < (type)image->height && px > (type)-1 && px < (type)image->width))                  \

@@ -1,5 +1,5 @@
-/* Loops over rows without gaps, which vectorise; rows of other steps go through them by pieces, so that every formula is compiled
- * once. */
+/* Loops over rows without gaps, which vectorise; rows of other steps go through them by pieces,
+ * so that every formula is compiled once. */
 #ifndef SB_OPS_DENSE_LOOPS_H
 #define SB_OPS_DENSE_LOOPS_H
 

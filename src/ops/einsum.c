@@ -96,8 +96,7 @@ static void release_einsum(void *params) {
     sb_free(((sb_einsum_params *)params)->terms);
 }
 
-/* The label of each dimension of a term, its ellipsis standing for `wide` dimensions. Returns the
- * rank. */
+/* The label of each dimension of a term, its ellipsis standing for `wide` dimensions. Returns the rank. */
 static int spread(const sb_einsum_term *source, int wide, uint8_t *labels) {
     int rank = 0;
     for (int i = 0; i < source->count && rank < SB_EINSUM_LABELS; i++) {
@@ -130,8 +129,7 @@ static sb_status join_label(sb_infer *infer, int label, sb_dim *extent, sb_dim o
     if (known && also && left != right)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "one label has the extents %lld and %lld", (long long)left,
                              (long long)right);
-    /* Extents of an ellipsis may turn out to be 1, which is broadcast; those of a letter are equal.
-     */
+    /* Extents of an ellipsis may turn out to be 1, which is broadcast; those of a letter are equal. */
     if (also)
         *extent = other;
     else if (label >= SB_EINSUM_ELLIPSIS && !known)

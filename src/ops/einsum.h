@@ -28,8 +28,7 @@ typedef struct sb_einsum_nest {
     int64_t *offsets;                   /* [operands]: where the chain begins */
 } sb_einsum_nest;
 
-/** Fills outer, inner, dims and steps from `operands` tensors. SHAPE when they do not fit each
- * other. */
+/** Fills outer, inner, dims and steps from `operands` tensors. SHAPE when they do not fit each other. */
 sb_status sb_einsum_plan(const sb_call *call, sb_einsum_nest *loops);
 
 #endif

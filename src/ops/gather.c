@@ -1,5 +1,4 @@
-/* Elements picked by index: Gather, GatherElements, GatherND. Indices count from the end when
- * negative. */
+/* Elements picked by index: Gather, GatherElements, GatherND. Indices count from the end when negative. */
 #include "ops/gather.h"
 
 #include "base/allocation.h"

@@ -1,10 +1,8 @@
 /* Gemm: y = (alpha * (A' B')) + (beta * C).
  *
- * The product is one chain per element. Then each step rounds: times alpha unless alpha is 1; C
- * times beta unless beta is 1; the sum, if there is a C. f16 and bf16 do all of this in f32 on the
- * accumulator and round once to be stored. Integers are modulo 2^32 or 2^64, with whole alpha and
- * beta.
- */
+ * The product is one chain per element. Then each step rounds: times alpha unless alpha is 1; C times beta unless beta
+ * is 1; the sum, if there is a C. f16 and bf16 do all of this in f32 on the accumulator and round once to be stored.
+ * Integers are modulo 2^32 or 2^64, with whole alpha and beta. */
 #include <math.h>
 #include <string.h>
 

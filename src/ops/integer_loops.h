@@ -1,6 +1,7 @@
-/* The loops of element-wise operators over integers, and of Cast among integers: the same functions for every instruction set.
- * They are compiled once, for any processor of the architecture, since integers are seldom what a model's time goes to, and a loop
- * for each operator, type and instruction set took a third of the time that the whole library took to compile. */
+/* The loops of element-wise operators over integers, and of Cast among integers: the same functions for every
+ * instruction set. They are compiled once, for any processor of the architecture, since integers are seldom what a
+ * model's time goes to, and a loop for each operator, type and instruction set took a third of the time that the whole
+ * library took to compile. */
 #ifndef SB_OPS_INTEGER_LOOPS_H
 #define SB_OPS_INTEGER_LOOPS_H
 

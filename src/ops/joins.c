@@ -104,8 +104,7 @@ static sb_status eval_concat(sb_call *call) {
 
 /* ---- Tile ---- */
 
-/* How often each axis is repeated, as formulas: input 1, or before opset 6 the scalars tiles and
- * axis. */
+/* How often each axis is repeated, as formulas: input 1, or before opset 6 the scalars tiles and axis. */
 static sb_status read_repeats(sb_infer *infer, const sb_fact *input, sb_dim *repeats, bool *known) {
     int count, axis;
     if (infer->node->version >= 6 || sb_infer_input(infer, 2) == NULL) {
@@ -170,8 +169,7 @@ static sb_status tile_repeats(sb_call *call, int rank, int64_t *repeats) {
     return SB_OK;
 }
 
-/* The input is copied to the first corner, and then what is there is repeated along one axis after
- * the other. */
+/* The input is copied to the first corner, and then what is there is repeated along one axis after the other. */
 static sb_status repeat_corner(sb_call *call, sb_tensor *output, const sb_tensor *input) {
     sb_tensor *corner = sb_tensor_retain(output), *part;
     sb_status status = SB_OK;

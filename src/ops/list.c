@@ -11,8 +11,8 @@ static const sb_op *const families[] = {SB_OP_FAMILIES(FAMILY_TABLE)};
 
 /* ---- by name ---- */
 
-/* All operators in the order of compare_names, made when the first is looked for. A test finds every one, so that room cannot run
- * out unseen. */
+/* All operators in the order of compare_names, made when the first is looked for. A test finds every one, so that room
+ * cannot run out unseen. */
 #define MOST_OPS 512
 static const sb_op *by_name[MOST_OPS];
 static size_t op_count;

@@ -70,8 +70,7 @@ static sb_status refine(sb_infer *infer, loop_facts *facts, bool *changed) {
     return SB_OK;
 }
 
-/* At most this many rounds of refinement; then everything about shapes is given up, which ends it.
- */
+/* At most this many rounds of refinement; then everything about shapes is given up, which ends it. */
 #define REFINEMENTS 3
 
 static sb_status settle_facts(sb_infer *infer, loop_facts *facts) {
@@ -144,8 +143,7 @@ static sb_status publish_facts(sb_infer *infer, loop_facts *facts) {
         const sb_fact *initial = sb_infer_input(infer, i + 2), *last = &facts->outputs[i + 1];
         bool kept = never && initial != NULL && !initial->optional;
         SB_TRY(sb_fact_copy(&infer->outputs[i], kept ? initial : &facts->state[i + 2], infer->error));
-        /* Its type is that of the body's output: nothing may go in, but only something comes out.
-         */
+        /* Its type is that of the body's output: nothing may go in, but only something comes out. */
         if (last->kind != SB_KIND_NONE && !last->optional)
             infer->outputs[i].optional = false;
     }

@@ -61,8 +61,7 @@ static inline uint32_t sb_loop_dtypes(sb_walk_row *const *loops) {
             SB_AT(out_type, data[0], steps[0], i) = (out_type)expression(SB_CONST_AT(in_type, data[1], steps[1], i));  \
     }
 
-/* The same for out = expression(x, y); a repeated y (a scalar, or a value per row) is a case of its
- * own too. */
+/* The same for out = expression(x, y); a repeated y (a scalar, or a value per row) is a case of its own too. */
 #define SB_BINARY_LOOP(name, context_type, out_type, left_type, right_type, expression)                                \
     static void name(void *opaque, int64_t count, char *const *data, const int64_t *steps) {                           \
         context_type *context = opaque;                                                                                \

@@ -4,8 +4,7 @@
 
 #include "graph/op.h"
 
-/* A[batch…, m, k] times B[batch…, k, n]; strides in elements, 0 where a batch extent is repeated.
- */
+/* A[batch…, m, k] times B[batch…, k, n]; strides in elements, 0 where a batch extent is repeated. */
 typedef struct sb_matmul_geometry {
     int batch_rank;
     int64_t batch_dims[SB_MAX_RANK];
@@ -24,8 +23,7 @@ void sb_matmul_batch_offsets(const sb_matmul_geometry *geometry, int64_t batch, 
 /** Infers output 0 of a product of `a` and `b`, with `dtype`. SHAPE when the shapes do not fit. */
 sb_status sb_matmul_infer(sb_infer *infer, const sb_fact *a, const sb_fact *b, sb_dtype dtype);
 
-/* Gemm: y = (alpha * (A' B')) + (beta * C), each step rounded, steps with a factor of 1 left out.
- */
+/* Gemm: y = (alpha * (A' B')) + (beta * C), each step rounded, steps with a factor of 1 left out. */
 typedef struct sb_gemm_params {
     float alpha, beta;
     bool transpose_a, transpose_b;

@@ -8,8 +8,7 @@
 
 #include "numerics/reduce.h"
 
-/* sb_centre_row_f32 and _f64: replaces x_i by d_i and returns the variance; the mean goes to *mean.
- */
+/* sb_centre_row_f32 and _f64: replaces x_i by d_i and returns the variance; the mean goes to *mean. */
 #define SB_DEFINE_MOMENTS(type, suffix)                                                                                \
     static inline type sb_centre_row_##suffix(type *values, int64_t count, type *mean) {                               \
         *mean = sb_mean_##suffix(values, 1, count);                                                                    \

@@ -7,9 +7,8 @@
 
 #include "graph/op.h"
 
-/** Makes output `index` for elements that are copied from inputs. As sb_call_output_shape, but for
- * text `*tensor` is a table of empty entries which may borrow the text of inputs until
- * sb_move_finish. */
+/** Makes output `index` for elements that are copied from inputs. As sb_call_output_shape, but for text `*tensor` is a
+ * table of empty entries which may borrow the text of inputs until sb_move_finish. */
 sb_status sb_move_output(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor);
 /** The same with the shape that the fact of the output says. */
 sb_status sb_move_output_fact(sb_call *call, int index, sb_tensor **tensor);
@@ -17,14 +16,11 @@ sb_status sb_move_output_fact(sb_call *call, int index, sb_tensor **tensor);
  * into a storage of the output's own, and the table is released in any case. */
 sb_status sb_move_finish(sb_call *call, int index, sb_tensor *tensor, sb_status status);
 
-/** Reads input `index`, a list (rank 0 or 1) of s32 or s64 integers with at most `limit` entries.
- */
+/** Reads input `index`, a list (rank 0 or 1) of s32 or s64 integers with at most `limit` entries. */
 sb_status sb_move_integers(const sb_call *call, int index, int limit, int64_t *values, int *count);
-/** All elements of an s32 or s64 tensor in row-major order, as s64: `*values` is the caller's to
- * sb_free. */
+/** All elements of an s32 or s64 tensor in row-major order, as s64: `*values` is the caller's to sb_free. */
 sb_status sb_move_indices(const sb_call *call, const sb_tensor *tensor, int64_t **values, int64_t *count);
-/** Element `index` of axis `axis` counted from the end when negative; SHAPE, naming both, when
- * outside `extent`. */
+/** Element `index` of axis `axis` counted from the end when negative; SHAPE, naming both, when outside `extent`. */
 sb_status sb_move_check(const sb_call *call, int axis, int64_t index, int64_t extent, int64_t *position);
 /** An axis in [-rank, rank) as one in [0, rank); SHAPE otherwise. */
 sb_status sb_move_axis(const sb_call *call, int64_t axis, int rank, int *normalised);

@@ -19,8 +19,7 @@ static sb_status run_rows(sb_call *call, uint32_t inner, void (*f32)(void *, int
     return sb_rows_transform(&from, &to, sb_computing_dtype(input->dtype), f32, f64, context, call->error);
 }
 
-/* ---- MeanVarianceNormalization: y = (x - mean) / (sqrt(variance) + 1e-9), moments over `axes`
- * (moments.h) ---- */
+/* ---- MeanVarianceNormalization: y = (x - mean) / (sqrt(variance) + 1e-9), moments over `axes` (moments.h) ---- */
 
 #define MEAN_VARIANCE(type, suffix)                                                                                    \
     static void mean_variance_##suffix(void *unused, int64_t row, type *values, int64_t count) {                       \

@@ -7,8 +7,7 @@
 
 #include "numerics/convert.h"
 
-/** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to
- * nearest. */
+/** Element `index` of the elements at `data` as f64: exact but for 64-bit integers, which round to nearest. */
 static SB_HD double sb_number_load(sb_dtype dtype, const void *data, int64_t index) {
     switch (dtype) {
     case SB_BOOL:
@@ -41,8 +40,7 @@ static SB_HD double sb_number_load(sb_dtype dtype, const void *data, int64_t ind
     }
 }
 
-/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for
- * integers. */
+/** Stores `value` as element `index`: rounded once for floats, cut toward zero and saturated for integers. */
 static SB_HD void sb_number_store(sb_dtype dtype, void *data, int64_t index, double value) {
     switch (dtype) {
     case SB_BOOL:

@@ -23,8 +23,7 @@ static char decimal_point(void) {
 
 /* ---- to text ---- */
 
-/* The value that decimal `digits` (in the locale's form) has in `dtype`, as f64, which holds them
- * all exactly. */
+/* The value that decimal `digits` (in the locale's form) has in `dtype`, as f64, which holds them all exactly. */
 static double reread(sb_dtype dtype, const char *digits) {
     switch (dtype) {
     case SB_F16:

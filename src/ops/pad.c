@@ -77,8 +77,7 @@ static sb_status infer_pad(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Per axis, the input position that each output position looks at, as byte offsets (INT64_MIN: the
- * constant). */
+/* Per axis, the input position that each output position looks at, as byte offsets (INT64_MIN: the constant). */
 typedef struct pad_maps {
     int64_t before[SB_MAX_RANK];
     int64_t *offsets[SB_MAX_RANK];

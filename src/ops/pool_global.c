@@ -1,5 +1,4 @@
-/* GlobalAveragePool, GlobalMaxPool and GlobalLpPool: over all spatial elements of a channel in
- * row-major order.
+/* GlobalAveragePool, GlobalMaxPool and GlobalLpPool: over all spatial elements of a channel in row-major order.
  *
  * The average is the sum in the order of numerics/reduce.h divided by the number of elements as a
  * float. GlobalLpPool sums |x| (p = 1), squares (p = 2) or pow(|x|, p) in the same order and gives

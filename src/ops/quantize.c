@@ -1,9 +1,8 @@
 /* QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear.
  *
- * Quantizing: q = round(x / scale), ties to even, and y = clamp(q + zero point) to the range of y,
- * the sum exact; NaN counts as q = 0. Dequantizing: y = (float)(x - zero point) scale, the
- * difference exact, rounded to f32 first and multiplied then. All in f32; f16 and bf16 round once
- * when stored. */
+ * Quantizing: q = round(x / scale), ties to even, and y = clamp(q + zero point) to the range of y, the sum exact; NaN
+ * counts as q = 0. Dequantizing: y = (float)(x - zero point) scale, the difference exact, rounded to f32 first and
+ * multiplied then. All in f32; f16 and bf16 round once when stored. */
 #include "ops/quantize.h"
 
 #include <string.h>
@@ -78,9 +77,8 @@ static sb_status infer_dequantize(sb_infer *infer) {
 
 /* ---- scales and zero points, spread over the input ---- */
 
-/* Makes *view a borrowed view of `values` (a scale or zero point) that broadcasts to the shape
- * `of`: a scalar; one value per index of `axis`; or one per block along `axis`, of which `piece` is
- * chosen. */
+/* Makes *view a borrowed view of `values` (a scale or zero point) that broadcasts to the shape `of`: a scalar; one
+ * value per index of `axis`; or one per block along `axis`, of which `piece` is chosen. */
 static sb_status spread(const sb_call *call, const sb_tensor *of, const sb_tensor *values, int axis, int64_t piece,
                         sb_tensor *view) {
     const quantize_params *params = call->node->params;

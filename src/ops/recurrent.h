@@ -1,8 +1,7 @@
 /* RNN, GRU and LSTM, as the reference and the kernels see them.
  *
- * Per time step and gate row: xW and hR are chains of their own from +0 (ops/contraction.h; f32
- * sums for f16 and bf16), over input features and over the state. With B, Wb + Rb is rounded first.
- * Then
+ * Per time step and gate row: xW and hR are chains of their own from +0 (ops/contraction.h; f32 sums for f16 and bf16),
+ * over input features and over the state. With B, Wb + Rb is rounded first. Then
  *
  *     pre = (xW + hR) + (Wb + Rb)          without B: pre = xW + hR
  *
@@ -14,8 +13,9 @@
  *           n = g((xW_n + (r * H)R_n) + (Wb_n + Rb_n))              linear_before_reset = 0
  *           n = g((xW_n + Wb_n) + (r * (hR_n + Rb_n)))              linear_before_reset != 0
  *           H' = ((1 - z) * n) + (z * H)
- *     LSTM  i = f(pre_i + (P_i * C)), F = f(pre_f + (P_f * C)) or 1 - i with input_forget, c =
- * g(pre_c) C' = (F * C) + (i * c) o = f(pre_o + (P_o * C')), H' = o * h(C')
+ *     LSTM  i = f(pre_i + (P_i * C)), F = f(pre_f + (P_f * C)) or 1 - i with input_forget, c = g(pre_c)
+ *           C' = (F * C) + (i * c)
+ *           o = f(pre_o + (P_o * C')), H' = o * h(C')
  *
  * H, C and r * H are rounded to f16 or bf16 as soon as they are computed, so that a sequence run in
  * pieces has the bits of the whole. Past the end of a sequence Y is +0 and the state stays. */

@@ -6,8 +6,7 @@
 #include "ops/contraction.h"
 #include "ops/recurrent.h"
 
-/* A node's evaluation. W and R of the direction at hand are gapless [inputs][rows] and
- * [hidden][rows]. */
+/* A node's evaluation. W and R of the direction at hand are gapless [inputs][rows] and [hidden][rows]. */
 typedef struct recurrence {
     const sb_recurrent_params *params;
     sb_recurrent_extents extents;

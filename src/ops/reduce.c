@@ -6,10 +6,12 @@
  * numerics/product.h). f16 and bf16 are computed in f32 and rounded once.
  *
  *     Mean       sum / (float)n
- *     Max, Min   a NaN wins, +0 > -0; of nothing: the least, the greatest value of the type
- * (infinities for floats) L1         sum of |x| L2         sqrt(sum of squares) SumSquare   sum of
- * squares LogSum     log(sum) LogSumExp  log(sum of exp(x - m)) + m with m the maximum, or +0 where
- * that is infinite; of nothing: -inf
+ *     Max, Min   a NaN wins, +0 > -0; of nothing: the least, the greatest value of the type (infinities for floats)
+ *     L1         sum of |x|
+ *     L2         sqrt(sum of squares)
+ *     SumSquare  sum of squares
+ *     LogSum     log(sum)
+ *     LogSumExp  log(sum of exp(x - m)) + m with m the maximum, or +0 where that is infinite; of nothing: -inf
  *
  * Integers: sums and products modulo 2^64, cut to the type; the mean is the quotient truncated
  * toward zero; L2, LogSum and LogSumExp are computed in f64 and cut back by the rules of Cast. */

@@ -97,8 +97,7 @@ static SB_HD void sb_region_align_axis(const sb_region_params *params, double lo
     if (!params->half_pixel && !(length > 1.0))
         length = 1.0;
     double grid = params->samples > 0 ? (double)params->samples : sb_ceil_f64(length / (double)bins);
-    /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any
-     * more. */
+    /* A region that is empty, or not a number, has no samples; 2^52 of them are as good as any more. */
     bool sound = grid >= 1.0 && start == start && length == length && length < sb_infinity_f64();
     axis->start = start;
     axis->size = length / (double)bins;
@@ -118,8 +117,7 @@ static SB_HD void sb_region_align(const sb_region_params *params, const sb_regio
         rows->grid = 0;
 }
 
-/* A coordinate as an element index: scaled, rounded half away from zero, and kept within what
- * cannot overflow. */
+/* A coordinate as an element index: scaled, rounded half away from zero, and kept within what cannot overflow. */
 static SB_HD int64_t sb_region_pool_index(const sb_region_params *params, double value) {
     double scaled = value * params->scale;
     scaled = scaled < 0.0 ? -sb_floor_f64(0.5 - scaled) : sb_floor_f64(scaled + 0.5);

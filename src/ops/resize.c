@@ -106,8 +106,7 @@ static int64_t scaled_extent(int64_t extent, float scale) {
     return product < 9007199254740992.0 ? (int64_t)__builtin_floor(product) : INT64_MAX;
 }
 
-/* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean
- * anything. */
+/* Sets out, scale and width of the axes. False when a size or scale is not positive enough to mean anything. */
 static bool resolve(const sb_resize_params *params, const resize_request *request, const int64_t *dims,
                     sb_resize_axis *axes) {
     double common = 0.0;
@@ -313,8 +312,7 @@ bool sb_resize_is_identity(const sb_resize_axis *axis, const sb_resize_rule *rul
     return axis->in == axis->out && axis->scale == 1.0 && rule->transform != SB_RESIZE_TF_CROP_AND_RESIZE;
 }
 
-/* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is
- * the caller's. */
+/* All passes. `current` is a block of elements in f32 or f64 that this function frees; *result is the caller's. */
 static sb_status run_passes(const sb_call *call, const sb_resize_axis *axes, int rank, int64_t *dims, bool wide,
                             void *current, void **result) {
     const sb_resize_params *params = call->node->params;

@@ -1,5 +1,4 @@
-/* Where the positions of a resized axis look, and with which weights. For the host and for devices.
- */
+/* Where the positions of a resized axis look, and with which weights. For the host and for devices. */
 #ifndef SB_OPS_RESIZE_VALUES_H
 #define SB_OPS_RESIZE_VALUES_H
 
@@ -35,8 +34,7 @@ typedef struct sb_resize_rule {
     bool exclude_outside, antialias;
 } sb_resize_rule;
 
-/* Position o looks at `taps` input elements from first[o] on; elements outside are the nearest ones
- * inside. */
+/* Position o looks at `taps` input elements from first[o] on; elements outside are the nearest ones inside. */
 typedef struct sb_resize_axis {
     int64_t in, out;
     double scale;                /* output over input */
@@ -112,8 +110,7 @@ static SB_HD double sb_resize_kernel(const sb_resize_rule *rule, double x) {
     return x < 1.0 ? 1.0 - x : 0.0;
 }
 
-/* The half width of the kernel in input elements: wider by 1/scale when an antialiased axis
- * shrinks. */
+/* The half width of the kernel in input elements: wider by 1/scale when an antialiased axis shrinks. */
 static SB_HD int sb_resize_half_width(const sb_resize_axis *axis, const sb_resize_rule *rule) {
     double reach = rule->mode == SB_RESIZE_CUBIC ? 2.0 : 1.0;
     if (rule->antialias && axis->scale < 1.0)

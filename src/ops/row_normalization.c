@@ -1,9 +1,11 @@
 /* LayerNormalization, RMSNormalization, InstanceNormalization and GroupNormalization: rows brought
  * to mean 0 and variance 1, then scaled and shifted.
  *
- *     y = ((x - mean) r) scale + bias        r = 1 / sqrt(variance + epsilon)        (moments:
- * moments.h) RMSNormalization: y = (x r) scale      r = 1 / sqrt(q + epsilon)     q = (sum of
- * squares) / (float)n
+ *     y = ((x - mean) r) scale + bias        r = 1 / sqrt(variance + epsilon)        (moments: moments.h)
+ *
+ * RMSNormalization:
+ *
+ *     y = (x r) scale                        r = 1 / sqrt(q + epsilon)               q = (sum of squares) / (float)n
  *
  * Every operation rounds once, 1 / sqrt twice. f16 and bf16 are computed in f32 and rounded once,
  * when y is stored; f64 in f64, whatever stash_type says. */
@@ -20,8 +22,7 @@
 
 enum { LAYER, RMS, INSTANCE, GROUP };
 
-/* How a row is normalised. Element i of a row has scale and bias number (row % period) advance + i
- * / repeat. */
+/* How a row is normalised. Element i of a row has scale and bias number (row % period) advance + i / repeat. */
 typedef struct norm_context {
     float epsilon;
     bool by_rms;

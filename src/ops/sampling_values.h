@@ -1,5 +1,4 @@
-/* Sampling between the elements of images: GridSample and AffineGrid. For the host and for devices.
- */
+/* Sampling between the elements of images: GridSample and AffineGrid. For the host and for devices. */
 #ifndef SB_OPS_SAMPLING_VALUES_H
 #define SB_OPS_SAMPLING_VALUES_H
 

@@ -134,8 +134,7 @@ static sb_status settle_facts(sb_infer *infer, scan_facts *facts) {
     return SB_OK;
 }
 
-/* The fact of an output: the body's, with the batch and, for stacked ones, the scanned axis put in.
- */
+/* The fact of an output: the body's, with the batch and, for stacked ones, the scanned axis put in. */
 static sb_status publish_fact(sb_infer *infer, const scan_facts *facts, int output) {
     const scan_params *params = infer->node->params;
     bool stacked = output >= params->states;
@@ -413,7 +412,8 @@ static sb_status eval_scan(sb_call *call) {
     return status;
 }
 
-/* A variable is one more state, behind the others. In opset 8 each sample has states of its own, and a variable has no samples. */
+/* A variable is one more state, behind the others. In opset 8 each sample has states of its own,
+ * and a variable has no samples. */
 static bool pass_scan(int version, const sb_attributes *attributes, size_t inputs, size_t outputs,
                       sb_passage *passage) {
     const sb_attribute *scanned = sb_attributes_find(attributes, "num_scan_inputs");

@@ -86,8 +86,7 @@ static sb_status eval_where(sb_call *call) {
     return SB_OK;
 }
 
-/* ---- Clip: t = x < least ? least : x, then t > most ? most : t. NaN stays, and a NaN bound bounds
- * nothing ---- */
+/* ---- Clip: t = x < least ? least : x, then t > most ? most : t. NaN stays, and a NaN bound bounds nothing ---- */
 
 static void set_bounds(sb_clip_params *params, float least, float most) {
     *params = (sb_clip_params){.least = least, .most = most};

@@ -154,8 +154,7 @@ static sb_status infer_one_hot(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Indices that are not integers are cut toward zero; outside [-depth, depth) every value is "off".
- */
+/* Indices that are not integers are cut toward zero; outside [-depth, depth) every value is "off". */
 static sb_status eval_one_hot(sb_call *call) {
     const sb_tensor *depth = sb_call_input(call, 1);
     sb_tensor *indices, *values, *output = NULL;

@@ -1,5 +1,4 @@
-/* Lists of tensors, and values that may be missing: Sequence…, ConcatFromSequence, SplitToSequence,
- * Optional….
+/* Lists of tensors, and values that may be missing: Sequence…, ConcatFromSequence, SplitToSequence, Optional….
  *
  * A sequence is immutable: inserting and erasing make a new list of the same tensors. An optional
  * that holds something is that something. */
@@ -23,8 +22,7 @@ static sb_status require_sequence(const sb_infer *infer, int index, const sb_fac
     return SB_OK;
 }
 
-/* What a sequence's fact says of each tensor must also hold for `other`; what does not is
- * forgotten. */
+/* What a sequence's fact says of each tensor must also hold for `other`; what does not is forgotten. */
 static sb_status join_item(const sb_infer *infer, sb_fact *sequence, int input, const sb_fact *other) {
     if (sequence->dtype != other->dtype)
         return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d is %s in a sequence of %s", input,
@@ -90,8 +88,7 @@ static sb_status eval_empty(sb_call *call) {
 
 /* ---- SequenceAt, SequenceErase, SequenceInsert, SequenceLength ---- */
 
-/* The position in input `index`, counted from the end when negative; `otherwise` when the input is
- * omitted. */
+/* The position in input `index`, counted from the end when negative; `otherwise` when the input is omitted. */
 static sb_status position(const sb_call *call, int index, int64_t length, int64_t otherwise, int64_t *result) {
     int64_t value = 0;
     int count;
@@ -460,8 +457,7 @@ static sb_status map_items(sb_call *call, int inputs, sb_value *values) {
                                 (long long)call_sequence(call, i)->count, (long long)first->count);
     }
     for (int o = 0; o < call->output_count; o++) {
-        /* Facts of outputs that nobody wants are empty; the dtype of such a list does not matter.
-         */
+        /* Facts of outputs that nobody wants are empty; the dtype of such a list does not matter. */
         sb_dtype dtype = sb_call_wants(call, o) ? call->facts[o].dtype : SB_F32;
         sb_sequence *sequence;
         SB_TRY(sb_sequence_create(dtype, first->count, &sequence, call->error));

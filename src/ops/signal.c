@@ -103,8 +103,7 @@ static sb_status infer_mel(sb_infer *infer) {
     return SB_OK;
 }
 
-/* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge.
- */
+/* Column `bin`: a triangle that rises from its left edge to its centre and falls to its right edge. */
 static void mel_column(sb_tensor *output, int64_t bin, int64_t left, int64_t centre, int64_t right) {
     int64_t rows = output->dims[0], columns = output->dims[1];
     for (int64_t row = 0; row < rows; row++) {

@@ -35,8 +35,7 @@ static SB_HD void sb_signal_accumulate(double real, double imaginary, double c, 
     *sum_imaginary = sb_fma_f64(imaginary, c, *sum_imaginary);
 }
 
-/* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 +
- * f/700). */
+/* The spectrogram bin of edge `index`: edges lie at equal steps on the mel scale m = 2595·log10(1 + f/700). */
 static SB_HD int64_t sb_signal_mel_edge(double low, double high, int64_t index, int64_t bins, int64_t length,
                                         int64_t rate) {
     const double ln10 = 2.302585092994046;
@@ -47,8 +46,7 @@ static SB_HD int64_t sb_signal_mel_edge(double low, double high, int64_t index, 
     return sb_i64_from_f64(sb_floor_f64((double)(length + 1) * hertz / (double)rate));
 }
 
-/** Row `row` of a mel filter: it rises from its left edge to its centre and falls to its right
- * edge. */
+/** Row `row` of a mel filter: it rises from its left edge to its centre and falls to its right edge. */
 static SB_HD double sb_signal_mel_weight(int64_t row, int64_t left, int64_t centre, int64_t right) {
     if (row >= centre && row < right)
         return (double)(right - row) / (double)(right - centre);

@@ -38,10 +38,9 @@ static sb_status prepare_slice(sb_node *node, sb_error *error) {
     return SB_OK;
 }
 
-/* A start or end is counted from the end of the axis when negative, then clamped: to [0, extent]
- * for steps forward, to
- * [-1, extent - 1] for steps back. INT32_MAX and above, and INT32_MIN and below, mean "to the end"
- * (the standard recommends them for that), whatever the extent. */
+/* A start or end is counted from the end of the axis when negative, then clamped: to [0, extent] for steps forward, to
+ * [-1, extent - 1] for steps back. INT32_MAX and above, and INT32_MIN and below, mean "to the end" (the standard
+ * recommends them for that), whatever the extent. */
 static int64_t clamp_number(int64_t bound, int64_t extent, bool back) {
     int64_t least = back ? -1 : 0, most = back ? extent - 1 : extent;
     if (bound >= INT32_MAX)
@@ -71,8 +70,7 @@ static sb_dim clamp_formula(sb_scope *scope, sb_dim bound, sb_dim extent, bool b
 }
 
 static int64_t slice_count(int64_t start, int64_t end, int64_t step) {
-    /* Both bounds lie in [-1, extent], so the difference cannot overflow; the step may be any
-     * number. */
+    /* Both bounds lie in [-1, extent], so the difference cannot overflow; the step may be any number. */
     if (step > 0)
         return end > start ? (end - start - 1) / step + 1 : 0;
     return start > end ? (int64_t)((uint64_t)(start - end - 1) / ((uint64_t)0 - (uint64_t)step)) + 1 : 0;
@@ -240,8 +238,7 @@ static sb_status eval_slice(sb_call *call) {
 typedef struct split_params {
     int64_t axis;
     bool has_sizes; /* sizes are an attribute (before opset 13) */
-    bool rounds_up; /* num_outputs is given (opset 18): parts of ceil(extent / n), the last one
-                       smaller */
+    bool rounds_up; /* num_outputs is given (opset 18): parts of ceil(extent / n), the last one smaller */
     int64_t size_count;
     const int64_t *sizes; /* the attribute's */
 } split_params;
@@ -354,8 +351,7 @@ static sb_status infer_split(sb_infer *infer) {
     return status;
 }
 
-/* The extents of the parts: the node's, the input's, or equal ones. Unwanted outputs have no facts
- * to ask. */
+/* The extents of the parts: the node's, the input's, or equal ones. Unwanted outputs have no facts to ask. */
 static sb_status part_sizes(sb_call *call, int64_t extent, int64_t *sizes) {
     const split_params *params = call->node->params;
     int parts = call->output_count, count = parts;

@@ -107,8 +107,7 @@ static sb_status is_stop(const sb_call *call, sb_string text, bool *stop) {
     return SB_OK;
 }
 
-/* Words that are no stop words, in their order and in the wanted case; one empty text when none is
- * left. */
+/* Words that are no stop words, in their order and in the wanted case; one empty text when none is left. */
 static sb_status eval_normalizer(sb_call *call) {
     const normalizer_params *params = call->node->params;
     sb_tensor *input, *output;
@@ -258,8 +257,7 @@ static int64_t count_gram(const vectorizer_params *params, const sb_tensor *inpu
     return found;
 }
 
-/* TF is how often an n-gram occurs; IDF its weight if it occurs; TFIDF the product of weight and TF
- * in f32. */
+/* TF is how often an n-gram occurs; IDF its weight if it occurs; TFIDF the product of weight and TF in f32. */
 static void vectorize_row(const vectorizer_params *params, const sb_tensor *input, int64_t row, int64_t width,
                           float *to) {
     int64_t gram = 0;

@@ -1,8 +1,7 @@
 /* TopK: the k largest or smallest elements along an axis, in order.
  *
- * The order is total, so that the result is one: by value as the numerics contract orders values
- * (NaN first, and +0 > -0), and equal values by ascending index. `sorted = 0` gives the same order.
- */
+ * The order is total, so that the result is one: by value as the numerics contract orders values (NaN first, and
+ * +0 > -0), and equal values by ascending index. `sorted = 0` gives the same order. */
 #include "ops/ordering.h"
 
 #include <stdlib.h>
@@ -67,8 +66,7 @@ static int before(const void *left, const void *right) {
     return (first->index > second->index) - (first->index < second->index);
 }
 
-/* Keeps the best `k` of the first candidates as a heap whose root is the worst: sift the root down.
- */
+/* Keeps the best `k` of the first candidates as a heap whose root is the worst: sift the root down. */
 static void sift(candidate *heap, int64_t count, int64_t at) {
     for (int64_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && before(&heap[child], &heap[child + 1]) < 0)

@@ -1,5 +1,5 @@
-/* The loops of the element-wise operators of one float or truth value, compiled once per instruction set, and their table.
- * Formulas: unary_formulas.h and unary_values.h. Integers: integer_loops.h. */
+/* The loops of the element-wise operators of one float or truth value, compiled once per instruction set, and their
+ * table. Formulas: unary_formulas.h and unary_values.h. Integers: integer_loops.h. */
 #include "ops/dense_loops.h"
 #include "ops/half_loops.h"
 #include "ops/integer_loops.h"

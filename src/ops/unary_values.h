@@ -2,8 +2,7 @@
  *
  *     sb_unary_value_<op>_<type>(x, a, b)
  *
- * f16 and bf16 are widened, computed in f32 and rounded once. a and b are the operator's
- * parameters. */
+ * f16 and bf16 are widened, computed in f32 and rounded once. a and b are the operator's parameters. */
 #ifndef SB_OPS_UNARY_VALUES_H
 #define SB_OPS_UNARY_VALUES_H
 

@@ -1,8 +1,7 @@
 /* Max, Min, Sum and Mean of any number of inputs, broadcast against each other.
  *
- * The running value starts as the first input and takes the others in order; f16 and bf16 keep it
- * in f32 and round once at the end. Max and Min: a NaN wins, +0 > -0. Mean: the sum divided by
- * (float)n. */
+ * The running value starts as the first input and takes the others in order; f16 and bf16 keep it in f32 and round once
+ * at the end. Max and Min: a NaN wins, +0 > -0. Mean: the sum divided by (float)n. */
 #include <string.h>
 
 #include "base/allocation.h"

@@ -17,8 +17,7 @@ static sb_status read_auto_pad(const sb_node *node, sb_auto_pad *auto_pad, sb_er
                    node->op->name, text);
 }
 
-/* Reads a list of `per_axis` numbers per axis, at least `least` each; leaves `values` when absent.
- */
+/* Reads a list of `per_axis` numbers per axis, at least `least` each; leaves `values` when absent. */
 static sb_status read_list(const sb_node *node, const char *name, int per_axis, int64_t least, int *axes,
                            int64_t *values, bool *present, sb_error *error) {
     int64_t count;

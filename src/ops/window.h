@@ -24,8 +24,7 @@ typedef struct sb_window {
     int64_t begin[SB_WINDOW_AXES], end[SB_WINDOW_AXES]; /* padding */
 } sb_window;
 
-/* One axis with its extents: tap t of output position o reads input o * stride + t * dilation -
- * begin. */
+/* One axis with its extents: tap t of output position o reads input o * stride + t * dilation - begin. */
 typedef struct sb_window_axis {
     int64_t in, out, kernel, stride, dilation, begin, end;
 } sb_window_axis;

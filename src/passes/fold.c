@@ -3,8 +3,8 @@
 #include "passes/passes.h"
 #include "passes/rewrite.h"
 
-/* A folded result may be this large even when its inputs are small; beyond that it must not be larger than they are, so that a
- * file of a few bytes cannot fill the memory. */
+/* A folded result may be this large even when its inputs are small; beyond that it must not be larger than they are, so
+ * that a file of a few bytes cannot fill the memory. */
 #define FREE_BYTES (1 << 20)
 
 static int64_t tensor_bytes(const sb_tensor *tensor) {

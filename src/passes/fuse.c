@@ -1,7 +1,8 @@
 /* Fusing: a contraction with the element-wise nodes behind it, or a group of element-wise nodes, becomes one node.
  *
- * A group is a set of nodes in graph order of which only the last one's output is seen outside. It takes the last node's place;
- * everything it reads is there by then. Nothing is rewritten: the group's nodes move into the new node's body as they are. */
+ * A group is a set of nodes in graph order of which only the last one's output is seen outside. It takes the last
+ * node's place; everything it reads is there by then. Nothing is rewritten: the group's nodes move into the new
+ * node's body as they are. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,8 +25,8 @@ typedef struct fusion {
     int *group_of_value; /* per value: 1 while made inside the group being built */
     size_t *first_use;   /* per value: where its uses begin in `uses` */
     size_t *uses;        /* the nodes that read a value, ascending */
-    size_t *
-        updated_by; /* per value that may lie in a variable's bytes: the node that makes the variable's update; else SIZE_MAX */
+    /* Per value that may lie in a variable's bytes: the node that makes the variable's update; else SIZE_MAX. */
+    size_t *updated_by;
 } fusion;
 
 static bool is_contraction(const sb_node *node) {
@@ -89,8 +90,9 @@ static bool joins(const fusion *fusion, size_t index, const sb_fact *shape) {
     return true;
 }
 
-/* What the kernels of contractions apply in registers. Anything else behind one makes a fused body of its own, whose rows are longer: GELU
- * behind BERT's first feed-forward product took 2.3 ms more per layer as a part of the product. */
+/* What the kernels of contractions apply in registers. Anything else behind one makes a fused body of
+ * its own, whose rows are longer: GELU behind BERT's first feed-forward product took 2.3 ms more per
+ * layer as a part of the product. */
 static bool is_register_step(const sb_node *node) {
     static const char *const names[] = {"Add", "Mul", "Relu", "Clip", "BatchNormalization"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -130,8 +132,8 @@ static bool is_closed(const fusion *fusion, const group *group, size_t count) {
     return true;
 }
 
-/* Whether the first `count` nodes, moved to where the last of them is, put a reader of a variable's version behind the node that
- * makes its next one. */
+/* Whether the first `count` nodes, moved to where the last of them is, put a reader of a variable's version behind the
+ * node that makes its next one. */
 static bool crosses_update(const fusion *fusion, const group *group, size_t count) {
     size_t place = group->nodes[count - 1];
     for (size_t i = 0; i + 1 < count; i++) {

@@ -1,8 +1,8 @@
 /* Passes: graph to graph, never changing a bit of an output or of an update.
  *
- * What updates a variable is a value like others, and so is the version that a graph reads (graph/variable.h): a version is never a
- * constant, nodes that read different versions read different values, and what a variable is left with is as needed as an output.
- * Only a node that is moved has to heed more: see sb_pass_fuse. */
+ * What updates a variable is a value like others, and so is the version that a graph reads (graph/variable.h): a
+ * version is never a constant, nodes that read different versions read different values, and what a variable is left
+ * with is as needed as an output. Only a node that is moved has to heed more: see sb_pass_fuse. */
 #ifndef SB_PASSES_PASSES_H
 #define SB_PASSES_PASSES_H
 
@@ -21,8 +21,9 @@ sb_status sb_pass_views(sb_graph *graph, sb_scope *scope, sb_error *error);
 sb_status sb_pass_merge(sb_graph *graph, sb_scope *scope, sb_error *error);
 /** Removes nodes, constants and reads of variables that no output and no update needs. */
 sb_status sb_pass_sweep(sb_graph *graph, sb_scope *scope, sb_error *error);
-/** Gathers nodes that one kernel can compute together into a node with a graph of its own. The version of a variable that a node
- * reads may lie in the bytes that its update writes, so no reader is moved behind the node that makes the update. */
+/** Gathers nodes that one kernel can compute together into a node with a graph of its own. The version of a
+ * variable that a node reads may lie in the bytes that its update writes, so no reader is moved behind the node
+ * that makes the update. */
 sb_status sb_pass_fuse(sb_graph *graph, sb_scope *scope, sb_error *error);
 
 #endif

@@ -1,4 +1,5 @@
-/* Dead code: keeps the nodes from which a path leads to an output or to an update of a variable, and the reads that such nodes need. */
+/* Dead code: keeps the nodes from which a path leads to an output or to an update of a variable,
+ * and the reads that such nodes need. */
 #include "base/allocation.h"
 #include "passes/passes.h"
 

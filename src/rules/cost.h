@@ -37,8 +37,7 @@ const sb_cost_entry *sb_cost_find(const sb_op *op);
 /** The registry, indexed. */
 const sb_registry *sb_cost_registry(void);
 
-/** The operations of one run of the node as a formula in `scope`, counted as <samebit/inspect.h>
- * says.
+/** The operations of one run of the node as a formula in `scope`, counted as <samebit/inspect.h> says.
  *
  * *flops is NULL when the op's count is not known, or the facts leave it open. Nodes with graphs of
  * their own are not counted here. `inputs` has an entry per node input (NULL where omitted),
@@ -46,9 +45,9 @@ const sb_registry *sb_cost_registry(void);
 sb_status sb_node_flops(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
                         sb_dim *flops, sb_error *error);
 
-/** The bytes that one run of the node has to read and to write: each element that the result depends on once, however often
- * a kernel reads it, and none for views. NULL where that is not known, as for text. Arguments and errors are those of
- * sb_node_flops. */
+/** The bytes that one run of the node has to read and to write: each element that the result depends on once, however
+ * often a kernel reads it, and none for views. NULL where that is not known, as for text. Arguments and errors are
+ * those of sb_node_flops. */
 sb_status sb_node_bytes(const sb_node *node, sb_scope *scope, const sb_fact *const *inputs, const sb_fact *outputs,
                         sb_dim *read, sb_dim *written, sb_error *error);
 

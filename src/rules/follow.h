@@ -1,4 +1,5 @@
-/* Following a symbol through a graph: which extents and values depend on it, and what each node has to do about that. */
+/* Following a symbol through a graph: which extents and values depend on it,
+ * and what each node has to do about that. */
 #ifndef SB_RULES_FOLLOW_H
 #define SB_RULES_FOLLOW_H
 
@@ -30,10 +31,10 @@ typedef struct sb_followed {
     sb_followed_node *nodes;
 } sb_followed;
 
-/** Follows `symbol` through the graph, where `facts` has an entry per value, as sb_graph_infer leaves them. Nodes with
- * graphs of their own are exact where they take or capture what depends on it; those graphs are not looked into.
- * The caller clears *followed, which is empty on failure. Errors: OUT_OF_MEMORY; INTERNAL for an operator without an
- * entry. */
+/** Follows `symbol` through the graph, where `facts` has an entry per value, as sb_graph_infer leaves
+ * them. Nodes with graphs of their own are exact where they take or capture what depends on it; those
+ * graphs are not looked into. The caller clears *followed, which is empty on failure. Errors:
+ * OUT_OF_MEMORY; INTERNAL for an operator without an entry. */
 sb_status sb_follow_symbol(const sb_graph *graph, const sb_fact *facts, const char *symbol, sb_followed *followed,
                            sb_error *error);
 void sb_followed_clear(sb_followed *followed);

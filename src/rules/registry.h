@@ -1,7 +1,7 @@
 /* Registries: what else is known of an operator, beside its definition.
  *
- * A registry has one entry per operator, in tables of a family each. There is no default: an operator without an entry is a
- * gap that `sb_registry_check` finds, and that a test refuses. */
+ * A registry has one entry per operator, in tables of a family each. There is no default: an operator without an entry
+ * is a gap that `sb_registry_check` finds, and that a test refuses. */
 #ifndef SB_RULES_REGISTRY_H
 #define SB_RULES_REGISTRY_H
 
@@ -29,15 +29,15 @@ typedef struct sb_registry {
     } slots[SB_REGISTRY_OPS];
 } sb_registry;
 
-/** Prepares the registry for sb_registry_find: to be called once, before any thread looks something up. Entries of no known
- * operator, and those beyond the room, are left out; of two for one operator, either stays. */
+/** Prepares the registry for sb_registry_find: to be called once, before any thread looks something up. Entries of no
+ * known operator, and those beyond the room, are left out; of two for one operator, either stays. */
 void sb_registry_index(sb_registry *registry);
 
 /** The entry of an operator, or NULL if it has none. Any thread may call it on an indexed registry. */
 const void *sb_registry_find(const sb_registry *registry, const sb_op *op);
 
-/** Whether there is exactly one entry for each operator and none for anything else. INTERNAL, naming the operator and the
- * registry, when not. The registry is indexed. */
+/** Whether there is exactly one entry for each operator and none for anything else. INTERNAL, naming the operator and
+ * the registry, when not. The registry is indexed. */
 sb_status sb_registry_check(const sb_registry *registry, sb_error *error);
 
 #endif

@@ -6,7 +6,8 @@
 #include "numerics/convert.h"
 #include "tensor/walk.h"
 
-/* One element as a number, and as a position on the line of all numbers of its dtype, on which neighbours are 1 apart. */
+/* One element as a number, and as a position on the line of all numbers of its dtype,
+ * on which neighbours are 1 apart. */
 typedef struct element {
     double value;
     int64_t place;

@@ -26,8 +26,8 @@ static void visit_transfer(const visitor *visitor, const sb_runner *runner, sb_v
                                                                                    : "to host"});
 }
 
-/* The transfers before a step are those that bringing its inputs would make: of values that are not there yet. `present` is by
- * copy. Without memory for it transfers are left out. */
+/* The transfers before a step are those that bringing its inputs would make: of values that are not there yet.
+ * `present` is by copy. Without memory for it transfers are left out. */
 static void visit_transfers(const visitor *visitor, const sb_runner *runner, size_t step, bool *present) {
     const sb_planned_step *planned = &runner->plan->steps[step];
     const sb_node *node = runner->program->steps[step].node;

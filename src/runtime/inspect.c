@@ -192,9 +192,8 @@ static sb_status describe_attributes(sb_inspection *inspection, const sb_node *n
 static sb_status inspect_graph(const sb_program *program, sb_scope *scope, sb_fact *facts, sb_inspection **inspection,
                                sb_dim *flops, sb_error *error);
 
-/* The facts inside a body. Those of a Fused node and of a branch follow from the node's inputs;
- * inside Loop and Scan they differ from step to step, so that only what the file declares is known.
- */
+/* The facts inside a body. Those of a Fused node and of a branch follow from the node's inputs; inside Loop and Scan
+ * they differ from step to step, so that only what the file declares is known. */
 static sb_status infer_body(const source *outer, const sb_node *node, const sb_graph *body, sb_fact *facts,
                             sb_error *error) {
     size_t own = body->input_count - (size_t)node->capture_count;
@@ -210,8 +209,7 @@ static sb_status infer_body(const source *outer, const sb_node *node, const sb_g
     }
     if (status == SB_OK && follows)
         status = sb_graph_infer(body, outer->scope, facts, error);
-    /* A branch that will never run may contradict what is known outside: then nothing is known
-     * inside. */
+    /* A branch that will never run may contradict what is known outside: then nothing is known inside. */
     if (status != SB_OK && status != SB_ERROR_OUT_OF_MEMORY) {
         follows = false;
         status = sb_scope_check(outer->scope, NULL) == SB_ERROR_OUT_OF_MEMORY ? SB_ERROR_OUT_OF_MEMORY : SB_OK;
@@ -339,8 +337,7 @@ static sb_status describe_flops(sb_inspection *inspection, sb_dim flops, const c
     return keep_text(inspection, sb_dim_text(flops, formula, sizeof formula), text, error);
 }
 
-/* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are
- * borrowed copies. */
+/* The facts of a node's inputs and outputs, side by side: *inputs is to be freed, `outputs` are borrowed copies. */
 static sb_status gather_facts(const source *source, const sb_node *node, const sb_fact ***inputs, sb_fact **outputs,
                               sb_error *error) {
     size_t bytes = (size_t)node->output_count * sizeof(sb_fact) + (size_t)node->input_count * sizeof(sb_fact *);

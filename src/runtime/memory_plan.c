@@ -6,8 +6,8 @@
 #include "runtime/replay.h"
 #include "runtime/state_binding.h"
 
-/* A block of memory: the copy of a value that owns it (sb_copy_index), and the steps between which somebody can see it through
- * any view. */
+/* A block of memory: the copy of a value that owns it (sb_copy_index), and the steps between which
+ * somebody can see it through any view. */
 typedef struct block {
     size_t copy;
     size_t bytes;
@@ -39,7 +39,8 @@ static size_t read_copy(const lifetimes *all, size_t step, int input) {
                          all->graph->nodes[step]->inputs[input]);
 }
 
-/* A view lies on the side of its input. Where a dynamic step runs is open, so its output may be a view on either side. */
+/* A view lies on the side of its input. Where a dynamic step runs is open,
+ * so its output may be a view on either side. */
 static void find_roots(lifetimes *all) {
     for (size_t c = 0; c < all->copies; c++)
         all->roots[c] = c;
@@ -68,7 +69,8 @@ static size_t fact_bytes(const sb_fact *fact) {
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
 
-/* Notes that step `step` sees a copy: the memory that its root owns, and that of the copies that views have become on the way. */
+/* Notes that step `step` sees a copy: the memory that its root owns,
+ * and that of the copies that views have become on the way. */
 static void see(lifetimes *all, size_t copy, int64_t step, bool escapes) {
     for (;;) {
         block *seen = &all->blocks[copy];
@@ -89,8 +91,8 @@ static void make(lifetimes *all, size_t copy, int64_t step) {
                                 .last = step};
 }
 
-/* When a copy that step `step` is the first to need is brought from the other side: right before it, or, for steps that a device
- * is given at once, before the first of them. */
+/* When a copy that step `step` is the first to need is brought from the other side: right before it, or, for steps that
+ * a device is given at once, before the first of them. */
 static int64_t brought_at(const lifetimes *all, size_t copy, int64_t step) {
     const sb_plan *plan = all->plan;
     bool to_device = copy >= all->graph->value_count;
@@ -327,8 +329,9 @@ static bool live_together(const block *left, const block *right) {
     return left->first <= right->last && right->first <= left->last;
 }
 
-/* Places blocks from the largest to the smallest, each at the lowest offset where no block that lives at the same time
- * lies. Largest first keeps the arena within a few per cent of its lower bound for networks. `placed` is in offset order. */
+/* Places blocks from the largest to the smallest, each at the lowest offset where no block that lives at the
+ * same time lies. Largest first keeps the arena within a few per cent of its lower bound for networks.
+ * `placed` is in offset order. */
 static size_t place(block *blocks, size_t count, block **placed) {
     size_t placed_count = 0, arena = 0;
     for (size_t i = 0; i < count; i++) {

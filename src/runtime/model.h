@@ -26,13 +26,13 @@ struct sb_model {
     unsigned char digest[32];
 };
 
-/* Where the graphs of a model come from: fills `*graphs`, which is empty, with at least one entry, all facts inferred. What it
- * leaves there is freed, also when it fails. */
+/* Where the graphs of a model come from: fills `*graphs`, which is empty, with at least one entry, all facts inferred.
+ * What it leaves there is freed, also when it fails. */
 typedef sb_status sb_model_source(void *context, sb_graphs *graphs, sb_error *error);
 
-/** Makes a model of what `source` gives: settles the variables that no graph updates, runs the passes and prepares programs, all
- * within the memory limit of `options` (NULL: the defaults). The caller owns the model. Errors: those of the source, of
- * sb_graphs_settle and of the passes; INVALID_ARGUMENT for the options; OUT_OF_MEMORY. */
+/** Makes a model of what `source` gives: settles the variables that no graph updates, runs the passes and prepares
+ * programs, all within the memory limit of `options` (NULL: the defaults). The caller owns the model. Errors: those of
+ * the source, of sb_graphs_settle and of the passes; INVALID_ARGUMENT for the options; OUT_OF_MEMORY. */
 sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_options *options, sb_model **model,
                         sb_error *error);
 

@@ -1,12 +1,12 @@
-/* Outboxes: the outputs of a run on their way from a device to the host. The device copies them to pinned memory, which is the
- * run's own, behind the run's work; when that is done they are copied to where the caller gets them. */
+/* Outboxes: the outputs of a run on their way from a device to the host. The device copies them to pinned memory, which
+ * is the run's own, behind the run's work; when that is done they are copied to where the caller gets them. */
 #ifndef SB_RUNTIME_OUTBOX_H
 #define SB_RUNTIME_OUTBOX_H
 
 #include "kernel/device.h"
 
-/* The most pinned memory that the outputs of a run may take: enough for the scores of a language model's token, or hundreds of
- * pictures' features. */
+/* The most pinned memory that the outputs of a run may take: enough for the scores of a language model's token, or
+ * hundreds of pictures' features. */
 #define SB_OUTBOX_BYTES ((size_t)64 << 20)
 
 typedef struct sb_parcel {
@@ -24,11 +24,11 @@ typedef struct sb_outbox {
 
 /** The bytes that a tensor takes in an outbox. */
 size_t sb_outbox_bytes(const sb_tensor *tensor);
-/** Makes an empty outbox at least `bytes` large: memory stays for later runs. Nothing is on its way in it. Errors:
- * OUT_OF_MEMORY; DEVICE. */
-sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, sb_error *error);
-/** Gives the queue a copy of `from`, on the device, for `to`, which is contiguous and on the host. There is room. (Entered.)
+/** Makes an empty outbox at least `bytes` large: memory stays for later runs. Nothing is on its way in it.
  * Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_outbox_open(sb_outbox *outbox, sb_queue *queue, size_t bytes, sb_error *error);
+/** Gives the queue a copy of `from`, on the device, for `to`, which is contiguous and on the host. There is room.
+ * (Entered.) Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_outbox_fetch(sb_outbox *outbox, sb_queue *queue, sb_tensor *to, const sb_tensor *from, sb_error *error);
 /** Once the device has done the copies: fills the tensors, and empties the outbox. */
 void sb_outbox_deliver(sb_outbox *outbox);

@@ -86,8 +86,8 @@ sb_status sb_plan_explain(sb_planned_step *step, const char *why, sb_error *erro
     return SB_OK;
 }
 
-/* Whether the step only shows what a node on the CPU has made: it stays there, since a copy to the device would only be copied
- * back if nobody needs it there. */
+/* Whether the step only shows what a node on the CPU has made: it stays there, since a copy to the device would only be
+ * copied back if nobody needs it there. */
 static bool shows_host_value(const sb_plan *plan, const sb_program *program, const sb_node *node) {
     if ((node->op->flags & SB_OP_VIEW) == 0 || node->inputs[0] == SB_NO_VALUE)
         return false;
@@ -132,8 +132,8 @@ static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placeme
     return status;
 }
 
-/* Chooses where and by which kernel a static step runs. With a device, a step that reads what only the data shape becomes
- * dynamic: it is placed when its inputs are there. */
+/* Chooses where and by which kernel a static step runs. With a device, a step that reads what only the data shape
+ * becomes dynamic: it is placed when its inputs are there. */
 static sb_status plan_step(sb_plan *plan, sb_program *program, const sb_placement *placement, size_t step,
                            sb_error *error) {
     const sb_node *node = program->steps[step].node;
@@ -184,8 +184,8 @@ static bool is_for_host(const sb_plan *plan, const sb_program *program, sb_value
     return read;
 }
 
-/* A view of an input that lies on the host belongs there if it is for steps on the CPU alone: on the device, the input would go
- * there only to come back. From the last step to the first, since views may be for views. */
+/* A view of an input that lies on the host belongs there if it is for steps on the CPU alone: on the device, the input
+ * would go there only to come back. From the last step to the first, since views may be for views. */
 static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb_placement *placement,
                                     sb_error *error) {
     for (size_t s = program->step_count; s-- > 0;) {

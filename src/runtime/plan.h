@@ -1,4 +1,5 @@
-/* Plans: a program for one binding of its symbols: concrete facts, chosen kernels, and where each value lies in memory. */
+/* Plans: a program for one binding of its symbols: concrete facts, chosen kernels,
+ * and where each value lies in memory. */
 #ifndef SB_RUNTIME_PLAN_H
 #define SB_RUNTIME_PLAN_H
 
@@ -23,8 +24,8 @@ typedef struct sb_planned_step {
     char *why;    /* why a step that could run on a device does not; NULL when it does, or there is none */
 } sb_planned_step;
 
-/* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an entry for
- * each value and side: see sb_copy_index. */
+/* A value may lie on both sides: on one because it was made there, on the other as a copy. Arrays "by copy" have an
+ * entry for each value and side: see sb_copy_index. */
 typedef struct sb_plan {
     struct sb_state_binding *binding; /* of the program; NULL: none */
     sb_scope *scope;                  /* of the facts */

@@ -59,13 +59,13 @@ const sb_program *sb_step_program(const sb_step *step, const sb_graph *graph);
 sb_status sb_program_choose(sb_program *program, size_t step, const sb_fact *const *inputs, const sb_fact *outputs,
                             const sb_kernel **kernel, void **state, int *in_place, sb_error *error);
 
-/** What `kernel` prepares for a step, once for each device: see sb_kernel. `queue` is the device's, entered, or NULL for the host.
- * May be called from several threads, each with a queue of its own. */
+/** What `kernel` prepares for a step, once for each device: see sb_kernel. `queue` is the device's, entered, or NULL
+ * for the host. May be called from several threads, each with a queue of its own. */
 sb_status sb_program_prepare(sb_program *program, size_t step, sb_queue *queue, const sb_kernel *kernel,
                              const sb_fact *const *inputs, const sb_fact *outputs, void **state, sb_error *error);
 
-/** The graph's constant `value` on the queue's device, uploaded when it is first wanted there: retained for the caller. May be
- * called from several threads, each with a queue of its own, between sb_queue_enter and sb_queue_leave. */
+/** The graph's constant `value` on the queue's device, uploaded when it is first wanted there: retained for the caller.
+ * May be called from several threads, each with a queue of its own, between sb_queue_enter and sb_queue_leave. */
 sb_status sb_program_constant(sb_program *program, sb_value_id value, sb_queue *queue, sb_tensor **constant,
                               sb_error *error);
 

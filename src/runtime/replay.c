@@ -119,8 +119,8 @@ sb_status sb_segments_find(sb_plan *plan, const sb_program *program, sb_error *e
 
 /* ---- what was recorded ---- */
 
-/* Where a recorded value lies: in the storage of an input of the segment, in a block that this run has allocated for a value
- * that outlives it, or where it always does (the arena, a constant). */
+/* Where a recorded value lies: in the storage of an input of the segment, in a block that this run has allocated for a
+ * value that outlives it, or where it always does (the arena, a constant). */
 typedef enum output_place { IN_INPUT, IN_ESCAPE, FIXED } output_place;
 
 typedef struct recorded_output {
@@ -341,8 +341,9 @@ static size_t own_bytes(const sb_runner *runner, size_t step, int index) {
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
 
-/* Lets the queue have the blocks that the steps will take for values outside of the arena: while a stream is captured nothing can
- * be allocated, and the caller may hold those of the runs before. Taken at once and given back, they wait for the steps. */
+/* Lets the queue have the blocks that the steps will take for values outside of the arena: while a stream is
+ * captured nothing can be allocated, and the caller may hold those of the runs before. Taken at once and given
+ * back, they wait for the steps. */
 static sb_status provide_blocks(const sb_runner *runner, const sb_segment *segment, sb_error *error) {
     size_t most = 0, count = 0;
     for (size_t s = segment->first; s < segment->end; s++)
@@ -427,9 +428,9 @@ static void keep_replay(sb_segment *segment, sb_replay *replay) {
     }
 }
 
-/* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. What has been carried
- * out by then is not repeated, since it may have overwritten what the segment's first steps read. A device that is lost is given
- * nothing more. */
+/* Records the segment, or, when that fails, runs it as before and never records again: the failure is kept. What has
+ * been carried out by then is not repeated, since it may have overwritten what the segment's first steps read. A device
+ * that is lost is given nothing more. */
 static sb_status record_or_run(sb_runner *runner, sb_segment *segment, sb_error *error) {
     sb_error failure = {SB_OK, ""};
     sb_queue *queue = runner->settings->placement.queue;
@@ -470,8 +471,8 @@ static bool inputs_match(const sb_runner *runner, const sb_segment *segment, con
     return true;
 }
 
-/* Takes the recorded blocks for the values that outlive the run, if nobody holds them. Just any blocks would hardly ever be those:
- * a caller who passes outputs on as inputs changes their order in the queue's list with each run. */
+/* Takes the recorded blocks for the values that outlive the run, if nobody holds them. Just any blocks would hardly
+ * ever be those: a caller who passes outputs on as inputs changes their order in the queue's list with each run. */
 static bool take_escapes(sb_runner *runner, const sb_replay *replay) {
     bool fit = true;
     for (size_t i = 0; i < replay->escape_count && fit; i++) {

@@ -1,8 +1,9 @@
 /* Replaying: runs of consecutive steps on a device are given to it as one graph, once they have been recorded.
  *
- * A *segment* is a longest run of static steps on the device whose launches follow from the plan alone: none reads anything on
- * the host that is not a constant. The first run of a segment is eager: it loads kernels and sizes workspaces. The second
- * records its tasks. From then on the graph is launched, as long as everything that it touches lies where it did. */
+ * A *segment* is a longest run of static steps on the device whose launches follow from the plan alone: none
+ * reads anything on the host that is not a constant. The first run of a segment is eager: it loads kernels and
+ * sizes workspaces. The second records its tasks. From then on the graph is launched, as long as everything
+ * that it touches lies where it did. */
 #ifndef SB_RUNTIME_REPLAY_H
 #define SB_RUNTIME_REPLAY_H
 
@@ -13,8 +14,8 @@ typedef struct sb_replay sb_replay;
 
 /* Segments shorter than this are not worth a graph. */
 #define SB_LEAST_SEGMENT 2
-/* Recorded graphs kept for a segment: one for each of a few runs in flight with outputs of their own on the device, and as many
- * for callers who change their inputs. */
+/* Recorded graphs kept for a segment: one for each of a few runs in flight with outputs of their own on the device, and
+ * as many for callers who change their inputs. */
 #define SB_MOST_REPLAYS 8
 
 typedef struct sb_segment {

@@ -51,13 +51,14 @@ void sb_runner_destroy(sb_runner *runner);
  * them. With a device, between sb_queue_enter and sb_queue_leave. */
 sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_value *outputs,
                         sb_error *error);
-/** The same, and with an outbox (NULL for none) outputs that are wanted on the host may be left on their way there: they are
- * tensors with their elements to come from sb_outbox_deliver. Inputs on a device must live until the device has done the run;
- * those on the host have been read. */
+/** The same, and with an outbox (NULL for none) outputs that are wanted on the host may be left on their way there:
+ * they are tensors with their elements to come from sb_outbox_deliver. Inputs on a device must live until the device
+ * has done the run; those on the host have been read. */
 sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbox, const sb_value *inputs,
                           sb_value *outputs, sb_error *error);
 
-/** Notes that the run in progress cannot be left to the device; the first note counts. `step` NULL: no node is to blame. */
+/** Notes that the run in progress cannot be left to the device; the first note counts.
+ * `step` NULL: no node is to blame. */
 void sb_runner_note_cause(const sb_runner *runner, const sb_step *step, const char *reason);
 
 /** As sb_session_visit_placement. */
@@ -67,8 +68,8 @@ int sb_runner_visit_placement(const sb_runner *runner, void (*visit)(void *conte
 /** As sb_session_graphs. */
 void sb_runner_report_graphs(const sb_runner *runner, sb_graph_report *report);
 
-/* Faults, with a device: each run's own. `slot` is one of settings->queue_depth places for what runs leave, which a run keeps
- * until its faults have been checked. */
+/* Faults, with a device: each run's own. `slot` is one of settings->queue_depth places for what runs leave, which a run
+ * keeps until its faults have been checked. */
 
 /** Before a run (entered): the device forgets what a run before has found, also one that failed half-way. */
 sb_status sb_runner_clear_faults(sb_runner *runner, sb_error *error);

@@ -3,7 +3,8 @@
 #include "base/allocation.h"
 #include "runtime/runner_internal.h"
 
-/* The clocks are read together until the two readings of the host's are this close, which bounds the error, or so often. */
+/* The clocks are read together until the two readings of the host's are this close,
+ * which bounds the error, or so often. */
 #define CLOSE_NS 20000
 #define MOST_READINGS 8
 

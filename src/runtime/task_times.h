@@ -18,8 +18,8 @@ void sb_task_times_destroy(sb_task_times *times);
 
 /** Forgets what was measured, and measures every task that the idle queue is given from now on. */
 sb_status sb_task_times_begin(sb_task_times *times, sb_error *error);
-/** Says what the tasks since the last call, if any, were for; `name` and `op` as in sb_task_span, and they live until the
- * report. */
+/** Says what the tasks since the last call, if any, were for; `name` and `op` as in sb_task_span,
+ * and they live until the report. */
 sb_status sb_task_times_note(sb_task_times *times, const char *name, const char *op, int depth, sb_error *error);
 /** Measures no more. */
 void sb_task_times_end(sb_task_times *times);

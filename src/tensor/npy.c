@@ -48,8 +48,7 @@ static sb_status read_header(const sb_npy_source *source, sb_npy_header *header,
     return status;
 }
 
-/* The number of elements, checked against what the file holds before anything is allocated for
- * them. */
+/* The number of elements, checked against what the file holds before anything is allocated for them. */
 static sb_status count_elements(const sb_npy_header *header, uint64_t offset, uint64_t size, int64_t *elements,
                                 sb_error *error) {
     sb_error why;
@@ -63,8 +62,7 @@ static sb_status count_elements(const sb_npy_header *header, uint64_t offset, ui
                        (unsigned long long)offset, sb_dtype_name(header->dtype),
                        sb_dims_text(header->rank, header->dims, dims), (long long)*elements,
                        (unsigned long long)sb_npy_element_bytes(header), (unsigned long long)(size - offset));
-    /* Text of no characters takes no room in the file, so nothing else would bound the number of
-     * elements. */
+    /* Text of no characters takes no room in the file, so nothing else would bound the number of elements. */
     if (bytes == 0 && *elements != 0)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "byte %llu: %lld text elements have room for no character at all",
                        (unsigned long long)offset, (long long)*elements);

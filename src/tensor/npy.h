@@ -7,8 +7,7 @@
  * and written them again). Pickled objects, structures, bytes (S), complex numbers and dates are
  * refused with the way out.
  *
- * Written: version 1 (2 for very long headers, which no tensor has), C order, the byte order of
- * this machine. */
+ * Written: version 1 (2 for very long headers, which no tensor has), C order, the byte order of this machine. */
 #ifndef SB_TENSOR_NPY_H
 #define SB_TENSOR_NPY_H
 

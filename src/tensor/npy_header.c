@@ -109,8 +109,7 @@ static sb_status parse_number(parser *in, int64_t *number) {
     return in->at > start ? SB_OK : fail_at(in, start, "the header of the array wants a number of at least 0 here");
 }
 
-/* A tuple: "()", "(3,)", "(3, 4)", "(3, 4,)". "(3)" is a number in Python, and numpy never writes
- * it. */
+/* A tuple: "()", "(3,)", "(3, 4)", "(3, 4,)". "(3)" is a number in Python, and numpy never writes it. */
 static sb_status parse_shape(parser *in, sb_npy_header *header) {
     size_t start = in->at;
     if (!accept(in, '('))
@@ -236,8 +235,7 @@ static void format_descriptor(const sb_npy_header *header, char *text, size_t ro
 }
 
 sb_status sb_npy_format_header(const sb_npy_header *header, void **bytes, size_t *size, sb_error *error) {
-    /* 12 extents of at most 19 digits: the text has less than 400 bytes, so version 1 is always
-     * enough. */
+    /* 12 extents of at most 19 digits: the text has less than 400 bytes, so version 1 is always enough. */
     char descriptor[32], shape[24 * SB_MAX_RANK + 3] = "", text[512];
     format_descriptor(header, descriptor, sizeof descriptor);
     size_t used = 0;

@@ -21,8 +21,7 @@ typedef struct sb_npy_header {
 /** Bytes of one element in the file. */
 uint64_t sb_npy_element_bytes(const sb_npy_header *header);
 
-/** Checks magic and version in the first 10 bytes. `*prefix` becomes 10 or 12: the bytes before the
- * text. */
+/** Checks magic and version in the first 10 bytes. `*prefix` becomes 10 or 12: the bytes before the text. */
 sb_status sb_npy_check_magic(const unsigned char *bytes, size_t *prefix, sb_error *error);
 
 /** Parses the text that starts at byte `offset` of the file (for reports). */

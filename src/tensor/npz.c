@@ -12,8 +12,7 @@
 #define DEFLATE_RATIO 1032
 #define DEFLATE_REST 2048
 
-/* A hostile archive can list 65,535 or, with zip64, more members in little space; nobody saves so
- * many arrays. */
+/* A hostile archive can list 65,535 or, with zip64, more members in little space; nobody saves so many arrays. */
 #define MOST_MEMBERS 1000000
 
 typedef struct member {

@@ -23,8 +23,7 @@ int sb_npz_count(const sb_npz *npz);
 const char *sb_npz_name(const sb_npz *npz, int index);
 /** The index of the array of that name, or -1. */
 int sb_npz_find(const sb_npz *npz, const char *name);
-/** Reads array `index`. Nothing larger than deflate can have packed into the member is allocated.
- */
+/** Reads array `index`. Nothing larger than deflate can have packed into the member is allocated. */
 sb_status sb_npz_read(sb_npz *npz, int index, sb_tensor **tensor, sb_error *error);
 
 /** Writes `count` tensors as the archive `path`, whole or not at all. Errors: INVALID_ARGUMENT for

@@ -32,8 +32,7 @@ sb_storage *sb_storage_retain(sb_storage *storage) {
 void sb_storage_release(sb_storage *storage) {
     if (storage == NULL)
         return;
-    /* acquire-release: the last owner must see every write that the other owners made before they
-     * let go. */
+    /* acquire-release: the last owner must see every write that the other owners made before they let go. */
     if (atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
         return;
     bool embedded = storage->embedded;
@@ -51,8 +50,7 @@ sb_status sb_count_elements(sb_dtype dtype, int rank, const int64_t *dims, int64
         return sb_fail(error, SB_ERROR_SHAPE, "rank %d is not between 0 and %d", rank, SB_MAX_RANK);
     if (rank > 0 && dims == NULL)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "no extents given for rank %d", rank);
-    /* The product of the nonzero extents must fit too: strides are made of it even when a tensor is
-     * empty. */
+    /* The product of the nonzero extents must fit too: strides are made of it even when a tensor is empty. */
     int64_t product = 1;
     bool empty = false;
     for (int i = 0; i < rank; i++) {
@@ -337,8 +335,7 @@ sb_status sb_tensor_contiguous(sb_tensor *tensor, sb_tensor **contiguous, sb_err
         sb_tensor_copy_elements(*contiguous, tensor);
         return SB_OK;
     }
-    /* Text: gather the entries in order, then copy them with their text into a storage of their
-     * own. */
+    /* Text: gather the entries in order, then copy them with their text into a storage of their own. */
     int64_t elements = sb_tensor_elements(tensor);
     sb_storage *entries;
     SB_TRY(sb_storage_create((size_t)elements * sizeof(sb_string), &entries, error));

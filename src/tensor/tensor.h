@@ -15,9 +15,9 @@ typedef struct sb_storage {
     size_t bytes;
     void (*release)(void *context); /* frees `data`; may be NULL */
     void *context;
-    void *
-        device; /* whose memory `data` is an address in, which the host must not follow: the back end's device, kept alive by
-                     `context`; NULL: the host's */
+    /* Whose memory `data` is an address in, which the host must not follow: the back end's device, kept alive by
+     * `context`; NULL: the host's. */
+    void *device;
     int device_index; /* its number, with `device` */
     bool embedded;    /* lies in `context`, to which `release` gives both back */
 } sb_storage;
@@ -31,8 +31,8 @@ struct sb_tensor {
     sb_storage *storage;
     char *data; /* the element whose indices are all 0 */
     union {
-        struct sb_tensor_pool
-            *home;       /* where this waits for the next use once it has been let go of; NULL: it is freed */
+        /* Where this waits for the next use once it has been let go of; NULL: it is freed. */
+        struct sb_tensor_pool *home;
         sb_tensor *next; /* of those that wait */
     };
 };
@@ -57,15 +57,15 @@ sb_status sb_tensor_create_uninitialised(sb_dtype dtype, int rank, const int64_t
 sb_status sb_tensor_over(sb_storage *storage, char *data, sb_dtype dtype, int rank, const int64_t *dims,
                          const int64_t *strides, sb_tensor **tensor, sb_error *error);
 
-/** INVALID_ARGUMENT when the tensor's elements lie on a device, for functions that follow addresses; `what` is what cannot be
- * done with it ("compared"). */
+/** INVALID_ARGUMENT when the tensor's elements lie on a device, for functions that follow addresses; `what` is what
+ * cannot be done with it ("compared"). */
 sb_status sb_tensor_check_on_host(const sb_tensor *tensor, const char *what, sb_error *error);
 
 /** Copies all elements of `source` to `target`, both on the host; same dtype and extents, any strides. Not for text. */
 void sb_tensor_copy_elements(sb_tensor *target, const sb_tensor *source);
 
-/** Whether the memory between the first and the last element of each has bytes in common. Memory that the caller lent to
- * both may go unnoticed. */
+/** Whether the memory between the first and the last element of each has bytes in common. Memory that the caller lent
+ * to both may go unnoticed. */
 bool sb_tensors_overlap(const sb_tensor *left, const sb_tensor *right);
 
 /** Whether two tensors on the host have equal dtype, extents and bits; every NaN equals every NaN. */

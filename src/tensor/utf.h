@@ -9,8 +9,7 @@
 
 /** `count` without the NULs at the end. */
 size_t sb_utf32_length(const uint32_t *points, size_t count);
-/** The bytes of the same text as UTF-8; false, and in *bad the index, when something is not a
- * character. */
+/** The bytes of the same text as UTF-8; false, and in *bad the index, when something is not a character. */
 bool sb_utf32_measure(const uint32_t *points, size_t count, size_t *bytes, size_t *bad);
 /** Writes checked characters as UTF-8 and returns the end. */
 char *sb_utf32_to_utf8(const uint32_t *points, size_t count, char *text);

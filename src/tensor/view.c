@@ -30,8 +30,7 @@ static bool reshape_strides(const sb_tensor *tensor, int rank, const int64_t *di
             else
                 return false;
         }
-        /* The stride of the group's last old dimension that is not 1, and the check that the others
-         * continue it. */
+        /* The stride of the group's last old dimension that is not 1, and the check that the others continue it. */
         int64_t stride = 1, next = 0;
         bool first = true;
         for (int i = old - 1; i >= old_start; i--) {

@@ -1,7 +1,7 @@
 /* Walking over the elements of several tensors of one shape at once, whatever their strides.
  *
- * A walk first drops extents of 1, orders the dimensions and merges those that lie behind each other in every operand, so that
- * contiguous operands come as one long row. Rows are handed to a callback with a byte step per operand. */
+ * A walk first drops extents of 1, orders the dimensions and merges those that lie behind each other in every operand,
+ * so that contiguous operands come as one long row. Rows are handed to a callback with a byte step per operand. */
 #ifndef SB_TENSOR_WALK_H
 #define SB_TENSOR_WALK_H
 

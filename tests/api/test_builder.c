@@ -1,5 +1,5 @@
-/* The public builder: a network made by calls gives the digest of the file's, everything that a node can have, and memory that
- * runs out at every place. */
+/* The public builder: a network made by calls gives the digest of the file's, everything that a node can have, and
+ * memory that runs out at every place. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,8 +124,8 @@ static void test_digits(void **state) {
 
 /* ---- everything else that a graph may have ---- */
 
-/* y = x > 0 (by its sum) ? x + w : x * k, with w of the graph around and k captured as a constant; and z = a Loop that doubles x three
- * times. */
+/* y = x > 0 (by its sum) ? x + w : x * k, with w of the graph around and k captured as a constant; and z = a Loop that
+ * doubles x three times. */
 static sb_status build_control(sb_builder *builder, sb_model **model, sb_error *error) {
     const float two = 2, zero = 0;
     const int64_t three = 3;

@@ -1,5 +1,5 @@
-/* Variables: what graphs read and update of them, through If, Loop and Scan, in several entry graphs, and those that stay as they
- * are. A graph is run with its versions as inputs and its updates as outputs. */
+/* Variables: what graphs read and update of them, through If, Loop and Scan, in several entry graphs, and those that
+ * stay as they are. A graph is run with its versions as inputs and its updates as outputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,8 +80,8 @@ static sb_status build_if(sb_builder *b, sb_error *error) {
     return add_if(b, condition, branches, error);
 }
 
-/* A Loop over `trips`, or until its end, that carries a sum of x and stacks it; v doubles in each iteration, w grows by x in an If that
- * is true in every iteration. */
+/* A Loop over `trips`, or until its end, that carries a sum of x and stacks it; v doubles in each iteration, w grows by
+ * x in an If that is true in every iteration. */
 static sb_status build_loop(sb_builder *b, sb_error *error) {
     sb_builder_variable v, w;
     sb_builder_value x, trips, yes, zeros, two, i, go_on, carried, sum, outputs[2];

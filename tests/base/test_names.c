@@ -26,7 +26,8 @@ static void check(const sb_names *names, const bool *present) {
     assert_int_equal(names->count, count);
 }
 
-/* Puts names in any order and takes the upper part out again, until tables of all sizes were emptied and filled in many ways. */
+/* Puts names in any order and takes the upper part out again, until tables of all sizes were
+ * emptied and filled in many ways. */
 static void test_remove(void **state) {
     (void)state;
     random_source source = {7};

@@ -1,5 +1,5 @@
-/* Every option of every command is looked at: one that the table offers, and that the command takes and does nothing with, is
- * found here. The commands run in this process, on a GPU that is not there. */
+/* Every option of every command is looked at: one that the table offers, and that the command takes and does nothing
+ * with, is found here. The commands run in this process, on a GPU that is not there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static place place_of(const option *option) {
     return is_of_devices(option) ? ON_DEVICE : is_of_states(option) ? WITH_STATE : ON_CPU;
 }
 
-/* Options that a command is given beside the one in question; those of the same name, and one that excludes it, are left out. */
+/* Options that a command is given beside the one in question; those of the same name,
+ * and one that excludes it, are left out. */
 static const struct {
     place place;
     const char *command, *name, *value, *excluded_by;
@@ -61,7 +62,8 @@ static const struct {
     {ANYWHERE, "conformance", "only", "test_abs", NULL},
 };
 
-/* An argument for each option that takes one; of a command where it matters. A test fails for an option that has none. */
+/* An argument for each option that takes one; of a command where it matters.
+ * A test fails for an option that has none. */
 static const struct {
     const char *command, *name, *value;
 } samples[] = {

@@ -2,9 +2,8 @@
  *
  *   cli_tool model chain|names|wide|endless|large N FILE   writes an ONNX model
  *   cli_tool array FIRST STEP ROWS FILE      writes f32[ROWS,4] as .npy: FIRST, FIRST+STEP, …
- *   cli_tool json FILE PATH=VALUE…           PATH is like nodes.0.op, or nodes# for a count; VALUE
- * as it is printed cli_tool markup FILE                     XML or HTML whose tags are balanced and
- * whose text is clean */
+ *   cli_tool json FILE PATH=VALUE…           PATH is like nodes.0.op, or nodes# for a count; VALUE as it is printed
+ *   cli_tool markup FILE                     XML or HTML whose tags are balanced and whose text is clean */
 #include <ctype.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -286,8 +285,7 @@ static bool is_void(const char *tag) {
     return false;
 }
 
-/* Reads the tag at `at` ("<…>") and keeps `open`, the names of the tags that are open. Its end, or
- * NULL. */
+/* Reads the tag at `at` ("<…>") and keeps `open`, the names of the tags that are open. Its end, or NULL. */
 static const char *read_tag(const char *at, char open[DEEPEST][32], int *depth) {
     bool closes = at[1] == '/', quoted = false;
     const char *name = at + 1 + closes, *end = name;

@@ -109,8 +109,7 @@ static void scramble(sb_tensor *row, random_source *source) {
         ((float *)(void *)row->data)[i] *= 1000;
 }
 
-/* `rows` rows along `axis`, the recorded row 0 at `position` and made-up ones around it. NULL on
- * failure. */
+/* `rows` rows along `axis`, the recorded row 0 at `position` and made-up ones around it. NULL on failure. */
 static sb_tensor *make_batch(sb_tensor *recorded, int axis, int64_t rows, int64_t position, random_source *source) {
     int64_t dims[SB_MAX_RANK];
     sb_tensor *batch;
@@ -233,8 +232,7 @@ static void release_recorded(subject *subject) {
         sb_value_release(&subject->recorded[i]);
 }
 
-/* Reads the recorded inputs. False when one has no file, or the batch's extent is not as declared.
- */
+/* Reads the recorded inputs. False when one has no file, or the batch's extent is not as declared. */
 static bool read_recorded(subject *subject) {
     for (int i = 0; i < subject->input_count; i++) {
         char path[1200];

@@ -119,8 +119,7 @@ static void replace(random_source *source, bytes version) {
         version.data[place(source, version.size)] = corners[place(source, sizeof corners)];
 }
 
-/* ---- versions that are still sound protobuf: without these, few would get further than the first
- * checks ---- */
+/* ---- versions that are still sound protobuf: without these, few would get further than the first checks ---- */
 
 /* A field as it lies in the file: key, then a number or, behind its length, `content`. */
 typedef struct field {
@@ -189,8 +188,7 @@ static void list_fields(bytes message, int depth, field *fields, int *count) {
     }
 }
 
-/* What happens to the field whose content begins at `target`: it is written `copies` times with
- * other content. */
+/* What happens to the field whose content begins at `target`: it is written `copies` times with other content. */
 typedef struct edit {
     const uint8_t *target;
     int copies;
@@ -251,8 +249,7 @@ static uint64_t corner_number(random_source *source) {
     return numbers[place(source, sizeof numbers / sizeof *numbers)];
 }
 
-/* Other content for a field, in `room` (the content's size and 16 bytes more): a corner, or damage.
- */
+/* Other content for a field, in `room` (the content's size and 16 bytes more): a corner, or damage. */
 static bytes other_content(random_source *source, const field *from, uint8_t *room) {
     bytes content = {room, 0};
     if (from->wire == 0) {

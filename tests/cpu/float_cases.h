@@ -1,5 +1,4 @@
-/* What the tests of f32 kernels share: awkward values, exact comparison, the machine's instruction
- * sets. */
+/* What the tests of f32 kernels share: awkward values, exact comparison, the machine's instruction sets. */
 #ifndef SB_TESTS_FLOAT_CASES_H
 #define SB_TESTS_FLOAT_CASES_H
 

@@ -36,8 +36,7 @@ static int64_t random_layout(random_source *source, int64_t batch, int64_t chann
     return step * batch + 1;
 }
 
-/* Outputs that the usual formula gives, for random pads (which may be more than the kernel's
- * reach). */
+/* Outputs that the usual formula gives, for random pads (which may be more than the kernel's reach). */
 static void random_window(random_source *source, sb_conv_shape *shape, int d, int64_t largest) {
     shape->kernel[d] = random_between(source, 1, 3);
     shape->stride[d] = random_between(source, 1, 3);

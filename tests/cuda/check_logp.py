@@ -3,12 +3,14 @@
 
     python check_logp.py --library libsamebit.so [--seconds S] [--seed N] [--device cpu]
 
-bits: random extents, dtypes, temperatures, ignored rows, log-probabilities and both gradients, byte by byte, for S seconds.
+bits: random extents, dtypes, temperatures, ignored rows, log-probabilities and both gradients, byte by byte,
+for S seconds.
+
 model: a vocabulary of 151,936 and 4096 rows on the device; some of its rows alone on the CPU, and all of them again
 in uneven parts on the device. Then the gradient of weight, whole and in micro-batches of samples.
 
-Exit status 1 at the first difference. With `--device cpu` two runs on the CPU are compared, and extents are small: that tests
-the check.
+Exit status 1 at the first difference. With `--device cpu` two runs on the CPU are compared, and extents are small:
+that tests the check.
 """
 
 import argparse
@@ -32,7 +34,8 @@ def say(text):
 
 
 def differing(ours, expected, rounded_by_torch=False):
-    """How many elements have other bits. PyTorch, which rounds a gradient of 16-bit weights, has another NaN on each device."""
+    """How many elements have other bits. PyTorch, which rounds a gradient of 16-bit weights, has another
+    NaN on each device."""
     integer = INTEGERS[ours.element_size()]
     ours = ours.detach().to(expected.device).contiguous()
     expected = expected.detach().contiguous()

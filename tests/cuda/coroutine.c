@@ -4,8 +4,8 @@
 
 #ifdef COROUTINE_BY_STACK_POINTER
 
-/* Pushes the registers that a call keeps, exchanges the stacks and pops those of the other one. The rounding modes and the
- * like are the same in all coroutines. */
+/* Pushes the registers that a call keeps, exchanges the stacks and pops those of the other one. The rounding modes and
+ * the like are the same in all coroutines. */
 __attribute__((visibility("hidden"))) void coroutine_exchange(void **from, void *to);
 
 #if defined(__x86_64__)

@@ -1,5 +1,4 @@
-/* Running single nodes on a device as the runtime does, and their definition on the host. Include
- * after cmocka.h. */
+/* Running single nodes on a device as the runtime does, and their definition on the host. Include after cmocka.h. */
 #ifndef DEVICE_CALLS_H
 #define DEVICE_CALLS_H
 
@@ -85,8 +84,7 @@ static inline sb_tensor *to_host(const setting *setting, const sb_tensor *device
     return packed;
 }
 
-/* Awkward values: few different ones, every magnitude, infinities, NaN, zeros of both signs,
- * subnormals. */
+/* Awkward values: few different ones, every magnitude, infinities, NaN, zeros of both signs, subnormals. */
 static inline void fill_awkward(random_source *random, sb_dtype dtype, void *data, size_t count) {
     static const float special[] = {0.0f,   -0.0f, 1.0f,   -1.0f,  2.0f,     3.0f,   0.5f,    -2.5f,
                                     1e-30f, 7.0f,  100.0f, -0.75f, 65504.0f, 255.5f, -128.5f, 1e-40f};

@@ -7,8 +7,7 @@
  * Misuse that a real driver may let pass (freeing twice, using what was destroyed, copying outside
  * an allocation) is remembered as a complaint.
  *
- * Tests get at it through fake_cuda_get_control(), and programs through variables of the
- * environment:
+ * Tests get at it through fake_cuda_get_control(), and programs through variables of the environment:
  *
  *   FAKE_CUDA_VERSION=11080                     the release of the interface
  *   FAKE_CUDA_DEVICES="NAME:9.0:BYTES;…"        the devices; empty for none

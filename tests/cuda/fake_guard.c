@@ -5,9 +5,9 @@
 
 #include "fake_internal.h"
 
-/* Guarded blocks of device memory lie in pages of their own, with one behind them that nothing may touch, and can be touched only
- * while the device works: code of the host that follows an address of the device ends the program. AddressSanitizer, which
- * watches blocks of the heap, sees what kernels do wrong instead. */
+/* Guarded blocks of device memory lie in pages of their own, with one behind them that nothing may touch, and can be
+ * touched only while the device works: code of the host that follows an address of the device ends the program.
+ * AddressSanitizer, which watches blocks of the heap, sees what kernels do wrong instead. */
 bool is_guarded(const memory *block) {
     return block->object.kind == MEMORY && fake.guarded;
 }

@@ -1,5 +1,4 @@
-/* What the sources of the fake driver share. Everything here is called with the fake's lock held.
- */
+/* What the sources of the fake driver share. Everything here is called with the fake's lock held. */
 #ifndef FAKE_INTERNAL_H
 #define FAKE_INTERNAL_H
 
@@ -153,8 +152,7 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 struct CUctx_st *current_context(void);
 void set_sticky(int device, CUresult result);
 
-/* Objects. `add` fills in the head of a fresh object; `is_live` says whether a handle is one of
- * that kind. */
+/* Objects. `add` fills in the head of a fresh object; `is_live` says whether a handle is one of that kind. */
 void *add(object_kind kind, size_t size);
 bool is_live(object_kind kind, const void *handle);
 /* Takes it out of the list and frees it; what hangs on it is freed by the caller before. */
@@ -178,8 +176,7 @@ CUresult drain(struct CUstream_st *stream);
 CUresult drain_all(void);
 void free_stream(struct CUstream_st *stream);
 void forget_captures(void);
-/* For calls that a capturing thread must not make: the failure, after which the capture is invalid.
- */
+/* For calls that a capturing thread must not make: the failure, after which the capture is invalid. */
 CUresult forbid_while_capturing(void);
 
 /* Graphs. */

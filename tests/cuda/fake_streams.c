@@ -141,8 +141,7 @@ CUresult forbid_while_capturing(void) {
     return CUDA_SUCCESS;
 }
 
-/* The legacy stream waits for every blocking stream of its context: not possible while one is
- * captured. */
+/* The legacy stream waits for every blocking stream of its context: not possible while one is captured. */
 static CUresult check_legacy(const struct CUstream_st *stream) {
     for (capture *capture = fake.captures; capture != NULL && stream->legacy; capture = capture->next) {
         if (capture->origin->blocking && capture->origin->object.context == stream->object.context)

@@ -1,8 +1,9 @@
-/* The fake's tensor maps: what the driver refuses is refused, and what it writes says only that it was written, since the host's
- * stand-ins of kernels find their tensors by themselves. */
+/* The fake's tensor maps: what the driver refuses is refused, and what it writes says only that it was written, since
+ * the host's stand-ins of kernels find their tensors by themselves. */
 #include "fake_internal.h"
 
-/* As the driver's documentation of cuTensorMapEncodeTiled has it, for tensors of 16-bit elements without interleaving. */
+/* As the driver's documentation of cuTensorMapEncodeTiled has it, for tensors of 16-bit
+ * elements without interleaving. */
 static bool is_allowed(const CUtensorMap *map, cuuint32_t rank, const void *address, const cuuint64_t *dims,
                        const cuuint64_t *strides, const cuuint32_t *box, const cuuint32_t *element_strides,
                        CUtensorMapSwizzle swizzle) {

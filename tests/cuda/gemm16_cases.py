@@ -54,8 +54,8 @@ class Place:
 
 
 def draw_place(draw, dtype, extents, is_written=False, aligned_column_major=None):
-    """Where a matrix may lie; with `aligned_column_major` as it does in gradients of weights, and whether its columns lie one behind
-    the other."""
+    """Where a matrix may lie; with `aligned_column_major` as it does in gradients of weights, and whether its columns
+    lie one behind the other."""
     batches, rows, columns = extents
     column_major = draw.random() < (0.2 if is_written else 0.5)  # columns lie one behind the other
     if aligned_column_major is not None:

@@ -1,5 +1,4 @@
-/* Running the kernels' sources on the host; host_words.h gives the words of CUDA C++ that they use
- * a meaning.
+/* Running the kernels' sources on the host; host_words.h gives the words of CUDA C++ that they use a meaning.
  *
  * Threads of a block are coroutines that take turns at barriers: each runs up to the next one.
  * Blocks run one after the other, in descending order, so that a kernel that counts on another

@@ -18,8 +18,8 @@ typedef struct host_dimensions {
 } host_dimensions;
 extern host_dimensions threadIdx, blockIdx, blockDim, gridDim;
 
-/** Lets the other threads of the block run up to this barrier. Ends the program with a message in a kernel that is not declared
- * by SB_CUDA_BLOCK_KERNEL, as host_exchange does. */
+/** Lets the other threads of the block run up to this barrier. Ends the program with a message in a kernel that is not
+ * declared by SB_CUDA_BLOCK_KERNEL, as host_exchange does. */
 void host_barrier(void);
 /** Replaces `*value` by what the block's thread `source` gave. All threads of the block take part. */
 void host_exchange(void *value, size_t bytes, unsigned source);

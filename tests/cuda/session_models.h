@@ -4,7 +4,8 @@
 
 #include "session_support.h"
 
-/* Two inputs of [n, 8]; branches, a reduction, a softmax, views, moved elements, a constant; outputs of [n, 8], [n, 1] and [8, n]. */
+/* Two inputs of [n, 8]; branches, a reduction, a softmax, views, moved elements, a constant;
+ * outputs of [n, 8], [n, 1] and [8, n]. */
 #define NETWORK_INPUTS 2
 #define NETWORK_OUTPUTS 3
 static inline sb_model *network(bool passes) {

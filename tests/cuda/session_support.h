@@ -175,8 +175,7 @@ static inline void release_all(sb_tensor **tensors, int count) {
 
 #define MOST_VALUES 8
 
-/* Runs on the device and on the CPU, with inputs that lie on the host for the latter, and compares
- * the bits. */
+/* Runs on the device and on the CPU, with inputs that lie on the host for the latter, and compares the bits. */
 static inline void run_both(sb_session *session, sb_session *cpu, sb_device *device, int input_count,
                             sb_tensor *const *inputs, int output_count) {
     sb_tensor *outputs[MOST_VALUES], *expected[MOST_VALUES], *on_host[MOST_VALUES];

@@ -38,8 +38,7 @@ static void test_opening(void **unused) {
     assert_int_equal(sb_cuda_device_open(open_fake(), -1, NULL, &device, &error), SB_ERROR_INVALID_ARGUMENT);
 }
 
-/* Whatever was current before is so again, and the primary context is shared, never made or
- * destroyed. */
+/* Whatever was current before is so again, and the primary context is shared, never made or destroyed. */
 static void test_callers_context(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     const sb_cuda_driver *driver = open_fake();
@@ -274,8 +273,7 @@ static void test_failing_allocations(void **unused) {
     check_nothing_lives(fake);
 }
 
-/* The embedded images hold what they should: the fake reads names of kernels from machine code and
- * from PTX. */
+/* The embedded images hold what they should: the fake reads names of kernels from machine code and from PTX. */
 static void test_embedded(void **unused) {
     static const struct {
         int compute;

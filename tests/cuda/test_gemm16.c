@@ -1,5 +1,6 @@
-/* 16-bit products on a device against those of the CPU, bit for bit and byte for byte: without arguments over the fake driver,
- * which runs the kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its first device. */
+/* 16-bit products on a device against those of the CPU, bit for bit and byte for byte: without arguments over the
+ * fake driver, which runs the kernels' sources on the host; with the file name of a driver's library (libcuda.so.1),
+ * on its first device. */
 #include "gemm16_products.h"
 
 /* ---- tests ---- */
@@ -368,8 +369,8 @@ static void check_general_alone(const sb_cuda_images *images) {
     check_nothing_lives(fake);
 }
 
-/* PTX that the driver compiles for a device of 9.0 has none of its own instructions, and a build without machine code for 9.0 has
- * nothing of the modules that are made of them. */
+/* PTX that the driver compiles for a device of 9.0 has none of its own instructions, and a build without machine code
+ * for 9.0 has nothing of the modules that are made of them. */
 static void test_without_machine_code(void **unused) {
     if (!is_fake())
         skip();

@@ -1,5 +1,6 @@
-/* What Hopper's schedules are for, and what they refuse, each by name: few rows, gates, row maps, epilogues, tiles that follow each
- * other quickly. Over the fake driver, or with the file name of a driver's library on its first device, as test_gemm16.c. */
+/* What Hopper's schedules are for, and what they refuse, each by name: few rows, gates, row maps, epilogues,
+ * tiles that follow each other quickly. Over the fake driver, or with the file name of a driver's library on its
+ * first device, as test_gemm16.c. */
 #include "gemm16_products.h"
 
 /* As check_product, and that this schedule is among those that take it. */
@@ -36,8 +37,8 @@ static void test_few_rows(void **unused) {
     tear_down(&setting);
 }
 
-/* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those are fetched
- * that there are, and wgmma reads 64. */
+/* Long k, so that every stage of every ring is used and used again, with few rows on either side: of these only those
+ * are fetched that there are, and wgmma reads 64. */
 static void test_whole_rings(void **unused) {
     static const char *const schedules[] = {"tile-64x128",   "tile-64x112",   "tile-64x64",
                                             "tile-64x32",    "tile-64x16",    "swapped-64x64",
@@ -107,7 +108,8 @@ static void test_samples(void **unused) {
     tear_down(&setting);
 }
 
-/* More tiles than a device has multiprocessors, of little k: the results of one are on their way when the next one's come. */
+/* More tiles than a device has multiprocessors, of little k: the results of one are on their way when
+ * the next one's come. */
 static void test_quick_tiles(void **unused) {
     setting setting = set_up();
     for (int round = 0; round < 2; round++) {

@@ -1,5 +1,5 @@
-/* Where the memory of a product lies: an engine on a device takes nothing that lies elsewhere, and says so before anything is
- * launched. */
+/* Where the memory of a product lies: an engine on a device takes nothing that lies elsewhere, and says so before
+ * anything is launched. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

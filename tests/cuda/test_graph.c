@@ -1,5 +1,4 @@
-/* Graphs: captured and built ones give what the tasks give one by one, and failures leave the
- * stream usable. */
+/* Graphs: captured and built ones give what the tasks give one by one, and failures leave the stream usable. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,5 @@
-/* Kernels against the CPU's loops, bit for bit: without arguments over the fake driver, which runs
- * the kernels' sources on the host; with the file name of a driver's library (libcuda.so.1), on its
- * first device. */
+/* Kernels against the CPU's loops, bit for bit: without arguments over the fake driver, which runs the kernels' sources
+ * on the host; with the file name of a driver's library (libcuda.so.1), on its first device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,8 +116,7 @@ static void check_equal(const setting *setting, const pair *pair, const char *wh
     sb_tensor_release(found);
 }
 
-/* Awkward values of any type: few different ones, every magnitude, infinities, NaN, zeros of both
- * signs, subnormals. */
+/* Awkward values of any type: few different ones, every magnitude, infinities, NaN, zeros of both signs, subnormals. */
 static void fill(setting *setting, const pair *pair) {
     size_t size = sb_dtype_size(pair->host->dtype), count = pair->bytes / size;
     static const double special[] = {0.0, -0.0, 1.0, -1.0, 2.0, 3.0, 0.5, -2.5, 1e-30, 7.0, 100.0, -0.75};

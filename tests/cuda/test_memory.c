@@ -154,8 +154,8 @@ static void test_round_trips(void **unused) {
         check_round_trip(sizes[i]);
 }
 
-/* Copies in the order of the queue, more than blocks may be on their way with, of many sizes: the bytes are those of the moment,
- * though the device copies as late as it may, and the host waits only once the blocks have run out. */
+/* Copies in the order of the queue, more than blocks may be on their way with, of many sizes: the bytes are those of
+ * the moment, though the device copies as late as it may, and the host waits only once the blocks have run out. */
 static void test_uploads_later(void **unused) {
     const fake_cuda_control *fake = fresh_fake();
     setting setting = {0};

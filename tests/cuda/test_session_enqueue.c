@@ -1,5 +1,5 @@
-/* Sessions with runs in flight. The fake device does nothing until somebody waits for it, so what is shared by mistake between
- * queued runs gives wrong bits, and what waits without need is seen in the calls of the driver. */
+/* Sessions with runs in flight. The fake device does nothing until somebody waits for it, so what is shared by mistake
+ * between queued runs gives wrong bits, and what waits without need is seen in the calls of the driver. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,8 +71,8 @@ static void check_polled(sb_session *session, uint64_t run, bool expected) {
 
 /* ---- bits ---- */
 
-/* One, two, three and four runs in flight, whose inputs differ, and now and then their shapes. Once both shapes have been
- * recorded, enqueueing waits for nothing, and no run is done before somebody waits. */
+/* One, two, three and four runs in flight, whose inputs differ, and now and then their shapes. Once both shapes have
+ * been recorded, enqueueing waits for nothing, and no run is done before somebody waits. */
 static void check_in_flight(const setting *s, int depth, sb_graph_mode mode, bool device_inputs, bool device_outputs) {
     static const int64_t rows[] = {5, 5, 5, 5, 5, 5, 12, 5, 12, 12, 5, 12, 12, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5};
     enum { RUNS = sizeof rows / sizeof rows[0] };
@@ -119,7 +119,8 @@ static void test_bits(void **unused) {
     }
 }
 
-/* In any order; what comes after is not waited for by the session, and runs behind a finished one are seen as they are. */
+/* In any order; what comes after is not waited for by the session,
+ * and runs behind a finished one are seen as they are. */
 static void test_any_order(void **unused) {
     static const int orders[][MOST_IN_FLIGHT] = {{0, 1, 2, 3}, {3, 2, 1, 0}, {2, 0, 3, 1}};
     setting s = start(network, false);
@@ -162,8 +163,8 @@ static void test_run_between(void **unused) {
     finish(&s);
 }
 
-/* More runs in flight than recordings are kept, each with outputs of its own on the device: recordings go that runs in flight
- * were launched from, and the fake complains if the device has not done those. */
+/* More runs in flight than recordings are kept, each with outputs of its own on the device: recordings go that runs in
+ * flight were launched from, and the fake complains if the device has not done those. */
 static void test_many_in_flight(void **unused) {
     enum { MANY = 14 };
     setting s = start(network, false);
@@ -496,8 +497,8 @@ static void test_memory_limit(void **unused) {
 
 /* ---- steady runs ---- */
 
-/* Of recorded runs, enqueueing calls no allocator but for outputs on the host, and waits for nothing; waiting calls none, and
- * waits once. */
+/* Of recorded runs, enqueueing calls no allocator but for outputs on the host, and waits for nothing; waiting calls
+ * none, and waits once. */
 static void test_steady(void **unused) {
     for (int on_device = 0; on_device < 2; on_device++) {
         setting s = start(network, true);

@@ -1,5 +1,5 @@
-/* Sessions whose driver fails, and nodes whose data are wrong: what is reported, that results are never wrong, and that nothing is
- * left. */
+/* Sessions whose driver fails, and nodes whose data are wrong: what is reported, that results are never wrong,
+ * and that nothing is left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

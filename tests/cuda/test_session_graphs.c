@@ -116,7 +116,8 @@ static void test_kept_outputs(void **unused) {
     finish(&s);
 }
 
-/* The next state is the next run's state, in the memory where it was made; the caller lets go of the old one at once, or late. */
+/* The next state is the next run's state, in the memory where it was made;
+ * the caller lets go of the old one at once, or late. */
 static void test_recurrence(void **unused) {
     setting s = start(recurrence, false);
     for (int late = 0; late < 2; late++) {
@@ -167,8 +168,8 @@ static void test_recurrence(void **unused) {
     finish(&s);
 }
 
-/* Keys and values grow on the device, step by step, in more lengths than plans are kept for; several passes over the same
- * lengths. */
+/* Keys and values grow on the device, step by step, in more lengths than plans are kept for;
+ * several passes over the same lengths. */
 static void test_decoder(void **unused) {
     for (int passes = 0; passes < 2; passes++) {
         setting s = start(decoder, passes != 0);

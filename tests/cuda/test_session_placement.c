@@ -15,8 +15,7 @@ static sb_tensor *constant_square(uint64_t seed) {
     return random_tensor(SB_F32, 2, SQUARE, seed);
 }
 
-/* Two inputs, a chain with a constant, a view, and two outputs. Without passes, so that every node
- * is there. */
+/* Two inputs, a chain with a constant, a view, and two outputs. Without passes, so that every node is there. */
 static sb_model *chain(bool passes) {
     builder b = builder_create();
     sb_value_id x = builder_input(&b, SB_F32, 2, SQUARE), y = builder_input(&b, SB_F32, 2, SQUARE);
@@ -65,8 +64,7 @@ static placement placement_of(sb_session *session, int expected_on_host) {
 
 /* ---- placements and their bits ---- */
 
-/* Every subset of sides for the inputs, every graph mode, and nodes forced to the CPU anywhere: the
- * CPU's bits. */
+/* Every subset of sides for the inputs, every graph mode, and nodes forced to the CPU anywhere: the CPU's bits. */
 static void test_bits(void **unused) {
     static const struct {
         const char *force;
@@ -223,11 +221,12 @@ static sb_model *views_only(bool passes) {
     sb_value_id x = builder_input(&b, view_dtype, 3, (int64_t[]){4, 1, 6});
     sb_value_id transposed = transpose(&b, x, 3, (int64_t[]){2, 1, 0});                            /* 6 1 4 */
     sb_value_id flat = builder_binary(&b, "Squeeze", transposed, integers(&b, 1, (int64_t[]){1})); /* 6 4 */
+    /* 3 4, backwards */
     sb_value_id part =
         builder_node(&b, "Slice", 5,
                      (sb_value_id[]){flat, integers(&b, 1, (int64_t[]){5}), integers(&b, 1, (int64_t[]){0}),
                                      integers(&b, 1, (int64_t[]){0}), integers(&b, 1, (int64_t[]){-2})},
-                     NULL);                                                                      /* 3 4, backwards */
+                     NULL);
     sb_value_id deeper = builder_binary(&b, "Unsqueeze", part, integers(&b, 1, (int64_t[]){0})); /* 1 3 4 */
     sb_value_id wide = builder_binary(&b, "Expand", deeper, integers(&b, 3, (int64_t[]){2, 3, 4}));
     sb_value_id same = builder_unary(&b, "Identity", wide);
@@ -329,8 +328,7 @@ static void test_reasons(void **unused) {
     finish(&s);
 }
 
-/* What makes no sense together is refused, and so are inputs on another device than the session's.
- */
+/* What makes no sense together is refused, and so are inputs on another device than the session's. */
 static void test_refusals(void **unused) {
     setting s = start(chain, false);
     sb_session *session;

@@ -1,5 +1,5 @@
-/* Sessions that go on: once inputs of some shapes have been seen twice, runs with such inputs take no memory any more, on the
- * device or on the host, but for outputs on the host. */
+/* Sessions that go on: once inputs of some shapes have been seen twice, runs with such inputs take no memory any more,
+ * on the device or on the host, but for outputs on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,9 +70,9 @@ static void test_nothing_grows(void **unused) {
     }
 }
 
-/* A steady run calls no allocator, eagerly or replayed, whether inputs cross or not, and with nodes on the CPU between those on
- * the device, if their kernels need no memory of their own; but each output on the host gets its storage and, with it, the
- * memory of its elements. */
+/* A steady run calls no allocator, eagerly or replayed, whether inputs cross or not, and with nodes on the CPU between
+ * those on the device, if their kernels need no memory of their own; but each output on the host gets its storage and,
+ * with it, the memory of its elements. */
 static void count_allocations(const setting *s, sb_session *session, sb_tensor *const *inputs, int output_count,
                               bool outputs_stay) {
     for (int run = 0; run < 9; run++) {
@@ -158,7 +158,8 @@ static void test_plans_in_turn(void **unused) {
     finish(&s);
 }
 
-/* More shapes than plans are kept for: plans go and are made again, arenas grow, the bits stay right, and memory is bounded. */
+/* More shapes than plans are kept for: plans go and are made again, arenas grow, the bits stay right,
+ * and memory is bounded. */
 static void test_more_shapes_than_plans(void **unused) {
     setting s = start(network, false);
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {

@@ -1,4 +1,5 @@
-/* Tensors on a device: exchanged with other libraries through DLPack, and refused by what follows addresses on the host. */
+/* Tensors on a device: exchanged with other libraries through DLPack,
+ * and refused by what follows addresses on the host. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

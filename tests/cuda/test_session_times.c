@@ -101,8 +101,8 @@ static void test_tasks(void **unused) {
         assert_int_equal(count_spans(&told, "Tanh"), 1);
         assert_int_equal(count_spans(&told, "Mul"), 2);
         assert_int_equal(count_spans(&told, "Softmax"), 0);
-        /* Two inputs, what Softmax reads and makes, three outputs, of which one is transposed first; in the first run the
-         * constant too. */
+        /* Two inputs, what Softmax reads and makes, three outputs, of which one is transposed first;
+         * in the first run the constant too. */
         assert_int_equal(count_spans(&told, SB_TRANSFER), run == 0 ? 9 : 8);
         release_all(inputs, NETWORK_INPUTS);
     }

@@ -78,8 +78,8 @@ static bool is_refused(const sb_cuda_image *image) {
     return status != SB_OK;
 }
 
-/* A wrong bit is found wherever it shows. The time, the system and hints in a gzip file's header do not, nor do the bits behind
- * the last deflated one. */
+/* A wrong bit is found wherever it shows. The time, the system and hints in a gzip file's header do not, nor do the
+ * bits behind the last deflated one. */
 static void test_damaged(void **unused) {
     sb_cuda_image image = pack_plain();
     size_t count = (size_t)(image.end - image.bytes);

@@ -35,7 +35,8 @@ static const sb_cuda_image test_image_table[] = {
 };
 static const sb_cuda_images test_images = {13000, 4, test_image_table};
 
-/* Whether the build has embedded kernels for every kind of device, as it does unless SAMEBIT_CUDA_ARCHITECTURES says less. */
+/* Whether the build has embedded kernels for every kind of device, as it does unless
+ * SAMEBIT_CUDA_ARCHITECTURES says less. */
 static inline bool has_all_architectures(void) {
     static const int computes[] = {80, 90, 120};
     static const char *const names[] = {"sm_80", "sm_90a", "compute_90"};

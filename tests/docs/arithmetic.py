@@ -1,4 +1,5 @@
-"""The arithmetic of docs/numerics.md, sections 2 to 7, once more: from the page's words and Python's own floats (binary64)."""
+"""The arithmetic of docs/numerics.md, sections 2 to 7, once more: from the page's words and Python's own
+floats (binary64)."""
 import math
 import struct
 from fractions import Fraction

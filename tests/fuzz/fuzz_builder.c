@@ -1,8 +1,9 @@
-/* Any bytes as calls of the builder: each is done or refused with a report, a refused one changes nothing, and what gets built can run
- * within its limits; and nothing stays behind.
+/* Any bytes as calls of the builder: each is done or refused with a report, a refused one changes nothing, and what
+ * gets built can run within its limits; and nothing stays behind.
  *
- * A call is a letter and its arguments, a character each ('0' is 0, '1' is 1, … as far as characters go; blanks are skipped), so that
- * seeds are text. Handles count from 1 in the order in which they were given; 0 is none, and '~' one of another builder. */
+ * A call is a letter and its arguments, a character each ('0' is 0, '1' is 1, … as far as characters go; blanks
+ * are skipped), so that seeds are text. Handles count from 1 in the order in which they were given; 0 is none,
+ * and '~' one of another builder. */
 #include <string.h>
 
 #include <samebit/session.h>

@@ -1,5 +1,4 @@
-/* Any bytes as a .npy file: refused with a report, or read, and then written and read again as the
- * same tensor. */
+/* Any bytes as a .npy file: refused with a report, or read, and then written and read again as the same tensor. */
 #include <string.h>
 
 #include "base/allocation.h"

@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sb_status status = sb_onnx_load(data, size, NULL, scope, &graph, &info, &error);
     FUZZ_CHECK((status == SB_OK) == (graph != NULL));
     FUZZ_CHECK(status == SB_OK || (error.status == status && error.message[0] != '\0'));
-    /* Sizes are checked before memory is asked for, and no file makes the importer contradict
-     * itself. */
+    /* Sizes are checked before memory is asked for, and no file makes the importer contradict itself. */
     FUZZ_CHECK(status != SB_ERROR_OUT_OF_MEMORY && status != SB_ERROR_INTERNAL);
     sb_graph_destroy(graph);
     sb_onnx_info_clear(&info);

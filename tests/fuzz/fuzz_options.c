@@ -1,5 +1,4 @@
-/* Any bytes as a command line, NUL-separated: parsed or refused, without reading past an argument's
- * end. */
+/* Any bytes as a command line, NUL-separated: parsed or refused, without reading past an argument's end. */
 #include <math.h>
 #include <string.h>
 

@@ -10,8 +10,7 @@ enum { MUTATIONS = 2000, ROOM = 1 << 16 };
 
 static uint8_t seed[ROOM], mutated[ROOM];
 
-/* libFuzzer gives each input in a block of its own size, so that sanitizers see every step past its
- * end. */
+/* libFuzzer gives each input in a block of its own size, so that sanitizers see every step past its end. */
 static void run(const uint8_t *bytes, size_t size) {
     uint8_t *exact = malloc(size + (size == 0));
     FUZZ_CHECK(exact != NULL);

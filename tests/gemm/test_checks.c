@@ -1,5 +1,4 @@
-/* What is wrong with a product is said before anything is computed: a message of its own for each.
- */
+/* What is wrong with a product is said before anything is computed: a message of its own for each. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,8 +70,7 @@ static sb_gemm with_gate(void) {
     return gemm;
 }
 
-/* The product fails with a message that has all of the texts, and neither C nor anything else
- * changes. */
+/* The product fails with a message that has all of the texts, and neither C nor anything else changes. */
 static void refused(const sb_gemm *gemm, sb_status status, const char *first, const char *second) {
     sb_error error = {SB_OK, ""};
     char before[sizeof(float) * M * 2 * N * 2];

@@ -42,8 +42,7 @@ static void apply(const layer *layer, sb_engine *engine, sb_matrix rows, sb_matr
     CHECK_OK(sb_gemm_run(engine, NULL, &gemm, error));
 }
 
-/* Neighbours that spoil whatever they touch: NaN, infinities, the largest and the smallest numbers.
- */
+/* Neighbours that spoil whatever they touch: NaN, infinities, the largest and the smallest numbers. */
 static void fill_rows(random_source *source, sb_matrix rows, const uint16_t *row, int64_t where) {
     static const uint16_t nasty[] = {0x7fff, 0xff80, 0x7c00, 0x7f7f, 0x0001, 0x8000, 0x7bff, 0xffff};
     uint16_t *data = rows.data;

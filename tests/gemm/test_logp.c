@@ -85,8 +85,7 @@ static void test_definition(void **state) {
     }
 }
 
-/* A row has the same bits alone and in its batch, forward and (but for d_weight, which sums over
- * rows) backward. */
+/* A row has the same bits alone and in its batch, forward and (but for d_weight, which sums over rows) backward. */
 static void test_rows_alone(void **state) {
     random_source random = {5};
     logp_case c = {.dtype = SB_BF16,
@@ -215,8 +214,7 @@ static void test_accuracy(void **state) {
             check_accuracy(vocabularies[i], spreads[j], 1.0f / 0.7f, &worst);
         }
     }
-    /* What was measured, with some room: far from the bound, since roundings do not all go one way.
-     */
+    /* What was measured, with some room: far from the bound, since roundings do not all go one way. */
     if (worst > 1.5e-7)
         fail_msg("the error is up to %g", worst);
     print_message("[          ] largest error beyond half an ulp: %.3g\n", worst);

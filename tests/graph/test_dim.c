@@ -109,8 +109,7 @@ static void test_divisions(void **state) {
     expect(ceiling_divide(n, number(2)), "floor((n+1)/2)");
     expect(ceiling_divide(multiply(n, number(4)), number(2)), "2*n");
     expect(ceiling_divide(n, m), "floor((n-1)/m)+1");
-    /* A convolution of kernel 3, padding 1, stride 2, and what the same network says with kernel 1.
-     */
+    /* A convolution of kernel 3, padding 1, stride 2, and what the same network says with kernel 1. */
     assert_ptr_equal(add(floor_divide(subtract(add(n, number(2)), number(3)), number(2)), number(1)),
                      add(floor_divide(subtract(n, number(1)), number(2)), number(1)));
     assert_ptr_equal(ceiling_divide(n, number(2)), add(floor_divide(subtract(n, number(1)), number(2)), number(1)));
@@ -213,8 +212,7 @@ static void test_questions(void **state) {
 static void test_other_scope(void **state) {
     sb_scope *other;
     assert_int_equal(sb_scope_create(&other, NULL), SB_OK);
-    /* Made in another order, with other things in between: addresses differ, formulas and texts do
-     * not. */
+    /* Made in another order, with other things in between: addresses differ, formulas and texts do not. */
     sb_dim z = sb_dim_symbol(other, "z"), m = sb_dim_symbol(other, "m"), n = sb_dim_symbol(other, "n");
     sb_dim theirs = sb_dim_maximum(other, sb_dim_multiply(other, sb_dim_add(other, m, z), n),
                                    sb_dim_floor_divide(other, sb_dim_add(other, z, n), sb_dim_constant(other, 3)));

@@ -1,5 +1,5 @@
-/* Timing cases: the median of many runs after some that warm up, each on another copy of the inputs, of which there are more than
- * the last cache holds. The peer is the definition. */
+/* Timing cases: the median of many runs after some that warm up, each on another copy of the inputs, of which there are
+ * more than the last cache holds. The peer is the definition. */
 #include <time.h>
 #include <unistd.h>
 
@@ -63,7 +63,8 @@ static void release_copies(copies *made, int inputs) {
 /* Who is timed. */
 typedef enum contestant { DEFINITION, CPU_KERNEL, DEVICE_KERNEL } contestant;
 
-/* The median in microseconds; negative where there is no kernel. What a run makes ready, and a device's copies, count too. */
+/* The median in microseconds; negative where there is no kernel. What a run makes ready,
+ * and a device's copies, count too. */
 static double median(harness *h, const harness_node *node, contestant who, sb_isa isa, const copies *made) {
     double times[RUNS];
     int next = 0;

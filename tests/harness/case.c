@@ -118,8 +118,9 @@ static void check(harness *h, const harness_node *node, const expectation *expec
     release_some(found, HARNESS_OUTPUTS);
 }
 
-/* Cases of the CPU's own: every instruction set of this machine with one thread and with several: 2, 3 or 8, each instruction set
- * with another number from case to case. Other cases: one instruction set, another one from case to case. */
+/* Cases of the CPU's own: every instruction set of this machine with one thread and with several: 2, 3 or
+ * 8, each instruction set with another number from case to case. Other cases: one instruction set,
+ * another one from case to case. */
 static void check_cpu(harness *h, const harness_node *node, const expectation *expected) {
     static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     static const int several[] = {2, 3, 8};

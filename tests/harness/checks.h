@@ -1,5 +1,5 @@
-/* The words by which headers of tests/support demand something, for a program that is not one of cmocka's: what is not so ends
- * the program, which says which case it was at. */
+/* The words by which headers of tests/support demand something, for a program that is not one of cmocka's: what is not
+ * so ends the program, which says which case it was at. */
 #ifndef HARNESS_CHECKS_H
 #define HARNESS_CHECKS_H
 

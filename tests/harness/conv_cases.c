@@ -1,4 +1,5 @@
-/* Convolutions: without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1), on its first device. */
+/* Convolutions: without arguments over the fake driver; with the file name of a driver's library (libcuda.so.1),
+ * on its first device. */
 #include "cuda/contraction/tiles.h"
 #include "harness/graphs.h"
 #include "harness/groups.h"

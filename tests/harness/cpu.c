@@ -31,8 +31,8 @@ static sb_status allocate_workspace(sb_frame *frame, const sb_call *call, size_t
     return SB_OK;
 }
 
-/* Workers live as long as the program: fresh threads spin for a while before they sleep, which took most of the time of these
- * tests. */
+/* Workers live as long as the program: fresh threads spin for a while before they sleep,
+ * which took most of the time of these tests. */
 static sb_workers *workers_of(int threads) {
     static sb_workers *shared[16];
     assert_true(threads > 0 && threads < 16);

@@ -1,4 +1,5 @@
-/* Nodes by a device's kernels: over the fake driver, which runs the kernels' sources on the host, or over a real one. */
+/* Nodes by a device's kernels: over the fake driver, which runs the kernels' sources
+ * on the host, or over a real one. */
 #include "harness/harness.h"
 
 #include "base/allocation.h"

@@ -1,5 +1,5 @@
-/* All groups of cases: X(family, group, the sides that must have a kernel for each case). The function family_group makes the cases
- * FAMILY.GROUP.0 and so on; each family is a file, and a test of its own. */
+/* All groups of cases: X(family, group, the sides that must have a kernel for each case). The function family_group
+ * makes the cases FAMILY.GROUP.0 and so on; each family is a file, and a test of its own. */
 #ifndef HARNESS_GROUPS_H
 #define HARNESS_GROUPS_H
 

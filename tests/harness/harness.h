@@ -1,11 +1,11 @@
 /* One harness under all tests of kernels: it makes cases from a seed, has each computed by its definition and by every
- * implementation that there is (the CPU's kernels for each instruction set with one thread and several, and a device's kernels,
- * over the fake driver or a real one), and compares the bits. What differs is said with the first element that does, the shapes,
- * strides and dtypes of all tensors, and the command that runs that case alone.
+ * implementation that there is (the CPU's kernels for each instruction set with one thread and several, and a device's
+ * kernels, over the fake driver or a real one), and compares the bits. What differs is said with the first element that
+ * does, the shapes, strides and dtypes of all tensors, and the command that runs that case alone.
  *
- * A group of cases is a function that makes them one after the other; a call that runs a case ends it. Every case draws from a
- * random source of its own, whose seed is made of that of the program, the group's name and the case's number, so that a case alone
- * has the values that it had among the others. */
+ * A group of cases is a function that makes them one after the other; a call that runs a case ends it. Every case draws
+ * from a random source of its own, whose seed is made of that of the program, the group's name and the case's number,
+ * so that a case alone has the values that it had among the others. */
 #ifndef HARNESS_H
 #define HARNESS_H
 
@@ -77,15 +77,15 @@ void harness_run(harness *h, harness_case *test);
 
 /* ---- a graph as a case ---- */
 
-/** Runs a graph that is fused into one node first; its output is `result`, `inputs` are the tensors of its inputs. Expected is
- * what its nodes give one by one. The builder and the tensors stay the caller's; the graph is another one afterwards. Goes on to
- * the next case. */
+/** Runs a graph that is fused into one node first; its output is `result`, `inputs` are the tensors of its inputs.
+ * Expected is what its nodes give one by one. The builder and the tensors stay the caller's; the graph is another one
+ * afterwards. Goes on to the next case. */
 void harness_run_fused(harness *h, builder *b, sb_value_id result, sb_tensor *const *inputs);
 
 /* ---- raw functions as cases ---- */
 
-/** Whether the present case is to be run; then harness_compare is called for each implementation. In any case harness_next ends
- * it. */
+/** Whether the present case is to be run; then harness_compare is called for each implementation. In any case
+ * harness_next ends it. */
 bool harness_wants(harness *h);
 void harness_next(harness *h);
 /** Begins a group: its first case. */
@@ -109,8 +109,8 @@ typedef enum distribution {
 /* How a tensor lies in memory; BROADCAST has extents with a stride of 0. */
 typedef enum layout { PACKED, TRANSPOSED, REVERSED, APART, SHIFTED, BROADCAST, LAYOUTS } layout;
 
-/** A tensor whose strides are those of `layout`, with few different values, every magnitude, infinities, NaN, zeros of both signs
- * and subnormals. */
+/** A tensor whose strides are those of `layout`, with few different values, every magnitude, infinities, NaN, zeros of
+ * both signs and subnormals. */
 sb_tensor *make_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims, layout layout);
 /** The same in any layout. */
 sb_tensor *any_tensor(harness *h, sb_dtype dtype, int rank, const int64_t *dims);

@@ -1,5 +1,4 @@
-/* The host's half of elementary_probe: loops compiled by the C compiler with the flags of a CPU
- * kernel. */
+/* The host's half of elementary_probe: loops compiled by the C compiler with the flags of a CPU kernel. */
 #ifndef SB_TESTS_NUMERICS_ELEMENTARY_HOST_H
 #define SB_TESTS_NUMERICS_ELEMENTARY_HOST_H
 

@@ -53,8 +53,7 @@ static int compare_kinds(double result, const mpfr_t exact, format form, double 
         return 1;
     }
     if (isinf(result)) {
-        /* An infinity is right when the exact value rounds to it; half a unit more is the
-         * tolerance. */
+        /* An infinity is right when the exact value rounds to it; half a unit more is the tolerance. */
         int same_sign = (result > 0) == (mpfr_sgn(exact) > 0);
         if (same_sign &&
             (mpfr_inf_p(exact) || mpfr_cmp_d(exact, form.largest) >= 0 || mpfr_cmp_d(exact, -form.largest) <= 0)) {

@@ -87,8 +87,7 @@ static double tiny(uint64_t bits) {
     return (bits >> 33 & 1) ? -magnitude : magnitude;
 }
 
-/* A finite 16-bit number whose exponent is uniform within `spread` around that of 1; any pattern
- * for 0. */
+/* A finite 16-bit number whose exponent is uniform within `spread` around that of 1; any pattern for 0. */
 static uint16_t random_number(uint64_t *state, kind type, int spread) {
     uint64_t bits = sb_test_random(state);
     if (spread == TINY) {

@@ -122,8 +122,7 @@ static void test_random_stores(void **unused) {
 /* Integers to 16-bit floats round once, also beyond 2^53. */
 static void test_wide_integers_round_once(void **unused) {
     (void)unused;
-    /* 2^60 + 2^52 is a tie for bf16; one more must round up, which a stop at f64 or f32 would lose.
-     */
+    /* 2^60 + 2^52 is a tie for bf16; one more must round up, which a stop at f64 or f32 would lose. */
     int64_t tie = ((int64_t)1 << 60) + ((int64_t)1 << 52);
     assert_int_equal(sb_bf16_from_i64(tie), 0x5d80);
     assert_int_equal(sb_bf16_from_i64(tie + 1), 0x5d81);

@@ -1,5 +1,4 @@
-/* Philox4x32-10 against the known answers published with Random123, and the mapping to uniform
- * numbers. */
+/* Philox4x32-10 against the known answers published with Random123, and the mapping to uniform numbers. */
 #include "philox.h"
 
 #include <setjmp.h>

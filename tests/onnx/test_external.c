@@ -1,5 +1,4 @@
-/* External data: mapped where they can be, copied where they must, and never from outside the
- * model's folder. */
+/* External data: mapped where they can be, copied where they must, and never from outside the model's folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,8 +30,7 @@ static void write_file(const char *name, const void *data, size_t size) {
     assert_int_equal(fclose(file), 0);
 }
 
-/* The folder: model/ with weights.bin (the floats 0 … 7), sub/inner.bin, links; and secret.bin
- * beside it. */
+/* The folder: model/ with weights.bin (the floats 0 … 7), sub/inner.bin, links; and secret.bin beside it. */
 static int set_up(void **state) {
     const char *base = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/samebit-external-XXXXXX", base != NULL ? base : "/tmp");
@@ -70,8 +68,7 @@ static int tear_down(void **state) {
     return rmdir(folder);
 }
 
-/* Loads model/model.onnx, one initialiser with the given external data; the first float goes to
- * *value. */
+/* Loads model/model.onnx, one initialiser with the given external data; the first float goes to *value. */
 static sb_status load(const char *dims, const char *external, float *value, sb_error *error) {
     static uint8_t bytes[TEXT_PROTO_ROOM];
     char text[1024];

@@ -47,8 +47,7 @@ static void test_nested_calls(void **state) {
 }
 
 static void test_passed_through(void **state) {
-    /* An input as an output, an output given twice, an omitted argument, an output that nobody
-     * wants. */
+    /* An input as an output, an output given twice, an omitted argument, an output that nobody wants. */
     expect_graph(MODEL "graph { " X CALL(
                      "Both", "name: \"f\" input: \"x\" output: \"p\" output: \"q\" output: "
                              "\"\"") "output { name: \"p\" } output { name: \"q\" } "
@@ -111,8 +110,7 @@ static void test_attributes(void **state) {
 }
 
 static void test_shared_tensors(void **state) {
-    /* The data of a tensor move out of the message at most once, however often the function is
-     * called. */
+    /* The data of a tensor move out of the message at most once, however often the function is called. */
     static char text[TEXT_PROTO_ROOM] = MODEL "graph { " X CALL("Table", "name: \"f\" output: \"y\"")
         CALL("Table", "name: \"g\" output: \"z\"") "output { name: \"y\" } output { name: \"z\" } } "
                                                    "functions { domain: \"my\" name: \"Table\" output: \"t\" "

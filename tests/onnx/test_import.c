@@ -13,8 +13,7 @@
 #define NODE(op, more) "node { op_type: \"" op "\" " more " } "
 
 static void test_names(void **state) {
-    /* Nodes without a name, nodes of one name, omitted inputs in the middle and at the end, unused
-     * outputs. */
+    /* Nodes without a name, nodes of one name, omitted inputs in the middle and at the end, unused outputs. */
     expect_graph(OPSET(17) "graph { " X NODE("Relu", "input: \"x\" output: \"a\"")
                      NODE("Relu", "name: \"r\" input: \"a\" output: \"b\"")
                          NODE("Relu", "name: \"r\" input: \"b\" output: \"c\"")
@@ -299,8 +298,7 @@ static sb_status load_and_unload(void *context) {
     return SB_OK;
 }
 
-/* What value_info says of values inside the graph: more than is known, less, the same, or something
- * else. */
+/* What value_info says of values inside the graph: more than is known, less, the same, or something else. */
 #define INSIDE(declared)                                                                                               \
     OPSET(17)                                                                                                          \
     "graph { " X NODE("Relu", "name: \"r\" input: \"x\" output: \"h\"")                                                \

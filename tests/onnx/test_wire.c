@@ -1,5 +1,4 @@
-/* Damaged protobuf files: each kind of damage is found, with its offset, before anything is
- * unpacked. */
+/* Damaged protobuf files: each kind of damage is found, with its offset, before anything is unpacked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +13,7 @@
 
 static uint8_t bytes[TEXT_PROTO_ROOM];
 
-/* Checks `size` bytes as a model; in a block of just that size, so that sanitizers see a step past
- * the end. */
+/* Checks `size` bytes as a model; in a block of just that size, so that sanitizers see a step past the end. */
 static sb_status check(const void *data, size_t size, sb_error *error) {
     uint8_t *exact = malloc(size + (size == 0));
     assert_non_null(exact);
@@ -67,8 +65,7 @@ static void test_depth(void **state) {
     sb_error error = {0};
     static const char deep[] = "messages are nested more than 100 deep";
     uint8_t chain[2 * 4000];
-    /* type { sequence_type { elem_type { … } } }: the walk must stop by itself, whatever the depth.
-     */
+    /* type { sequence_type { elem_type { … } } }: the walk must stop by itself, whatever the depth. */
     size_t size = 0;
     for (int i = 0; i < 1000; i++) {
         size_t start = sizeof chain - size;

@@ -1,8 +1,9 @@
 /* Protobuf messages written as text, in protobuf's own text format, so that tests can show the
  * models they are about:
  *
- *     ir_version: 8 opset_import { version: 17 } graph { node { op_type: "Relu" input: "x" output:
- * "y" } }
+ *     ir_version: 8
+ *     opset_import { version: 17 }
+ *     graph { node { op_type: "Relu" input: "x" output: "y" } }
  *
  * Numbers in brackets are written packed. A few fields that are newer than the installed onnx.proto
  * are known as well. */

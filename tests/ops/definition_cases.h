@@ -1,5 +1,4 @@
-/* What the tests of definitions share: small tensors from lists, and one node run by its
- * definition. */
+/* What the tests of definitions share: small tensors from lists, and one node run by its definition. */
 #ifndef SB_TESTS_DEFINITION_CASES_H
 #define SB_TESTS_DEFINITION_CASES_H
 
@@ -70,8 +69,7 @@ static inline void expect_refusal(node_runner runner, sb_status status, const ch
     node_clear(&runner);
 }
 
-/* As check_kernels with one thread: for many small cases, where starting threads would take all the
- * time. */
+/* As check_kernels with one thread: for many small cases, where starting threads would take all the time. */
 static inline void check_loops(node_runner runner) {
     static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     sb_value expected[NODE_OUTPUTS] = {{0}}, got[NODE_OUTPUTS] = {{0}};

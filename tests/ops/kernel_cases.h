@@ -87,9 +87,8 @@ static inline void check_kernel(node_runner *runner, sb_isa isa, int threads, co
     release_outputs(got);
 }
 
-/* Fails unless the kernels of all instruction sets give the bits of the definition, with one thread
- * and with several: 2, 3 or 8, each instruction set with another number from case to case. Clears
- * the runner. */
+/* Fails unless the kernels of all instruction sets give the bits of the definition, with one thread and with several:
+ * 2, 3 or 8, each instruction set with another number from case to case. Clears the runner. */
 static inline void check_kernels(node_runner *runner) {
     static const sb_isa isas[] = {SB_ISA_SCALAR, SB_ISA_AVX2, SB_ISA_AVX512};
     static const int threads[] = {2, 3, 8};

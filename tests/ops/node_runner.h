@@ -1,5 +1,4 @@
-/* Runs one node by its definition or by a kernel, on tensors of any strides. Include after
- * cmocka.h. */
+/* Runs one node by its definition or by a kernel, on tensors of any strides. Include after cmocka.h. */
 #ifndef SB_TESTS_NODE_RUNNER_H
 #define SB_TESTS_NODE_RUNNER_H
 

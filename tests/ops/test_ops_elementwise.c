@@ -115,8 +115,7 @@ static void choices(void **unused) {
     expect_output(make_node("Max", 13, LIST(SB_F32, (float, 0.0f, NAN, 1)), LIST(SB_F32, (float, -0.0f, 5, 2)),
                             SCALAR(SB_F32, (float, -1))),
                   LIST(SB_F32, (float, 0.0f, NAN, 2)));
-    /* The sum of f16 stays in f32 until the end: 2048 + 1 + 1 is 2050, while 2048 + 1 rounds to
-     * 2048. */
+    /* The sum of f16 stays in f32 until the end: 2048 + 1 + 1 is 2050, while 2048 + 1 rounds to 2048. */
     expect_output(make_node("Sum", 13, LIST(SB_F16, (uint16_t, 0x6800)), LIST(SB_F16, (uint16_t, 0x3c00)),
                             LIST(SB_F16, (uint16_t, 0x3c00))),
                   LIST(SB_F16, (uint16_t, 0x6801)));

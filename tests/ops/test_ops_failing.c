@@ -1,5 +1,4 @@
-/* Every allocation of inference and evaluation failing in turn: reported, and nothing left behind.
- */
+/* Every allocation of inference and evaluation failing in turn: reported, and nothing left behind. */
 #include "ops/definition_cases.h"
 #include "support/failing.h"
 

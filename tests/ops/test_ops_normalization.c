@@ -1,5 +1,4 @@
-/* Softmax, normalisations, losses and dropout: formulas spelled out, rows that do not depend on
- * their neighbours. */
+/* Softmax, normalisations, losses and dropout: formulas spelled out, rows that do not depend on their neighbours. */
 #include "ops/definition_cases.h"
 
 #include "numerics/elementary.h"

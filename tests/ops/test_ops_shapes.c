@@ -312,8 +312,7 @@ static void loop_ends_when_the_data_say_so(void **unused) {
     finish(&b);
 }
 
-/* If with x[batch,2] captured: the first branch gives x, the second its transpose or a squeeze that
- * cannot be. */
+/* If with x[batch,2] captured: the first branch gives x, the second its transpose or a squeeze that cannot be. */
 static sb_value_id make_if(builder *b, sb_value_id condition, const char *other) {
     sb_value_id x = INPUT(b, SB_F32, "batch", "2");
     static const char *const branches[] = {"then_branch", "else_branch"};

@@ -1,4 +1,5 @@
-/* Passes change graphs, never bits: what each one does to a graph made for it, and random graphs with all of them on and off. */
+/* Passes change graphs, never bits: what each one does to a graph made for it,
+ * and random graphs with all of them on and off. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -144,8 +145,8 @@ static builder normalised(bool trains, int outputs) {
     return b;
 }
 
-/* Only a BatchNormalization that infers is element-wise: one that trains needs the whole batch, and has other outputs that
- * a group would lose. */
+/* Only a BatchNormalization that infers is element-wise: one that trains needs the whole batch, and has other outputs
+ * that a group would lose. */
 static void test_fuse_leaves_training(void **state) {
     (void)state;
     static const struct {

@@ -124,8 +124,8 @@ static void test_fuse_inside(void **state) {
     }
 }
 
-/* Exp reads a version (itself, or a view of it), Softmax makes the variable's update, Neg reads Exp: fused, Exp would run where Neg does,
- * behind the update. An update of another variable, and one that is made before, are no reason. */
+/* Exp reads a version (itself, or a view of it), Softmax makes the variable's update, Neg reads Exp: fused, Exp would
+ * run where Neg does, behind the update. An update of another variable, and one that is made before, are no reason. */
 static void test_fuse_past_update(void **state) {
     (void)state;
     enum { NO_UPDATE, UPDATE, VIEW, OTHER, EARLIER };

@@ -1,5 +1,5 @@
-"""Arrays of nothing but the standard library that speak DLPack, with a say in every field: what the package reads must not
-depend on any library's habits."""
+"""Arrays of nothing but the standard library that speak DLPack, with a say in every field: what the package reads must
+not depend on any library's habits."""
 import ctypes
 import math
 import struct

@@ -1,5 +1,5 @@
-"""run_tests.py MODULE…: runs modules of unittest. Exit status 77 when nothing ran, because all of them need a package that
-is not installed."""
+"""run_tests.py MODULE…: runs modules of unittest. Exit status 77 when nothing ran, because all of them need a package
+that is not installed."""
 import sys
 import unittest
 

@@ -1,5 +1,5 @@
-"""samebit.gemm on a device, over a driver that runs kernels on the host (tests/cuda/fake_gpu): SAMEBIT_CUDA_DRIVER is its path, and
-SAMEBIT_LIBRARY a library whose kernels it knows."""
+"""samebit.gemm on a device, over a driver that runs kernels on the host (tests/cuda/fake_gpu): SAMEBIT_CUDA_DRIVER is
+its path, and SAMEBIT_LIBRARY a library whose kernels it knows."""
 import ctypes
 import os
 import pathlib
@@ -82,7 +82,8 @@ class Products(unittest.TestCase):
         self.expected = samebit.gemm(*self.host, out=Array("f32", (20, 30)), activation="silu").bits()
 
     def test_bits_and_order(self):
-        """The work is given to the stream that was named, the arrays' makers wait in it, and nobody waits for the device."""
+        """The work is given to the stream that was named, the arrays' makers wait in it,
+        and nobody waits for the device."""
         for stream in (None, driver.stream(), driver.stream()):
             out = DeviceArray("f32", (20, 30))
             self.assertIs(samebit.gemm(*self.device, out=out, activation="silu", stream=stream), out)

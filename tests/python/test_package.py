@@ -1,5 +1,5 @@
-"""The package with nothing but the standard library: opening the library, arrays by DLPack, samebit.gemm against the page's own
-arithmetic."""
+"""The package with nothing but the standard library: opening the library, arrays by DLPack, samebit.gemm against the
+page's own arithmetic."""
 import ctypes
 import ctypes.util
 import os

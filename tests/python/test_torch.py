@@ -189,8 +189,8 @@ class Samples(Case):
         return (t.to(device) for t in (normal(rows, 24), normal(10, 24), normal(10), normal(rows, 10, seed=1)))
 
     def test_gradients_do_not_depend_on_batches(self):
-        """Micro-batches, one after another, into one buffer: every way to cut the samples gives the bits of one batch, which
-        are those of each sample padded with zeros to a multiple of 16."""
+        """Micro-batches, one after another, into one buffer: every way to cut the samples gives the bits of one batch,
+        which are those of each sample padded with zeros to a multiple of 16."""
         for device in DEVICES:
             x, weight, bias, grad = self.data(device)
             padded_x, padded_grad = [], []

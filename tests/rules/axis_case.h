@@ -1,4 +1,5 @@
-/* One node with its inputs, run by its definition, and the same node on inputs with more rows. Include after cmocka.h. */
+/* One node with its inputs, run by its definition, and the same node on inputs with more rows.
+ * Include after cmocka.h. */
 #ifndef SB_TESTS_AXIS_CASE_H
 #define SB_TESTS_AXIS_CASE_H
 
@@ -111,8 +112,8 @@ static inline sb_status start_case(axis_case *c, const sb_node *node, const sb_v
     return status;
 }
 
-/* Runs the nodes of a graph whose inputs have their values in `values` [values of the graph], which fills. `visit` (may be
- * NULL) is called for each node that ran. */
+/* Runs the nodes of a graph whose inputs have their values in `values` [values of the graph], which fills. `visit` (may
+ * be NULL) is called for each node that ran. */
 static sb_status run_nodes(const sb_graph *graph, sb_value *values, void (*visit)(void *context, axis_case *c),
                            void *context, sb_error *error) {
     for (size_t v = 0; v < graph->value_count; v++) {

@@ -1,5 +1,5 @@
-/* Whether what a rule says of a node's axes is true, as far as running its definition on a case can tell. Include after
- * cmocka.h. */
+/* Whether what a rule says of a node's axes is true, as far as running its definition on a case can tell.
+ * Include after cmocka.h. */
 #ifndef SB_TESTS_AXIS_TRUTH_H
 #define SB_TESTS_AXIS_TRUTH_H
 
@@ -68,8 +68,8 @@ static inline garbage legal_garbage(const axis_answers *answers, int input, garb
     return answers->rules[input][0].checked ? GARBAGE_LEGAL : kind;
 }
 
-/* Runs the case again with the axes in `grown` [inputs], a bit set each, longer, and garbage of the kinds [inputs] behind.
- * `output_axis` (or SB_AXIS_NONE) is what lists of extents are told of. */
+/* Runs the case again with the axes in `grown` [inputs], a bit set each, longer, and garbage of the kinds [inputs]
+ * behind. `output_axis` (or SB_AXIS_NONE) is what lists of extents are told of. */
 static inline sb_status run_with(const axis_case *c, const uint32_t *grown, int output_axis, const garbage *kinds,
                                  axis_case *result, sb_error *error) {
     sb_value inputs[CASE_INPUTS] = {{0}};
@@ -397,7 +397,8 @@ static inline bool is_short(const axis_case *c) {
     return true;
 }
 
-/* Checks all that `entry` says of the case, unless it is long. Operators whose runs differ are only asked, not run again. */
+/* Checks all that `entry` says of the case, unless it is long.
+ * Operators whose runs differ are only asked, not run again. */
 static inline sb_status check_case(const sb_axes_entry *entry, const axis_case *c, axis_tally *tally, sb_error *error) {
     static axis_answers answers;
     bool repeats = (c->node->op->flags & SB_OP_RANDOM) == 0 || sb_node_has(c->node, "seed");

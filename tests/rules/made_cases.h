@@ -1,7 +1,7 @@
 /* Nodes with inputs, written as text:
  *
- *     inputs      "f32[2,3]" (random in [-1, 1]), "s64[4]%3" (random in [0, 3)), "s64{1,2}" (a list), "f32[2,2]{1,2,3,4}",
- *                 "s64{}1" (a scalar); "" where omitted
+ *     inputs      "f32[2,3]" (random in [-1, 1]), "s64[4]%3" (random in [0, 3)), "s64{1,2}" (a list),
+ *                 "f32[2,2]{1,2,3,4}", "s64{}1" (a scalar); "" where omitted
  *     attributes  "axis=1 pads=[0,0,1,1] alpha=0.5 mode=linear" (a number with a point is a float)
  *
  * Include after cmocka.h. */

@@ -1,4 +1,5 @@
-/* Sums that take over their addend's memory: where the plan lets them, where it must not, and the same bits either way. */
+/* Sums that take over their addend's memory: where the plan lets them, where it must not,
+ * and the same bits either way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -71,8 +71,7 @@ static sb_session *session_of(sb_model *model, int64_t iterations, int64_t bytes
     return session;
 }
 
-/* Runs a loop model for `trips`; on success checks that y is x or, with an adding body, 2^trips x.
- */
+/* Runs a loop model for `trips`; on success checks that y is x or, with an adding body, 2^trips x. */
 static sb_status run_loop(sb_session *session, int64_t trips, float factor, sb_error *error) {
     sb_tensor *inputs[2], *output = NULL;
     assert_int_equal(sb_tensor_from_data(SB_S64, 0, NULL, &trips, &inputs[0], NULL), SB_OK);

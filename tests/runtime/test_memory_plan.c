@@ -141,8 +141,8 @@ static sb_status note_storage(void *context, sb_node_event *event, sb_error *err
     return SB_OK;
 }
 
-/* A transposed value cannot be reshaped without a copy: from the second run on the copy lies in the arena, and what it is a copy
- * of is not overwritten while views of it may live. */
+/* A transposed value cannot be reshaped without a copy: from the second run on the copy lies in the arena, and what it
+ * is a copy of is not overwritten while views of it may live. */
 static void test_copied_views(void **state) {
     (void)state;
     builder b = builder_create();
@@ -192,8 +192,8 @@ static void test_copied_views(void **state) {
 
 #define NODES 40
 
-/* What a run does with memory, worked out from the steps: when each copy of a value comes to be, and when it is last seen, by
- * itself, through views of it, or as the source of a copy on the other side. */
+/* What a run does with memory, worked out from the steps: when each copy of a value comes to be, and when it is last
+ * seen, by itself, through views of it, or as the source of a copy on the other side. */
 typedef struct story {
     const sb_plan *plan;
     const sb_program *program;
@@ -256,8 +256,8 @@ static size_t copy_bytes(const story *story, size_t copy) {
     return (size_t)elements * sb_dtype_size(fact->dtype);
 }
 
-/* No two copies that live at the same time on one side share bytes; what escapes has no place. Returns how many copies brought
- * from the other side have one. */
+/* No two copies that live at the same time on one side share bytes; what escapes has no place. Returns how many copies
+ * brought from the other side have one. */
 static int check_story(const story *story) {
     const sb_graph *graph = story->program->graph;
     int mirrors = 0;

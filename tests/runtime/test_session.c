@@ -1,5 +1,5 @@
-/* Models and sessions through the public interface: sharing, order of release, wrong inputs, observers, and that a row of a batch
- * has the bits that it has alone. */
+/* Models and sessions through the public interface: sharing, order of release, wrong inputs, observers, and that a row
+ * of a batch has the bits that it has alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,8 +200,8 @@ static void test_observers_see_and_stop(void **state) {
     sb_model_release(model);
 }
 
-/* Without a device, a run is complete when it has been enqueued: four wait to be fetched, in any order, and a full queue says
- * what to do. */
+/* Without a device, a run is complete when it has been enqueued: four wait to be fetched, in any order, and a full
+ * queue says what to do. */
 static void test_runs_on_the_host_are_done_at_once(void **state) {
     (void)state;
     sb_model *model = load_digits();

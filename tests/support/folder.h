@@ -1,5 +1,4 @@
-/* A fresh folder under the current one for a test's files, removed with all that it holds. Include
- * after cmocka.h. */
+/* A fresh folder under the current one for a test's files, removed with all that it holds. Include after cmocka.h. */
 #ifndef SB_TESTS_FOLDER_H
 #define SB_TESTS_FOLDER_H
 

@@ -20,8 +20,7 @@ typedef struct model {
     int64_t ids[MODEL_ELEMENTS];
 } model;
 
-/* The bytes of element `id`: any pattern, NaNs included, that differs between ids below 256 for
- * 1-byte types. */
+/* The bytes of element `id`: any pattern, NaNs included, that differs between ids below 256 for 1-byte types. */
 static inline void model_bytes(sb_dtype dtype, int64_t id, char *bytes) {
     random_source source = {(uint64_t)id};
     uint64_t pattern = random_bits(&source);
@@ -223,8 +222,7 @@ static inline sb_tensor *model_broadcast(random_source *source, sb_tensor *tenso
     return view;
 }
 
-/* A reshape where strides allow it; else the tensor itself, after checking that moving was truly
- * needed. */
+/* A reshape where strides allow it; else the tensor itself, after checking that moving was truly needed. */
 static inline sb_tensor *model_reshape(random_source *source, sb_tensor *tensor, model *plan) {
     int64_t dims[SB_MAX_RANK];
     int rank = model_random_shape(source, plan->count == 0 ? 1 : plan->count, dims);

@@ -1,5 +1,4 @@
-/* DLPack: the layout of its structures, export, import, and structures that contradict themselves.
- */
+/* DLPack: the layout of its structures, export, import, and structures that contradict themselves. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -205,8 +205,7 @@ static void test_hostile_members(void **state) {
     expect_refusal(path, NULL, SB_ERROR_INVALID_FILE, "bad.npz: a.npy: byte 128");
 
     sizes[0]++;
-    /* Two members of one name, which libzip itself refuses to write: the second name is changed
-     * afterwards. */
+    /* Two members of one name, which libzip itself refuses to write: the second name is changed afterwards. */
     make_archive("bad.npz", ZIP_CM_STORE, 2, (const char *const[]){"a.npy", "b.npy"}, bytes, sizes);
     void *archive;
     size_t size;
@@ -222,8 +221,7 @@ static void test_hostile_members(void **state) {
     sb_tensor_release(tensor);
 }
 
-/* The size that the directory tells (at byte 24 of its entry) is a lie that only a bomb could make
- * true. */
+/* The size that the directory tells (at byte 24 of its entry) is a lie that only a bomb could make true. */
 static void test_bomb(void **state) {
     static char zeros[100000];
     static char header[] = "\x93NUMPY\1\0v\0{'descr': '|u1', 'fortran_order': False, 'shape': (99872,), }";

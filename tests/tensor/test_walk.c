@@ -59,8 +59,7 @@ static sb_tensor *random_operand(random_source *source, int rank, const int64_t 
         permutation[i] = permutation[j];
         permutation[j] = i;
     }
-    /* Stored in another order of dimensions, so that the view has the wanted extents with unordered
-     * strides. */
+    /* Stored in another order of dimensions, so that the view has the wanted extents with unordered strides. */
     for (int i = 0; i < rank - missing; i++)
         stored[permutation[i]] = own[i];
     sb_tensor *tensor = model_start(dtypes[random_between(source, 0, 4)], rank - missing, stored, &plan);

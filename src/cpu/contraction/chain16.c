@@ -63,8 +63,7 @@ size_t sb_chain16_workspace_bytes(const sb_chain16_args *args) {
     return bytes;
 }
 
-/* The same order as in sb_chain16_workspace_bytes; each part is a whole number of cache lines long.
- */
+/* The same order as in sb_chain16_workspace_bytes; each part is a whole number of cache lines long. */
 static workspace_parts divide(const sb_chain16_args *args, int64_t block, int64_t groups, void *workspace) {
     workspace_parts parts;
     parts.tile = workspace;
@@ -147,8 +146,7 @@ static void start(const sb_chain16_args *args, int64_t first_row, int64_t rows, 
     }
 }
 
-/* Stores `count` sums that lie `acc_stride` apart, `stride` elements apart from element `at` of C.
- */
+/* Stores `count` sums that lie `acc_stride` apart, `stride` elements apart from element `at` of C. */
 static void store(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const float *acc, int64_t acc_stride,
                   int64_t count, int64_t at, int64_t stride) {
     _Static_assert(MOST_ROWS >= SB_CHAIN16_PANEL, "a line of a tile fits, whichever way it runs");
@@ -195,8 +193,7 @@ static void store_tile(const sb_chain16_args *args, const sb_chain16_kernels *ke
     }
 }
 
-/* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel.
- */
+/* Takes the tile from column `tile` on, for `rows` prepared rows, through all groups of the panel. */
 static void advance(const sb_chain16_args *args, const sb_chain16_kernels *kernels, const uint16_t *panel, int64_t tile,
                     int64_t rows, const workspace_parts *parts) {
     int columns = kernels->columns;

@@ -1,11 +1,9 @@
-/* The 16-bit contraction of the numerics contract on the CPU: C[M, N] = A[M, K] * B[K, N] for bf16
- * and f16.
+/* The 16-bit contraction of the numerics contract on the CPU: C[M, N] = A[M, K] * B[K, N] for bf16 and f16.
  *
- * Every element of C is one chain over k (src/numerics/chain.h), kept in f32, so the result does
- * not depend on how a caller cuts C into rectangles, on strides, on whether B was packed ahead or
- * on the instruction set. A is read through strides or a callback, which makes a convolution an
- * implicit product: row = output position, k = kernel position major, then channel, with +0 for the
- * padding.
+ * Every element of C is one chain over k (src/numerics/chain.h), kept in f32, so the result does not depend on how a
+ * caller cuts C into rectangles, on strides, on whether B was packed ahead or on the instruction set. A is read through
+ * strides or a callback, which makes a convolution an implicit product: row = output position, k = kernel position
+ * major, then channel, with +0 for the padding.
  *
  * The interface is that of the f32 product (cpu/contraction/gemm.h), epilogues and splits included: raw
  * pointers, no allocation, any number of threads, each with its own workspace and its own part of C.
@@ -32,8 +30,7 @@ typedef struct sb_chain16_kernels sb_chain16_kernels;
 /** The kernels for a resolved instruction set (SB_ISA_BEST is taken as scalar). Never NULL. */
 const sb_chain16_kernels *sb_chain16_kernels_of(sb_isa isa);
 
-/** Writes elements [k, k + count) of row `row` of A to `out`. Called from the thread that runs the
- * rectangle. */
+/** Writes elements [k, k + count) of row `row` of A to `out`. Called from the thread that runs the rectangle. */
 typedef void sb_chain16_gather(void *context, int64_t row, int64_t k, int64_t count, uint16_t *out);
 
 /* C[m][n] = round(epilogue(chain over k of A[m][k] * B[k][n])). */
@@ -50,14 +47,12 @@ typedef struct sb_chain16_args {
     const float *initial; /* where the chains start; NULL: from +0 */
     int64_t initial_row_stride, initial_column_stride;
     void *c;
-    sb_dtype c_dtype; /* SB_F32, or SB_BF16 or SB_F16: rounded once, to nearest even, after the
-                         epilogue */
+    sb_dtype c_dtype; /* SB_F32, or SB_BF16 or SB_F16: rounded once, to nearest even, after the epilogue */
     int64_t c_row_stride, c_column_stride;
     const sb_epilogue *epilogue; /* in f32; NULL: none */
 } sb_chain16_args;
 
-/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never
- * otherwise. */
+/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never otherwise. */
 size_t sb_chain16_packed_bytes(int64_t k, int64_t n);
 
 /** Packs columns [n0, n1) of the n columns of B. `n0` is a multiple of SB_CHAIN16_PANEL, `n1`
@@ -78,9 +73,8 @@ void sb_chain16_run(const sb_chain16_kernels *kernels, const sb_chain16_args *ar
 /** The same by its definition: plain loops over the reference chain. */
 void sb_chain16_reference(const sb_chain16_args *args, int64_t m0, int64_t m1, int64_t n0, int64_t n1);
 
-/** A grid of rectangles for `threads` threads, for sb_gemm_split_rectangle: whole panels of columns
- * first, as long as each rectangle keeps several to share the preparation of its rows; then rows.
- */
+/** A grid of rectangles for `threads` threads, for sb_gemm_split_rectangle: whole panels of columns first, as long as
+ * each rectangle keeps several to share the preparation of its rows; then rows. */
 sb_gemm_split sb_chain16_split(int64_t m, int64_t n, int threads);
 
 #endif

@@ -45,9 +45,8 @@ enum {
     SB_CHAIN16_FIELD_HIGH = 223
 };
 
-/** Where column j of a panel lies within a packed row of 64: two columns 16 apart share a 32-bit
- * lane, so that a shift or a mask is all it takes to get f32 lanes from bf16 in the order of the
- * columns. */
+/** Where column j of a panel lies within a packed row of 64: two columns 16 apart share a 32-bit lane, so that a shift
+ * or a mask is all it takes to get f32 lanes from bf16 in the order of the columns. */
 static inline int sb_chain16_place(int column) {
     return (column & 32) + (column & 15) * 2 + ((column >> 4) & 1);
 }
@@ -58,11 +57,10 @@ typedef struct sb_chain16_a {
     uint16_t raw[SB_CHAIN16_GROUP];
     uint8_t drop[SB_CHAIN16_GROUP];
     int32_t top; /* largest exponent + 127, or a special top */
-    /* Whether the sum of the 17 terms might leave int32. In units of 2^E, 16 products stay below 16
-     * * 4 = 64, which is 2^31, and the accumulator's term below 2, which is 2^26. So int32 always
-     * holds the sum of the products, and the whole sum unless the products exceed 62. As b's
-     * significands are below 2, the 16 significands of a then exceed 31: fractions above 15 of 16,
-     * so at most one fraction is below a half. That is the condition tested. */
+    /* Whether the sum of the 17 terms might leave int32. In units of 2^E, 16 products stay below 16 * 4 = 64, which is
+     * 2^31, and the accumulator's term below 2, which is 2^26. So int32 always holds the sum of the products, and the
+     * whole sum unless the products exceed 62. As b's significands are below 2, the 16 significands of a then exceed
+     * 31: fractions above 15 of 16, so at most one fraction is below a half. That is the condition tested. */
     uint32_t overflow;
 } sb_chain16_a;
 
@@ -83,8 +81,7 @@ struct sb_chain16_kernels {
     const sb_gemm_kernels *f32; /* whose epilogue applies to finished sums */
     int columns;                /* of a tile: divides SB_CHAIN16_PANEL */
 
-    /** Expands `groups` × 16 elements of one row; record g goes to `a[g * stride]`. dtype: SB_BF16
-     * or SB_F16. */
+    /** Expands `groups` × 16 elements of one row; record g goes to `a[g * stride]`. dtype: SB_BF16 or SB_F16. */
     void (*expand_a)(sb_dtype dtype, const uint16_t *elements, int64_t groups, sb_chain16_a *a, int64_t stride);
 
     /** Expands 16 packed rows of a panel, from the first place of a tile's columns; only `valid`

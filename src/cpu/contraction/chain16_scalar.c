@@ -128,8 +128,7 @@ static void step_row(sb_dtype dtype, const sb_chain16_a *a, const sb_chain16_b *
             sum[j] += (uint32_t)(int32_t)(a->value[k] * tile->value[k][j] * scale[j]);
     }
     if (a->overflow) {
-        /* The products' sum never leaves int32, so the whole wrapped where its sign differs from
-         * both terms'. */
+        /* The products' sum never leaves int32, so the whole wrapped where its sign differs from both terms'. */
         for (int j = 0; j < COLUMNS; j++) {
             strange[j] |= (((sum[j] - term[j]) ^ sum[j]) & (term[j] ^ sum[j])) >> 31;
             any |= strange[j];

@@ -4,8 +4,7 @@
  *     integers, floats           the register types
  *     i_* , b_*, f_*             operations on 32-bit integers, bytes, floats
  *     i_outside_mask(v, limit)   bit per lane: v > limit, unsigned
- *     f_from_i_truncated(v)      int32 to f32 toward zero
- */
+ *     f_from_i_truncated(v)      int32 to f32 toward zero */
 #include "cpu/contraction/chain16_repair.h"
 
 #define COLUMNS (4 * LANES)
@@ -161,8 +160,7 @@ static __attribute__((noinline)) void settle_tops(sb_chain16_format format, sb_c
         tile->top[j] = SB_CHAIN16_DROP_ZERO;
 }
 
-/* A tile's columns are two registers of 16-bit lanes; `fraction_bits` is a constant at every call.
- */
+/* A tile's columns are two registers of 16-bit lanes; `fraction_bits` is a constant at every call. */
 static inline __attribute__((always_inline)) void expand_tile(const uint16_t *panel, int fraction_bits, int valid,
                                                               sb_chain16_b *tile) {
     sb_chain16_format format = fraction_bits == 7 ? sb_chain16_format_bf16() : sb_chain16_format_f16();

@@ -21,8 +21,7 @@ static bool multiply(int64_t *product, int64_t factor) {
     return !__builtin_mul_overflow(*product, factor, product);
 }
 
-/* -- Checks ---------------------------------------------------------------------------------------
- */
+/* -- Checks ------------------------------------------------------------------------------------ */
 
 static sb_status check_shape(const sb_conv_shape *shape, sb_error *error) {
     if (shape->rank < 1 || shape->rank > SB_CONV_RANK)
@@ -55,8 +54,7 @@ static sb_status check_shape(const sb_conv_shape *shape, sb_error *error) {
     return SB_OK;
 }
 
-/* Whether the pixels (batch, then spatial dimensions) of a tensor lie one constant step apart; sets
- * that step. */
+/* Whether the pixels (batch, then spatial dimensions) of a tensor lie one constant step apart; sets that step. */
 static bool pixels_are_even(const sb_conv_shape *shape, const int64_t *extents, int64_t batch_stride,
                             const int64_t *strides, int64_t *step) {
     int64_t next = 0;
@@ -77,8 +75,7 @@ static bool pixels_are_even(const sb_conv_shape *shape, const int64_t *extents, 
     return true;
 }
 
-/* -- Plan -----------------------------------------------------------------------------------------
- */
+/* -- Plan -------------------------------------------------------------------------------------- */
 
 static sb_conv_method choose_method(const sb_conv_plan *plan) {
     const sb_conv_shape *shape = &plan->shape;
@@ -247,8 +244,7 @@ bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan) {
     return sb_gemm_in_one_pass(plan->runs, plan->length);
 }
 
-/* -- Weights --------------------------------------------------------------------------------------
- */
+/* -- Weights ----------------------------------------------------------------------------------- */
 
 /* The offset of kernel position `tap`, counted row-major, under some strides. */
 static int64_t tap_offset(const sb_conv_shape *shape, int64_t tap, const int64_t *strides) {
@@ -295,8 +291,7 @@ void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output
     }
 }
 
-/* -- Cutting --------------------------------------------------------------------------------------
- */
+/* -- Cutting ----------------------------------------------------------------------------------- */
 
 sb_gemm_split sb_conv_f32_split(const sb_conv_plan *plan, int threads) {
     const int64_t k = sb_conv_is_depthwise(plan) ? plan->taps : plan->k;

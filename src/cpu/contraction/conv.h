@@ -1,5 +1,4 @@
-/* f32 convolutions of any number of spatial dimensions, with groups, strides, dilations and any
- * padding.
+/* f32 convolutions of any number of spatial dimensions, with groups, strides, dilations and any padding.
  *
  * Every output element is one chain: acc = +0, then acc = fmaf(x, w, acc) over kernel positions in
  * row-major order and, inside a position, over the group's input channels. A position in the
@@ -10,9 +9,8 @@
  * row-major), a column per output channel. Work is cut into rectangles of that matrix and epilogues
  * count rows and columns of it.
  *
- * A convolution is planned once (no memory is taken), its weights are packed once, and it is run
- * any number of times from any thread. Channels-last tensors (channel stride 1) are the fast ones.
- */
+ * A convolution is planned once (no memory is taken), its weights are packed once, and it is run any number of times
+ * from any thread. Channels-last tensors (channel stride 1) are the fast ones. */
 #ifndef SB_CPU_CONTRACTION_CONV_H
 #define SB_CPU_CONTRACTION_CONV_H
 
@@ -22,17 +20,15 @@
 /* Spatial dimensions, at most. */
 #define SB_CONV_RANK 6
 
-/* Extents and, in elements, strides. Strides may be anything, but y's elements must be distinct. y
- * must overlap nothing that is read, but for a matrix that the epilogue adds: it may be y itself
- * where sb_conv_f32_in_one_pass. */
+/* Extents and, in elements, strides. Strides may be anything, but y's elements must be distinct. y must overlap nothing
+ * that is read, but for a matrix that the epilogue adds: it may be y itself where sb_conv_f32_in_one_pass. */
 typedef struct sb_conv_shape {
     int rank; /* spatial dimensions, 1 to SB_CONV_RANK */
     int64_t batch, groups;
     int64_t input_channels, output_channels; /* of all groups */
     int64_t input[SB_CONV_RANK], output[SB_CONV_RANK], kernel[SB_CONV_RANK];
     int64_t stride[SB_CONV_RANK], dilation[SB_CONV_RANK];
-    int64_t pad[SB_CONV_RANK]; /* before the input (may be negative); what lies behind it follows
-                                  from `output` */
+    int64_t pad[SB_CONV_RANK]; /* before the input (may be negative); what lies behind it follows from `output` */
     int64_t x_batch_stride, x_channel_stride, x_stride[SB_CONV_RANK];
     int64_t y_batch_stride, y_channel_stride, y_stride[SB_CONV_RANK];
 } sb_conv_shape;
@@ -40,11 +36,9 @@ typedef struct sb_conv_shape {
 typedef enum sb_conv_method {
     SB_CONV_MATRIX,          /* a 1×1 kernel on dense pixels: a matrix product */
     SB_CONV_INDIRECT,        /* tiles read the input through a pointer per pixel and kernel position */
-    SB_CONV_STRIP,           /* a strip of input rows is first copied to channels-last order with its padding
-                    */
+    SB_CONV_STRIP,           /* a strip of input rows is first copied to channels-last order with its padding */
     SB_CONV_DEPTHWISE,       /* one input channel per group: lanes are channels; indirect */
-    SB_CONV_DEPTHWISE_STRIP, /* the same from a copied strip, channels repeated as the multiplier
-                                asks */
+    SB_CONV_DEPTHWISE_STRIP, /* the same from a copied strip, channels repeated as the multiplier asks */
 } sb_conv_method;
 
 /* Read-only for users, plain data: may be copied. */
@@ -81,9 +75,8 @@ void sb_conv_f32_pack(const sb_conv_plan *plan, const float *w, int64_t w_output
  * what it adds. */
 bool sb_conv_f32_in_one_pass(const sb_conv_plan *plan);
 
-/** Computes output pixels [m0, m1) of output channels [n0, n1): any rectangle, the same bits.
- * `epilogue` may be NULL; a bias is SB_EPILOGUE_ADD_COLUMNS. `workspace` is for this call alone, of
- * plan->workspace_bytes bytes. */
+/** Computes output pixels [m0, m1) of output channels [n0, n1): any rectangle, the same bits. `epilogue` may be NULL; a
+ * bias is SB_EPILOGUE_ADD_COLUMNS. `workspace` is for this call alone, of plan->workspace_bytes bytes. */
 void sb_conv_f32_run(const sb_conv_plan *plan, const float *x, const float *packed, float *y,
                      const sb_epilogue *epilogue, int64_t m0, int64_t m1, int64_t n0, int64_t n1, void *workspace);
 

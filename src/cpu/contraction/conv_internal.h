@@ -30,8 +30,7 @@ static inline bool sb_conv_has_strip(const sb_conv_plan *plan) {
     return plan->method == SB_CONV_STRIP || plan->method == SB_CONV_DEPTHWISE_STRIP;
 }
 
-/** Floats of a strip per position: a group's channels, or all of a depthwise convolution's output
- * channels. */
+/** Floats of a strip per position: a group's channels, or all of a depthwise convolution's output channels. */
 static inline int64_t sb_conv_strip_channels(const sb_conv_plan *plan) {
     return plan->method == SB_CONV_DEPTHWISE_STRIP ? plan->shape.output_channels
                                                    : plan->shape.input_channels / plan->shape.groups;

@@ -1,5 +1,4 @@
-/* Conv in f32, f16 and bf16, alone or with element-wise nodes behind it. Outputs are channels-last
- * in memory. */
+/* Conv in f32, f16 and bf16, alone or with element-wise nodes behind it. Outputs are channels-last in memory. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,8 +40,7 @@ static bool supports_conv(const sb_kernel_query *query, char *why) {
 
 /* ---- shapes and weights ---- */
 
-/* The extents and attributes that f32 kernels take; strides of x and y are for the caller to fill
- * in. */
+/* The extents and attributes that f32 kernels take; strides of x and y are for the caller to fill in. */
 static sb_conv_shape shape_f32(const sb_conv_extents *extents) {
     sb_conv_shape shape = {.rank = extents->axes,
                            .batch = extents->batch,

@@ -1,10 +1,9 @@
 /* Running convolutions as implicit matrix products.
  *
- * No matrix of patches is made. For a block of output pixels a table of pointers is filled, one per
- * kernel position (or kernel row, see conv_strip.c) and pixel; padding points at zeros. Register
- * tiles read the input through it, channel by channel, while weights stream from packed panels
- * (gemm_block.c). The table costs one store per pixel and position, against `channels × columns`
- * multiply-adds. */
+ * No matrix of patches is made. For a block of output pixels a table of pointers is filled, one per kernel position (or
+ * kernel row, see conv_strip.c) and pixel; padding points at zeros. Register tiles read the input through it, channel
+ * by channel, while weights stream from packed panels (gemm_block.c). The table costs one store per pixel and position,
+ * against `channels × columns` multiply-adds. */
 #include "cpu/contraction/conv_internal.h"
 
 typedef struct call {
@@ -30,8 +29,7 @@ static int64_t divide_up(int64_t a, int64_t b) {
     return a / b + (a % b > 0);
 }
 
-/* -- Pointers -------------------------------------------------------------------------------------
- */
+/* -- Pointers ---------------------------------------------------------------------------------- */
 
 /* Consecutive output pixels [first, first + count) that differ in their last index only. */
 typedef struct segment {
@@ -62,8 +60,8 @@ static void fill_even(const float **pointers, int64_t count, const float *first,
         pointers[i] = first + i * step;
 }
 
-/* `count` positions along the last dimension, `start` and then every `step`-th, at one place of the
- * other dimensions. */
+/* `count` positions along the last dimension, `start` and then every `step`-th,
+ * at one place of the other dimensions. */
 typedef struct line {
     int64_t start, step, count;
 } line;
@@ -137,8 +135,7 @@ static void next_tap(const sb_conv_shape *shape, int last, int64_t *tap) {
 static void fill_pointers(const call *call, int64_t m, int64_t rows) {
     const sb_conv_plan *plan = call->plan;
     const sb_conv_shape *shape = &plan->shape;
-    /* Where kernel positions along the last dimension are one run, only the first one has a
-     * pointer. */
+    /* Where kernel positions along the last dimension are one run, only the first one has a pointer. */
     const bool merged = plan->runs != plan->taps;
     for (int64_t row = 0; row < rows;) {
         segment s = segment_at(shape, m + row, rows - row);
@@ -165,8 +162,7 @@ static void fill_outputs(const call *call, int64_t m, int64_t rows) {
     }
 }
 
-/* -- Strided output channels ----------------------------------------------------------------------
- */
+/* -- Strided output channels ------------------------------------------------------------------- */
 
 static void point_at_rows(const call *call, int64_t rows) {
     for (int64_t r = 0; r < rows; r++)
@@ -193,11 +189,10 @@ static void scatter_rows(const call *call, int64_t m, int64_t rows, int64_t n, i
     }
 }
 
-/* -- Blocks ---------------------------------------------------------------------------------------
- */
+/* -- Blocks ------------------------------------------------------------------------------------ */
 
-/* Columns [n, n + count), of one group, of `rows` pixels from the table, into rows that start where
- * workspace.c points. */
+/* Columns [n, n + count), of one group, of `rows` pixels from the table,
+ * into rows that start where workspace.c points. */
 typedef void compute_columns(const call *call, int64_t m, int64_t rows, int64_t n, int64_t count);
 
 /* One group's columns, or a part of them. */
@@ -268,8 +263,7 @@ static void compute_depthwise(const call *call, int64_t m, int64_t rows, int64_t
     }
 }
 
-/* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones
- * included. */
+/* Columns that tiles of a row kernel read for `pixels` pixels, the last tile's missing ones included. */
 static int64_t row_columns(const sb_conv_shape *shape, int64_t pixels) {
     const int64_t whole = divide_up(pixels, SB_DEPTHWISE_ROW_PIXELS) * SB_DEPTHWISE_ROW_PIXELS;
     return (whole - 1) * shape->stride[shape->rank - 1] + SB_DEPTHWISE_ROW_KERNEL;

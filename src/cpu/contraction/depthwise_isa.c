@@ -47,8 +47,7 @@ SB_VF_INLINE const float *weights_of(const sb_depthwise_tile *tile, int64_t chan
     return tile->w + channel / SB_VF_LANES * tile->taps * SB_VF_LANES + (whole ? 0 : channel % SB_VF_LANES);
 }
 
-/* `vectors` vectors of channels from `channel`; with `whole` false one vector, of `lanes` channels.
- */
+/* `vectors` vectors of channels from `channel`; with `whole` false one vector, of `lanes` channels. */
 SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes, const int vectors,
                           const bool whole) {
     vf acc[PIXELS][VECTORS];
@@ -69,8 +68,7 @@ SB_VF_INLINE void compute(const sb_depthwise_tile *tile, int64_t channel, int64_
     store_pixels(tile, acc, channel, lanes, PIXELS, vectors, whole);
 }
 
-/* The same for WIDTH kernel positions at a time, over the columns that neighbouring pixels share.
- */
+/* The same for WIDTH kernel positions at a time, over the columns that neighbouring pixels share. */
 SB_VF_INLINE void compute_row(const sb_depthwise_tile *tile, int64_t channel, int64_t lanes, const int stride,
                               const int vectors, const bool whole) {
     vf acc[ROW_PIXELS][VECTORS];

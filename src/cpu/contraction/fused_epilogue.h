@@ -6,9 +6,7 @@
 #include "cpu/elementwise/tile_program.h"
 #include "kernel/contraction/contraction_node.h"
 
-/** The program of the nodes behind the contraction, for the caller to destroy; NULL when there are
- * none.
- */
+/** The program of the nodes behind the contraction, for the caller to destroy; NULL when there are none. */
 sb_status sb_contraction_node_program(const sb_contraction_node *contraction, const sb_kernel_query *query,
                                       sb_tile_program **program, sb_error *error);
 
@@ -29,11 +27,10 @@ typedef struct sb_fused_epilogue {
     int64_t column_steps[SB_TILE_INPUTS], row_steps[SB_TILE_INPUTS][SB_MAX_RANK]; /* in bytes */
 } sb_fused_epilogue;
 
-/** Sets up the epilogue of a call whose output is `y`: a matrix with the columns along dimension
- * `column_axis` of y (-1: one column) and the rows along the others, row-major. `program` may be
- * NULL. An operand in y's memory is copied, unless it lies there element by element, the epilogue runs
- * in registers and `one_pass` says that the kernel writes each element once only.
- */
+/** Sets up the epilogue of a call whose output is `y`: a matrix with the columns along dimension `column_axis` of y
+ * (-1: one column) and the rows along the others, row-major. `program` may be NULL. An operand in y's memory is copied,
+ * unless it lies there element by element, the epilogue runs in registers and `one_pass` says that the kernel writes
+ * each element once only. */
 sb_status sb_fused_epilogue_start(sb_call *call, sb_tile_program *program, const sb_tensor *y, int column_axis,
                                   bool one_pass, sb_fused_epilogue *fused);
 

@@ -14,8 +14,7 @@
 /* Columns at a time when C's columns are strided and rows are computed beside it. */
 #define STRIDED_COLUMNS 256
 
-/* Up to this many tiles of rows read B's rows in place: then each value is read once or twice
- * either way. */
+/* Up to this many tiles of rows read B's rows in place: then each value is read once or twice either way. */
 #define IN_PLACE_TILES 2
 
 static int64_t divide_up(int64_t a, int64_t b) {
@@ -37,8 +36,7 @@ const sb_gemm_kernels *sb_gemm_f32_kernels(sb_isa isa) {
     return &sb_gemm_f32_kernels_scalar;
 }
 
-/* -- Packing --------------------------------------------------------------------------------------
- */
+/* -- Packing ----------------------------------------------------------------------------------- */
 
 /* Bytes of `columns` columns in panels; 0 when that overflows. A whole panel more is allotted, so
  * that a tile that starts inside a panel may load whole vectors in its last row. */
@@ -77,8 +75,7 @@ static int64_t raw_columns(const sb_gemm_kernels *kernels, const sb_gemm_args *a
     return (panels > 0 ? panels : 1) * kernels->panel;
 }
 
-/* -- Workspace --------------------------------------------------------------------------------------
- */
+/* -- Workspace --------------------------------------------------------------------------------- */
 
 /* One call's workspace: the block's own, then strided C's rows, then panels of a raw B. */
 typedef struct gemm_workspace {
@@ -99,8 +96,7 @@ size_t sb_gemm_f32_workspace_bytes(const sb_gemm_kernels *kernels, const sb_gemm
     return panels == 0 || panels > SIZE_MAX - bytes ? 0 : bytes + panels;
 }
 
-/* -- The product ----------------------------------------------------------------------------------
- */
+/* -- The product ------------------------------------------------------------------------------- */
 
 /* Where columns [n0, n1) of B are read from. */
 typedef struct columns {

@@ -17,8 +17,7 @@
 
 #include <samebit/isa.h>
 
-/* -- What happens to a finished chain -------------------------------------------------------------
- */
+/* -- What happens to a finished chain ---------------------------------------------------------- */
 
 /* A step computes y from y; each is one f32 operation with its own rounding, so that a fused graph
  * has the bits of the unfused one. `m` and `n` are the element's row and column in all of C. */
@@ -41,9 +40,8 @@ typedef struct sb_epilogue_step {
     const float *shift;
     int64_t row_stride, column_stride;
     float scalar, high;
-    /* Changes row[0 .. count), the elements (m, n) to (m, n + count), in place. Called from
-     * whichever thread computes them; must treat each element by itself, as segments fall anyhow.
-     */
+    /* Changes row[0 .. count), the elements (m, n) to (m, n + count), in place. Called from whichever thread computes
+     * them; must treat each element by itself, as segments fall anyhow. */
     void (*call)(void *context, float *row, int64_t m, int64_t n, int64_t count);
     void *context;
 } sb_epilogue_step;
@@ -55,8 +53,7 @@ typedef struct sb_epilogue {
     sb_epilogue_step steps[SB_EPILOGUE_STEPS];
 } sb_epilogue;
 
-/* -- Matrix product -------------------------------------------------------------------------------
- */
+/* -- Matrix product ---------------------------------------------------------------------------- */
 
 /* The kernels of one instruction set; see gemm_kernels.h. */
 typedef struct sb_gemm_kernels sb_gemm_kernels;
@@ -78,8 +75,7 @@ typedef struct sb_gemm_args {
     const sb_epilogue *epilogue; /* NULL: none */
 } sb_gemm_args;
 
-/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never
- * otherwise. */
+/** Bytes of a packed B of k rows and n columns (non-negative); 0 when that overflows, never otherwise. */
 size_t sb_gemm_f32_packed_bytes(const sb_gemm_kernels *kernels, int64_t k, int64_t n);
 
 /** Packs B for `kernels`. `packed` has sb_gemm_f32_packed_bytes bytes, aligned to 64. A transposed
@@ -105,8 +101,7 @@ void sb_gemm_f32_reference(const sb_gemm_args *args, int64_t m0, int64_t m1, int
 /** The epilogue of one element by its definition; `y` is the finished chain of element (m, n). */
 float sb_epilogue_reference(const sb_epilogue *epilogue, float y, int64_t m, int64_t n);
 
-/* -- Cutting the work -----------------------------------------------------------------------------
- */
+/* -- Cutting the work -------------------------------------------------------------------------- */
 
 /* m × n cut into a grid of rectangles, numbered row by row. */
 typedef struct sb_gemm_split {

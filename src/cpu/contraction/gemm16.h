@@ -5,8 +5,8 @@
 #include "cpu/contraction/engine.h"
 #include "kernel/contraction/check.h"
 
-/** Allocates what `threads` threads compute in: nothing is allocated later. On failure *workspace is what there is of it, for
- * sb_gemm_workspace_destroy. Errors: OUT_OF_MEMORY. */
+/** Allocates what `threads` threads compute in: nothing is allocated later. On failure *workspace is what there is of
+ * it, for sb_gemm_workspace_destroy. Errors: OUT_OF_MEMORY. */
 sb_status sb_gemm_workspace_create(int threads, sb_gemm_workspace **workspace, sb_error *error);
 /** NULL is allowed. */
 void sb_gemm_workspace_destroy(sb_gemm_workspace *workspace);

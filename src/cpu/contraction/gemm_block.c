@@ -131,8 +131,7 @@ static void compute_panel(const sb_gemm_kernels *kernels, const sb_gemm_block *b
     }
 }
 
-/* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count).
- */
+/* The epilogue's steps that cannot run in registers, and all after them, on columns [n, n + count). */
 static void epilogue_columns(const sb_gemm_kernels *kernels, const sb_gemm_block *block, int done, int64_t n,
                              int64_t count) {
     if (block->epilogue == NULL || done == block->epilogue->count)

@@ -1,5 +1,4 @@
-/* The loop nest that matrix products and convolutions share: a block of rows times a range of
- * columns. */
+/* The loop nest that matrix products and convolutions share: a block of rows times a range of columns. */
 #ifndef SB_CPU_CONTRACTION_GEMM_BLOCK_H
 #define SB_CPU_CONTRACTION_GEMM_BLOCK_H
 
@@ -13,18 +12,15 @@
  * 384 gives 219.7 ms, 768 218.9, 1536 224.8; 2048³ likes few passes, as C, in L3, is read and
  * written less often. */
 #define SB_GEMM_K_BLOCK 768
-/* Bytes of C from which it is taken to come from memory: a core's share of a usual last cache,
- * about. */
+/* Bytes of C from which it is taken to come from memory: a core's share of a usual last cache, about. */
 #define SB_GEMM_FAR_BYTES ((int64_t)8 << 20)
 
-/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] +
- * a_offset. */
+/* Row r's values for ascending k: `runs` runs of `length`, run i from a[i * a_run_step + r] + a_offset. */
 typedef struct sb_gemm_block {
     int64_t rows; /* at most SB_GEMM_BLOCK_ROWS */
     const float *const *a;
     int64_t a_run_step, a_offset;
-    /* Between the values of a run. Not 1 only for a matrix (runs is 1), whose rows then lie
-     * a_row_stride apart. */
+    /* Between the values of a run. Not 1 only for a matrix (runs is 1), whose rows then lie a_row_stride apart. */
     int64_t a_column_stride, a_row_stride;
     int64_t runs, length;
     const float *b; /* column n0 of the first panel, row 0 */

@@ -10,15 +10,15 @@ SB_VF_INLINE vf sb_epilogue_load(const float *p, int64_t lanes, const bool whole
     return whole ? vf_load(p) : vf_load_first(p, lanes);
 }
 
-/* A block of finished chains in registers: rows from m, and from n either whole vectors of columns or `columns` of them.
- * Rows behind `last_row` (counted in the block) are computed like it. */
+/* A block of finished chains in registers: rows from m, and from n either whole vectors of columns or `columns` of
+ * them. Rows behind `last_row` (counted in the block) are computed like it. */
 typedef struct sb_epilogue_block {
     int64_t m, n, columns;
     int64_t last_row;
 } sb_epilogue_block;
 
-/* One step on `rows` × `vectors` accumulators, of which a row's begin `stride` behind the last row's. The kind of step is
- * looked at once: inside the loops gcc made a jump for each accumulator. */
+/* One step on `rows` × `vectors` accumulators, of which a row's begin `stride` behind the last row's. The kind of step
+ * is looked at once: inside the loops gcc made a jump for each accumulator. */
 SB_VF_INLINE void sb_epilogue_apply(const sb_epilogue_step *step, const sb_epilogue_block *block, vf *acc,
                                     const int stride, const int rows, const int vectors, const bool whole) {
 #define EACH(result)                                                                                                   \

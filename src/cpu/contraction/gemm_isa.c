@@ -31,8 +31,7 @@
 #define TEXT2(x) #x
 #define TEXT(x) TEXT2(x)
 
-/* -- Epilogue -------------------------------------------------------------------------------------
- */
+/* -- Epilogue ---------------------------------------------------------------------------------- */
 
 static void add_strided(const sb_epilogue_step *step, float *row, int64_t m, int64_t n, int64_t count) {
     const float *addend = step->vector + m * step->row_stride + n * step->column_stride;
@@ -61,8 +60,7 @@ static void epilogue_row(const sb_epilogue_step *step, int steps, float *row, in
     }
 }
 
-/* -- Tiles ----------------------------------------------------------------------------------------
- */
+/* -- Tiles ------------------------------------------------------------------------------------- */
 
 /* Lanes of vector v that lie within `columns`. */
 ALWAYS int64_t lanes_within(int64_t columns, int v) {
@@ -186,8 +184,7 @@ static sb_gemm_tile_function *const tiles[ROWS] = {
 
 static sb_gemm_tile_function *const wide[SB_GEMM_WIDE_ROWS] = {wide_1, wide_2, wide_3};
 
-/* -- Data movement --------------------------------------------------------------------------------
- */
+/* -- Data movement ----------------------------------------------------------------------------- */
 
 #if SB_VF_LANES >= 8
 /* destination[j][i] = source[i][j] for an 8 × 8 block. */

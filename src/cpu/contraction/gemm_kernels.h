@@ -26,8 +26,7 @@ typedef struct sb_gemm_tile {
     const float *b; /* row k of the panel is at b + k * b_step and has a whole panel's columns to read */
     int64_t b_step;
     int64_t b_panel_step; /* from one panel to the next */
-    /* What to bring nearer meanwhile: SB_GEMM_PREFETCH bytes from here for each k. Need not be
-     * readable. */
+    /* What to bring nearer meanwhile: SB_GEMM_PREFETCH bytes from here for each k. Need not be readable. */
     const char *prefetch;
     float *const *c; /* row r's `columns` contiguous elements start at c[r] + c_offset */
     int64_t c_offset;
@@ -40,15 +39,13 @@ typedef struct sb_gemm_tile {
 
 typedef void sb_gemm_tile_function(const sb_gemm_tile *tile);
 
-/* Pixels of the depthwise tile for any kernel, and of the one for kernels SB_DEPTHWISE_ROW_KERNEL
- * wide. */
+/* Pixels of the depthwise tile for any kernel, and of the one for kernels SB_DEPTHWISE_ROW_KERNEL wide. */
 #define SB_DEPTHWISE_PIXELS 6
 #define SB_DEPTHWISE_ROW_PIXELS 7
 #define SB_DEPTHWISE_ROW_KERNEL 3
 
-/* A tile of a depthwise convolution: some output pixels × any channels, one chain per element over
- * `taps` kernel positions. Epilogue operands and columns count as for a matrix: row = pixel, column
- * = channel. */
+/* A tile of a depthwise convolution: some output pixels × any channels, one chain per element over `taps` kernel
+ * positions. Epilogue operands and columns count as for a matrix: row = pixel, column = channel. */
 typedef struct sb_depthwise_tile {
     /* Where input pixels' channel 0 is.
      * For any kernel: x[tap * x_step + pixel], SB_DEPTHWISE_PIXELS of them whatever `pixels` is.
@@ -81,8 +78,7 @@ struct sb_gemm_kernels {
      * keep the multipliers busy and several memory streams open. */
     sb_gemm_tile_function *const *wide;
     int64_t wide_panels[SB_GEMM_WIDE_ROWS];
-    /* Copies rows × columns elements with any source strides to rows that are contiguous in the
-     * destination. */
+    /* Copies rows × columns elements with any source strides to rows that are contiguous in the destination. */
     void (*copy)(int64_t rows, int64_t columns, const float *source, int64_t row_stride, int64_t column_stride,
                  float *destination, int64_t destination_stride);
     /* Epilogue steps [0, count) over a finished row segment, CALLs included. */

@@ -16,8 +16,7 @@ static int64_t minimum(int64_t a, int64_t b) {
 /* Rectangles for each thread, at most: several even out threads of unequal speed. */
 #define THREAD_PARTS 4
 
-/* Tiles that a rectangle should keep in a column, so that every value of B that it reads is used
- * often enough. */
+/* Tiles that a rectangle should keep in a column, so that every value of B that it reads is used often enough. */
 #define PART_TILES 4
 
 /* The time that `parts` rectangles of `tiles` × `panels` register tiles take, in register tiles. Besides

@@ -114,8 +114,7 @@ typedef struct product {
     sb_fused_epilogue fused;
 } product;
 
-/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
- * spaced. */
+/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly spaced. */
 static void merge_batches(sb_matmul_geometry *g) {
     int64_t rows = g->m, stride = g->a_row_stride;
     for (int d = g->batch_rank - 1; d >= 0; d--) {

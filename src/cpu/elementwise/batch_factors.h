@@ -5,8 +5,9 @@
 
 #include "graph/op.h"
 
-/** The factors of a BatchNormalization node whose inputs 1 to 4 are constants (facts[1] to facts[4]) of dtype f32, as tensors that broadcast
- * along dimension 1 of a tensor of rank `rank`. The caller releases both. UNSUPPORTED for other dtypes. */
+/** The factors of a BatchNormalization node whose inputs 1 to 4 are constants (facts[1] to facts[4]) of dtype
+ * f32, as tensors that broadcast along dimension 1 of a tensor of rank `rank`. The caller releases both.
+ * UNSUPPORTED for other dtypes. */
 sb_status sb_batch_factors(const sb_node *node, const sb_fact *const *facts, int rank, sb_tensor **scale,
                            sb_tensor **shift, sb_error *error);
 

@@ -1,4 +1,5 @@
-/* Kernels for element-wise operators: the op's own row loop for the processor's instruction set, alone or in a tile program. */
+/* Kernels for element-wise operators: the op's own row loop for the processor's instruction set,
+ * alone or in a tile program. */
 #include <stdio.h>
 
 #include "base/allocation.h"

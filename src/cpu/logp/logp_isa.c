@@ -1,5 +1,4 @@
-/* Loops over logits, compiled once per instruction set: plain ones that the compiler turns into
- * vectors. */
+/* Loops over logits, compiled once per instruction set: plain ones that the compiler turns into vectors. */
 #include "base/isa.h"
 #include "cpu/logp/logp_cpu.h"
 

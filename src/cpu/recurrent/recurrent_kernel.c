@@ -10,8 +10,7 @@
 #include "cpu/recurrent/recurrent_cells.h"
 #include "ops/contraction.h"
 
-/* State elements of a block are a multiple of this: a cache line of floats, and a panel of weights.
- */
+/* State elements of a block are a multiple of this: a cache line of floats, and a panel of weights. */
 #define BLOCK_UNIT 64
 
 static bool supports_recurrent(const sb_kernel_query *query, char *why) {

@@ -1,5 +1,5 @@
-/* Row kernels of softmax, layer normalisation and sums: contiguous f32 rows, one table per instruction set. Every function
- * follows the order of src/numerics/reduce.h bit for bit. */
+/* Row kernels of softmax, layer normalisation and sums: contiguous f32 rows, one table per instruction set. Every
+ * function follows the order of src/numerics/reduce.h bit for bit. */
 #ifndef SB_CPU_ROWS_NORMALIZE_H
 #define SB_CPU_ROWS_NORMALIZE_H
 
@@ -14,8 +14,8 @@ typedef struct sb_row_kernels {
     void (*softmax)(const float *x, float *y, int64_t n);
     /* y = (x - max) - log(sum(exp(x - max))); `workspace` has room for n floats. */
     void (*log_softmax)(const float *x, float *y, int64_t n, float *workspace);
-    /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and the
-     * reciprocal go to *mean and *inverse. */
+    /* d = x - mean; y = (d (1 / sqrt(mean of d² + epsilon))) scale + bias; bias may be NULL; y may be x. The mean and
+     * the reciprocal go to *mean and *inverse. */
     void (*layer_norm)(const float *x, float *y, int64_t n, const float *scale, const float *bias, float epsilon,
                        float *mean, float *inverse);
 } sb_row_kernels;

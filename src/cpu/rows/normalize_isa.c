@@ -57,7 +57,8 @@ DEFINE_BLOCK_SUM(block_sum_of_squares, SB_REDUCE_FIRST_SQUARES, SB_REDUCE_NEXT_S
 DEFINE_ROW_SUM(row_sum, block_sum)
 DEFINE_ROW_SUM(row_sum_of_squares, block_sum_of_squares)
 
-/* The maximum has no order: any number of lanes will do. Four vectors, as a maximum waits some cycles for the last one. */
+/* The maximum has no order: any number of lanes will do. Four vectors,
+ * as a maximum waits some cycles for the last one. */
 static float row_max(const float *x, int64_t n) {
     float lanes[SB_VF_LANES], best = x[0];
     int64_t i = 0;

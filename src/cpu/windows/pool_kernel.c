@@ -1,5 +1,4 @@
-/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in
- * memory. */
+/* MaxPool, AveragePool, GlobalAveragePool and GlobalMaxPool in f32, with channels innermost in memory. */
 #include <stdio.h>
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #include "cuda/common/call.h"
 #include "cuda/list.h"
 
-/* What is known of the values inside: as much as a run of the body will know, which has its inputs on the device and so without
- * their elements. */
+/* What is known of the values inside: as much as a run of the body will know, which has its inputs on the device and so
+ * without their elements. */
 static sb_status infer_body(const sb_kernel_query *query, const sb_graph *body, sb_scope *scope, sb_fact *facts,
                             sb_error *error) {
     for (size_t i = 0; i < body->input_count; i++) {

@@ -113,9 +113,8 @@ SB_CUDA_FUNCTION int64_t sb_cuda_group_offset(const sb_cuda_box *box, const sb_c
         }                                                                                                              \
     } while (0)
 
-/* Leaves out element 0 of an array and appends `last`. What takes hundreds of instructions is there
- * once and takes the group's elements one by one, turning the arrays around, which keeps them in
- * registers. */
+/* Leaves out element 0 of an array and appends `last`. What takes hundreds of instructions is there once and takes the
+ * group's elements one by one, turning the arrays around, which keeps them in registers. */
 #define SB_CUDA_GROUP_TURN(type, values, last)                                                                         \
     do {                                                                                                               \
         type last_ = last;                                                                                             \

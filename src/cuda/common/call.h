@@ -43,8 +43,7 @@ void sb_cuda_work_reads(sb_cuda_work *work, const sb_tensor *tensor);
 void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor);
 /** The same for bytes, workspace for example. */
 void sb_cuda_work_touches(sb_cuda_work *work, const void *address, size_t bytes, bool written);
-/** The word that the work's kernel sets to an SB_FAULT_… when the data are wrong; noted as
- * written. */
+/** The word that the work's kernel sets to an SB_FAULT_… when the data are wrong; noted as written. */
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call);
 
 /** Finds the kernel and launches it. With `blocks` 0 there is nothing to do. Errors: UNSUPPORTED
@@ -55,8 +54,7 @@ sb_status sb_cuda_call_launch(sb_call *call, const sb_cuda_work *work);
  * kernels whose blocks go on to further work a grid apart. */
 unsigned sb_cuda_call_blocks(const sb_call *call, int64_t wanted);
 
-/** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's
- * rule. */
+/** Describes the box of `out` and up to SB_CUDA_OPERANDS - 1 inputs, broadcast to it by numpy's rule. */
 void sb_cuda_box_fill(sb_cuda_box *box, const sb_tensor *out, int inputs, const sb_tensor *const *tensors);
 
 /* Operators that many `supports` ask about. */

@@ -1,5 +1,4 @@
-/* Computing on tensors whose data lie on a device: from operators, types and strides to kernels and
- * their tasks.
+/* Computing on tensors whose data lie on a device: from operators, types and strides to kernels and their tasks.
  *
  * A tensor here has an address of the device as its data, and any strides; nothing on the host
  * follows it. Finding a kernel belongs to the preparation of a run, since it may load a module;
@@ -11,8 +10,7 @@
 #include "cuda/queue/task.h"
 #include "tensor/walk.h"
 
-/** The bytes that a tensor's elements lie in, from the first to the last; none for an empty tensor.
- */
+/** The bytes that a tensor's elements lie in, from the first to the last; none for an empty tensor. */
 sb_cuda_range sb_cuda_tensor_range(const sb_tensor *tensor, bool written);
 
 /** As many blocks as `wanted`, but no more than fill the queue's device a few times over. */
@@ -23,9 +21,8 @@ void sb_cuda_box_of_walk(sb_cuda_box *box, const sb_walk *walk, const sb_tensor 
 
 /** The kernel that copies elements of `dtype`, whatever the strides. UNSUPPORTED for text. */
 sb_status sb_cuda_find_copy(sb_cuda_device *device, sb_dtype dtype, const sb_cuda_kernel **kernel, sb_error *error);
-/** Copies `from`, broadcast by numpy's rule, to `to`: packed tensors by the device's own copying,
- * others by `kernel`. The dtypes are equal, and elements of `to` do not overlap. `step` is the
- * task's. */
+/** Copies `from`, broadcast by numpy's rule, to `to`: packed tensors by the device's own copying, others by `kernel`.
+ * The dtypes are equal, and elements of `to` do not overlap. `step` is the task's. */
 sb_status sb_cuda_launch_copy(const sb_cuda_queue *queue, int step, const sb_cuda_kernel *kernel, const sb_tensor *to,
                               const sb_tensor *from, sb_error *error);
 
@@ -35,8 +32,8 @@ typedef struct sb_cuda_operation {
     int32_t op;
 } sb_cuda_operation;
 
-/** The element-wise operator `op` ("Exp", "Add", …; GeluTanh, Fmod, ShiftLeft and ShiftRight by those names) for inputs of
- * `dtype`. UNSUPPORTED when there is none. */
+/** The element-wise operator `op` ("Exp", "Add", …; GeluTanh, Fmod, ShiftLeft and ShiftRight by those names) for inputs
+ * of `dtype`. UNSUPPORTED when there is none. */
 sb_status sb_cuda_find_elementwise(sb_cuda_device *device, const char *op, int inputs, sb_dtype dtype,
                                    sb_cuda_operation *operation, sb_error *error);
 
@@ -46,8 +43,7 @@ typedef struct sb_cuda_elementwise_options {
     uint32_t *fault; /* a word in the device's reach that integer divisions by zero set; only those need it */
 } sb_cuda_elementwise_options;
 
-/** Computes `out` from `inputs` (1 or 2, as the operation was found for), which are broadcast to it.
- */
+/** Computes `out` from `inputs` (1 or 2, as the operation was found for), which are broadcast to it. */
 sb_status sb_cuda_launch_elementwise(const sb_cuda_queue *queue, int step, const sb_cuda_operation *operation,
                                      const sb_cuda_elementwise_options *options, const sb_tensor *out, int inputs,
                                      const sb_tensor *const *tensors, sb_error *error);

@@ -12,16 +12,16 @@
  * of one template, always inlined (SB_CUDA_FUNCTION), with constants as its arguments; the names
  * that the host looks up are those of SB_CUDA_KERNEL.
  *
- * The parameters stay where the driver puts them (constant memory), and are never copied to a
- * thread's own. */
+ * The parameters stay where the driver puts them (constant memory), and are never copied to a thread's own. */
 #ifndef SB_CUDA_COMMON_KERNEL_CUH
 #define SB_CUDA_COMMON_KERNEL_CUH
 
 #include <stdint.h>
 
-/* Dependent launch. Where the host asks for it, a kernel is launched once all blocks of the one ahead have begun, and its own
- * first instructions wait until that one has ended and its writes are seen, so that only the way to the device is saved. Every
- * kernel waits, whether it needs to or not: whoever waits for a kernel then waits for all that came before it. */
+/* Dependent launch. Where the host asks for it, a kernel is launched once all blocks of the one ahead have
+ * begun, and its own first instructions wait until that one has ended and its writes are seen, so that only the
+ * way to the device is saved. Every kernel waits, whether it needs to or not: whoever waits for a kernel then
+ * waits for all that came before it. */
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 #define SB_CUDA_DEPEND() asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory")
 #else

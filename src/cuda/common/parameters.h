@@ -13,10 +13,9 @@
 /* Elements of a box that a thread takes at once. */
 #define SB_CUDA_GROUP 4
 
-/* A box of elements and where they lie; operand 0 is written. Dimensions count from the slowest,
- * and those that lie behind each other in every operand have been merged, so packed operands come
- * with a rank of 1. Steps are in bytes, and 0 where an operand is repeated. Data are addresses of
- * the device. */
+/* A box of elements and where they lie; operand 0 is written. Dimensions count from the slowest, and those that lie
+ * behind each other in every operand have been merged, so packed operands come with a rank of 1. Steps are in bytes,
+ * and 0 where an operand is repeated. Data are addresses of the device. */
 typedef struct sb_cuda_box {
     int64_t elements;
     int32_t rank; /* at least 1 */
@@ -41,8 +40,7 @@ typedef struct sb_cuda_elementwise {
 /* The sides of a tile of a transposition. */
 #define SB_CUDA_TILE 32
 
-/* A copy of many matrices from operand 1 of `batch`, where rows are contiguous, to operand 0, where
- * columns are. */
+/* A copy of many matrices from operand 1 of `batch`, where rows are contiguous, to operand 0, where columns are. */
 typedef struct sb_cuda_transposition {
     sb_cuda_box batch; /* of the matrices' first elements */
     int64_t rows, columns, row_tiles, column_tiles;

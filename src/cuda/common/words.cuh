@@ -1,5 +1,4 @@
-/* Several elements in one access: bits of 8 and 16 bytes, and dividing by a number that is known
- * beforehand. */
+/* Several elements in one access: bits of 8 and 16 bytes, and dividing by a number that is known beforehand. */
 #ifndef SB_CUDA_COMMON_WORDS_CUH
 #define SB_CUDA_COMMON_WORDS_CUH
 

@@ -1,5 +1,4 @@
-/* Contractions of all dtypes by their definition, a thread for each element: what has no faster
- * kernel. */
+/* Contractions of all dtypes by their definition, a thread for each element: what has no faster kernel. */
 #include "cuda/common/index.cuh"
 #include "cuda/contraction/chains.cuh"
 #include "cuda/contraction/contraction_parameters.h"

@@ -6,13 +6,11 @@
 #include "cuda/common/parameters.h"
 #include "cuda/contraction/epilogue_parameters.h"
 
-/* How a block's threads fetch a tile of an operand, whose elements (i, k) lie at i * step + k *
- * k_step. */
+/* How a block's threads fetch a tile of an operand, whose elements (i, k) lie at i * step + k * k_step. */
 typedef enum sb_cuda_fetch {
     SB_CUDA_FETCH_MN_MAJOR, /* neighbours in a warp have neighbouring i: for a step of 1 */
     SB_CUDA_FETCH_K_MAJOR,  /* eight neighbours have neighbouring k: for a k_step of 1 */
-    SB_CUDA_FETCH_VECTORS   /* four elements at once: step 1, everything else a multiple of 16 bytes
-                           */
+    SB_CUDA_FETCH_VECTORS   /* four elements at once: step 1, everything else a multiple of 16 bytes */
 } sb_cuda_fetch;
 
 typedef struct sb_cuda_operand {
@@ -60,8 +58,7 @@ typedef struct sb_cuda_convolution {
     int64_t x_sample, x_group, x_channel, x_steps[SB_CUDA_CONV_AXES]; /* in elements */
     int64_t a_group;                                                  /* from group to group */
     int64_t y_sample;
-    int64_t w_steps[SB_CUDA_CONV_AXES]; /* where weights are not packed: a's steps are those of
-                                           outputs and channels */
+    int64_t w_steps[SB_CUDA_CONV_AXES]; /* where weights are not packed: a's steps are those of outputs and channels */
     int32_t channels;                   /* of a group's input; at least 1 */
     int32_t in[SB_CUDA_CONV_AXES], stride[SB_CUDA_CONV_AXES], dilation[SB_CUDA_CONV_AXES];
     int32_t begin[SB_CUDA_CONV_AXES];
@@ -70,8 +67,7 @@ typedef struct sb_cuda_convolution {
     int64_t quads;         /* of positions of a channel, for kernels whose threads take four */
 } sb_cuda_convolution;
 
-/* Convolutions of any dtype, over any number of axes with extents of any size: a thread takes one
- * element. */
+/* Convolutions of any dtype, over any number of axes with extents of any size: a thread takes one element. */
 typedef struct sb_cuda_any_convolution {
     int64_t elements, outputs, positions;
     int64_t channels, taps, group_outputs;

@@ -1,5 +1,4 @@
-/* Convolutions in f32 without tiles, for groups with few channels. And weights in the order of the
- * chain. */
+/* Convolutions in f32 without tiles, for groups with few channels. And weights in the order of the chain. */
 #include "cuda/common/index.cuh"
 #include "cuda/contraction/patch.cuh"
 #include "numerics/scalar.h"

@@ -20,12 +20,12 @@ static inline sb_cuda_engine *sb_cuda_engine_of(sb_engine *engine) {
     return (sb_cuda_engine *)engine;
 }
 
-/** An engine on a device, with the kernels of every schedule loaded: not while this thread captures a stream. The caller gives it
- * its number. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
+/** An engine on a device, with the kernels of every schedule loaded: not while this thread captures a stream. The
+ * caller gives it its number. Errors: UNSUPPORTED when there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
 sb_status sb_cuda_engine_create(const sb_device *device, sb_engine **engine, sb_error *error);
 
-/** The stream that a caller calls `handle`, kept until another one is asked for. Errors: INVALID_ARGUMENT when it is another
- * device's; DEVICE; OUT_OF_MEMORY. */
+/** The stream that a caller calls `handle`, kept until another one is asked for. Errors: INVALID_ARGUMENT when it is
+ * another device's; DEVICE; OUT_OF_MEMORY. */
 sb_status sb_cuda_engine_stream(sb_cuda_engine *engine, void *handle, sb_cuda_stream **stream, sb_error *error);
 
 #endif

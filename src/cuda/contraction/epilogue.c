@@ -89,8 +89,7 @@ static bool merged_step(const sb_tensor *spread, const sb_cuda_epilogue_role *ro
     return true;
 }
 
-/* Whether the operand has a step for the batches before dimension `split`, those from there on, rows
- * and columns. */
+/* Whether the operand has a step for the batches before dimension `split`, those from there on, rows and columns. */
 static bool find_steps(const sb_tensor *spread, const sb_cuda_epilogue_role *roles, int split, int64_t *steps) {
     return merged_step(spread, roles, SB_CUDA_EPILOGUE_BATCH, 0, split, &steps[0]) &&
            merged_step(spread, roles, SB_CUDA_EPILOGUE_BATCH, split, spread->rank, &steps[1]) &&

@@ -52,9 +52,8 @@ SB_CUDA_FUNCTION float sb_cuda_epilogue_element(int dtype, const char *at) {
     }
 }
 
-/* An output element by its place in the matrix that the contraction computes, and where its
- * neighbours are when several are evaluated at once: element j lies at
- * (row + j row_distance, column + j column_distance), in the same batch. */
+/* An output element by its place in the matrix that the contraction computes, and where its neighbours are when several
+ * are evaluated at once: element j lies at (row + j row_distance, column + j column_distance), in the same batch. */
 typedef struct sb_cuda_epilogue_place {
     int64_t outer, inner; /* batch */
     int64_t row, column;

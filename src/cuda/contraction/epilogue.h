@@ -50,8 +50,7 @@ void sb_cuda_epilogue_operand(const sb_cuda_epilogue_plan *plan, const sb_call *
 /** The sb_cuda_epilogue_dtype of a dtype; -1 for text. */
 int sb_cuda_epilogue_dtype_of(sb_dtype dtype);
 
-/* What a dimension of a contraction's output is. Dimensions of one role, in order, make one index,
- * row-major. */
+/* What a dimension of a contraction's output is. Dimensions of one role, in order, make one index, row-major. */
 typedef enum sb_cuda_epilogue_role {
     SB_CUDA_EPILOGUE_BATCH,
     SB_CUDA_EPILOGUE_ROW,

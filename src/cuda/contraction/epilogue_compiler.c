@@ -428,8 +428,8 @@ static sb_status compile(compiler *compiler, int preloads) {
     return SB_OK;
 }
 
-/* Bodies without a contraction load ahead; behind a contraction the base is there already. Fewer loads leave more registers
- * for values. */
+/* Bodies without a contraction load ahead; behind a contraction the base is there already. Fewer loads leave more
+ * registers for values. */
 sb_status sb_cuda_epilogue_plan_create(const sb_graph *graph, size_t skip, const sb_fact *const *inputs,
                                        sb_cuda_epilogue_plan **plan, sb_error *error) {
     sb_cuda_epilogue_plan *fresh = sb_allocate_array(1, sizeof *fresh);

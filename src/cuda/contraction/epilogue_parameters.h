@@ -21,8 +21,7 @@
     X(Abs) X(Neg) X(Sign) X(Ceil) X(Floor) X(Round) X(Sqrt) X(Reciprocal) X(Softsign) X(Relu) X(LeakyRelu) \
     X(ThresholdedRelu) X(HardSigmoid) X(HardSwish) X(Shrink)
 /* clang-format on */
-/* Operators of two inputs likewise, binary_values.h: those that give a float, and those that give a
- * truth value. */
+/* Operators of two inputs likewise, binary_values.h: those that give a float, and those that give a truth value. */
 #define SB_CUDA_EPILOGUE_LIGHT_BINARY(X) X(Add) X(Sub) X(Mul) X(Div) X(PRelu) X(Max) X(Min)
 #define SB_CUDA_EPILOGUE_QUESTIONS(X) X(Equal) X(Greater) X(Less) X(GreaterOrEqual) X(LessOrEqual)
 /* Elementary functions, some hundred instructions each. */
@@ -39,8 +38,10 @@
 enum {
     SB_CUDA_EPILOGUE_Copy, /* x: casts, whose rounding is the step's */
     SB_CUDA_EPILOGUE_LIGHT_UNARY(SB_CUDA_EPILOGUE_OPCODE) SB_CUDA_EPILOGUE_LIGHT_BINARY(SB_CUDA_EPILOGUE_OPCODE)
-        SB_CUDA_EPILOGUE_QUESTIONS(SB_CUDA_EPILOGUE_OPCODE) SB_CUDA_EPILOGUE_Clip, /* x, least, most */
-    SB_CUDA_EPILOGUE_Where,                                                        /* condition, x, y */
+        SB_CUDA_EPILOGUE_QUESTIONS(SB_CUDA_EPILOGUE_OPCODE)
+    /* x, least, most */
+    SB_CUDA_EPILOGUE_Clip,
+    SB_CUDA_EPILOGUE_Where, /* condition, x, y */
     /* Batch normalisation: x, then the first of four inputs that follow each other: scale, bias,
      * mean, variance; a is epsilon. */
     SB_CUDA_EPILOGUE_Normalize,
@@ -108,8 +109,8 @@ typedef struct sb_cuda_epilogue_input {
     int32_t dtype, unused;
 } sb_cuda_epilogue_input;
 
-/* Steps of the most common programs, which need no interpreter: the sum with an input of f32 (its index), Relu, and Clip between
- * the step's a and b, each of the step before. */
+/* Steps of the most common programs, which need no interpreter: the sum with an input of f32 (its index), Relu, and
+ * Clip between the step's a and b, each of the step before. */
 #define SB_CUDA_EPILOGUE_QUICK 4
 #define SB_CUDA_EPILOGUE_QUICK_RELU 255
 #define SB_CUDA_EPILOGUE_QUICK_CLIP 254

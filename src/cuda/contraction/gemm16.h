@@ -20,18 +20,19 @@ typedef struct sb_gemm_schedule sb_gemm_schedule;
 struct sb_gemm_schedule {
     const char *name;
     const void *shape; /* what tells schedules of one source apart: theirs to read */
-    /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a stream
-     * may be being captured. A device that it is not made for gets NULL and SB_OK. In the device's context. */
+    /** Loads what the schedule launches and returns it in *state, once for each engine: nothing is loaded later, when a
+     * stream may be being captured. A device that it is not made for gets NULL and SB_OK. In the device's context. */
     sb_status (*prepare)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, void **state, sb_error *error);
     /** NULL is allowed. */
     void (*release)(void *state);
-    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES. `state` may be NULL. */
+    /** Whether it can compute the plan, which has elements; if not, why not, within SB_GEMM_WHY_BYTES.
+     * `state` may be NULL. */
     bool (*can)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state, const sb_gemm_plan *plan,
                 char *why);
     /** About how many microseconds the device would take, for what it can compute. */
     double (*cost)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const sb_gemm_plan *plan);
-    /** Gives the task to the queue, between sb_cuda_enter and sb_cuda_leave. Allocates nothing, and neither waits nor asks the
-     * driver anything: the stream may be being captured. */
+    /** Gives the task to the queue, between sb_cuda_enter and sb_cuda_leave. Allocates nothing, and neither waits nor
+     * asks the driver anything: the stream may be being captured. */
     sb_status (*launch)(const sb_gemm_schedule *self, const sb_cuda_engine *engine, const void *state,
                         const sb_cuda_queue *queue, const sb_gemm_plan *plan, sb_error *error);
 };
@@ -40,8 +41,8 @@ extern const sb_gemm_schedule sb_gemm_general, sb_gemm_general_small; /* general
 
 extern const sb_gemm_schedule sb_gemm_hopper[SB_GEMM_HOPPER_SCHEDULES]; /* hopper.c: compute capability 9.0 */
 
-/** Loads what every schedule launches, entered: engine->states, which the second lets go of. Errors: UNSUPPORTED when there are
- * no kernels for the device; DEVICE; OUT_OF_MEMORY. */
+/** Loads what every schedule launches, entered: engine->states, which the second lets go of. Errors: UNSUPPORTED when
+ * there are no kernels for the device; DEVICE; OUT_OF_MEMORY. */
 sb_status sb_gemm_schedules_prepare(sb_cuda_engine *engine, sb_error *error);
 void sb_gemm_schedules_release(sb_cuda_engine *engine);
 
@@ -55,7 +56,8 @@ const char *sb_gemm_device_schedule_name(int index);
 
 /* ---- for schedules ---- */
 
-/* Kernels by dtype (bf16, f16), and by whether A and B are read as MN-major; NULL for layouts that a schedule has not. */
+/* Kernels by dtype (bf16, f16), and by whether A and B are read as MN-major;
+ * NULL for layouts that a schedule has not. */
 typedef struct sb_gemm16_kernels {
     const sb_cuda_kernel *by[2][2][2];
 } sb_gemm16_kernels;
@@ -67,8 +69,8 @@ enum { SB_GEMM_LAYOUTS_ALL = 0xf, SB_GEMM_LAYOUTS_B_K_MAJOR = 0x5, SB_GEMM_LAYOU
 #define SB_GEMM_MODULES(name)                                                                                          \
     { name "_bf16", name "_f16" }
 
-/** Loads "sb_<module>_<k|mn>_<k|mn>" of the modules of bf16 and f16 for a set of layouts. The caller frees *kernels with
- * sb_free. Errors: as sb_cuda_kernel_find. */
+/** Loads "sb_<module>_<k|mn>_<k|mn>" of the modules of bf16 and f16 for a set of layouts. The caller frees *kernels
+ * with sb_free. Errors: as sb_cuda_kernel_find. */
 sb_status sb_gemm16_load(sb_cuda_device *device, const char *const modules[2], size_t parameter_bytes, unsigned layouts,
                          sb_gemm16_kernels **kernels, sb_error *error);
 
@@ -83,8 +85,9 @@ int sb_gemm_ranges(const sb_gemm_plan *plan, sb_cuda_range ranges[SB_GEMM_RANGES
 /** Whether an operand is to be read as K-major rather than MN-major: the latter only if lines are side by side and
  * k are not. */
 bool sb_gemm16_reads_k_major(const sb_gemm16_operand *operand);
-/** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the address, the other
- * strides, the groups of rows and, where a gated B is read as MN-major, the way to the second half of its columns leave. */
+/** Elements, 1, 2 or 8, that may be read at once in that direction from where 8 of them begin: what the
+ * address, the other strides, the groups of rows and, where a gated B is read as MN-major, the way to the
+ * second half of its columns leave. */
 int sb_gemm16_width(const sb_gemm16 *product, const sb_gemm16_operand *operand);
 
 /* ---- logits that are reduced where they are computed: hopper.c ---- */

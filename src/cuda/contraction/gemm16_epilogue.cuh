@@ -30,8 +30,9 @@ typedef struct sb_gemm16_four_floats {
     float element[4];
 } __attribute__((aligned(16))) sb_gemm16_four_floats;
 
-/* Which of the 2 * columns columns of a block's tile of B a column of C takes its value from; the gate is the one that many
- * before. Gates and values take turns in eights where B has them apart, so that eight of either come from neighbours. */
+/* Which of the 2 * columns columns of a block's tile of B a column of C takes its value from; the gate is the
+ * one that many before. Gates and values take turns in eights where B has them apart, so that eight of either
+ * come from neighbours. */
 SB_CUDA_FUNCTION int sb_gemm16_value_of(int gate, int column) {
     return gate == SB_GATE_NONE ? column : gate == SB_GATE_STACKED ? column / 8 * 16 + 8 + column % 8 : 2 * column + 1;
 }
@@ -43,8 +44,8 @@ SB_CUDA_FUNCTION int sb_gemm16_c_column(int gate, int column) {
     return gate == SB_GATE_NONE ? column : gate == SB_GATE_STACKED ? column / 16 * 8 + column % 8 : column / 2;
 }
 
-/* The first of B's columns in eight columns of such a tile whose first column is C's `column`; sets how many of the eight
- * there are. `eight` is a multiple of 8. */
+/* The first of B's columns in eight columns of such a tile whose first column is C's `column`; sets how many of the
+ * eight there are. `eight` is a multiple of 8. */
 SB_CUDA_FUNCTION int64_t sb_gemm16_b_column(const sb_gemm16 *p, int64_t column, int eight, int64_t *columns) {
     int64_t first = p->gate == SB_GATE_NONE      ? column + eight
                     : p->gate == SB_GATE_STACKED ? column + eight / 16 * 8
@@ -92,9 +93,9 @@ SB_CUDA_FUNCTION void sb_gemm16_store_four(const sb_gemm16_output *c, int64_t ba
     }
 }
 
-/* The epilogue of `rows` rows (a multiple of 4) and `columns` columns (likewise) of C from (row, column) on, as far as they
- * are inside, by `threads` threads of which this is `thread`. chains[r * pitch + v] is that of row r and column v of B's tile,
- * as sb_gemm16_value_of counts them; rows are aligned to 16 bytes. */
+/* The epilogue of `rows` rows (a multiple of 4) and `columns` columns (likewise) of C from (row, column) on, as far as
+ * they are inside, by `threads` threads of which this is `thread`. chains[r * pitch + v] is that of row r and column v
+ * of B's tile, as sb_gemm16_value_of counts them; rows are aligned to 16 bytes. */
 SB_CUDA_FUNCTION void sb_gemm16_end_tile(const sb_gemm16 *p, int64_t batch, int64_t row, int64_t column, int rows,
                                          int columns, const float *chains, int pitch, int thread, int threads) {
     const bool down = p->c.row_stride == 1 && p->c.column_stride != 1;

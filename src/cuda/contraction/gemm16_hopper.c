@@ -1,5 +1,5 @@
-/* The schedules by TMA and wgmma, of Hopper alone: matrices whose elements lie side by side along one dimension, with addresses
- * and steps that are multiples of 16 bytes. What else there is, the general ones compute. */
+/* The schedules by TMA and wgmma, of Hopper alone: matrices whose elements lie side by side along one dimension, with
+ * addresses and steps that are multiples of 16 bytes. What else there is, the general ones compute. */
 #include <math.h>
 #include <stdio.h>
 
@@ -32,9 +32,10 @@ enum {
     MAPPED = 4,    /* with a row map, A and B MN-major */
 };
 
-/* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every shape on an
- * H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes 0.6 % longer than the best one for
- * each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to two rounds of narrower tiles.) */
+/* `stages` are the most there are in tiles of 64 rows, which have as many as fit. Times are fitted to those of every
+ * shape on an H200 for the layers of bench/gemm16_schedules.py, which fits them: the choice by them takes
+ * 0.6 % longer than the best one for each. (64 x 128 is the exception: what was fitted, 0.379, would have lost to
+ * two rounds of narrower tiles.) */
 static const shape shapes[] = {
     {SB_GEMM_MODULES("gemm16_128x256"), 128, 256, 1, 4, 2, 0, 0.778, 3.28},
     {SB_GEMM_MODULES("gemm16_128x224"), 128, 224, 1, 4, 1, 0, 0.670, 3.66},
@@ -126,8 +127,8 @@ static bool can(const sb_gemm_schedule *self, const sb_cuda_engine *engine, cons
     return true;
 }
 
-/* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is more, as it
- * gives the rows once to multiprocessors that ask for them together; and of memory. */
+/* Bytes in a microsecond: of the second-level cache in all multiprocessors' fetching, which for tiles of 64 rows is
+ * more, as it gives the rows once to multiprocessors that ask for them together; and of memory. */
 #define CACHE_RATE 7.61e6
 #define SMALL_TILE_CACHE_RATE 9.0e6
 #define MEMORY_RATE 4.2e6
@@ -164,7 +165,8 @@ static double cost(const sb_gemm_schedule *self, const sb_cuda_engine *engine, c
 
 /* ---- loading ---- */
 
-/* Whether the module is machine code with Hopper's own instructions: what the driver compiles for a device of 9.0 has none. */
+/* Whether the module is machine code with Hopper's own instructions:
+ * what the driver compiles for a device of 9.0 has none. */
 static bool has_hopper_code(const sb_cuda_device *device, const char *module) {
     char why[SB_CUDA_WHY_BYTES];
     const sb_cuda_image *image =
@@ -188,7 +190,8 @@ static sb_status prepare(const sb_gemm_schedule *self, const sb_cuda_engine *eng
 
 /* ---- launching ---- */
 
-/* A tensor as the copy engine sees it: extents and steps from one element to the next, of which the first is 1, and boxes. */
+/* A tensor as the copy engine sees it: extents and steps from one element to the next,
+ * of which the first is 1, and boxes. */
 typedef struct boxes {
     unsigned rank;
     const void *data;
@@ -216,9 +219,9 @@ static sb_status encode(const sb_cuda_engine *engine, sb_dtype dtype, const boxe
                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines `k_part` k. Where a
- * stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one in some 80 cycles (measured),
- * however little each brings. */
+/* An operand of the kernel, of which `part` lines are fetched at once, for all the k of a stage; or of 64 lines
+ * `k_part` k. Where a stage has several boxes, k are counted in them, so that one copy brings all: copies are begun one
+ * in some 80 cycles (measured), however little each brings. */
 static sb_status encode_operand(const sb_cuda_engine *engine, const sb_gemm_plan *plan, const shape *shape,
                                 const sb_gemm16_operand *operand, int64_t lines, layout layout, int part, int k_part,
                                 sb_tensor_map *map, sb_error *error) {
@@ -280,8 +283,8 @@ static int threads_of(const shape *shape) {
     return shape->rows * 2 + 128;
 }
 
-/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what wgmma, which
- * reads 64 rows of A whether there are so many or not, reads behind the last stage. */
+/* Behind the stages: the warpgroups' rooms for results, which tiles of fewer than 64 columns do not need; and what
+ * wgmma, which reads 64 rows of A whether there are so many or not, reads behind the last stage. */
 static int room_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     if (shape->n >= BOX)
         return shape->rows / 64 * ROOM_BYTES;
@@ -293,8 +296,8 @@ static unsigned shared_bytes(const shape *shape, const sb_gemm16_hopper *p) {
     return (unsigned)(p->stages * p->stage_bytes + room_bytes(shape, p) + ALIGNMENT);
 }
 
-/* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply whatever lies
- * behind them, and no result is kept of it. */
+/* The ring of stages. In tiles of 64 rows only those rows are fetched that there are: the tensor cores multiply
+ * whatever lies behind them, and no result is kept of it. */
 static void fill_ring(const shape *shape, const layout layouts[2], sb_gemm16_hopper *p) {
     bool partial = shape->rows == 64 && layouts[0] == K_MAJOR && p->rows < shape->rows;
     int rows = partial ? (int)sb_gemm_divide_up(p->rows, 8) * 8 : shape->rows;

@@ -10,22 +10,24 @@
  *     SB_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
  *     SB_GEMM_BOXES        how many tiles of 64 k are in a stage
  *     SB_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
- *     SB_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box only
- *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
+ *     SB_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box
+ *                          only
+ *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for MN-major matrices
+ *                          (gemm16_mapped.cuh)
  *     SB_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *
- * A block has a warpgroup that fetches and others that multiply. The fetching threads keep the ring of stages full across tiles: a
- * stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that its data went to have used
- * it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k; the zeros that TMA puts behind the
- * last k change no chain. */
+ * A block has a warpgroup that fetches and others that multiply. The fetching threads keep the ring of stages full
+ * across tiles: a stage is filled when its bytes have arrived (`full`) and free when the warpgroups of all blocks that
+ * its data went to have used it (`empty`). Blocks take tiles a grid apart. Each element is one chain over ascending k;
+ * the zeros that TMA puts behind the last k change no chain. */
 #define TILE_M (64 * SB_GEMM_GROUPS)
 #define TILE_N SB_GEMM_N
 #define TILE_K 64
 #define GROUP_THREADS 128
-/* Registers are given out to four warps at a time, so with two warpgroups that multiply the one that fetches gives most of its
- * registers to the others. */
+/* Registers are given out to four warps at a time, so with two warpgroups that multiply the one that fetches gives most
+ * of its registers to the others. */
 #define GIVES_REGISTERS (SB_GEMM_GROUPS > 1)
 #define THREADS ((SB_GEMM_GROUPS + 1) * GROUP_THREADS)
 /* Bytes of a stage. Columns that lie side by side come in 64s. */
@@ -42,8 +44,8 @@
 #define STAGES (ONE_WARPGROUP ? p->stages : SB_GEMM_STAGES)
 #define STAGE_BYTES (ONE_WARPGROUP ? (uint32_t)p->stage_bytes : (uint32_t)(BOXES * (A_BYTES + B_BYTES)))
 #define CHUNK_BYTES (64 * TILE_K * 2)
-/* Bytes from one chunk to the next, and from 16 k to the next: groups of a row map are fetched one by one, each with all its
- * chunks. */
+/* Bytes from one chunk to the next, and from 16 k to the next: groups of a row map are fetched one by one,
+ * each with all its chunks. */
 #if defined(SB_GEMM_MAPPED)
 #define CHUNK_STEP 2048
 #define A_STEP (TILE_M / 64 * CHUNK_STEP)
@@ -100,8 +102,8 @@
                      SB_GEMM_TYPE, SB_GEMM_A_MN_MAJOR, SB_GEMM_B_MN_MAJOR);                                            \
         SB_WGMMA_END();                                                                                                \
     } while (0)
-/* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by one. `load` is
- * LOAD or ASK. */
+/* Has a stage of a matrix fetched: all boxes at once of a K-major one; of an MN-major one, boxes of 64 lines one by
+ * one. `load` is LOAD or ASK. */
 #define FETCH_K_MAJOR(load, to, map, first, batch) load(to, map, BOXES > 1 ? 0 : k, first, BOXES > 1 ? block : 0, batch)
 #define FETCH_MN_MAJOR(load, lines, box_bytes, to, map, first, batch)                                                  \
     do {                                                                                                               \
@@ -191,8 +193,8 @@
 #else
 #define BULK (TILE_N >= 64)
 #endif
-/* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which the last one
- * begins early enough to end with the tile, and repeats some columns. */
+/* Sends the tile in `rounded`, if there is one: through shared memory, a box of 64 columns after the other, of which
+ * the last one begins early enough to end with the tile, and repeats some columns. */
 #if BULK
 #define SEND()                                                                                                         \
     do {                                                                                                               \
@@ -245,7 +247,8 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
     const uint32_t rooms = stages + STAGES * STAGE_BYTES;
 #endif
     const uint32_t full = sb_shared_address(full_barriers), empty = sb_shared_address(empty_barriers);
-    /* Said so that the compiler sees that all threads of a warp go the same way, and keeps what they share in uniform registers. */
+    /* Said so that the compiler sees that all threads of a warp go the same way,
+     * and keeps what they share in uniform registers. */
     const int thread = (int)threadIdx.x, group = __shfl_sync(0xffffffffu, thread / GROUP_THREADS, 0);
     /* Which of the fetching warps it is; the first thread of each fetches. */
     const int fetcher = __shfl_sync(0xffffffffu, thread / 32 - SB_GEMM_GROUPS * 4, 0);
@@ -272,8 +275,8 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
 #if ONE_WARPGROUP
     const bool fetches_a = fetcher < 2, fetches_b = !fetches_a, streams = p->streams == 1 + fetcher / 2;
     const uint64_t policy = sb_streaming_policy();
-    /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the second-level cache
-     * gets them, which holds what is written too. */
+    /* The copy engine may read weights before the kernel ahead has ended, even while that writes them: only the
+     * second-level cache gets them, which holds what is written too. */
     if (fetches && streams && fetcher % 2 == 0) {
         SB_CUDA_KEEP_LOOP
         for (int block = 0; block < p->ahead; block += BOXES) {
@@ -342,7 +345,8 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
             }
         }
 #if defined(SB_GEMM_MAPPED)
-        /* The other warps go behind the fetching one, and make stages ready. They read the groups themselves, a stage ahead too. */
+        /* The other warps go behind the fetching one, and make stages ready.
+         * They read the groups themselves, a stage ahead too. */
         if (fetcher > 0) {
             int stage = 0;
             uint32_t phase = 0;
@@ -397,7 +401,8 @@ extern "C" __global__ void __cluster_dims__(SB_GEMM_CLUSTER, 1, 1) __launch_boun
             if (SB_CUDA_SELDOM(p->product.c.accumulate))
                 sb_gemm16_begin(&corner, SUMS, sums);
 #endif
-            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but products writes sums. */
+            /* The first tile of k by itself: the compiler keeps products in flight only where nothing but
+             * products writes sums. */
             MULTIPLY_STAGE(p->product.c.accumulate);
             SEND();
             SB_WGMMA_WAIT(0);

@@ -1,5 +1,5 @@
-/* Epilogues of products by wgmma, on sums in registers: eight of a thread's at a time, so that what one waits for the others use,
- * and no more code than that is unrolled. */
+/* Epilogues of products by wgmma, on sums in registers: eight of a thread's at a time, so that what one waits for the
+ * others use, and no more code than that is unrolled. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_EPILOGUE_CUH
 

@@ -17,8 +17,8 @@ enum {
     SB_GEMM16_PAIRS = 8, /* those of two neighbouring columns may be stored at once */
 };
 
-/* The kernel computes rows × columns tiles of C, or of C transposed when `swapped`: then A of the kernel is B of the product, and
- * its rows are C's columns. A chain does not depend on which factor is which. */
+/* The kernel computes rows × columns tiles of C, or of C transposed when `swapped`: then A of the kernel is B of the
+ * product, and its rows are C's columns. A chain does not depend on which factor is which. */
 typedef struct sb_gemm16_hopper {
     sb_gemm16 product;
     sb_tensor_map a, b;                /* of the kernel */

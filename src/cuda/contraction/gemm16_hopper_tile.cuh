@@ -1,5 +1,5 @@
-/* What the kernels of gemm16_hopper.cuh share: the order of tiles, and the ways of results out of registers that are not bulk
- * stores. */
+/* What the kernels of gemm16_hopper.cuh share: the order of tiles, and the ways of results out of
+ * registers that are not bulk stores. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_HOPPER_TILE_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_HOPPER_TILE_CUH
 
@@ -9,7 +9,8 @@
 #include "numerics/convert.h"
 
 #if SB_HOPPER
-/* Tiles of clusters in bands of so many rows: those that run at the same time share what they read in the second-level cache. */
+/* Tiles of clusters in bands of so many rows: those that run at the same time share what they
+ * read in the second-level cache. */
 #define SB_GEMM16_BAND 8
 
 typedef struct sb_gemm16_place {
@@ -106,8 +107,8 @@ SB_CUDA_FUNCTION void sb_gemm16_begin(const sb_gemm16_corner *corner, int count,
         sums[i] = sb_gemm16_has_sum(corner, i) ? *(const float *)sb_gemm16_sum_address(corner, i) : 0.0f;
 }
 
-/* Results that are only rounded, from registers. What is asked of all is asked once where most go: this is the end of a kernel, whose
- * instructions come out of the cache while nothing else goes on. */
+/* Results that are only rounded, from registers. What is asked of all is asked once where most go: this is the end of a
+ * kernel, whose instructions come out of the cache while nothing else goes on. */
 #define SB_GEMM16_STORE(suffix)                                                                                        \
     SB_CUDA_FUNCTION void sb_gemm16_store_##suffix(const sb_gemm16_corner *corner, int count, const float *sums) {     \
         if ((corner->storing & (SB_GEMM16_WIDE | SB_GEMM16_PAIRS)) == SB_GEMM16_PAIRS) {                               \

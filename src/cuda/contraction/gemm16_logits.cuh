@@ -1,5 +1,6 @@
-/* Products whose results are logits: each block of 128 columns of a row is reduced to its pair in registers, and the logits of
- * targets are picked on the way (docs/numerics.md, section 9). The accumulators of wgmma lie as sb_logp_reduce_held wants them. */
+/* Products whose results are logits: each block of 128 columns of a row is reduced to its pair in registers, and the
+ * logits of targets are picked on the way (docs/numerics.md, section 9). The accumulators of wgmma lie as
+ * sb_logp_reduce_held wants them. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_LOGITS_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_LOGITS_CUH
 

@@ -1,6 +1,6 @@
-/* Products whose k is cut into the groups of a row map, 16 rows or what a sample has left of them: four groups make a stage of 64
- * k. Each is fetched by itself, all lines of the tile at once; rows that groups lack are overwritten with zeros in shared memory,
- * where the next sample's lie. */
+/* Products whose k is cut into the groups of a row map, 16 rows or what a sample has left of them: four groups make a
+ * stage of 64 k. Each is fetched by itself, all lines of the tile at once; rows that groups lack are overwritten with
+ * zeros in shared memory, where the next sample's lie. */
 #ifndef SB_CUDA_CONTRACTION_GEMM16_MAPPED_CUH
 #define SB_CUDA_CONTRACTION_GEMM16_MAPPED_CUH
 

@@ -22,8 +22,8 @@ typedef struct sb_gemm16_output {
     int32_t accumulate;                              /* whether chains begin with what is there, which is f32 then */
 } sb_gemm16_output;
 
-/* A product C[m][n] = epilogue(chain over k of A[m][k] * B[k][n]). Contained, as the first member, in the structs of kernels
- * that need more. Data are addresses of the device; every extent is at least 0. */
+/* A product C[m][n] = epilogue(chain over k of A[m][k] * B[k][n]). Contained, as the first member, in the structs of
+ * kernels that need more. Data are addresses of the device; every extent is at least 0. */
 typedef struct sb_gemm16 {
     int64_t m, n, k, batches; /* n: columns of C; B has 2 n of them in a gated product */
     sb_gemm16_operand a, b;

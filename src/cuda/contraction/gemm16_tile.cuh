@@ -1,15 +1,17 @@
 /* Products of f16 and bf16 matrices of any strides, alignments and extents, a tile of C for each block.
  *
- * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N, STAGES, and BLOCKS of
- * a multiprocessor. Each has a kernel for each dtype and for each way in which the two operands lie in memory.
+ * Included by sources that say how large the tile is: TILE_M, TILE_N (of B's columns), WARPS_M, WARPS_N,
+ * STAGES, and BLOCKS of a multiprocessor. Each has a kernel for each dtype and for each way in which the two
+ * operands lie in memory.
  *
- * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a direction: K-major,
- * or MN-major, from line to line. (A line is a row of A or a column of B.) Pieces that are aligned and complete are copied
- * STAGES - 1 steps of KSTEP ahead, beside the computing; others go through registers one step ahead, if need be element by
- * element. A k behind the last is a zero in both operands: a zero times a NaN beside it would be NaN.
+ * Operands go to shared memory in pieces of 8 elements that lie side by side in memory if there is such a
+ * direction: K-major, or MN-major, from line to line. (A line is a row of A or a column of B.) Pieces that are
+ * aligned and complete are copied STAGES - 1 steps of KSTEP ahead, beside the computing; others go through
+ * registers one step ahead, if need be element by element. A k behind the last is a zero in both operands: a zero
+ * times a NaN beside it would be NaN.
  *
- * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h) there.
- * Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
+ * On compute capability 9.0 a group of 16 k is one mma.sync.m16n8k16, which is a step of the chain (numerics/chain.h)
+ * there. Elsewhere tensor cores add up in other ways, and threads compute the same elements by the definition. */
 #include "cuda/common/asynchronous.cuh"
 #include "cuda/common/index.cuh"
 #include "cuda/common/kernel.cuh"
@@ -35,8 +37,8 @@
 #if OWN_A != 2 || OWN_B != 2
 #error "threads must have a piece of each operand in each of the two groups of a step"
 #endif
-/* Tiles of 16 x 8 of a warp. Those that are 16 rows lower belong to the next warp, so that all warps together hold a strip
- * of C at any time. */
+/* Tiles of 16 x 8 of a warp. Those that are 16 rows lower belong to the next warp, so that all warps together hold a
+ * strip of C at any time. */
 #define MATRICES_M (TILE_M / WARPS_M / 16)
 #define MATRICES_N (TILE_N / WARPS_N / 8)
 #define STRIP (16 * WARPS_M)
@@ -51,8 +53,8 @@ typedef struct tile_place {
     int64_t batch, row, column; /* the first row and column of C */
 } tile_place;
 
-/* Blocks that run at the same time share rows of A and columns of B, which the L2 cache then has: tiles are counted down
- * strips of 8 tiles. */
+/* Blocks that run at the same time share rows of A and columns of B, which the L2 cache then has: tiles are counted
+ * down strips of 8 tiles. */
 #define STRIP_TILES 8
 SB_CUDA_FUNCTION tile_place find_tile(const sb_gemm16_general *p, int64_t index) {
     tile_place at;
@@ -76,8 +78,8 @@ typedef struct reader {
     int lines[MOST_OWN];          /* how many there are: 0 or 1 when K-major, 0 to 8 when MN-major */
 } reader;
 
-/* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line when K-major, or `tile` / 8 in a
- * row of lines. */
+/* Pieces are counted such that those of neighbouring threads are neighbours in memory: 4 in a line when K-major, or
+ * `tile` / 8 in a row of lines. */
 SB_CUDA_FUNCTION int piece_line(int piece, bool k_major, int tile) {
     return k_major ? piece / (KSTEP / 8) : piece % (tile / 8) * 8;
 }
@@ -115,8 +117,8 @@ SB_CUDA_FUNCTION reader read_b(const sb_gemm16_general *p, bool k_major, const t
     return made;
 }
 
-/* Whether every piece of the tile's operands has all its lines, or none, and can be copied. What stands for lines that are
- * not there does not matter, since only their own sums see it. */
+/* Whether every piece of the tile's operands has all its lines, or none, and can be copied. What stands for lines that
+ * are not there does not matter, since only their own sums see it. */
 SB_CUDA_FUNCTION bool has_whole_lines(const sb_gemm16_general *p, bool a_k_major, bool b_k_major,
                                       const tile_place *tile) {
     const sb_gemm16 *product = &p->product;
@@ -223,8 +225,8 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
 #endif
 }
 
-/* Step `next` of an operand. Groups of row maps only when MN-major: a thread's piece `i` is in group `i` of the step then, and there
- * or not as a whole. */
+/* Step `next` of an operand. Groups of row maps only when MN-major: a thread's piece `i` is in group `i` of the step
+ * then, and there or not as a whole. */
 #define COPY(own, to, operand, k_major, tile)                                                                          \
     do {                                                                                                               \
         const int64_t k_stride = p->product.operand.k_stride;                                                          \
@@ -256,7 +258,8 @@ SB_CUDA_FUNCTION void copy_piece(sb_gemm16_eight *to, const uint16_t *from, bool
 /* ---- a step ---- */
 
 #if TENSOR_CORES
-/* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name; `transpose` transposes each. */
+/* Four matrices of 8 x 8, whose rows are the pieces that threads 0 to 7, 8 to 15, … name;
+ * `transpose` transposes each. */
 SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *row, bool transpose) {
     const uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
     if (transpose)
@@ -277,14 +280,15 @@ SB_CUDA_FUNCTION void fetch_matrices(uint32_t *matrices, const sb_gemm16_eight *
         : "+f"((sums)[0]), "+f"((sums)[1]), "+f"((sums)[2]), "+f"((sums)[3])                                           \
         : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"((b)[0]), "r"((b)[1]))
 
-/* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in the
- * order in which a multiplication wants them, lines and k by turns. */
+/* The piece that a thread fetches of the first 16 x 16 matrix of its warp: row `row` of 8 x 8, and which of the four in
+ * the order in which a multiplication wants them, lines and k by turns. */
 SB_CUDA_FUNCTION int fetch_place(int line, int line_eight, int k_eight, int row, bool k_major, int tile) {
     return k_major ? k_major_place(line + line_eight * 8 + row, k_eight)
                    : mn_major_place(k_eight * 8 + row, line / 8 + line_eight, tile);
 }
-/* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the first place's, so
- * that flipping them adds them, whatever the spreading over the banks has flipped below: no address needs a register. */
+/* The same `lines` lines further, a multiple of 16, and `k` further, 0 or 16. Their bits are not set in the
+ * first place's, so that flipping them adds them, whatever the spreading over the banks has flipped below: no
+ * address needs a register. */
 SB_CUDA_FUNCTION int further(int place, int lines, int k, bool k_major, int tile) {
     return k_major ? (place ^ k / 8) + lines * (KSTEP / 8) : (place ^ lines / 8) + k * (tile / 8);
 }

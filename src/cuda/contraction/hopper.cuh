@@ -1,5 +1,6 @@
-/* What Hopper (sm_90a) has for feeding tensor cores: barriers in shared memory that count bytes, the bulk copies that complete
- * on them, and clusters of blocks that write into each other's shared memory. One instruction each, by the names of the PTX ISA.
+/* What Hopper (sm_90a) has for feeding tensor cores: barriers in shared memory that count bytes, the bulk copies that
+ * complete on them, and clusters of blocks that write into each other's shared memory. One instruction each, by the
+ * names of the PTX ISA.
  *
  * Addresses of shared memory are 32-bit (`shared`), tensor maps are in the kernel's parameters. */
 #ifndef SB_CUDA_CONTRACTION_HOPPER_CUH
@@ -20,7 +21,8 @@ SB_CUDA_FUNCTION void sb_barrier_init(uint32_t barrier, uint32_t count) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
 }
 
-/* Barriers just made are seen by the copy engine and by the other blocks of the cluster, behind the cluster's barrier. */
+/* Barriers just made are seen by the copy engine and by the other blocks of the cluster,
+ * behind the cluster's barrier. */
 SB_CUDA_FUNCTION void sb_barrier_init_done(void) {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -33,9 +35,9 @@ SB_CUDA_FUNCTION void sb_barrier_arrive(uint32_t barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* Arrives at the barrier of the same place in block `rank` of the cluster. Not with the cluster's release, nor waits with its
- * acquire: that flushes the caches (950 cycles a stage, measured), and what the barriers order is only the copy engine's writes
- * and the tensor cores' reads of shared memory. */
+/* Arrives at the barrier of the same place in block `rank` of the cluster. Not with the cluster's release, nor waits
+ * with its acquire: that flushes the caches (950 cycles a stage, measured), and what the barriers order is only the
+ * copy engine's writes and the tensor cores' reads of shared memory. */
 SB_CUDA_FUNCTION void sb_barrier_arrive_at(uint32_t barrier, uint32_t rank) {
     asm volatile("{\n\t.reg .b32 remote;\n\t"
                  "mapa.shared::cluster.u32 remote, %0, %1;\n\t"
@@ -170,8 +172,8 @@ SB_CUDA_FUNCTION void sb_warpgroup_sync(int number) {
 
 /* ---- matrices in shared memory ---- */
 
-/* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64 to the
- * next in one direction, and from one group of 8 to the next in the other. */
+/* The descriptor of a matrix in tiles with the 128-byte swizzle. `leading` and `stride` are bytes: from one group of 64
+ * to the next in one direction, and from one group of 8 to the next in the other. */
 SB_CUDA_FUNCTION uint64_t sb_matrix_descriptor(uint32_t shared, uint32_t leading, uint32_t stride) {
     return (uint64_t)((shared & 0x3ffffu) >> 4) | (uint64_t)(leading >> 4) << 16 | (uint64_t)(stride >> 4) << 32 |
            (uint64_t)1 << 62;

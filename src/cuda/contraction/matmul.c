@@ -44,8 +44,7 @@ static void transpose_operand(const sb_tensor *tensor, bool transpose, sb_tensor
     }
 }
 
-/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly
- * spaced. */
+/* Several left matrices over one right matrix are one taller matrix, when their rows are evenly spaced. */
 static bool merge_batches(sb_matmul_geometry *g) {
     int64_t rows = g->m, stride = g->a_row_stride;
     for (int d = g->batch_rank - 1; d >= 0; d--) {

@@ -24,8 +24,7 @@ typedef struct sb_tile_source {
     uint32_t wanted; /* bit p: the element of pass p is inside of the matrix; all bits: all are */
 } sb_tile_source;
 
-/* Rows of the operand that a pass of eight k takes, and how k advances when they exceed the tile.
- */
+/* Rows of the operand that a pass of eight k takes, and how k advances when they exceed the tile. */
 #define SB_TILE_K_MAJOR_ROWS(extent, threads) ((threads) / 8 < (extent) ? (threads) / 8 : (extent))
 #define SB_TILE_K_MAJOR_DEPTH(extent, threads) ((threads) / SB_TILE_K_MAJOR_ROWS(extent, threads))
 #define SB_TILE_VECTORS(extent) ((extent) < 4 ? 1 : (extent) / 4)

@@ -5,11 +5,11 @@
 
 #include "cuda/driver/device.h"
 
-/* Steps of chains that a multiprocessor does in a cycle, of 128 at most: with many blocks of the shape, and with one alone, which
- * cannot hide its waits. Fitted to the times on an H200 of every shape for all layers of ResNet-50 at batches of 1, 8 and 64, for
- * the products of BERT-base and for square ones up to 8192 (bench/gpu_tiles_bench.c): the choice by them takes 2.2 % longer than
- * the best one for each. Where they are out of proportion they make up for what the cost below leaves out: fetching patches, and
- * the ends of chains. A tile of 256 by 128 was never the best. */
+/* Steps of chains that a multiprocessor does in a cycle, of 128 at most: with many blocks of the shape, and with one
+ * alone, which cannot hide its waits. Fitted to the times on an H200 of every shape for all layers of ResNet-50 at
+ * batches of 1, 8 and 64, for the products of BERT-base and for square ones up to 8192 (bench/gpu_tiles_bench.c): the
+ * choice by them takes 2.2 % longer than the best one for each. Where they are out of proportion they make up for what
+ * the cost below leaves out: fetching patches, and the ends of chains. A tile of 256 by 128 was never the best. */
 static const sb_cuda_tile tiles[] = {
     {"128x256", 128, 256, 256, 97, 1000}, {"128x128", 128, 128, 256, 95, 27}, {"128x64", 128, 64, 128, 87, 35},
     {"64x128", 64, 128, 128, 72, 125},    {"64x64", 64, 64, 128, 80, 50},     {"32x64", 32, 64, 128, 70, 54},
@@ -38,7 +38,8 @@ static int64_t parts(int64_t extent, int64_t part) {
     return extent / part + (extent % part != 0);
 }
 
-/* Up to here the multiprocessor with the most blocks is what counts; with more of them, blocks begin whenever others end. */
+/* Up to here the multiprocessor with the most blocks is what counts; with more of them,
+ * blocks begin whenever others end. */
 #define MOST_COUNTED_ROUNDS 1.5
 
 /* Cycles for each k. */

@@ -9,8 +9,7 @@
 typedef struct sb_cuda_tile {
     const char *name; /* behind sb_cuda_matmul_f32_ and sb_cuda_conv_f32_ */
     int m, n, threads;
-    /* Steps of chains per cycle and multiprocessor, of at most 128: full of blocks, and with one.
-     */
+    /* Steps of chains per cycle and multiprocessor, of at most 128: full of blocks, and with one. */
     double whole, alone;
 } sb_cuda_tile;
 

@@ -1,11 +1,12 @@
-/* wgmma.mma_async with 64 rows and k of 16: D += A · B with both operands in shared memory, one macro for each number of columns.
+/* wgmma.mma_async with 64 rows and k of 16: D += A · B with both operands in shared memory,
+ * one macro for each number of columns.
  *
  *     SB_WGMMA_<n>(sums, adds, a, b, type, a_mn_major, b_mn_major)
  *
- * `sums` are the thread's n / 2 accumulators: of rows warp * 16 + lane / 4 (+ 8), columns 8 j + lane % 4 * 2 (+ 1), as sums[4 j]
- * (row, column), [4 j + 1] (column + 1), [4 j + 2] and [4 j + 3] (row + 8). `a` and `b` are descriptors, `type` is "bf16" or
- * "f16", a_mn_major says that the rows of A lie side by side, b_mn_major that the columns of B do; else the k lie side by side. Where `adds` is 0 the sums
- * begin with +0. */
+ * `sums` are the thread's n / 2 accumulators: of rows warp * 16 + lane / 4 (+ 8), columns 8 j + lane % 4 * 2 (+ 1), as
+ * sums[4 j] (row, column), [4 j + 1] (column + 1), [4 j + 2] and [4 j + 3] (row + 8). `a` and `b` are descriptors,
+ * `type` is "bf16" or "f16", a_mn_major says that the rows of A lie side by side, b_mn_major that the columns of B do;
+ * else the k lie side by side. Where `adds` is 0 the sums begin with +0. */
 #ifndef SB_CUDA_CONTRACTION_WGMMA_CUH
 #define SB_CUDA_CONTRACTION_WGMMA_CUH
 

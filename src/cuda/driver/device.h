@@ -1,5 +1,4 @@
-/* A device that is in use: its primary context, what has been counted, and whether it still works.
- */
+/* A device that is in use: its primary context, what has been counted, and whether it still works. */
 #ifndef SB_CUDA_DRIVER_DEVICE_H
 #define SB_CUDA_DRIVER_DEVICE_H
 
@@ -71,14 +70,12 @@ typedef struct sb_cuda_device {
 /** Opens device `index` of the driver with kernels from `images` (NULL: those in the library, which
  * may have none).
  *
- * Retains the device's primary context and leaves the calling thread's current context as it was.
- * The caller owns one reference. Errors: INVALID_ARGUMENT when there is no such device; DEVICE;
- * OUT_OF_MEMORY. */
+ * Retains the device's primary context and leaves the calling thread's current context as it was. The caller owns one
+ * reference. Errors: INVALID_ARGUMENT when there is no such device; DEVICE; OUT_OF_MEMORY. */
 sb_status sb_cuda_device_open(const sb_cuda_driver *driver, int index, const sb_cuda_images *images,
                               sb_cuda_device **device, sb_error *error);
 sb_cuda_device *sb_cuda_device_retain(sb_cuda_device *device);
-/** Drops a reference; the last one unloads the kernels and lets go of the primary context. NULL is
- * allowed. */
+/** Drops a reference; the last one unloads the kernels and lets go of the primary context. NULL is allowed. */
 void sb_cuda_device_release(sb_cuda_device *device);
 
 /** Makes the device's context current in this thread, whatever was current before. Every call that
@@ -94,8 +91,7 @@ sb_status sb_cuda_leave(sb_cuda_device *device, sb_status status, sb_error *erro
 bool sb_cuda_enter_to_release(sb_cuda_device *device);
 void sb_cuda_leave_released(sb_cuda_device *device, bool entered);
 
-/** Gives something back by a function of the driver, whose failure nobody could do anything about.
- */
+/** Gives something back by a function of the driver, whose failure nobody could do anything about. */
 #define SB_CUDA_GIVE_BACK(device, call, handle)                                                                        \
     do {                                                                                                               \
         bool entered_ = sb_cuda_enter_to_release(device);                                                              \
@@ -107,8 +103,7 @@ void sb_cuda_leave_released(sb_cuda_device *device, bool entered);
  * device's name, and remembers it if it makes the device unusable. */
 sb_status sb_cuda_check(sb_cuda_device *device, CUresult result, const char *call, sb_error *error);
 
-/** Calls a function of the driver and checks its result: SB_CUDA_DO(device, error, cuMemAlloc,
- * &address, bytes). */
+/** Calls a function of the driver and checks its result: SB_CUDA_DO(device, error, cuMemAlloc, &address, bytes). */
 #define SB_CUDA_DO(device, error, call, ...)                                                                           \
     sb_cuda_check((device), (device)->driver->call(__VA_ARGS__), #call, (error))
 

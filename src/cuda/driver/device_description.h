@@ -14,7 +14,8 @@ typedef struct sb_cuda_description {
     char why[SB_ERROR_MESSAGE_BYTES];
 } sb_cuda_description;
 
-/** Describes device `index`, in *entry, which does not move afterwards. One that does not answer is described as far as it goes. */
+/** Describes device `index`, in *entry, which does not move afterwards.
+ * One that does not answer is described as far as it goes. */
 void sb_cuda_describe_device(const sb_cuda_driver *driver, int index, sb_cuda_description *entry);
 
 #endif

@@ -1,5 +1,4 @@
-/* The CUDA driver: its library opened at run time, its functions in a table, its failures as
- * sb_errors. */
+/* The CUDA driver: its library opened at run time, its functions in a table, its failures as sb_errors. */
 #ifndef SB_CUDA_DRIVER_DRIVER_H
 #define SB_CUDA_DRIVER_DRIVER_H
 
@@ -30,10 +29,9 @@ typedef struct sb_cuda_driver {
 /** Opens the driver in the library `library` (a file name as for dlopen) and initialises it, or
  * gives the one that this process has already opened by that name. Any thread may call this.
  *
- * `*state` (may be NULL) tells which way it failed, and `*version` (may be NULL) the driver's
- * version as far as it was found out, 0 otherwise. A failure leaves nothing open and may be tried
- * again. Errors: UNSUPPORTED when the driver is MISSING or TOO_OLD; DEVICE when it has NO_DEVICE or
- * has FAILED. */
+ * `*state` (may be NULL) tells which way it failed, and `*version` (may be NULL) the driver's version as far as it was
+ * found out, 0 otherwise. A failure leaves nothing open and may be tried again. Errors: UNSUPPORTED when the driver is
+ * MISSING or TOO_OLD; DEVICE when it has NO_DEVICE or has FAILED. */
 sb_status sb_cuda_driver_open(const char *library, const sb_cuda_driver **driver, sb_driver_state *state, int *version,
                               sb_error *error);
 

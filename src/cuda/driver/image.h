@@ -6,10 +6,8 @@
 #include <stddef.h>
 
 typedef enum sb_cuda_image_kind {
-    SB_CUDA_CUBIN,       /* machine code: runs on its compute capability and on later minor ones of the
-                      same major */
-    SB_CUDA_CUBIN_EXACT, /* the same with instructions that only this very capability has ("sm_90a")
-                          */
+    SB_CUDA_CUBIN,       /* machine code: runs on its compute capability and on later minor ones of the same major */
+    SB_CUDA_CUBIN_EXACT, /* the same with instructions that only this very capability has ("sm_90a") */
     SB_CUDA_PTX          /* what the driver compiles, for its capability and every later one */
 } sb_cuda_image_kind;
 

@@ -113,8 +113,8 @@ static sb_status find_loaded(sb_cuda_device *device, const char *module_name, co
     return SB_OK;
 }
 
-/* The bucket of a name: FNV-1a. Every launch of an eager run looks its kernel up, for which walking along the lists of modules
- * and entering the device would take as long as the launch. */
+/* The bucket of a name: FNV-1a. Every launch of an eager run looks its kernel up, for which walking along the lists of
+ * modules and entering the device would take as long as the launch. */
 static sb_cuda_kernel **bucket_of(sb_cuda_device *device, const char *name) {
     uint32_t hash = 2166136261u;
     for (; *name != '\0'; name++)

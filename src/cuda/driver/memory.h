@@ -1,5 +1,4 @@
-/* Memory of a device, and memory of the host that a device can copy from and to without a detour.
- */
+/* Memory of a device, and memory of the host that a device can copy from and to without a detour. */
 #ifndef SB_CUDA_DRIVER_MEMORY_H
 #define SB_CUDA_DRIVER_MEMORY_H
 
@@ -22,8 +21,7 @@ sb_cuda_memory *sb_cuda_memory_retain(sb_cuda_memory *memory);
  * it. NULL is allowed. */
 void sb_cuda_memory_release(sb_cuda_memory *memory);
 
-/* A block of host memory that stays where it is (pinned), so that copies can run beside the host's
- * own work. */
+/* A block of host memory that stays where it is (pinned), so that copies can run beside the host's own work. */
 typedef struct sb_cuda_pinned {
     sb_cuda_device *device;
     void *data;
@@ -35,9 +33,9 @@ sb_status sb_cuda_pinned_create(sb_cuda_device *device, size_t bytes, sb_cuda_pi
 /** Frees the block. No stream may still use it. NULL is allowed. */
 void sb_cuda_pinned_destroy(sb_cuda_pinned *pinned);
 
-/** The index of the device in whose memory an address lies, in *index; -1 when it is no memory of a device. One call of the
- * driver, which needs no context, answers for memory that it does not know as well, and is allowed while a stream is captured.
- * Errors: DEVICE. */
+/** The index of the device in whose memory an address lies, in *index; -1 when it is no memory of a device. One call of
+ * the driver, which needs no context, answers for memory that it does not know as well, and is allowed while a stream
+ * is captured. Errors: DEVICE. */
 sb_status sb_cuda_device_of(sb_cuda_device *device, const void *address, int *index, sb_error *error);
 
 #endif

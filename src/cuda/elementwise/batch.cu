@@ -1,6 +1,5 @@
-/* Batch normalisation in training, and in f64: a block takes a channel. Sums have the order of
- * numerics/reduce.h, where thread j is lane j: lanes are folded by halves, and one without a value is
- * left out. */
+/* Batch normalisation in training, and in f64: a block takes a channel. Sums have the order of numerics/reduce.h, where
+ * thread j is lane j: lanes are folded by halves, and one without a value is left out. */
 #include "cuda/elementwise/batch_parameters.h"
 #include "cuda/elementwise/convert.cuh"
 #include "numerics/reduce.h"

@@ -45,9 +45,8 @@ typedef struct sb_cuda_quantization {
     int64_t least, most; /* of the quantized type */
 } sb_cuda_quantization;
 
-/* The range of f32 elements: operand 0 of the box, which is only read. Each block leaves its least
- * and greatest element, 0 among them, at `partial`; a second kernel makes of them scale and zero
- * point. */
+/* The range of f32 elements: operand 0 of the box, which is only read. Each block leaves its least and greatest
+ * element, 0 among them, at `partial`; a second kernel makes of them scale and zero point. */
 typedef struct sb_cuda_range_search {
     sb_cuda_box box;
     float *partial; /* two for each of `blocks` blocks */

@@ -1,6 +1,5 @@
-/* Fused bodies of element-wise nodes: a thread computes four neighbours of the output. One kernel for
- * programs of light steps, one for those with elementary functions; what needs more registers is in
- * fused_elementwise_large.cu. */
+/* Fused bodies of element-wise nodes: a thread computes four neighbours of the output. One kernel for programs of light
+ * steps, one for those with elementary functions; what needs more registers is in fused_elementwise_large.cu. */
 #include "cuda/elementwise/fused_elementwise.cuh"
 
 #define SB_EVALUATOR_NAME evaluate_light

@@ -1,6 +1,6 @@
-/* Element-wise operators of integers on a device: a kernel for each type takes several, and learns which one when it runs.
- * Integers are seldom what a model's time goes to, and a kernel for each operator of each type took a fifth of the time that all
- * kernels took to compile. */
+/* Element-wise operators of integers on a device: a kernel for each type takes several, and learns which one when it
+ * runs. Integers are seldom what a model's time goes to, and a kernel for each operator of each type took a fifth of
+ * the time that all kernels took to compile. */
 #ifndef SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
 #define SB_CUDA_ELEMENTWISE_INTEGER_OPERATIONS_H
 

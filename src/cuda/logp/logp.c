@@ -76,8 +76,7 @@ static sb_status launch(sb_engine *base, void *stream, int kernel, int64_t block
     return sb_cuda_leave(engine->device, sb_cuda_launch(&queue, &task, error), error);
 }
 
-/* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid
- * can have. */
+/* For kernels whose threads go on a grid further: a thread for each of `count`, within what a grid can have. */
 static int64_t blocks_for(int64_t count) {
     int64_t blocks = sb_gemm_divide_up(count, SB_LOGP_THREADS), most = (int64_t)1 << 20;
     return blocks < most ? blocks : most;

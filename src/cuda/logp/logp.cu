@@ -1,5 +1,5 @@
-/* The steps of sb_linear_logp between its products: src/kernel/logp/logp_tasks.h says what each does,
- * src/kernel/logp/logp.h how. */
+/* The steps of sb_linear_logp between its products: src/kernel/logp/logp_tasks.h says what each
+ * does, src/kernel/logp/logp.h how. */
 #include "cuda/common/words.cuh"
 #include "cuda/logp/logp.cuh"
 
@@ -78,8 +78,7 @@ SB_CUDA_BLOCK_KERNEL(sb_logp_merge_pairs, sb_logp_merge, p) {
     }
 }
 
-/* Threads take SB_LOGP_GROUP columns of a row at once: rows of chunks begin at multiples of 16
- * bytes. */
+/* Threads take SB_LOGP_GROUP columns of a row at once: rows of chunks begin at multiples of 16 bytes. */
 SB_CUDA_KERNEL(sb_logp_differentiate_chunk, sb_logp_differentiate, p) {
     int64_t groups = (p->chunk.columns + SB_LOGP_GROUP - 1) / SB_LOGP_GROUP;
     SB_CUDA_EACH(index, groups * p->chunk.rows) {

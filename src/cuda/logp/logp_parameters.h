@@ -4,11 +4,9 @@
 
 #include "kernel/logp/logp_tasks.h"
 
-/* sb_logp_reduce_blocks and the kernels of single elements, whose blocks may be of any multiple
- * of 32. */
+/* sb_logp_reduce_blocks and the kernels of single elements, whose blocks may be of any multiple of 32. */
 #define SB_LOGP_THREADS 128
-/* sb_logp_merge_pairs: pairs of neighbouring rows fill the 32 bytes that memory gives at once,
- * twice. */
+/* sb_logp_merge_pairs: pairs of neighbouring rows fill the 32 bytes that memory gives at once, twice. */
 #define SB_LOGP_MERGE_THREADS 256
 #define SB_LOGP_MERGE_ROWS 8
 #define SB_LOGP_MERGE_SLICES (SB_LOGP_MERGE_THREADS / SB_LOGP_MERGE_ROWS)

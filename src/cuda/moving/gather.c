@@ -11,8 +11,7 @@
 #include "ops/scatter.h"
 #include "ops/selection.h"
 
-/* The largest word, of at most 16 bytes, that blocks of `bytes` bytes at these addresses consist
- * of. */
+/* The largest word, of at most 16 bytes, that blocks of `bytes` bytes at these addresses consist of. */
 static int64_t word_bytes(int64_t bytes, const void *first, const void *second) {
     int64_t word = 16;
     while (word > 1 && (((uintptr_t)bytes | (uintptr_t)first | (uintptr_t)second) & (word - 1)) != 0)
@@ -89,8 +88,7 @@ static int64_t widen(sb_cuda_gather_elements *p, int64_t size) {
     return word;
 }
 
-/* Data are read where they lie: packing them first would move everything, of which a few rows may be
- * wanted. */
+/* Data are read where they lie: packing them first would move everything, of which a few rows may be wanted. */
 static sb_status launch_gather(sb_call *call) {
     picking picking;
     int axis;

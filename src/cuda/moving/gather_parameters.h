@@ -31,8 +31,7 @@ typedef struct sb_cuda_gather_nd {
     char *out;
 } sb_cuda_gather_nd;
 
-/* [outer, extent, inner]: values[1] where the index at [outer, inner] is that of the middle, else
- * values[0]. */
+/* [outer, extent, inner]: values[1] where the index at [outer, inner] is that of the middle, else values[0]. */
 typedef struct sb_cuda_one_hot {
     int64_t elements, extent, inner;
     sb_dtype dtype; /* of the indices */

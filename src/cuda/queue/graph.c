@@ -137,7 +137,8 @@ static size_t find_edges(builder *builder, int node, const sb_cuda_task *task) {
     return count;
 }
 
-/* Edges from kernels that let a kernel start early: it waits by itself, in its first instructions, until they have ended. */
+/* Edges from kernels that let a kernel start early: it waits by itself, in its first instructions,
+ * until they have ended. */
 static sb_status add_early_edges(const builder *builder, CUgraphNode node, sb_error *error) {
     CUgraphEdgeData data = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                             .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};

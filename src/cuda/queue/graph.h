@@ -1,6 +1,5 @@
-/* Graphs: many tasks that are given to a stream at once. One comes from capturing a stream, or is
- * built from a list of tasks with edges where tasks conflict, so that independent ones may run side
- * by side. */
+/* Graphs: many tasks that are given to a stream at once. One comes from capturing a stream, or is built from a list of
+ * tasks with edges where tasks conflict, so that independent ones may run side by side. */
 #ifndef SB_CUDA_QUEUE_GRAPH_H
 #define SB_CUDA_QUEUE_GRAPH_H
 
@@ -30,14 +29,12 @@ sb_status sb_cuda_capture_begin(const sb_cuda_queue *queue, sb_error *error);
  * happens, the stream can be used again. */
 sb_status sb_cuda_capture_end(const sb_cuda_queue *queue, sb_status status, sb_cuda_graph **graph, sb_error *error);
 
-/** Builds a graph of the tasks of a list: a task waits for every earlier one that it conflicts
- * with, by way of as few edges as that takes. With `dependent_launch`, kernels wait for kernels as
- * kernels/kernel.cuh says. */
+/** Builds a graph of the tasks of a list: a task waits for every earlier one that it conflicts with, by way of as few
+ * edges as that takes. With `dependent_launch`, kernels wait for kernels as kernels/kernel.cuh says. */
 sb_status sb_cuda_graph_build(sb_cuda_device *device, const sb_cuda_task_list *list, bool dependent_launch,
                               sb_cuda_graph **graph, sb_error *error);
 
-/** Gives all tasks of the graph to a stream of its device, between sb_cuda_enter and sb_cuda_leave.
- */
+/** Gives all tasks of the graph to a stream of its device, between sb_cuda_enter and sb_cuda_leave. */
 sb_status sb_cuda_graph_launch(const sb_cuda_graph *graph, sb_cuda_stream *stream, sb_error *error);
 /** The stream must have done what was launched. NULL is allowed. */
 void sb_cuda_graph_destroy(sb_cuda_graph *graph);

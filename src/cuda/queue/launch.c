@@ -159,8 +159,7 @@ static bool is_nothing(const sb_cuda_task *task) {
 sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error) {
     if (is_nothing(task))
         return SB_OK;
-    /* Recorded first, since that can run out of memory: a task is never carried out without its
-     * record. */
+    /* Recorded first, since that can run out of memory: a task is never carried out without its record. */
     if (queue->record != NULL)
         SB_TRY(sb_cuda_task_list_append(queue->record, task, error));
     sb_status status = SB_OK;

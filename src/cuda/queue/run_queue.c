@@ -6,8 +6,8 @@
 #include "cuda/queue/graph.h"
 #include "cuda/queue/trace.h"
 
-/* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do not show
- * beside its transfer (20 GB/s and more). */
+/* Bytes of each of the pinned blocks that copies go through: large enough that a block's fixed costs (some 10 us) do
+ * not show beside its transfer (20 GB/s and more). */
 #define STAGING_BYTES (4u << 20)
 
 static sb_cuda_run_queue *own(sb_queue *queue) {

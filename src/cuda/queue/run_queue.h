@@ -1,5 +1,5 @@
-/* Queues of runs: a CUDA stream with what a session needs beside it, as kernel/device.h describes it: staging for copies, storage
- * for tensors, recording and measuring. */
+/* Queues of runs: a CUDA stream with what a session needs beside it, as kernel/device.h describes it: staging for
+ * copies, storage for tensors, recording and measuring. */
 #ifndef SB_CUDA_QUEUE_RUN_QUEUE_H
 #define SB_CUDA_QUEUE_RUN_QUEUE_H
 

@@ -57,8 +57,8 @@ static pool_block *take_all(struct sb_cuda_block_pool *pool, bool close) {
     return kept;
 }
 
-/* The smaller block, and of equal ones that with the lower address: not the one given back last, since callers who let go of
- * outputs in changing order would get them in as many orders, and a graph is for one. */
+/* The smaller block, and of equal ones that with the lower address: not the one given back last, since callers who let
+ * go of outputs in changing order would get them in as many orders, and a graph is for one. */
 static bool comes_before(const sb_cuda_memory *left, const sb_cuda_memory *right) {
     return left->bytes != right->bytes ? left->bytes < right->bytes : left->address < right->address;
 }

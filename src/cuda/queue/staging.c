@@ -8,7 +8,8 @@
 #define TURNS 2
 #define ALIGNMENT 256
 
-/* A pinned block. Copies fill it from the front; it is used again from the front once the device has done with them all. */
+/* A pinned block. Copies fill it from the front; it is used again from the front once the
+ * device has done with them all. */
 typedef struct staging_block {
     sb_cuda_pinned *pinned;
     sb_cuda_event *done; /* behind the last copy */
@@ -105,7 +106,8 @@ static size_t smaller(size_t left, size_t right) {
     return left < right ? left : right;
 }
 
-/* The device is a block ahead of the host. What is on its way to the device from the same blocks comes before in the stream. */
+/* The device is a block ahead of the host. What is on its way to the device from the same blocks comes
+ * before in the stream. */
 static sb_status download_pieces(sb_cuda_staging *staging, const sb_cuda_queue *queue, char *to, CUdeviceptr from,
                                  size_t bytes, sb_error *error) {
     size_t piece = staging->bytes, count = bytes / piece + (bytes % piece != 0);

@@ -1,5 +1,5 @@
-/* Copies between a device and ordinary host memory, by way of pinned blocks: while the device copies one, the host copies
- * another. */
+/* Copies between a device and ordinary host memory, by way of pinned blocks: while the device copies one,
+ * the host copies another. */
 #ifndef SB_CUDA_QUEUE_STAGING_H
 #define SB_CUDA_QUEUE_STAGING_H
 
@@ -16,12 +16,12 @@ sb_status sb_cuda_staging_create(sb_cuda_device *device, size_t bytes, sb_cuda_s
 /** The stream must have done what the functions below gave to it. NULL is allowed. */
 void sb_cuda_staging_destroy(sb_cuda_staging *staging);
 
-/* All three enter the device by themselves. They need a queue that does not record: host memory of the moment has no place in a
- * replay. When one fails, what it gave to the queue is done. */
+/* All three enter the device by themselves. They need a queue that does not record: host memory of the moment has no
+ * place in a replay. When one fails, what it gave to the queue is done. */
 
-/** Copies `bytes` bytes of host memory to the device in the order of the queue: they have been read when it returns, and the
- * device may not have come to the copy yet. Waits for the device only where more than SB_CUDA_MOST_STAGING_BLOCKS blocks would
- * be on their way. */
+/** Copies `bytes` bytes of host memory to the device in the order of the queue: they have been read when it returns,
+ * and the device may not have come to the copy yet. Waits for the device only where more than
+ * SB_CUDA_MOST_STAGING_BLOCKS blocks would be on their way. */
 sb_status sb_cuda_upload_later(sb_cuda_staging *staging, const sb_cuda_queue *queue, CUdeviceptr to, const void *from,
                                size_t bytes, sb_error *error);
 /** The same, and waits until the copy is done, everything given to the queue before included. */

@@ -33,7 +33,8 @@ typedef struct sb_cuda_event {
 sb_status sb_cuda_event_create(sb_cuda_device *device, bool timed, sb_cuda_event **event, sb_error *error);
 /** NULL is allowed. */
 void sb_cuda_event_destroy(sb_cuda_event *event);
-/** Whether the event has happened, without waiting; an event that was never recorded has. Reports what failed before it. */
+/** Whether the event has happened, without waiting; an event that was never recorded has.
+ * Reports what failed before it. */
 sb_status sb_cuda_event_reached(const sb_cuda_event *event, bool *reached, sb_error *error);
 /** Waits until the event has happened; an event that was never recorded has. */
 sb_status sb_cuda_event_synchronize(const sb_cuda_event *event, sb_error *error);

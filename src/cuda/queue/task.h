@@ -15,9 +15,8 @@ typedef enum sb_cuda_task_kind {
     SB_CUDA_FILL /* every byte with one value */
 } sb_cuda_task_kind;
 
-/* Bytes that a task reads or writes. Addresses of the device and of pinned host memory come from
- * one space, so a range says which it is by itself. A strided view counts from its first to its
- * last byte. */
+/* Bytes that a task reads or writes. Addresses of the device and of pinned host memory come from one space, so a range
+ * says which it is by itself. A strided view counts from its first to its last byte. */
 typedef struct sb_cuda_range {
     CUdeviceptr address;
     size_t bytes; /* 0 for a range that does not matter */
@@ -63,9 +62,9 @@ typedef struct sb_cuda_queue {
     sb_cuda_stream *stream;
     sb_cuda_task_list *record; /* gets a copy of every task; NULL for none */
     sb_cuda_trace *trace;      /* measures every task; NULL for none, and while the stream is captured */
-    bool
-        dependent_launch; /* kernels are launched before those ahead of them have ended: see kernels/kernel.cuh. Devices before
-                              9.0 take no notice */
+    /* Kernels are launched before those ahead of them have ended: see kernels/kernel.cuh.
+     * Devices before 9.0 take no notice. */
+    bool dependent_launch;
 } sb_cuda_queue;
 
 /** Gives a task to the queue's stream, between sb_cuda_enter and sb_cuda_leave. Returns at once;
@@ -73,12 +72,10 @@ typedef struct sb_cuda_queue {
  * not recorded. Errors: DEVICE; OUT_OF_MEMORY; INTERNAL when the task is not well formed. */
 sb_status sb_cuda_launch(const sb_cuda_queue *queue, const sb_cuda_task *task, sb_error *error);
 
-/** The ranges of a task of any kind: points *ranges at the kernel's own, or fills `room`. Returns
- * how many. */
+/** The ranges of a task of any kind: points *ranges at the kernel's own, or fills `room`. Returns how many. */
 int sb_cuda_task_ranges(const sb_cuda_task *task, sb_cuda_range room[2], const sb_cuda_range **ranges);
 
-/** Whether two tasks touch a byte in common that at least one of them writes, so that their order
- * matters. */
+/** Whether two tasks touch a byte in common that at least one of them writes, so that their order matters. */
 bool sb_cuda_tasks_conflict(const sb_cuda_task *one, const sb_cuda_task *other);
 
 /** Adds the task to the counters. */
@@ -96,8 +93,7 @@ void sb_cuda_task_list_destroy(sb_cuda_task_list *list);
 /** Forgets all tasks and keeps the memory. */
 void sb_cuda_task_list_clear(sb_cuda_task_list *list);
 int sb_cuda_task_list_count(const sb_cuda_task_list *list);
-/** Task `index`, with its parameters and ranges in the list's own memory: valid until the list
- * changes. */
+/** Task `index`, with its parameters and ranges in the list's own memory: valid until the list changes. */
 sb_cuda_task sb_cuda_task_list_at(const sb_cuda_task_list *list, int index);
 /** Appends a copy. On failure the list is unchanged. */
 sb_status sb_cuda_task_list_append(sb_cuda_task_list *list, const sb_cuda_task *task, sb_error *error);

@@ -48,8 +48,7 @@ sb_cuda_task sb_cuda_task_list_at(const sb_cuda_task_list *list, int index) {
     return task;
 }
 
-/* Copies `size` bytes behind the others, aligned as any parameter may want it, into room that is
- * there. */
+/* Copies `size` bytes behind the others, aligned as any parameter may want it, into room that is there. */
 static size_t append_bytes(sb_cuda_task_list *list, const void *bytes, size_t size) {
     size_t place = list->bytes_used;
     if (size > 0)

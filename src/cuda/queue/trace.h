@@ -12,13 +12,12 @@ typedef struct sb_cuda_span {
     double end_ns;
 } sb_cuda_span;
 
-/** An empty trace for streams of `device`. The caller destroys it, after the streams have done its
- * tasks. */
+/** An empty trace for streams of `device`. The caller destroys it, after the streams have done its tasks. */
 sb_status sb_cuda_trace_create(sb_cuda_device *device, sb_cuda_trace **trace, sb_error *error);
 /** NULL is allowed. */
 void sb_cuda_trace_destroy(sb_cuda_trace *trace);
-/** Forgets all tasks, which the stream must have done, and waits for the stream: times count from then. Between sb_cuda_enter
- * and sb_cuda_leave. */
+/** Forgets all tasks, which the stream must have done, and waits for the stream: times count from then. Between
+ * sb_cuda_enter and sb_cuda_leave. */
 sb_status sb_cuda_trace_restart(sb_cuda_trace *trace, sb_cuda_stream *stream, sb_error *error);
 int sb_cuda_trace_count(const sb_cuda_trace *trace);
 /** Task `index` in the order of launching; the stream must have done it. */

@@ -18,8 +18,8 @@ typedef struct recurrence {
     size_t bytes;
 } recurrence;
 
-/* With `gates` not 0: that many threads for each of `elements`, in small blocks, which spread over
- * many multiprocessors. */
+/* With `gates` not 0: that many threads for each of `elements`, in small blocks,
+ * which spread over many multiprocessors. */
 static sb_status launch(sb_call *call, const recurrence *run, const char *name, int64_t elements, int gates) {
     sb_cuda_recurrent parameters = run->parameters;
     sb_cuda_work work = {.parameters = &parameters, .parameter_bytes = sizeof parameters};

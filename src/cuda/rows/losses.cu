@@ -89,8 +89,7 @@ SB_CUDA_FUNCTION int64_t target_of(const sb_cuda_losses *p, int64_t row) {
     }
 SB_FLOAT_TYPES(KERNELS, )
 
-/* A block for each matrix. Which thread computes an element changes nothing: each is one fma a
- * column. */
+/* A block for each matrix. Which thread computes an element changes nothing: each is one fma a column. */
 SB_CUDA_BLOCK_KERNEL(sb_cuda_determinant_of, sb_cuda_determinant, p) {
     SB_CUDA_SHARED int64_t pivot;
     int64_t n = p->n, size = n * n;

@@ -1,6 +1,5 @@
-/* ArgMax, ArgMin, Hardmax, TopK, CumSum and CumProd. Types are parameters: what is compared are the
- * keys of ops/order.h, 64-bit integers, whatever the type. Threads meet at every SB_CUDA_BARRIER.
- */
+/* ArgMax, ArgMin, Hardmax, TopK, CumSum and CumProd. Types are parameters: what is compared are the keys of
+ * ops/order.h, 64-bit integers, whatever the type. Threads meet at every SB_CUDA_BARRIER. */
 #include "cuda/rows/order_parameters.h"
 #include "cuda/rows/rows.cuh"
 #include "ops/number.h"

@@ -9,8 +9,7 @@
 
 #define BLOCK 4096
 
-/* A row longer than this is cut into blocks of 4096 for many multiprocessors, where there are few
- * rows. */
+/* A row longer than this is cut into blocks of 4096 for many multiprocessors, where there are few rows. */
 #define CUT_LENGTH (8 * BLOCK)
 
 static const struct {

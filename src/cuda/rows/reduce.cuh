@@ -27,16 +27,15 @@
 SB_CUDA_DEFINE_FINISH(float, f32)
 SB_CUDA_DEFINE_FINISH(double, f64)
 
-/* What is subtracted before exp: the row's largest element, +0 where that is infinite or there is
- * none. */
+/* What is subtracted before exp: the row's largest element, +0 where that is infinite or there is none. */
 #define SB_CUDA_SHIFT_NONE(p, row, suffix, LOAD) 0
 #define SB_CUDA_SHIFT_HIGHEST(p, row, suffix, LOAD)                                                                    \
     ((p)->rows.length == 0 || sb_abs_##suffix(LOAD((p), (p)->highest, (row))) == sb_infinity_##suffix()                \
          ? 0                                                                                                           \
          : LOAD((p), (p)->highest, (row)))
 
-/* sb_cuda_reduce_{team,block,parts}_<name>_<suffix>; teams take rows of one dimension. LOAD(p, data, index) gives an element in the
- * computing type, STORE(p, data, value) writes one, MAP(value, shift, p) is what is joined. */
+/* sb_cuda_reduce_{team,block,parts}_<name>_<suffix>; teams take rows of one dimension. LOAD(p, data, index) gives an
+ * element in the computing type, STORE(p, data, value) writes one, MAP(value, shift, p) is what is joined. */
 #define SB_CUDA_REDUCTION(name, kind, join, identity, suffix, type, real_suffix, LOAD, STORE, MAP, SHIFT)              \
     SB_CUDA_BLOCK_KERNEL(sb_cuda_reduce_team_##name##_##suffix, sb_cuda_row_reduction, p) {                            \
         SB_CUDA_TEAMS(&p->rows) {                                                                                      \

@@ -11,10 +11,8 @@
 void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32_t inner,
                        const sb_tensor *const *tensors);
 
-/** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those
- * in the bit set `gone`, which have stride 0: what a reduction writes, with or without its
- * dimensions.
- */
+/** A borrowed view of a packed tensor with `rank` dimensions, the extents of `dims` but for those in the bit set
+ * `gone`, which have stride 0: what a reduction writes, with or without its dimensions. */
 void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view);
 
 /** A borrowed view of `tensor`, broadcast by numpy's rule to `rank` dimensions: strides of 0 where

@@ -8,8 +8,7 @@
 #include "ops/type_lists.h"
 #include "ops/window_taps.h"
 
-/* The taps of one output element: where the first lies, how many there are along each axis, and how
- * far apart. */
+/* The taps of one output element: where the first lies, how many there are along each axis, and how far apart. */
 typedef struct window {
     int64_t plane;
     int32_t at[SB_CUDA_POOL_AXES];

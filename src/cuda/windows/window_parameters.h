@@ -30,8 +30,7 @@ typedef struct sb_cuda_window {
     void *y;
 } sb_cuda_window;
 
-/* DeformConv: offsets [batch, 2 * taps * offset groups, positions], mask [batch, taps * offset
- * groups, positions]. */
+/* DeformConv: offsets [batch, 2 * taps * offset groups, positions], mask [batch, taps * offset groups, positions]. */
 typedef struct sb_cuda_deform {
     sb_cuda_window window;
     sb_dtype dtype;

@@ -37,8 +37,7 @@ static const char *describe(const operand *operand, char text[TEXT_BYTES]) {
     return text;
 }
 
-/* Fails with a message about an operand: FAIL(status, operand, "format after its description", …).
- */
+/* Fails with a message about an operand: FAIL(status, operand, "format after its description", …). */
 #define FAIL(status, operand, format, ...)                                                                             \
     do {                                                                                                               \
         char text_[TEXT_BYTES];                                                                                        \

@@ -1,6 +1,5 @@
-/* A contraction (MatMul, Gemm, Conv) as a kernel meets it: alone, or as the first node in the body
- * of a Fused node, with element-wise nodes behind it that run on its rows while they are in the
- * cache. */
+/* A contraction (MatMul, Gemm, Conv) as a kernel meets it: alone, or as the first node in the body of a Fused node,
+ * with element-wise nodes behind it that run on its rows while they are in the cache. */
 #ifndef SB_KERNEL_CONTRACTION_CONTRACTION_NODE_H
 #define SB_KERNEL_CONTRACTION_CONTRACTION_NODE_H
 

@@ -22,16 +22,16 @@ typedef struct sb_engine_interface {
     /* The name of the schedule that `run` would take, or its error. */
     sb_status (*choose)(const sb_engine *engine, const struct sb_gemm_plan *plan, const char **schedule,
                         sb_error *error);
-    /* Computes a checked product, or gives it to `stream` and returns at once; what has no element is no work. In the steady
-     * state nothing is allocated. Errors: UNSUPPORTED when the schedule that plan->gemm names cannot compute it; INVALID_ARGUMENT
-     * when there is no such schedule, or no such stream; DEVICE; OUT_OF_MEMORY. */
+    /* Computes a checked product, or gives it to `stream` and returns at once; what has no element is no work. In the
+     * steady state nothing is allocated. Errors: UNSUPPORTED when the schedule that plan->gemm names cannot compute it;
+     * INVALID_ARGUMENT when there is no such schedule, or no such stream; DEVICE; OUT_OF_MEMORY. */
     sb_status (*run)(sb_engine *engine, void *stream, const struct sb_gemm_plan *plan, sb_error *error);
     const struct sb_logp_steps *logp;
 
     /* The next three are NULL on the host. */
 
-    /* The index of the device in whose memory an address lies, -1 when it is no memory of a device. Allowed while a stream is
-     * captured. Errors: DEVICE. */
+    /* The index of the device in whose memory an address lies, -1 when it is no memory of a device. Allowed while a
+     * stream is captured. Errors: DEVICE. */
     sb_status (*locate)(const sb_engine *engine, const void *address, int *index, sb_error *error);
     /* Copies bytes to a block of the device's memory, where they are when it returns. Errors: DEVICE; OUT_OF_MEMORY. */
     sb_status (*upload)(sb_engine *engine, const void *bytes, size_t count, void **block, const void **address,

@@ -21,10 +21,9 @@ struct sb_row_map {
     int64_t rows;
     int64_t count;        /* of groups */
     sb_row_group *groups; /* `count` of them, on the host */
-    const sb_row_group
-        *device_groups; /* the same array, there since before sb_row_map_create returned; NULL without groups
-                                          and on the CPU */
-    void *block;        /* where it lies: the back end's … */
+    /* The same array, there since before sb_row_map_create returned; NULL without groups and on the CPU. */
+    const sb_row_group *device_groups;
+    void *block;                        /* where it lies: the back end's … */
     void (*release_block)(void *block); /* … to let go of */
 };
 

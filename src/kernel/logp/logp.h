@@ -18,13 +18,11 @@
 #define SB_LOGP_BLOCK 128
 #define SB_LOGP_LANES 4
 
-/* Exponents at or beyond it are not told apart: the shift that rounds to integers needs |x| < 2^22.
- */
+/* Exponents at or beyond it are not told apart: the shift that rounds to integers needs |x| < 2^22. */
 #define SB_LOGP_EXPONENT_LIMIT (1 << 21)
 
-/* Sums of blocks are added as multiples of 2^-38, an integer sum, which any order of adding leaves
- * the same. A block has at most 128 * sqrt(2) and there are at most 2^17 blocks, so it stays below
- * 2^63. */
+/* Sums of blocks are added as multiples of 2^-38, an integer sum, which any order of adding leaves the same. A block
+ * has at most 128 * sqrt(2) and there are at most 2^17 blocks, so it stays below 2^63. */
 #define SB_LOGP_UNIT 0x1p-38f
 #define SB_LOGP_UNITS 0x1p38f
 
@@ -123,10 +121,9 @@ static SB_HD sb_logp_pair sb_logp_row(int32_t maximum, int64_t units, int has_na
     return row;
 }
 
-/* log(mantissa * 2^exponent / (units * 2^-38 * 2^maximum)) for the logit z: the quotient of the
- * mantissas, whose logarithm gets the difference of the exponents before it is rounded. No two
- * large numbers are subtracted, and the result is never above 0, since units holds the term itself.
- */
+/* log(mantissa * 2^exponent / (units * 2^-38 * 2^maximum)) for the logit z: the quotient of the mantissas, whose
+ * logarithm gets the difference of the exponents before it is rounded. No two large numbers are subtracted, and the
+ * result is never above 0, since units holds the term itself. */
 static SB_HD float sb_logp_finish(float z, sb_logp_scale s, int32_t maximum, int64_t units) {
     float held = sb_logp_hold(z, s), shifted = sb_logp_shifted(held, s);
     int32_t exponent = sb_logp_exponent(shifted);
@@ -147,8 +144,7 @@ static SB_HD_HOT sb_logp_target sb_logp_target_kind(int64_t target, int64_t igno
                                                 : SB_LOGP_TARGET_INVALID;
 }
 
-/* A row's log-probability; z is the target's logit, which is not looked at unless the target is
- * valid. */
+/* A row's log-probability; z is the target's logit, which is not looked at unless the target is valid. */
 static SB_HD float sb_logp_value(sb_logp_target kind, float z, sb_logp_scale s, sb_logp_pair row, int64_t units) {
     if (kind == SB_LOGP_TARGET_IGNORED)
         return 0.0f;

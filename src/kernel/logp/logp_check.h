@@ -15,8 +15,7 @@ typedef struct sb_logp_plan {
     int64_t blocks;        /* of SB_LOGP_BLOCK columns in V */
     int64_t rows, columns; /* of a chunk of logits, at least 1; columns is a multiple of SB_LOGP_BLOCK */
     bool wants_d_hidden, wants_d_weight;
-    bool rounds_d_hidden; /* whether d_hidden's chains lie in the workspace until they are finished
-                           */
+    bool rounds_d_hidden; /* whether d_hidden's chains lie in the workspace until they are finished */
     size_t logits;        /* f32: rows × columns */
     size_t pairs, chosen; /* forward: blocks × rows, and rows */
     size_t gradients;     /* backward: 16 bits, rows × columns */
@@ -33,9 +32,8 @@ sb_status sb_logp_measure(const sb_engine *engine, const sb_linear_logp *logp, c
  * Errors: INVALID_ARGUMENT when sizes overflow. */
 sb_status sb_logp_lay_out(sb_logp_plan *plan, int64_t rows, int64_t columns, sb_error *error);
 
-/** Checks the memory of a plan that is measured: that it is there, aligned, on the engine's side,
- * and that what is written lies apart from everything else. On the CPU it reads the targets.
- * Launches nothing. */
+/** Checks the memory of a plan that is measured: that it is there, aligned, on the engine's side, and that what is
+ * written lies apart from everything else. On the CPU it reads the targets. Launches nothing. */
 sb_status sb_logp_check_memory(sb_engine *engine, const sb_logp_plan *plan, sb_error *error);
 
 #endif

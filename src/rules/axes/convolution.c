@@ -1,13 +1,13 @@
-/* Convolutions: batch and output channels are independent, space and input channels bounded; channels in groups are planned
- * exactly. */
+/* Convolutions: batch and output channels are independent, space and input channels bounded;
+ * channels in groups are planned exactly. */
 #include "rules/axes/question.h"
 
 #define SUMMED "the products are summed over it"
 #define SLIDES "windows slide over it"
 #define GROUPS "the channels are divided into groups"
 
-/* What each input is: x and w, b for a number per output channel (or one), o and m for offsets and mask of DeformConv, and
- * a point for single numbers. */
+/* What each input is: x and w, b for a number per output channel (or one), o and m for offsets and mask of DeformConv,
+ * and a point for single numbers. */
 static const char *const roles[] = {"xwb", "xw.b", "x..wbb..b", "xwobm"};
 enum { CONV, INTEGER, QLINEAR, DEFORMABLE };
 

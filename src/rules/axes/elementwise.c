@@ -1,4 +1,5 @@
-/* Operators whose elements depend on one element of each input: all axes are independent, those that are repeated excepted. */
+/* Operators whose elements depend on one element of each input: all axes are independent,
+ * those that are repeated excepted. */
 #include "rules/axes/question.h"
 
 /* Inputs beyond the first are numbers (the bounds of Clip) or only lend their dtype (CastLike). */

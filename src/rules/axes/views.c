@@ -25,8 +25,8 @@ static bool has_zero(const sb_fact *fact) {
     return false;
 }
 
-/* The last output dimension that begins where the input's dimension `axis` begins, or -1. Extents of 1 before it are
- * skipped. */
+/* The last output dimension that begins where the input's dimension `axis` begins, or -1.
+ * Extents of 1 before it are skipped. */
 static int same_beginning(const products *from, const products *to, int axis) {
     int found = -1;
     for (int d = 0; d < to->rank; d++) {
@@ -57,9 +57,9 @@ static bool shares_any(sb_dim extent, const sb_fact *fact, int first, int end) {
 
 #define MERGED "its rows are not one after the other once the axis is merged with those before it"
 
-/* In row-major order, n rows of an axis are n times the elements of a row, one after the other, if all extents before it in
- * the group of dimensions that is reshaped are 1. They stay the first ones of the group, and are whole rows of the output's
- * dimension there, if no other extent of the group depends on n. */
+/* In row-major order, n rows of an axis are n times the elements of a row, one after the other, if all extents before
+ * it in the group of dimensions that is reshaped are 1. They stay the first ones of the group, and are whole rows of
+ * the output's dimension there, if no other extent of the group depends on n. */
 static sb_status follow_elements(const sb_axis_question *question, sb_axis_rule *answer, const products *from,
                                  const products *to) {
     const sb_fact *input = sb_axis_asked(question), *output = &question->outputs[0];

@@ -42,8 +42,8 @@ extern const sb_bytes_rule sb_bytes_whole;   /* all inputs and all outputs */
 extern const sb_bytes_rule sb_bytes_view;    /* none: the output is another view */
 extern const sb_bytes_rule sb_bytes_written; /* outputs only: of inputs the shape counts, or they are lists */
 extern const sb_bytes_rule sb_bytes_first;   /* the first input and all outputs */
-extern const sb_bytes_rule
-    sb_bytes_chosen; /* of the first input as many elements as the output has, other inputs whole */
+/* Of the first input as many elements as the output has, other inputs whole. */
+extern const sb_bytes_rule sb_bytes_chosen;
 extern const sb_bytes_rule sb_bytes_uncounted; /* not known */
 
 #endif

@@ -1,7 +1,7 @@
 /* Reductions and normalisations: a small fixed number of operations per element.
  *
- * Normalisations: sum, centre, square and sum, scale, and the factors per channel. Softmax: subtract, exponential, sum,
- * divide. */
+ * Normalisations: sum, centre, square and sum, scale, and the factors per channel. Softmax: subtract,
+ * exponential, sum, divide. */
 #include "rules/cost/counting.h"
 
 #define READ(op_name, operations)                                                                                      \
