@@ -191,14 +191,6 @@ const sb_value_description *sb_model_entry_output(const sb_model *model, int ent
     return &model->entries[entry].descriptions[model->entries[entry].input_count + index];
 }
 
-bool sb_model_is_stateful(const sb_model *model) {
-    for (size_t i = 0; i < model->graphs.count; i++) {
-        if (model->graphs.entries[i].graph->update_count != 0)
-            return true;
-    }
-    return false;
-}
-
 static int find_description(const sb_value_description *descriptions, int count, const char *name) {
     for (int i = 0; i < count; i++) {
         if (strcmp(descriptions[i].name, name) == 0)

@@ -38,7 +38,4 @@ sb_status sb_model_make(sb_model_source *source, void *context, const sb_model_o
 
 sb_model *sb_model_retain(sb_model *model);
 
-/** Whether any graph of the model updates a variable. */
-bool sb_model_is_stateful(const sb_model *model);
-
 #endif
