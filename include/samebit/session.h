@@ -1,7 +1,7 @@
 /* Sessions: one mutable timeline of runs of a model.
  *
- * A session may be used by one thread at a time (sb_session_interrupt excepted); different sessions of one model may run at
- * the same time. */
+ * A session may be used by one thread at a time (sb_session_interrupt excepted); different sessions of one model may
+ * run at the same time. */
 #ifndef SAMEBIT_SESSION_H
 #define SAMEBIT_SESSION_H
 
@@ -34,8 +34,8 @@ typedef struct sb_node_event {
                                the host all the same */
 } sb_node_event;
 
-/** The `op` of events that are no node's: a value was copied between the host and a device. `name` is the value's, `kernel` is
- * "to device" or "to host", and there are no outputs. */
+/** The `op` of events that are no node's: a value was copied between the host and a device. `name` is the value's,
+ * `kernel` is "to device" or "to host", and there are no outputs. */
 #define SB_TRANSFER "Transfer"
 
 /** Called after every node. A status other than SB_OK ends the run with that status (the observer fills the error). */
@@ -54,8 +54,8 @@ typedef struct sb_task_span {
     int64_t end_ns;
 } sb_task_span;
 
-/** Called after every run on a device with all that it did, in the order in which it was told to. A status other than SB_OK is
- * that of the run. */
+/** Called after every run on a device with all that it did, in the order in which it was told to. A status other than
+ * SB_OK is that of the run. */
 typedef sb_status sb_task_observer(void *context, const sb_task_span *spans, size_t count, sb_error *error);
 
 /** How a device is given the steps of a run. The bits are the same. */
@@ -77,18 +77,19 @@ typedef struct sb_session_options {
     int threads;           /**< worker threads, the caller's included; 0: one per processor */
     sb_observer *observer; /**< NULL for none */
     void *observer_context;
-    /** The most iterations that all Loop and Scan nodes of one run may do together; the run ends with SB_ERROR_LIMIT before
-     * the next one. 0, the default: any number. No number tells a long loop from an endless one (exporters write the
-     * largest integer where a condition ends the loop), so who runs models of strangers sets one, or interrupts. */
+    /** The most iterations that all Loop and Scan nodes of one run may do together; the run ends with SB_ERROR_LIMIT
+     * before the next one. 0, the default: any number. No number tells a long loop from an endless one (exporters
+     * write the largest integer where a condition ends the loop), so who runs models of strangers sets one, or
+     * interrupts. */
     int64_t iteration_limit;
-    /** The most bytes that the session may hold at any time: plans, memory of values, workspace, weights packed on its
-     * behalf, and outputs until their caller releases them. No tensor in a run may be larger either, even where it only
-     * shows a smaller one repeatedly, which bounds the work of a node. What would exceed it ends the run with
-     * SB_ERROR_OUT_OF_MEMORY. 0, the default: the memory of the machine, or of the process's control group where that is
-     * less, so that no single tensor can call for the system's out-of-memory killer. */
+    /** The most bytes that the session may hold at any time: plans, memory of values, workspace, weights packed on
+     * its behalf, and outputs until their caller releases them. No tensor in a run may be larger either, even where
+     * it only shows a smaller one repeatedly, which bounds the work of a node. What would exceed it ends the run
+     * with SB_ERROR_OUT_OF_MEMORY. 0, the default: the memory of the machine, or of the process's control group
+     * where that is less, so that no single tensor can call for the system's out-of-memory killer. */
     int64_t memory_limit;
-    /** The device to run on, which the session keeps in use; NULL: the CPU. What has no kernel there runs on the CPU all the
-     * same, and sb_session_visit_placement says why. The bits are those of the CPU. */
+    /** The device to run on, which the session keeps in use; NULL: the CPU. What has no kernel there runs on the CPU
+     * all the same, and sb_session_visit_placement says why. The bits are those of the CPU. */
     sb_device *device;
     /** A CUstream of the device's primary context to work in; NULL: a stream of the session's own. */
     void *stream;
@@ -96,29 +97,30 @@ typedef struct sb_session_options {
     const char *force_cpu;
     /** Nodes that would run on the CPU are an error (SB_ERROR_UNSUPPORTED) that lists them. */
     bool require_device;
-    /** Outputs that are made on the device stay there, and may be inputs of a later run without a copy; otherwise they are
-     * copied to the host. */
+    /** Outputs that are made on the device stay there, and may be inputs of a later run without a copy; otherwise
+     * they are copied to the host. */
     bool device_outputs;
-    /** Whether steps on the device are recorded in the second run with inputs of some shapes, and replayed from the third on.
-     * What cannot be recorded, or fails to be, runs one by one: sb_session_graphs says why. */
+    /** Whether steps on the device are recorded in the second run with inputs of some shapes, and replayed from the
+     * third on. What cannot be recorded, or fails to be, runs one by one: sb_session_graphs says why. */
     sb_graph_mode graphs;
-    /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent launch,
-     * compute capability 9.0 and later). Saves about a tenth of the time of small kernels. Off by default: the blocks that wait
-     * take the room of those that work, which made whole networks a fifth to two fifths slower on an H200. */
+    /** Whether the device may launch a kernel while those that it waits for are still at work (programmatic dependent
+     * launch, compute capability 9.0 and later). Saves about a tenth of the time of small kernels. Off by default:
+     * the blocks that wait take the room of those that work, which made whole networks a fifth to two fifths slower
+     * on an H200. */
     bool dependent_launch;
-    /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it: events have
-     * no outputs. */
+    /** The observer wants to know when nodes ran and looks at no output, so that none is copied to the host for it:
+     * events have no outputs. */
     bool observer_times_only;
-    /** NULL for none. Steps are then given to the device one by one, whatever `graphs` says, with a mark before and behind each
-     * task, which takes some microseconds. */
+    /** NULL for none. Steps are then given to the device one by one, whatever `graphs` says, with a mark before and
+     * behind each task, which takes some microseconds. */
     sb_task_observer *task_observer;
     void *task_observer_context;
-    /** The most runs that may be queued and not yet waited for: 1 to 16, 4 by default. Each takes what its outputs take on the
-     * device, or in pinned memory of the host (up to 64 MiB a run). */
+    /** The most runs that may be queued and not yet waited for: 1 to 16, 4 by default. Each takes what its outputs
+     * take on the device, or in pinned memory of the host (up to 64 MiB a run). */
     int queue_depth;
-    /** What the runs read and update (<samebit/state.h>), which the session keeps alive; of the same model. A state on a device
-     * needs a session on that device. Needed by entry graphs with variables. Inputs that are variables are left out of a run
-     * (SB_KIND_NONE), and outputs that are come out as nothing: sb_state_get copies them. */
+    /** What the runs read and update (<samebit/state.h>), which the session keeps alive; of the same model. A state
+     * on a device needs a session on that device. Needed by entry graphs with variables. Inputs that are variables
+     * are left out of a run (SB_KIND_NONE), and outputs that are come out as nothing: sb_state_get copies them. */
     sb_state *state;
     /** The entry graph to run; NULL: the model's first. */
     const char *entry;
@@ -139,42 +141,44 @@ SB_API void sb_session_destroy(sb_session *session);
 /** Runs the session's entry graph once, behind the runs that are queued. INVALID_ARGUMENT when the queue is full: see
  * sb_session_enqueue.
  *
- * `inputs` has one value per input, in the graph's order (SB_KIND_NONE where an optional one is left out); they are borrowed.
- * `outputs` has room for one value per output, all released by the caller; on failure they are nothing.
+ * `inputs` has one value per input, in the graph's order (SB_KIND_NONE where an optional one is left out); they are
+ * borrowed. `outputs` has room for one value per output, all released by the caller; on failure they are nothing.
  * Symbolic extents take their values from the inputs. Errors: SHAPE when an input does not fit the model, and
  * whatever a node reports, with its name. */
 SB_API SB_MUST_CHECK sb_status sb_session_run(sb_session *session, const sb_value *inputs, sb_value *outputs,
                                               sb_error *error);
 
-/* Runs can also be queued, so that the device goes from one to the next while the host prepares inputs and looks at outputs. The
- * device does them in their order, and the bits are those of sb_session_run, which is the first and the last of these calls. */
+/* Runs can also be queued, so that the device goes from one to the next while the host prepares inputs and looks at
+ * outputs. The device does them in their order, and the bits are those of sb_session_run, which is the first and the
+ * last of these calls. */
 
-/** Gives a run to the device and returns without waiting for it; `*run` becomes its number, from 1 in the order of the calls
- * (sb_session_run takes numbers too), or 0 on failure.
+/** Gives a run to the device and returns without waiting for it; `*run` becomes its number, from 1 in the order of
+ * the calls (sb_session_run takes numbers too), or 0 on failure.
  *
- * `inputs` as in sb_session_run. Those on the host have been read when this returns; those on the device are kept until the run
- * is done, and must not be written before. (An output that is nothing but an input seen through a view shares its memory, queued
- * or not.)
+ * `inputs` as in sb_session_run. Those on the host have been read when this returns; those on the device are kept
+ * until the run is done, and must not be written before. (An output that is nothing but an input seen through a view
+ * shares its memory, queued or not.)
  *
- * A run whose steps the host takes part in cannot be left to the device: it is complete when this returns, and what it reports
- * is reported here. Those are runs with a node on the CPU or of a shape that follows from data, with an observer or a task
- * observer, with more than 64 MiB of outputs for the host, with a state, and without a device; sb_session_last_run says which it was.
+ * A run whose steps the host takes part in cannot be left to the device: it is complete when this returns, and what
+ * it reports is reported here. Those are runs with a node on the CPU or of a shape that follows from data, with an
+ * observer or a task observer, with more than 64 MiB of outputs for the host, with a state, and without a device;
+ * sb_session_last_run says which it was.
  *
- * Errors: those of sb_session_run, after which the run is not queued and runs before it are as they were; INVALID_ARGUMENT when
- * queue_depth runs have not been waited for, with the number of the oldest. An interrupt ends a run that is being enqueued; runs
- * that the device has are done to their end. */
+ * Errors: those of sb_session_run, after which the run is not queued and runs before it are as they were;
+ * INVALID_ARGUMENT when queue_depth runs have not been waited for, with the number of the oldest. An interrupt ends
+ * a run that is being enqueued; runs that the device has are done to their end. */
 SB_API SB_MUST_CHECK sb_status sb_session_enqueue(sb_session *session, const sb_value *inputs, uint64_t *run,
                                                   sb_error *error);
 
-/** Whether sb_session_wait would return at once, in `*done`. The run stays in the queue. Errors: INVALID_ARGUMENT for a run that
- * is not queued; DEVICE. */
+/** Whether sb_session_wait would return at once, in `*done`. The run stays in the queue. Errors: INVALID_ARGUMENT for
+ * a run that is not queued; DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_session_poll(sb_session *session, uint64_t run, bool *done, sb_error *error);
 
 /** Waits for a run, and for those before it, but for none behind it. `outputs` as in sb_session_run.
  *
- * Runs may be waited for in any order, each once: it is over then, also when this fails. Faults are a run's own: a division by
- * zero in one leaves those around it as they are, and its error names run and node. Errors: INVALID_ARGUMENT for a run that is
- * not queued; whatever the run reports. */
+ * Runs may be waited for in any order, each once: it is over then, also when this fails. Faults are a run's own: a
+ * division by zero in one leaves those around it as they are, and its error names run and node. Errors:
+ * INVALID_ARGUMENT for a run that is not queued; whatever the run reports. */
 SB_API SB_MUST_CHECK sb_status sb_session_wait(sb_session *session, uint64_t run, sb_value *outputs, sb_error *error);
 
 /** How the run that was enqueued last, sb_session_run included, was done. */
@@ -204,10 +208,10 @@ typedef struct sb_placed_node {
     const char *why;    /**< why it does not run on the device; NULL where it does */
 } sb_placed_node;
 
-/** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them, and for the
- * transfers that the plan needs, in the order of the run. Nodes whose results are known before the run are left out. Strings are
- * valid until `visit` returns. Returns the number of nodes that did not run on the device; 0 as well when there was no run, or no
- * device. */
+/** Calls `visit` for every node of the most recent run's plan, nested graphs' after those of the graph around them,
+ * and for the transfers that the plan needs, in the order of the run. Nodes whose results are known before the run
+ * are left out. Strings are valid until `visit` returns. Returns the number of nodes that did not run on the device;
+ * 0 as well when there was no run, or no device. */
 SB_API int sb_session_visit_placement(sb_session *session, void (*visit)(void *context, const sb_placed_node *node),
                                       void *context);
 
@@ -225,12 +229,12 @@ SB_API void sb_session_graphs(const sb_session *session, sb_graph_report *report
 
 /** Ends the run in progress, or else the next one, with SB_ERROR_INTERRUPTED and a message that names the node.
  *
- * May be called from any thread and from a signal handler, at any time in the session's life. The run ends before its next
- * node or iteration: a node that has begun is finished first. The run that reports the interrupt has used it up, and
- * the session is ready for further runs; several interrupts before that count as one. */
+ * May be called from any thread and from a signal handler, at any time in the session's life. The run ends before
+ * its next node or iteration: a node that has begun is finished first. The run that reports the interrupt has used
+ * it up, and the session is ready for further runs; several interrupts before that count as one. */
 SB_API void sb_session_interrupt(sb_session *session);
-/** Takes back an interrupt that no run has reported yet: for interrupts (a timer's, say) that may come too late for the run that
- * they were meant for. Callable like sb_session_interrupt. */
+/** Takes back an interrupt that no run has reported yet: for interrupts (a timer's, say) that may come too late for
+ * the run that they were meant for. Callable like sb_session_interrupt. */
 SB_API void sb_session_clear_interrupt(sb_session *session);
 
 #ifdef __cplusplus

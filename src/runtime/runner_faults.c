@@ -1,7 +1,7 @@
-/* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one set of
- * words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it before the next.
- * Runners of whose steps none has ever asked for its word, as those of networks without indices and integer divisions, need
- * neither. */
+/* What kernels on a device find wrong with their data. Recorded tasks know the address of their word, so there is one
+ * set of words, which every run uses: the device copies it to a run's own place behind the run's work, and clears it
+ * before the next. Runners of whose steps none has ever asked for its word, as those of networks without indices and
+ * integer divisions, need neither. */
 #include <string.h>
 
 #include "kernel/fault.h"

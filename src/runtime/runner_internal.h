@@ -50,8 +50,8 @@ void sb_runner_destroy_faults(sb_runner *runner);
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
                              sb_storage **storage, char **data, sb_error *error);
 
-/** Before a run that updates variables where they lie: takes the memory of what is made behind the first update. Errors:
- * OUT_OF_MEMORY; DEVICE. */
+/** Before a run that updates variables where they lie: takes the memory of what is made behind the first update.
+ * Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_runner_reserve(sb_runner *runner, sb_error *error);
 /** Gives back what the run has not used. */
 void sb_runner_release_reserved(sb_runner *runner);

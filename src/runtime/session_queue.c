@@ -1,6 +1,7 @@
-/* Runs of a session: each is given to the device as a whole, and waits in a ring until its caller fetches what it has made. All
- * share one arena, one set of recordings and one set of words for faults, since the device does one run after the other; what the
- * host reads or gives back afterwards is each run's own: outputs, inputs on the device, faults and the mark behind its work. */
+/* Runs of a session: each is given to the device as a whole, and waits in a ring until its caller fetches what it has
+ * made. All share one arena, one set of recordings and one set of words for faults, since the device does one run
+ * after the other; what the host reads or gives back afterwards is each run's own: outputs, inputs on the device,
+ * faults and the mark behind its work. */
 #include <fenv.h>
 
 #include "base/allocation.h"
