@@ -1,7 +1,7 @@
 /* DeformConv on images: a convolution whose taps are moved by offsets that are inputs.
  *
- * The tap of kernel position k at output position o lies at p = (o * stride - begin + k * dilation)
- * + offset along each axis. With p0 = floor(p) and f = p - p0, its value is
+ * The tap of kernel position k at output position o lies at p = (o * stride - begin + k * dilation) + offset along each
+ * axis. With p0 = floor(p) and f = p - p0, its value is
  *
  *     v = ((w00 * x00 + w01 * x01) + w10 * x10) + w11 * x11,  w01 = (1 - f_y) * f_x, and so on,
  *

@@ -29,8 +29,8 @@ struct sb_runner {
     /* The run in progress. */
     sb_plan *plan;
     sb_value *values; /* by copy: sb_copy_index */
-    sb_storage *
-        *reserved;    /* by copy: memory of the host for what is made behind the first update; NULL without a state */
+    /* By copy: memory of the host for what is made behind the first update; NULL without a state. */
+    sb_storage **reserved;
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;
@@ -50,8 +50,8 @@ void sb_runner_destroy_faults(sb_runner *runner);
 sb_status sb_runner_allocate(sb_runner *runner, sb_side side, sb_value_id value, int64_t offset, size_t bytes,
                              sb_storage **storage, char **data, sb_error *error);
 
-/** Before a run that updates variables where they lie: takes the memory of what is made behind the first update. Errors:
- * OUT_OF_MEMORY; DEVICE. */
+/** Before a run that updates variables where they lie: takes the memory of what is made behind the first update.
+ * Errors: OUT_OF_MEMORY; DEVICE. */
 sb_status sb_runner_reserve(sb_runner *runner, sb_error *error);
 /** Gives back what the run has not used. */
 void sb_runner_release_reserved(sb_runner *runner);
