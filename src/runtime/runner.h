@@ -45,10 +45,10 @@ sb_status sb_runner_create(sb_program *program, const sb_run_settings *settings,
                            sb_error *error);
 void sb_runner_destroy(sb_runner *runner);
 
-/** Runs once. `inputs` (those of sb_program::enter) are borrowed, `outputs` (those of sb_program::leave) the caller's;
- * nothing on failure. Of a bound state, versions come in and updates go out like others; those stay where they are
- * made. `host_outputs`: outputs are wanted on the host; else they stay where they are made, and a device may still be
- * at work on them. With a device, between sb_queue_enter and sb_queue_leave. */
+/** Runs once. `inputs` (those of sb_program::enter) are borrowed, `outputs` (those of sb_program::leave) the caller's; nothing on
+ * failure. Of a bound state, versions come in and updates go out like others; those stay where they are made.
+ * `host_outputs`: outputs are wanted on the host; else they stay where they are made, and a device may still be at work on
+ * them. With a device, between sb_queue_enter and sb_queue_leave. */
 sb_status sb_runner_run(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_value *outputs,
                         sb_error *error);
 /** The same, and with an outbox (NULL for none) outputs that are wanted on the host may be left on their way there:
