@@ -17,8 +17,7 @@ double now_ns(void) {
 
 /* ---- Ctrl-C ---- */
 
-/* The session that a signal interrupts: there is one at a time, and it is set while no handler is
- * installed. */
+/* The session that a signal interrupts: there is one at a time, and it is set while no handler is installed. */
 static sb_session *interruptible;
 
 static void interrupt(int signal) {

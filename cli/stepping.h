@@ -17,12 +17,12 @@
 /** Whether --state makes this input, or output, a variable of the state. */
 bool is_kept(const arguments *arguments, const char *name, bool input);
 
-/** Creates the state that --state asks for, on the device of `options`, and loads what --load-state names: `*state` is NULL
- * without. The caller releases it. Exit codes as in options.h, after printing what is wrong. */
+/** Creates the state that --state asks for, on the device of `options`, and loads what --load-state names: `*state` is
+ * NULL without. The caller releases it. Exit codes as in options.h, after printing what is wrong. */
 int open_state(const arguments *arguments, sb_model *model, const sb_session_options *options, sb_state **state);
 
-/** Runs once, or with --steps once for each; `outputs` of `running` are then stacked. Inputs that --steps gives are still missing
- * in `running`. *nanoseconds: how long all of it took. Exit codes as above. */
+/** Runs once, or with --steps once for each; `outputs` of `running` are then stacked. Inputs that --steps gives are
+ * still missing in `running`. *nanoseconds: how long all of it took. Exit codes as above. */
 int run_in_steps(const arguments *arguments, running *running, double *nanoseconds);
 
 /** Does what --save-state asks for. Exit codes as above. */

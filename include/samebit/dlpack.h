@@ -1,8 +1,8 @@
 /* DLPack: handing tensors to and taking them from other libraries (numpy, PyTorch, JAX, …) without a copy.
  *
- * The structures below are those of the DLPack 1.x binary interface, under their standard names and
- * behind DLPack's own include guard: when the official dlpack.h (1.0 or later) is used too, include
- * it first, and it is the one that counts. */
+ * The structures below are those of the DLPack 1.x binary interface, under their standard names and behind
+ * DLPack's own include guard: when the official dlpack.h (1.0 or later) is used too, include it first, and it is
+ * the one that counts. */
 #ifndef SAMEBIT_DLPACK_H
 #define SAMEBIT_DLPACK_H
 
@@ -104,9 +104,9 @@ extern "C" {
 SB_API SB_MUST_CHECK sb_status sb_tensor_to_dlpack(sb_tensor *tensor, DLManagedTensorVersioned **managed,
                                                    sb_error *error);
 
-/** Imports a tensor without a copy, and takes it over: its deleter is called when the last
- * reference to its elements is released. When the call fails, it stays the caller's. Nobody may
- * write to the elements any more; those of kDLBool must be 0 or 1.
+/** Imports a tensor without a copy, and takes it over: its deleter is called when the last reference to its
+ * elements is released. When the call fails, it stays the caller's. Nobody may write to the elements any more;
+ * those of kDLBool must be 0 or 1.
  *
  * Errors: UNSUPPORTED for another major version of DLPack, memory that is not the CPU's (see sb_tensor_from_dlpack_on),
  * and types that Samebit does not have; INVALID_ARGUMENT for structures that contradict themselves and elements that

@@ -6,9 +6,9 @@
  * the epilogue in f32, then one rounding. So a row has the same bits alone, in any batch, in any part of a batch, on
  * the CPU and on any GPU that has the chain. How a product is scheduled never shows.
  *
- * Matrices are described, not owned: addresses, extents and strides. On a device they are addresses
- * of its memory; the work is given to a stream, and the call returns at once. On the CPU they are
- * the process's own memory, and the call returns when it is done. */
+ * Matrices are described, not owned: addresses, extents and strides. On a device they are addresses of its memory; the
+ * work is given to a stream, and the call returns at once. On the CPU they are the process's own memory, and the call
+ * returns when it is done. */
 #ifndef SAMEBIT_GEMM_H
 #define SAMEBIT_GEMM_H
 

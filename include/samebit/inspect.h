@@ -72,12 +72,12 @@ typedef struct sb_inspected_totals {
 
 /** Takes a snapshot of the model's graph as it runs (after the passes, unless the model was loaded without).
  *
- * With values for symbols, facts, operation counts and kernels are those of a run with such inputs.
- * `options` may be NULL. The caller releases the snapshot.
+ * With values for symbols, facts, operation counts and kernels are those of a run with such inputs. `options` may be
+ * NULL. The caller releases the snapshot.
  *
- * Operations are counted in the way of the field: 2 for each multiply-add of a contraction, 1 for
- * each element that an element-wise operator writes or a reduction reads, a small fixed number per
- * element of a normalisation or softmax, and none for what only moves elements.
+ * Operations are counted in the way of the field: 2 for each multiply-add of a contraction, 1 for each element that an
+ * element-wise operator writes or a reduction reads, a small fixed number per element of a normalisation or softmax,
+ * and none for what only moves elements.
  *
  * Errors: INVALID_ARGUMENT for a negative extent; SHAPE when the values do not fit the model; OUT_OF_MEMORY. */
 SB_API SB_MUST_CHECK sb_status sb_model_inspect(const sb_model *model, const sb_inspect_options *options,

@@ -25,13 +25,13 @@ typedef struct sb_node_event {
     int64_t end_ns;
     int output_count;
     const char *const *output_names; /**< NULL for an output that nobody wants */
-    sb_value *
-        outputs; /**< NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the old
-                               one first). Tensors are valid until the observer returns: their memory is used again */
+    /** NULL with observer_times_only. The observer may replace a value by one of the same type and extents (release the
+     * old one first). Tensors are valid until the observer returns: their memory is used again. */
+    sb_value *outputs;
     int64_t output_bytes; /**< of all its outputs, or of a transfer */
-    bool
-        on_device; /**< whether it ran on a device; of a transfer, whether it went there. Its outputs are shown as copies on
-                               the host all the same */
+    /** Whether it ran on a device; of a transfer, whether it went there.
+     * Its outputs are shown as copies on the host all the same. */
+    bool on_device;
 } sb_node_event;
 
 /** The `op` of events that are no node's: a value was copied between the host and a device. `name` is the value's,
@@ -43,10 +43,10 @@ typedef sb_status sb_observer(void *context, sb_node_event *event, sb_error *err
 
 /** What a device did, for a task observer. */
 typedef struct sb_task_span {
-    const char *
-        task; /**< the kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device */
-    const char *
-        name; /**< the node that it was for, or with SB_TRANSFER the value; NULL: for none, such as what an observer is shown */
+    /** The kernel, or "copy to device", "copy to host", "copy on device", "fill"; lives as long as the device. */
+    const char *task;
+    /** The node that it was for, or with SB_TRANSFER the value; NULL: for none, such as what an observer is shown. */
+    const char *name;
     const char *op;   /**< that node's operator, or SB_TRANSFER; NULL where `name` is. Both live as long as the model */
     int depth;        /**< of the node: 0 in the model's own graph */
     int stream;       /**< counted from 0: tasks of one stream come one after the other */
@@ -63,9 +63,9 @@ typedef enum sb_graph_mode {
     SB_GRAPHS_AUTO = 0,    /**< as SB_GRAPHS_BUILD */
     SB_GRAPHS_OFF = 1,     /**< one by one */
     SB_GRAPHS_CAPTURE = 2, /**< as graphs that the driver captures from the stream, in the order of the stream */
-    SB_GRAPHS_BUILD =
-        3 /**< as graphs made of the list of tasks, with an edge only where two touch the same memory, so that
-                              independent branches run side by side */
+    /** As graphs made of the list of tasks, with an edge only where two touch the same memory, so that independent
+     * branches run side by side. */
+    SB_GRAPHS_BUILD = 3
 } sb_graph_mode;
 
 /** "auto", "off", "capture", "build". Never NULL; static storage. */
@@ -186,8 +186,8 @@ typedef struct sb_run_report {
     uint64_t run;       /**< its number; 0: there was none */
     bool synchronous;   /**< whether it was complete when it had been enqueued … */
     const char *reason; /**< … and why; "" otherwise. Static storage */
-    const char
-        *node; /**< the first node that made it so; NULL when the reason is no node's. Lives as long as the model */
+    /** The first node that made it so; NULL when the reason is no node's. Lives as long as the model. */
+    const char *node;
     const char *op; /**< its operator, likewise */
 } sb_run_report;
 

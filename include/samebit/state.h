@@ -1,16 +1,17 @@
 /* States: variables that outlive runs, with their storage.
  *
- * A state belongs to a model and holds the variables that the model was built with and, for a model from any ONNX file, pairs of
- * an input and an output of which the output is what the input is in the next run. Sessions bind a state
- * (sb_session_options.state): a run reads version i of its variables and leaves version i + 1 in the same bytes. Several sessions,
- * of one entry graph or several, may bind one state; their runs, and the functions below, come one after the other.
+ * A state belongs to a model and holds the variables that the model was built with and, for a model from any ONNX
+ * file, pairs of an input and an output of which the output is what the input is in the next run. Sessions bind a
+ * state (sb_session_options.state): a run reads version i of its variables and leaves version i + 1 in the same
+ * bytes. Several sessions, of one entry graph or several, may bind one state; their runs, and the functions below,
+ * come one after the other.
  *
- * All functions may be called from any thread. While a run or another function works on the state, they wait, except in the thread
- * that does so itself (in an observer, say), where they fail with INVALID_ARGUMENT.
+ * All functions may be called from any thread. While a run or another function works on the state, they wait, except in
+ * the thread that does so itself (in an observer, say), where they fail with INVALID_ARGUMENT.
  *
- * A run that fails before it has changed a variable leaves the state as it was. One that fails later leaves it *torn*: runs and
- * functions then fail with the status and the reason of that run, until sb_state_reset, sb_state_restore or sb_state_copy gives all
- * variables contents again. */
+ * A run that fails before it has changed a variable leaves the state as it was. One that fails later leaves it *torn*:
+ * runs and functions then fail with the status and the reason of that run, until sb_state_reset, sb_state_restore or
+ * sb_state_copy gives all variables contents again. */
 #ifndef SAMEBIT_STATE_H
 #define SAMEBIT_STATE_H
 
@@ -47,10 +48,10 @@ typedef struct sb_state_options {
 #define SB_STATE_OPTIONS_DEFAULT                                                                                       \
     { sizeof(sb_state_options), NULL, NULL, 0, NULL, 0, NULL, NULL, 0 }
 
-/** Creates a state with the initial contents, which keeps the model alive. `options` may be NULL. The caller releases it; sessions
- * keep it alive as well. Errors: INVALID_ARGUMENT (no such entry graph, input, output or symbol; a name twice; nothing to hold);
- * SHAPE where input and output do not agree in dtype and extents, or an initial tensor does not fit; UNSUPPORTED for text and for
- * pairs that grow with each run; OUT_OF_MEMORY, DEVICE. */
+/** Creates a state with the initial contents, which keeps the model alive. `options` may be NULL. The caller releases
+ * it; sessions keep it alive as well. Errors: INVALID_ARGUMENT (no such entry graph, input, output or symbol; a name
+ * twice; nothing to hold); SHAPE where input and output do not agree in dtype and extents, or an initial tensor does
+ * not fit; UNSUPPORTED for text and for pairs that grow with each run; OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_state_create(sb_model *model, const sb_state_options *options, sb_state **state,
                                                sb_error *error);
 /** Drops the caller's reference. NULL is allowed. */
@@ -65,14 +66,15 @@ typedef struct sb_state_variable {
     int slot_axis;  /**< -1: none */
     int64_t slots;  /**< the extent of that axis; 0: none */
     bool on_device; /**< where its home is */
-    int64_t
-        version; /**< how often it has been changed since it was created or reset; restoring and copying bring theirs */
+    /** How often it has been changed since it was created or reset; restoring and copying bring theirs. */
+    int64_t version;
 } sb_state_variable;
 
 SB_API int sb_state_variable_count(const sb_state *state);
 /** The index of the variable of that name, or -1. */
 SB_API int sb_state_variable_index(const sb_state *state, const char *name);
-/** Describes variable `index`, which must be in range. Waits for nobody: a run in progress may be about to change the version. */
+/** Describes variable `index`, which must be in range. Waits for nobody:
+ * a run in progress may be about to change the version. */
 SB_API void sb_state_describe(sb_state *state, int index, sb_state_variable *variable);
 
 /* ---- contents ---- */
@@ -83,12 +85,12 @@ SB_API SB_MUST_CHECK sb_status sb_state_get(sb_state *state, int index, sb_tenso
 SB_API SB_MUST_CHECK sb_status sb_state_set(sb_state *state, int index, sb_tensor *tensor, sb_error *error);
 /** Gives all variables their initial contents and version 0. */
 SB_API SB_MUST_CHECK sb_status sb_state_reset(sb_state *state, sb_error *error);
-/** Gives all variables of `target` the contents and versions of `source`, a state of the same model with the same variables, of
- * whichever home. */
+/** Gives all variables of `target` the contents and versions of `source`, a state of the same model with the same
+ * variables, of whichever home. */
 SB_API SB_MUST_CHECK sb_status sb_state_copy(sb_state *target, sb_state *source, sb_error *error);
 
-/* ---- slots: of all variables that have an axis of slots; INVALID_ARGUMENT where one has no such slot, or none has slots. The work
- * is that of one slot, whatever their number. ---- */
+/* ---- slots: of all variables that have an axis of slots; INVALID_ARGUMENT where one has no such slot, or none has
+ * slots. The work is that of one slot, whatever their number. ---- */
 
 SB_API SB_MUST_CHECK sb_status sb_state_reset_slot(sb_state *state, int64_t slot, sb_error *error);
 /** Copies slot `from` over slot `to`. */
@@ -96,13 +98,13 @@ SB_API SB_MUST_CHECK sb_status sb_state_copy_slot(sb_state *state, int64_t from,
 
 /* ---- files ---- */
 
-/** Writes contents and versions to a file, whole or not at all, with the digest of the model and the version of the numerics.
- * Errors: IO, OUT_OF_MEMORY, DEVICE. */
+/** Writes contents and versions to a file, whole or not at all, with the digest of the model and the version of the
+ * numerics. Errors: IO, OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_state_save(sb_state *state, const char *path, sb_error *error);
-/** Reads what sb_state_save wrote, for a state of the same model, on whichever side, in whichever process. On failure nothing has
- * changed (a device that fails excepted). The file must not be changed meanwhile. Errors: IO; INVALID_FILE, with the byte offset;
- * UNSUPPORTED for another version of the format or of the numerics; INVALID_ARGUMENT for another model; SHAPE for other
- * variables. */
+/** Reads what sb_state_save wrote, for a state of the same model, on whichever side, in whichever process. On failure
+ * nothing has changed (a device that fails excepted). The file must not be changed meanwhile. Errors: IO; INVALID_FILE,
+ * with the byte offset; UNSUPPORTED for another version of the format or of the numerics; INVALID_ARGUMENT for another
+ * model; SHAPE for other variables. */
 SB_API SB_MUST_CHECK sb_status sb_state_restore(sb_state *state, const char *path, sb_error *error);
 /** The same for one slot, which may be restored as any slot of any state of the model. */
 SB_API SB_MUST_CHECK sb_status sb_state_save_slot(sb_state *state, int64_t slot, const char *path, sb_error *error);

@@ -1,16 +1,16 @@
 /* Dimension expressions: the extents of tensors as formulas over symbols such as `batch`.
  *
- * Expressions are immutable, interned in a scope and kept in a normal form (a polynomial with
- * integer coefficients over atoms; an atom is a symbol, or a floor or ceiling division, minimum or
- * maximum of expressions), so that equal formulas are the same pointer in one scope. A scope may be
- * used by one thread at a time; expressions of a finished scope may be read by all.
+ * Expressions are immutable, interned in a scope and kept in a normal form (a polynomial with integer coefficients over
+ * atoms; an atom is a symbol, or a floor or ceiling division, minimum or maximum of expressions), so that equal
+ * formulas are the same pointer in one scope. A scope may be used by one thread at a time; expressions of a finished
+ * scope may be read by all.
  *
  * Operands of another scope are copied into this one. Sizes are bounded, whatever a file asks for: a formula of more
  * than 4096 parts, 64 nested divisions, minima and maxima, or 32 factors is refused (UNSUPPORTED).
  *
- * Functions that make expressions return NULL when memory runs out or a coefficient overflows,
- * accept NULL operands (and return NULL), and note the first reason in the scope: build a formula
- * without checks, then call `sb_scope_check` once. */
+ * Functions that make expressions return NULL when memory runs out or a coefficient overflows, accept
+ * NULL operands (and return NULL), and note the first reason in the scope: build a formula without
+ * checks, then call `sb_scope_check` once. */
 #ifndef SB_GRAPH_DIM_H
 #define SB_GRAPH_DIM_H
 

@@ -1,7 +1,6 @@
 /* Contractions: one chain of roundings per output element, over k ascending from 0.
  *
- * f32 and f64: acc = fma(a[k], b[k], acc). Blocking over k continues the same chain; partial sums
- * are never added.
+ * f32 and f64: acc = fma(a[k], b[k], acc). Blocking over k continues the same chain; partial sums are never added.
  *
  * f16 and bf16 (sb_chain16_*): k is cut, from 0, into groups of 16, the last padded with zeros, and each group is one
  * step of the tensor core of NVIDIA Hopper (mma.sync.m16n8k16, wgmma with f32 accumulation):

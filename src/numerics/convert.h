@@ -2,11 +2,10 @@
  * floating-point types (overflow gives an infinity). NaN converts to the quiet NaN 0x7e00 (f16), 0x7fc0 (bf16) or
  * 0x7fc00000 (f32): payload and sign are dropped, so that every path agrees.
  *
- * Floating point to integer truncates toward zero; a value out of range saturates to the nearest
- * bound of the integer type and NaN gives 0. This is what CUDA's cvt.rzi does for 32- and 64-bit
- * integers; the narrower types follow the same rule at their own bounds. Conversion to bool is "not
- * equal to zero", so NaN gives true. Integer to integer keeps the low bits (two's complement).
- * Integer to floating point rounds to nearest even, once. */
+ * Floating point to integer truncates toward zero; a value out of range saturates to the nearest bound of the integer
+ * type and NaN gives 0. This is what CUDA's cvt.rzi does for 32- and 64-bit integers; the narrower types follow the
+ * same rule at their own bounds. Conversion to bool is "not equal to zero", so NaN gives true. Integer to integer keeps
+ * the low bits (two's complement). Integer to floating point rounds to nearest even, once. */
 #ifndef SB_NUMERICS_CONVERT_H
 #define SB_NUMERICS_CONVERT_H
 

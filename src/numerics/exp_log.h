@@ -72,8 +72,8 @@ static SB_HD_HOT sb_pair_f32 sb_expm1_pair_f32(sb_exp_reduced_f32 reduced) {
     return sb_ordered_sum_f32(reduced.high, sb_exp_rest_f32(reduced.high, reduced.low));
 }
 
-/* e^r 2^exponent - 1 from e^r - 1, to about 2^-28 relative, for -64 <= exponent <= 0. 2^exponent -
- * 1 is not exact below 2^-24, and what it loses counts next to 1. */
+/* e^r 2^exponent - 1 from e^r - 1, to about 2^-28 relative, for -64 <= exponent <= 0. 2^exponent - 1 is not exact below
+ * 2^-24, and what it loses counts next to 1. */
 static SB_HD_HOT sb_pair_f32 sb_expm1_scale_f32(sb_pair_f32 minus_one, int32_t exponent) {
     float scale = sb_power_of_two_f32(exponent);
     sb_pair_f32 whole = sb_ordered_sum_f32(-1.0f, scale);

@@ -5,8 +5,8 @@
 #include "exp_log.h"
 #include "wide.h"
 
-/* tanh(x), at most 1 ulp, branch-free: with N = e^(-2|x|) - 1 kept in two floats, tanh|x| = -N / (2
- * + N): one division, then a correction from its exact remainder. */
+/* tanh(x), at most 1 ulp, branch-free: with N = e^(-2|x|) - 1 kept in two floats, tanh|x| = -N / (2 + N): one division,
+ * then a correction from its exact remainder. */
 static SB_HD_HOT float sb_tanh_f32(float x) {
     float a = sb_abs_f32(x);
     a = a > 9.5f ? 9.5f : a;

@@ -185,8 +185,8 @@ static SB_HD_HOT double sb_power_of_two_f64(int32_t exponent) {
     return sb_bits_to_f64((uint64_t)(uint32_t)(exponent + 1023) << 52);
 }
 
-/* value * 2^exponent rounded once, for 0.5 <= |value| < 4 and any |exponent| <= 252 (f32) or 2044 (f64). Where the first
- * product could lose bits the result is zero anyway, so only the last product rounds. */
+/* value * 2^exponent rounded once, for 0.5 <= |value| < 4 and any |exponent| <= 252 (f32) or 2044 (f64). Where the
+ * first product could lose bits the result is zero anyway, so only the last product rounds. */
 static SB_HD_HOT float sb_scale_f32(float value, int32_t exponent) {
     int32_t half = exponent >> 1;
     return value * sb_power_of_two_f32(half) * sb_power_of_two_f32(exponent - half);

@@ -1,9 +1,8 @@
-/* BatchNormalization: y = fma(x, a, b) per channel, a = scale / sqrt(variance + epsilon), b = bias
- * - mean a.
+/* BatchNormalization: y = fma(x, a, b) per channel, a = scale / sqrt(variance + epsilon), b = bias - mean a.
  *
- * All in f32 (f64 where x is f64), whatever types the factors have; f16 and bf16 round once when
- * stored. In training the moments are those of the batch (moments.h: over all but dimension 1, in
- * row-major order), and the running ones become
+ * All in f32 (f64 where x is f64), whatever types the factors have; f16 and bf16 round once when stored.
+ * In training the moments are those of the batch (moments.h: over all but dimension 1, in row-major
+ * order), and the running ones become
  *
  *     running = input momentum + batch (1 - momentum). */
 #include "ops/batch_normalization.h"

@@ -1,14 +1,13 @@
 /* DeformConv on images: a convolution whose taps are moved by offsets that are inputs.
  *
- * The tap of kernel position k at output position o lies at p = (o * stride - begin + k * dilation)
- * + offset along each axis. With p0 = floor(p) and f = p - p0, its value is
+ * The tap of kernel position k at output position o lies at p = (o * stride - begin + k * dilation) + offset along each
+ * axis. With p0 = floor(p) and f = p - p0, its value is
  *
  *     v = ((w00 * x00 + w01 * x01) + w10 * x10) + w11 * x11,  w01 = (1 - f_y) * f_x, and so on,
  *
- * where corners outside the image are left out of the sum, which starts from +0; it is +0 when p is
- * not in (-1, extent) or is NaN; times the mask, if there is one. Each operation is rounded once,
- * in f32 (f64 for f64), and v to f16 or bf16. These values take the input's place in the chain of
- * Conv; then the bias. */
+ * where corners outside the image are left out of the sum, which starts from +0; it is +0 when p is not in (-1, extent)
+ * or is NaN; times the mask, if there is one. Each operation is rounded once, in f32 (f64 for f64), and v to f16 or
+ * bf16. These values take the input's place in the chain of Conv; then the bias. */
 #include "ops/convolution_deformable.h"
 
 #include <string.h>

@@ -1,8 +1,11 @@
-/* ConvInteger and QLinearConv: exact sums modulo 2^32 of products of 8-bit integers less their zero
- * points; the padding holds the zero point of the input.
+/* ConvInteger and QLinearConv: exact sums modulo 2^32 of products of 8-bit integers less their zero points; the padding
+ * holds the zero point of the input.
  *
- * QLinearConv's element of channel c is round((f32)(sum + bias[c]) * ((x_scale * w_scale[c]) / y_scale))
- * + y_zero_point, saturated; each of the three float operations rounds once. */
+ * QLinearConv's element of channel c is
+ *
+ *     round((f32)(sum + bias[c]) * ((x_scale * w_scale[c]) / y_scale)) + y_zero_point
+ *
+ * saturated; each of the three float operations rounds once. */
 #include <string.h>
 
 #include "base/allocation.h"

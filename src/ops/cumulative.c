@@ -1,5 +1,4 @@
-/* CumSum and CumProd: y[i] = x[0] + x[1] + … + x[i] (or the product), one addition after the other
- * in this order.
+/* CumSum and CumProd: y[i] = x[0] + x[1] + … + x[i] (or the product), one addition after the other in this order.
  *
  * reverse: from the other end. exclusive: y[i] goes without x[i] itself, and begins with +0 (with 1 for products). f16
  * and bf16 keep the running value in f32 and round each result once; integers wrap around. */

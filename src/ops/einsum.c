@@ -1,11 +1,10 @@
 /* Einsum.
  *
- * Labels that are not in the output are summed: their indices run row-major over the order in which
- * they first appear in the equation. Each output element is one chain over those indices: the
- * operands but the last are multiplied from left to right, each product rounded, and acc =
- * fma(product, last operand, acc) from +0; with one operand acc = acc + operand. f16 and bf16 are
- * computed in f32 and rounded once, f64 in f64, integers wrap around. With one operand and nothing
- * to sum, elements only move. */
+ * Labels that are not in the output are summed: their indices run row-major over the order in which they first appear
+ * in the equation. Each output element is one chain over those indices: the operands but the last are multiplied from
+ * left to right, each product rounded, and acc = fma(product, last operand, acc) from +0; with one operand
+ * acc = acc + operand. f16 and bf16 are computed in f32 and rounded once, f64 in f64, integers wrap around. With one
+ * operand and nothing to sum, elements only move. */
 #include "ops/einsum.h"
 
 #include "base/allocation.h"

@@ -1,7 +1,7 @@
 /* MatMulInteger and QLinearMatMul: exact sums modulo 2^32 of products of 8-bit integers less their zero points.
  *
- * QLinearMatMul's element is round((f32)sum * ((a_scale * b_scale) / y_scale)) + y_zero_point,
- * saturated; each of the three float operations rounds once. */
+ * QLinearMatMul's element is round((f32)sum * ((a_scale * b_scale) / y_scale)) + y_zero_point, saturated; each of the
+ * three float operations rounds once. */
 #include "ops/matmul_integer.h"
 
 #include <string.h>

@@ -17,8 +17,8 @@
  *           C' = (F * C) + (i * c)
  *           o = f(pre_o + (P_o * C')), H' = o * h(C')
  *
- * H, C and r * H are rounded to f16 or bf16 as soon as they are computed, so that a sequence run in
- * pieces has the bits of the whole. Past the end of a sequence Y is +0 and the state stays. */
+ * H, C and r * H are rounded to f16 or bf16 as soon as they are computed, so that a sequence run in pieces has the bits
+ * of the whole. Past the end of a sequence Y is +0 and the state stays. */
 #ifndef SB_OPS_RECURRENT_H
 #define SB_OPS_RECURRENT_H
 

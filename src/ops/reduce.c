@@ -1,9 +1,9 @@
-/* Reductions over axes: ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1,
- * ReduceL2, ReduceSumSquare, ReduceLogSum and ReduceLogSumExp.
+/* Reductions over axes: ReduceSum, ReduceMean, ReduceMax, ReduceMin, ReduceProd, ReduceL1, ReduceL2, ReduceSumSquare,
+ * ReduceLogSum and ReduceLogSumExp.
  *
- * The reduced elements of one output element are numbered in row-major order of the reduced axes,
- * whatever the strides, and added in the order of numerics/reduce.h (multiplied:
- * numerics/product.h). f16 and bf16 are computed in f32 and rounded once.
+ * The reduced elements of one output element are numbered in row-major order of the reduced axes, whatever the
+ * strides, and added in the order of numerics/reduce.h (multiplied: numerics/product.h). f16 and bf16 are
+ * computed in f32 and rounded once.
  *
  *     Mean       sum / (float)n
  *     Max, Min   a NaN wins, +0 > -0; of nothing: the least, the greatest value of the type (infinities for floats)
@@ -13,8 +13,8 @@
  *     LogSum     log(sum)
  *     LogSumExp  log(sum of exp(x - m)) + m with m the maximum, or +0 where that is infinite; of nothing: -inf
  *
- * Integers: sums and products modulo 2^64, cut to the type; the mean is the quotient truncated
- * toward zero; L2, LogSum and LogSumExp are computed in f64 and cut back by the rules of Cast. */
+ * Integers: sums and products modulo 2^64, cut to the type; the mean is the quotient truncated toward zero; L2, LogSum
+ * and LogSumExp are computed in f64 and cut back by the rules of Cast. */
 #include "ops/reduce.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* LayerNormalization, RMSNormalization, InstanceNormalization and GroupNormalization: rows brought
- * to mean 0 and variance 1, then scaled and shifted.
+/* LayerNormalization, RMSNormalization, InstanceNormalization and GroupNormalization: rows brought to mean 0 and
+ * variance 1, then scaled and shifted.
  *
  *     y = ((x - mean) r) scale + bias        r = 1 / sqrt(variance + epsilon)        (moments: moments.h)
  *
@@ -7,8 +7,8 @@
  *
  *     y = (x r) scale                        r = 1 / sqrt(q + epsilon)               q = (sum of squares) / (float)n
  *
- * Every operation rounds once, 1 / sqrt twice. f16 and bf16 are computed in f32 and rounded once,
- * when y is stored; f64 in f64, whatever stash_type says. */
+ * Every operation rounds once, 1 / sqrt twice. f16 and bf16 are computed in f32 and rounded once, when y is stored; f64
+ * in f64, whatever stash_type says. */
 #include "ops/row_normalization.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Lists of tensors, and values that may be missing: Sequence…, ConcatFromSequence, SplitToSequence, Optional….
  *
- * A sequence is immutable: inserting and erasing make a new list of the same tensors. An optional
- * that holds something is that something. */
+ * A sequence is immutable: inserting and erasing make a new list of the same tensors.
+ * An optional that holds something is that something. */
 #include "base/allocation.h"
 #include "ops/control.h"
 #include "ops/element_type.h"

@@ -192,8 +192,8 @@ static size_t entering_copy(const lifetimes *all, int64_t variable) {
     return all->copies;
 }
 
-/* Whether nobody needs version i any more when step `step` writes version i + 1 over it: all readers are done, or the step is the
- * last one and its kernel offers to compute onto the version. */
+/* Whether nobody needs version i any more when step `step` writes version i + 1 over it: all readers are done, or the
+ * step is the last one and its kernel offers to compute onto the version. */
 static bool is_over(const lifetimes *all, size_t version, size_t step, sb_value_id next) {
     if (version == all->copies)
         return true;
@@ -256,7 +256,8 @@ static sb_tensor *find_place(const lifetimes *all, size_t index, size_t foreseen
                : NULL;
 }
 
-/* Not before a run has shown how much scratch memory there must be: whatever may run out comes before the first update. */
+/* Not before a run has shown how much scratch memory there must be:
+ * whatever may run out comes before the first update. */
 static void find_places(const lifetimes *all, sb_plan *plan) {
     plan->first_update = all->graph->node_count;
     if (plan->binding == NULL)

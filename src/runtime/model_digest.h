@@ -5,8 +5,8 @@
 #include "runtime/digest.h"
 #include "runtime/model.h"
 
-/** The SHA-256 of the model as it runs: its entry graphs after the passes, with constants, and its variables. It is the same on
- * every machine and side. Worked out once, when first asked for; any thread may ask. */
+/** The SHA-256 of the model as it runs: its entry graphs after the passes, with constants, and its variables. It is the
+ * same on every machine and side. Worked out once, when first asked for; any thread may ask. */
 sb_status sb_model_digest(sb_model *model, unsigned char bytes[SB_DIGEST_BYTES], sb_error *error);
 
 #endif

@@ -7,8 +7,8 @@
 /* What may be placed where. Immutable while runners use it. */
 typedef struct sb_placement {
     sb_queue *queue; /* of the device; NULL: everything runs on the CPU */
-    const char
-        *force_cpu; /* parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none */
+    /* Parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none. */
+    const char *force_cpu;
     struct sb_state_binding *binding; /* the state whose variables enter and leave runs of a program; NULL: none */
 } sb_placement;
 

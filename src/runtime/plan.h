@@ -36,12 +36,12 @@ typedef struct sb_plan {
     bool *copied;      /* one per value: a view by its operator, but in some run a copy, which has its own place */
     bool outdated;     /* `copied` has changed since the memory was planned */
     bool host_outputs; /* whether the graph's outputs are wanted on the host, or wherever they are made */
-    sb_tensor **
-        constants; /* one per value: constants on the device, NULL until they are needed there; NULL without a device */
+    /* One per value: constants on the device, NULL until they are needed there; NULL without a device. */
+    sb_tensor **constants;
     size_t arena_bytes[SB_SIDES];
-    sb_tensor *
-        *places; /* one per value: the variable's tensor whose bytes the value's step writes, else NULL; borrowed. NULL
-                            without a binding */
+    /* One per value: the variable's tensor whose bytes the value's step writes, else NULL;
+     * borrowed. NULL without a binding. */
+    sb_tensor **places;
     size_t first_update;  /* the first step that does; as many as there are steps: none */
     bool warm;            /* has run to its end: scratch memory has its size */
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */

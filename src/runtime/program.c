@@ -41,7 +41,8 @@ static sb_status list_ends(sb_program *program, sb_error *error) {
     return SB_OK;
 }
 
-/* Finds for each value the last step that reads (or else makes) it. What a run hands over is never released by a step. */
+/* Finds for each value the last step that reads (or else makes) it.
+ * What a run hands over is never released by a step. */
 static sb_status find_last_uses(sb_program *program, sb_error *error) {
     const sb_graph *graph = program->graph;
     int64_t *last = sb_allocate_array(graph->value_count, sizeof *last);

@@ -39,8 +39,8 @@ struct sb_program {
     size_t step_count;
     sb_step *steps;
     size_t enter_count, leave_count;
-    sb_value_id
-        *enter; /* the values with which a run begins: the graph's inputs and, behind them, its reads of variables */
+    /* The values with which a run begins: the graph's inputs and, behind them, its reads of variables. */
+    sb_value_id *enter;
     sb_value_id *leave; /* the values that a run hands over: outputs and, behind them, updates of variables */
     sb_program_constants *constants; /* guarded by the lock */
     pthread_mutex_t lock;

@@ -194,8 +194,8 @@ sb_value sb_runner_value(const sb_runner *runner, sb_side side, sb_value_id valu
     return constant != NULL ? sb_value_of_tensor(constant) : found;
 }
 
-/* Constants of the model are uploaded once for all its sessions on the device, those that follow from extents once for each
- * plan. */
+/* Constants of the model are uploaded once for all its sessions on the device,
+ * those that follow from extents once for each plan. */
 static sb_status bring_constant(sb_runner *runner, sb_value_id value, sb_error *error) {
     sb_tensor *constant = runner->plan->facts[value].constant;
     sb_queue *queue = runner->settings->placement.queue;
@@ -264,7 +264,8 @@ static sb_status bring_inputs(sb_runner *runner, sb_call *call, const sb_kernel 
 
 /* ---- steps ---- */
 
-/* An output that shares memory with an input, without the op having said that it may, would be overwritten while still in use. */
+/* An output that shares memory with an input, without the op having said that it may,
+ * would be overwritten while still in use. */
 static sb_status check_aliases(const sb_runner *runner, const sb_call *call) {
     if ((call->node->op->flags & (SB_OP_VIEW | SB_OP_KEEPS | SB_OP_CONTROL)) != 0)
         return SB_OK;
@@ -427,7 +428,8 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
                              &in_place, error);
 }
 
-/* Infers the outputs from the inputs that are there now, then runs. Small results that inference has already worked out are taken from it. */
+/* Infers the outputs from the inputs that are there now, then runs. Small results that inference has
+ * already worked out are taken from it. */
 static sb_status run_dynamic(sb_runner *runner, size_t index, sb_call *call) {
     const sb_planned_step *planned = &runner->plan->steps[index];
     dynamic_facts facts = {0};
@@ -511,8 +513,8 @@ static sb_status check_interrupt(const sb_runner *runner, const sb_step *step, s
                    step->node->op->name);
 }
 
-/* Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside a recorded step is recorded
- * with it. */
+/* Whether tasks can be recorded here: an observer wants each node for itself, or each task measured, and what is inside
+ * a recorded step is recorded with it. */
 static bool may_replay(const sb_runner *runner) {
     sb_queue *queue = runner->settings->placement.queue;
     return runner->settings->graphs != SB_GRAPHS_OFF && runner->settings->observer == NULL && queue != NULL &&
@@ -569,8 +571,8 @@ static size_t bytes_to_fetch(const sb_runner *runner) {
     return bytes;
 }
 
-/* Whether outputs go through the outbox: not where somebody measures each copy, nor where they are larger than what is kept in
- * pinned memory for a run. */
+/* Whether outputs go through the outbox: not where somebody measures each copy, nor where they are larger than what is
+ * kept in pinned memory for a run. */
 static bool takes_outbox(const sb_runner *runner, const sb_outbox *outbox, bool host_outputs) {
     if (outbox == NULL || !host_outputs || runner->settings->observer != NULL || runner->settings->task_times != NULL)
         return false;

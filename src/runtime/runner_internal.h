@@ -29,8 +29,8 @@ struct sb_runner {
     /* The run in progress. */
     sb_plan *plan;
     sb_value *values; /* by copy: sb_copy_index */
-    sb_storage *
-        *reserved;    /* by copy: memory of the host for what is made behind the first update; NULL without a state */
+    /* By copy: memory of the host for what is made behind the first update; NULL without a state. */
+    sb_storage **reserved;
     sb_value *inputs; /* of the graph that this runner is nested for, while its node gives them */
     /* The step in progress; room for the largest. */
     const sb_step *step;

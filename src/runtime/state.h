@@ -46,8 +46,8 @@ sb_state *sb_state_retain(sb_state *state);
 /** Whether the tensor's memory is that of a variable. */
 bool sb_state_holds(const sb_state *state, const sb_tensor *tensor);
 
-/** Waits until nobody works on the contents and makes the thread the one that does, until sb_state_leave. INVALID_ARGUMENT when it
- * already is. With `whole`, a torn state is refused with the reason. */
+/** Waits until nobody works on the contents and makes the thread the one that does, until sb_state_leave.
+ * INVALID_ARGUMENT when it already is. With `whole`, a torn state is refused with the reason. */
 sb_status sb_state_enter(sb_state *state, bool whole, sb_error *error);
 void sb_state_leave(sb_state *state);
 /** Notes that the contents are torn, for the reason `error`; with NULL, that they are whole again. (Entered.) */
@@ -73,15 +73,15 @@ typedef struct sb_state_writes {
 /** Starts an empty list; sb_state_writes_clear in any case. */
 sb_status sb_state_writes_create(const sb_state *state, sb_state_writes *writes, sb_error *error);
 void sb_state_writes_clear(sb_state_writes *writes);
-/** Adds: variable `variable`, or with `slot` that slot of it, becomes `source` (repeated by numpy's rule; retained), and its
- * version `version`. (Entered, with its queue as well.) */
+/** Adds: variable `variable`, or with `slot` that slot of it, becomes `source` (repeated by numpy's rule; retained),
+ * and its version `version`. (Entered, with its queue as well.) */
 sb_status sb_state_writes_add(sb_state *state, sb_state_writes *writes, size_t variable, int64_t slot,
                               sb_tensor *source, int64_t version, sb_error *error);
 /** Carries them out and waits for it. A failure, which only a device can have, tears the state. (Entered likewise.) */
 sb_status sb_state_writes_apply(sb_state *state, const sb_state_writes *writes, sb_error *error);
 
-/** A contiguous tensor on the host with the elements of `source`, a part of a variable: for a whole variable on the host, the
- * variable itself. (Entered, with its queue as well.) */
+/** A contiguous tensor on the host with the elements of `source`, a part of a variable: for a whole variable on the
+ * host, the variable itself. (Entered, with its queue as well.) */
 sb_status sb_state_read(sb_state *state, sb_tensor *source, sb_tensor **host, sb_error *error);
 /** The variable's slot as a view in which its axis has an extent of 1. (Entered.) */
 sb_status sb_state_slot_view(const sb_held_variable *variable, int64_t slot, sb_tensor **view, sb_error *error);

@@ -244,8 +244,8 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
                    sb_dtype_name(value.tensor->dtype), sb_dims_text(value.tensor->rank, value.tensor->dims, given));
 }
 
-/* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes elsewhere
- * gets memory of its own: variables may swap. */
+/* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
+ * elsewhere gets memory of its own: variables may swap. */
 static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         sb_value *value = &binding->leaving[i];

@@ -17,8 +17,8 @@ typedef struct sb_state_binding {
     sb_state_counters counters;       /* of the run in progress */
 } sb_state_binding;
 
-/** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state does not
- * hold, or none that it holds, or `device` (NULL: the host) cannot reach the state's home. */
+/** Binds a state to an entry graph of its model. Errors: INVALID_ARGUMENT when the graph uses a variable that the state
+ * does not hold, or none that it holds, or `device` (NULL: the host) cannot reach the state's home. */
 sb_status sb_binding_create(sb_state *state, int entry, const sb_device *device, sb_state_binding **binding,
                             sb_error *error);
 /** NULL is allowed. */
@@ -29,13 +29,13 @@ sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index);
 
 /** Before a run: waits for others that use the state. Fails when it is torn. */
 sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error);
-/** After it, when a device has done everything. `status` and `error` (not NULL) are how the run went: variables get their next
- * versions, or, when the run has failed too late, the state is torn. */
+/** After it, when a device has done everything. `status` and `error` (not NULL) are how the run went: variables get
+ * their next versions, or, when the run has failed too late, the state is torn. */
 void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error);
 
-/** Runs the program with the caller's inputs (nothing at bound ones) and the state's variables, and gives these their next
- * contents. `outputs` has a value for each output of the graph, nothing at bound ones. (Entered, with the queue of the runner as
- * well; as sb_runner_run, a device may still be at work.) */
+/** Runs the program with the caller's inputs (nothing at bound ones) and the state's variables, and gives these their
+ * next contents. `outputs` has a value for each output of the graph, nothing at bound ones. (Entered, with the queue of
+ * the runner as well; as sb_runner_run, a device may still be at work.) */
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
                          const sb_value *inputs, sb_value *outputs, sb_error *error);
 

@@ -47,7 +47,8 @@ void sb_state_writes_clear(sb_state_writes *writes) {
     *writes = (sb_state_writes){0};
 }
 
-/* The elements for `target`, where and as the copy takes them: an upload needs a contiguous target, and a slot may be none. */
+/* The elements for `target`, where and as the copy takes them: an upload needs a contiguous target,
+ * and a slot may be none. */
 static sb_status stage(const sb_state *state, const sb_tensor *target, sb_tensor *source, sb_tensor **staged,
                        sb_error *error) {
     sb_tensor *view, *host;
@@ -149,8 +150,8 @@ sb_status sb_state_get(sb_state *state, int index, sb_tensor **tensor, sb_error 
     return status;
 }
 
-/* Carries the writes out, if `status` says that they are complete, and ends what `begin` began. With `all` they make a torn state
- * whole. */
+/* Carries the writes out, if `status` says that they are complete, and ends what `begin` began.
+ * With `all` they make a torn state whole. */
 static sb_status end_of_writing(sb_state *state, sb_state_writes *writes, sb_status status, bool all, sb_error *error) {
     if (status == SB_OK)
         status = sb_state_writes_apply(state, writes, error);
@@ -228,7 +229,8 @@ static sb_status put_contents(sb_state *target, sb_tensor **contents, const int6
     return end_of_writing(target, &writes, status, true, error);
 }
 
-/* By way of the host, one state after the other: two threads that copy in opposite directions never wait for each other. */
+/* By way of the host, one state after the other: two threads that copy in opposite
+ * directions never wait for each other. */
 sb_status sb_state_copy(sb_state *target, sb_state *source, sb_error *error) {
     if (target == source)
         return SB_OK;

@@ -1,11 +1,10 @@
 /* numpy's .npy files: one array behind a header of text.
  *
- * Read: format versions 1, 2 and 3; both byte orders; C order, and Fortran order, which becomes a
- * transposed view. Dtypes: b1, u1 … u8, i1 … i8, f2, f4, f8; U (UTF-32 text, which becomes
- * SB_STRING without the NULs at the end, as in numpy); and V2 as bf16: numpy has no bf16, and
- * arrays of the ml_dtypes package are written with the descriptor '<V2' ('|V2' once numpy has read
- * and written them again). Pickled objects, structures, bytes (S), complex numbers and dates are
- * refused with the way out.
+ * Read: format versions 1, 2 and 3; both byte orders; C order, and Fortran order, which becomes a transposed view.
+ * Dtypes: b1, u1 … u8, i1 … i8, f2, f4, f8; U (UTF-32 text, which becomes SB_STRING without the NULs at the end, as in
+ * numpy); and V2 as bf16: numpy has no bf16, and arrays of the ml_dtypes package are written with the descriptor '<V2'
+ * ('|V2' once numpy has read and written them again). Pickled objects, structures, bytes (S), complex numbers and dates
+ * are refused with the way out.
  *
  * Written: version 1 (2 for very long headers, which no tensor has), C order, the byte order of this machine. */
 #ifndef SB_TENSOR_NPY_H

@@ -20,7 +20,8 @@ sb_tensor_pool *sb_tensor_pool_enter(sb_tensor_pool *pool);
 /** Room for a tensor: from the thread's pool, or fresh; NULL when memory runs out. *home is what
  * the tensor's home becomes. */
 sb_tensor *sb_tensor_pool_take(sb_tensor_pool **home);
-/** Sees to it that the thread's pool has room for `count` tensors. False when memory runs out. Without a pool, nothing is kept. */
+/** Sees to it that the thread's pool has room for `count` tensors. False when memory runs out.
+ * Without a pool, nothing is kept. */
 bool sb_tensor_pool_reserve(size_t count);
 /** Gives the room of a tensor without references or storage back to its home, or frees it. */
 void sb_tensor_pool_give(sb_tensor *tensor);

@@ -1,8 +1,8 @@
 /* Running the kernels' sources on the host; host_words.h gives the words of CUDA C++ that they use a meaning.
  *
- * Threads of a block are coroutines that take turns at barriers: each runs up to the next one.
- * Blocks run one after the other, in descending order, so that a kernel that counts on another
- * order shows. Shared memory is static, and full of what the block before has left. */
+ * Threads of a block are coroutines that take turns at barriers: each runs up to the next one. Blocks run one after the
+ * other, in descending order, so that a kernel that counts on another order shows. Shared memory is static, and full of
+ * what the block before has left. */
 #include "host_kernels.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* States with sessions on a device: contents there or on the host, replayed, beside nodes on the CPU, moved between sides, and what
- * becomes of them when the driver fails. */
+/* States with sessions on a device: contents there or on the host, replayed, beside nodes on the CPU, moved between
+ * sides, and what becomes of them when the driver fails. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,8 @@ static sb_session *session_of(sb_model *model, sb_state *state, const char *entr
 
 /* ---- wherever the nodes run and the variables live ---- */
 
-/* Every node in turn on the CPU, the home on either side: updates on the host with readers on the device, and the reverse. */
+/* Every node in turn on the CPU, the home on either side: updates on the host with readers on the
+ * device, and the reverse. */
 static void test_sides(void **unused) {
     static const char *const forced[] = {
         NULL, "Mul", "Add", "ReduceSum", "Mul,ReduceSum", "Fused", "Add,Mul,ReduceSum"};
@@ -179,7 +180,8 @@ static void test_refused(void **unused) {
 
 /* ---- failures ---- */
 
-/* A run on the device that found data wrong has updated the state already: it is torn, and whole again after a reset. */
+/* A run on the device that found data wrong has updated the state already: it is torn,
+ * and whole again after a reset. */
 static void test_fault(void **unused) {
     static const int64_t six[] = {6}, table[] = {50};
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
@@ -232,7 +234,8 @@ typedef struct life {
     sb_tensor *expected[2][RUNS + 1]; /* v and w after each number of runs */
 } life;
 
-/* The state after a failure: torn or out of reach, with the reason, or what it was after as many runs as its version says. */
+/* The state after a failure: torn or out of reach, with the reason,
+ * or what it was after as many runs as its version says. */
 static void check_state(const life *life, sb_state *state) {
     for (int i = 0; i < 2; i++) {
         sb_tensor *found;

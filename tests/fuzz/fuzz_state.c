@@ -1,7 +1,7 @@
 /* Any bytes as the file of a state: every one is refused with a report and changes nothing, or restored.
  *
- * The first byte says what is put right before: 1, the digest of the model; 2, the digest of the file at its end; 4, it is read as
- * slot 1. */
+ * The first byte says what is put right before: 1, the digest of the model; 2, the digest of the file at its end; 4,
+ * it is read as slot 1. */
 #include <string.h>
 
 #include <samebit/builder.h>

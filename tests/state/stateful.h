@@ -34,10 +34,12 @@ static inline sb_status build_and_destroy(sb_builder *b, sb_status status, sb_mo
     return status;
 }
 
-/* Two variables: v [slots, 4], each slot of which begins with 1, 2, 3, 4, and w [4], which begins with zeros.
- * Entry "step": x [slots, 4] makes y = 0.5 v + x; v := y, w := w + the sum of y over the slots. Output y.
- * Entry "look": output v + w. Entry "add": x [4]; w := w + x, no output. Entry "spread": x [4]; w := x + the sum of w, which is
- * read before it is overwritten; output -w, made behind. */
+/* Two variables: v [slots, 4], each slot of which begins with 1, 2, 3, 4, and w [4], which begins with zeros. Entries:
+ *
+ *     step    x [slots, 4] makes y = 0.5 v + x; v := y, w := w + the sum of y over the slots; output y
+ *     look    output v + w
+ *     add     x [4]; w := w + x; no output
+ *     spread  x [4]; w := x + the sum of w, which is read before it is overwritten; output -w, made behind */
 static inline sb_status add_slots_model(sb_builder *b, sb_error *error) {
     static const float first[] = {1, 2, 3, 4}, half = 0.5f;
     static const char *const symbol[] = {"slots", NULL};
@@ -98,8 +100,8 @@ static inline sb_status make_slots_model(sb_model **model, sb_error *error) {
     return build_and_destroy(b, add_slots_model(b, error), model, error);
 }
 
-/* An LSTM of one direction, 4 inputs and 3 hidden units, in a graph without variables: x [1, batch, 4], h and c [1, batch, 3] make
- * y [1, 1, batch, 3], hN and cN. */
+/* An LSTM of one direction, 4 inputs and 3 hidden units, in a graph without variables: x [1, batch, 4], h and c
+ * [1, batch, 3] make y [1, 1, batch, 3], hN and cN. */
 #define LSTM_INPUTS 3
 #define LSTM_OUTPUTS 3
 static inline sb_status add_lstm(sb_builder *b, sb_error *error) {

@@ -1,4 +1,5 @@
-/* States in files: saved and restored, as a whole and by slot; and files that are cut short, damaged, or of something else. */
+/* States in files: saved and restored, as a whole and by slot; and files that are cut short,
+ * damaged, or of something else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

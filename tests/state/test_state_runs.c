@@ -1,5 +1,5 @@
-/* Sessions that bind states: recurrence without feeding, several entry graphs over one state, slots, updates inside of If, Loop and
- * Scan, versions that outputs show, threads, and runs that fail. */
+/* Sessions that bind states: recurrence without feeding, several entry graphs over one state, slots, updates inside of
+ * If, Loop and Scan, versions that outputs show, threads, and runs that fail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -265,7 +265,8 @@ static void test_swap(void **unused) {
     sb_model_release(model);
 }
 
-/* w := x + the sum of w; output: w + softmax of w, by a node behind the one that makes the update, and read from version i. */
+/* w := x + the sum of w; output: w + softmax of w, by a node behind the one that makes the update,
+ * and read from version i. */
 static sb_status add_late_reader(sb_builder *b, sb_error *error) {
     static const int64_t dims[] = {4};
     sb_value_description row = described("w", SB_F32, 1, dims);
@@ -337,7 +338,8 @@ static sb_status add_control_node(sb_builder *b, const char *op, int count, cons
     return sb_builder_add_node(b, &node, NULL, error);
 }
 
-/* v: + x where the sum of x is above 0, in an If. u: doubled in each of 3 iterations of a Loop. s: + each row of x, in a Scan. */
+/* v: + x where the sum of x is above 0, in an If. u: doubled in each of 3 iterations of a Loop.
+ * s: + each row of x, in a Scan. */
 static sb_status add_control(sb_builder *b, sb_error *error) {
     static const float zero = 0, two = 2;
     static const int64_t row_dims[] = {2}, trips = 3;

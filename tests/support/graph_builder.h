@@ -101,8 +101,8 @@ static inline void builder_finish(builder *b) {
     free(facts);
 }
 
-/* Runs the graph on tensors, behind the inputs the versions that it reads; the caller releases the outputs, and behind them the
- * updates. */
+/* Runs the graph on tensors, behind the inputs the versions that it reads; the caller releases the outputs,
+ * and behind them the updates. */
 static inline void builder_run(const builder *b, bool reference_only, sb_isa isa, int threads, sb_tensor *const *inputs,
                                sb_tensor **outputs) {
     sb_program *program;

@@ -48,9 +48,9 @@ typedef __m256 floats;
 #define f_from_bits _mm256_castsi256_ps
 #define f_from_i_truncated(v) truncated_float(v)
 
-/* There is no embedded rounding. Clearing the bit under the last place of a magnitude of more than
- * 24 bits leaves less than half a unit below it, so that rounding to nearest truncates; magnitude
- * >> 24 has that bit set and nothing above it. */
+/* There is no embedded rounding. Clearing the bit under the last place of a magnitude of more than 24 bits
+ * leaves less than half a unit below it, so that rounding to nearest truncates; magnitude >> 24 has that bit set
+ * and nothing above it. */
 static inline __m256 truncated_float(__m256i v) {
     __m256i magnitude = _mm256_abs_epi32(v);
     __m256i kept = _mm256_andnot_si256(_mm256_srli_epi32(magnitude, 24), magnitude);

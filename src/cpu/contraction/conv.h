@@ -1,13 +1,11 @@
 /* f32 convolutions of any number of spatial dimensions, with groups, strides, dilations and any padding.
  *
- * Every output element is one chain: acc = +0, then acc = fmaf(x, w, acc) over kernel positions in
- * row-major order and, inside a position, over the group's input channels. A position in the
- * padding holds +0 and takes part in the chain. Results do not depend on the instruction set, on
- * how the work is cut or on strides.
+ * Every output element is one chain: acc = +0, then acc = fmaf(x, w, acc) over kernel positions in row-major order and,
+ * inside a position, over the group's input channels. A position in the padding holds +0 and takes part in the chain.
+ * Results do not depend on the instruction set, on how the work is cut or on strides.
  *
- * The result is seen as a matrix: a row per output pixel (batch, then spatial dimensions,
- * row-major), a column per output channel. Work is cut into rectangles of that matrix and epilogues
- * count rows and columns of it.
+ * The result is seen as a matrix: a row per output pixel (batch, then spatial dimensions, row-major), a column per
+ * output channel. Work is cut into rectangles of that matrix and epilogues count rows and columns of it.
  *
  * A convolution is planned once (no memory is taken), its weights are packed once, and it is run any number of times
  * from any thread. Channels-last tensors (channel stride 1) are the fast ones. */

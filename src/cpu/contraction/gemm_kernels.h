@@ -48,10 +48,9 @@ typedef void sb_gemm_tile_function(const sb_gemm_tile *tile);
  * positions. Epilogue operands and columns count as for a matrix: row = pixel, column = channel. */
 typedef struct sb_depthwise_tile {
     /* Where input pixels' channel 0 is.
-     * For any kernel: x[tap * x_step + pixel], SB_DEPTHWISE_PIXELS of them whatever `pixels` is.
-     * In a row: x[kernel row * x_step + column] for the (SB_DEPTHWISE_ROW_PIXELS - 1) * stride +
-     * SB_DEPTHWISE_ROW_KERNEL consecutive columns that SB_DEPTHWISE_ROW_PIXELS consecutive pixels
-     * of an output row read. */
+     * For any kernel: x[tap * x_step + pixel], SB_DEPTHWISE_PIXELS of them whatever `pixels` is. In a row:
+     * x[kernel row * x_step + column] for the (SB_DEPTHWISE_ROW_PIXELS - 1) * stride + SB_DEPTHWISE_ROW_KERNEL
+     * consecutive columns that SB_DEPTHWISE_ROW_PIXELS consecutive pixels of an output row read. */
     const float *const *x;
     int64_t x_step;
     const float *w;  /* [block of `lanes` channels][tap][lane], zero padded, and `lanes` floats more */

@@ -1,8 +1,7 @@
 /* Computing on tensors whose data lie on a device: from operators, types and strides to kernels and their tasks.
  *
- * A tensor here has an address of the device as its data, and any strides; nothing on the host
- * follows it. Finding a kernel belongs to the preparation of a run, since it may load a module;
- * launching allocates nothing. */
+ * A tensor here has an address of the device as its data, and any strides; nothing on the host follows it. Finding a
+ * kernel belongs to the preparation of a run, since it may load a module; launching allocates nothing. */
 #ifndef SB_CUDA_COMMON_COMPUTE_H
 #define SB_CUDA_COMMON_COMPUTE_H
 

@@ -2,15 +2,14 @@
  *
  *     SB_CUDA_KERNEL(sb_name, sb_struct_of_parameters, p) { … p->member … }
  *
- * makes a kernel that takes one struct by value, which is all that launching, recording and
- * replaying it need to know. SB_CUDA_BLOCK_KERNEL says besides that threads of a block depend on
- * each other: that they meet at barriers, share memory or exchange values.
+ * makes a kernel that takes one struct by value, which is all that launching, recording and replaying it need to know.
+ * SB_CUDA_BLOCK_KERNEL says besides that threads of a block depend on each other: that they meet at barriers, share
+ * memory or exchange values.
  *
- * The body is the common part of C++17 and CUDA C++: tests compile the same sources with the host's
- * compiler and hold them to the CPU's loops without a GPU (tests/cuda/host_kernels.c). So there are
- * no warp instructions outside of what the headers of src/cuda name. Variants of a kernel are made
- * of one template, always inlined (SB_CUDA_FUNCTION), with constants as its arguments; the names
- * that the host looks up are those of SB_CUDA_KERNEL.
+ * The body is the common part of C++17 and CUDA C++: tests compile the same sources with the host's compiler and hold
+ * them to the CPU's loops without a GPU (tests/cuda/host_kernels.c). So there are no warp instructions outside of what
+ * the headers of src/cuda name. Variants of a kernel are made of one template, always inlined (SB_CUDA_FUNCTION), with
+ * constants as its arguments; the names that the host looks up are those of SB_CUDA_KERNEL.
  *
  * The parameters stay where the driver puts them (constant memory), and are never copied to a thread's own. */
 #ifndef SB_CUDA_COMMON_KERNEL_CUH

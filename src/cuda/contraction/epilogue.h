@@ -1,5 +1,5 @@
-/* Element-wise nodes as programs for kernels: the nodes behind a contraction in the body of a Fused
- * node, or a whole body of them.
+/* Element-wise nodes as programs for kernels: the nodes behind a contraction in the body of a Fused node,
+ * or a whole body of them.
  *
  * A contraction's family does
  *

@@ -6,15 +6,13 @@
  *
  * which this file undefines again, for a source that defines
  *
- *     SB_GEMM_N            the columns of a block's tile, for which wgmma.cuh has a macro
- *     SB_GEMM_GROUPS       the warpgroups that multiply, of 64 rows of the tile each
- *     SB_GEMM_BOXES        how many tiles of 64 k are in a stage
- *     SB_GEMM_STAGES       how many stages are in shared memory, at most: with one warpgroup as many as fit
- *     SB_GEMM_CLUSTER      the blocks of a cluster, which lie below each other and share B; more than one with one box
- *                          only
- *     SB_GEMM_MAPPED       defined where k is cut into the groups of a row map, for MN-major matrices
- *                          (gemm16_mapped.cuh)
- *     SB_GEMM_LOGITS       defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
+ *     SB_GEMM_N        the columns of a block's tile, for which wgmma.cuh has a macro
+ *     SB_GEMM_GROUPS   the warpgroups that multiply, of 64 rows of the tile each
+ *     SB_GEMM_BOXES    how many tiles of 64 k are in a stage
+ *     SB_GEMM_STAGES   how many stages are in shared memory, at most: with one warpgroup as many as fit
+ *     SB_GEMM_CLUSTER  the blocks of a cluster, which lie below each other and share B; more than one with one box only
+ *     SB_GEMM_MAPPED   defined where k is cut into the groups of a row map, for MN-major matrices (gemm16_mapped.cuh)
+ *     SB_GEMM_LOGITS   defined where results are logits, which are reduced (gemm16_logits.cuh) and not stored
  *
  * These numbers are once more in cuda/contraction/gemm16_hopper.c.
  *

@@ -1,10 +1,10 @@
 /* The tiled kernels of contractions in f32: one template for all shapes of tiles, and for both kinds of right operand.
  *
- * Every element is one chain: its thread takes all k, ascending. A k that is not there takes no
- * part (an fma of zeros would turn a -0 into +0). While a tile is used, the following ones arrive,
- * and while a k is used, the operands of the next one are loaded: the wait for a tile, and the
- * barrier, come before the last k of the tile before it. Rows and columns of a thread lie in groups
- * of four, spread evenly over the tile, so that neighbours load neighbouring 16 bytes. */
+ * Every element is one chain: its thread takes all k, ascending. A k that is not there takes no part (an fma of
+ * zeros would turn a -0 into +0). While a tile is used, the following ones arrive, and while a k is used, the
+ * operands of the next one are loaded: the wait for a tile, and the barrier, come before the last k of the tile
+ * before it. Rows and columns of a thread lie in groups of four, spread evenly over the tile, so that
+ * neighbours load neighbouring 16 bytes. */
 #ifndef SB_CUDA_CONTRACTION_TILE_KERNEL_CUH
 #define SB_CUDA_CONTRACTION_TILE_KERNEL_CUH
 

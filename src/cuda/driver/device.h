@@ -67,8 +67,7 @@ typedef struct sb_cuda_device {
 #define SB_CUDA_COUNT(device, name, amount)                                                                            \
     atomic_fetch_add_explicit(&(device)->counters.name, (amount), memory_order_relaxed)
 
-/** Opens device `index` of the driver with kernels from `images` (NULL: those in the library, which
- * may have none).
+/** Opens device `index` of the driver with kernels from `images` (NULL: those in the library, which may have none).
  *
  * Retains the device's primary context and leaves the calling thread's current context as it was. The caller owns one
  * reference. Errors: INVALID_ARGUMENT when there is no such device; DEVICE; OUT_OF_MEMORY. */

@@ -26,8 +26,8 @@ typedef struct sb_cuda_driver {
 #undef SB_CUDA_CALL
 } sb_cuda_driver;
 
-/** Opens the driver in the library `library` (a file name as for dlopen) and initialises it, or
- * gives the one that this process has already opened by that name. Any thread may call this.
+/** Opens the driver in the library `library` (a file name as for dlopen) and initialises it, or gives the one that this
+ * process has already opened by that name. Any thread may call this.
  *
  * `*state` (may be NULL) tells which way it failed, and `*version` (may be NULL) the driver's version as far as it was
  * found out, 0 otherwise. A failure leaves nothing open and may be tried again. Errors: UNSUPPORTED when the driver is

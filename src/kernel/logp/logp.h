@@ -71,8 +71,8 @@ static SB_HD_HOT int32_t sb_logp_exponent(float shifted) {
     return sb_shifted_integer_f32(shifted);
 }
 
-/* … and the mantissa from what is left, which one rounding leaves within 2^-26 of z * scale -
- * exponent, however large z is. */
+/* … and the mantissa from what is left, which one rounding leaves within 2^-26 of
+ * z * scale - exponent, however large z is. */
 static SB_HD_HOT float sb_logp_mantissa(float z, float shifted, sb_logp_scale s) {
     float count = shifted - SB_ROUNDING_SHIFT_F32;
     return sb_exp2_fraction_f32(sb_fma_f32(z, s.scale, -count));

@@ -2,8 +2,8 @@
 #include "ops/recurrent.h"
 #include "rules/axes/question.h"
 
-/* Y is [steps, directions, batch, hidden] and states are [directions, batch, hidden], or [batch, steps, directions,
- * hidden] and [batch, directions, hidden]. */
+/* Y is [steps, directions, batch, hidden] and states are [directions, batch, hidden], or
+ * [batch, steps, directions, hidden] and [batch, directions, hidden]. */
 static sb_status batch(const sb_axis_question *question, sb_axis_rule *answer, bool batch_first) {
     sb_axis_independent(question, answer, batch_first ? 0 : 1);
     if (answer->output_axes != NULL && question->node->output_count > 0)
