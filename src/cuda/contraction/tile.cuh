@@ -11,6 +11,9 @@
 #include "cuda/contraction/contraction_parameters.h"
 #include "cuda/contraction/epilogue.cuh"
 
+/* Names that are macros are replaced on the way. */
+#define SB_TILE_KERNEL(name, type, parameters, threads, blocks)                                                        \
+    SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, parameters, threads, blocks)
 #define SB_TILE_PITCH(extent) ((extent) + 4)
 
 /* What a thread fetches of each tile of an operand. The functions below are always inlined with

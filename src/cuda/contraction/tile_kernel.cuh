@@ -1,191 +1,206 @@
-/* The tiled kernels of contractions in f32: one template for all shapes of tiles, and for both kinds of right operand.
+/* A tiled kernel of a contraction. Included by a source that defines
  *
- * Every element is one chain: its thread takes all k, ascending. A k that is not there takes no part (an fma of
- * zeros would turn a -0 into +0). While a tile is used, the following ones arrive, and while a k is used, the
- * operands of the next one are loaded: the wait for a tile, and the barrier, come before the last k of the tile
- * before it. Rows and columns of a thread lie in groups of four, spread evenly over the tile, so that
- * neighbours load neighbouring 16 bytes. */
-#ifndef SB_CUDA_CONTRACTION_TILE_KERNEL_CUH
-#define SB_CUDA_CONTRACTION_TILE_KERNEL_CUH
-
-#include "cuda/contraction/tile.cuh"
-#include "numerics/scalar.h"
-
-/* All shapes of tiles. X(m, n, k, stages, rows, columns, side, blocks):
+ *     SB_TILE_NAME                 the kernel's name
+ *     SB_TILE_CONVOLUTION          1 where the right operand is the input of a convolution, else 0
+ *     SB_TILE_M, SB_TILE_N         the rows and columns that a block computes
+ *     SB_TILE_K                    how many k it fetches at once
+ *     SB_TILE_STAGES               how many such tiles are in shared memory
+ *     SB_TILE_ROWS, SB_TILE_COLUMNS  what a thread computes: 1, 2 or 4 rows, or a multiple of 4;
+ *                                  1 column, or a multiple of 4
+ *     SB_TILE_LANES                how many threads of a warp lie side by side in a row
+ *     SB_TILE_BLOCKS               how many blocks a multiprocessor shall take
  *
- *     m, n           the rows and columns that a block computes
- *     k              how many k it fetches at once
- *     stages         how many such tiles are in shared memory
- *     rows, columns  what a thread computes: 1, 2 or 4 rows, or a multiple of 4; 1 column, or a multiple of 4
- *     side           how many threads of a warp lie side by side in a row
- *     blocks         how many blocks a multiprocessor shall take
+ * all of which this file undefines again.
  *
- * How they are chosen is in cuda/contraction/tiles.c, whose table has the numbers once more. */
-#define SB_TILE_SHAPES(X)                                                                                              \
-    X(128, 256, 8, 3, 8, 16, 8, 1)                                                                                     \
-    X(128, 128, 16, 2, 8, 8, 8, 2)                                                                                     \
-    X(128, 64, 16, 2, 8, 8, 8, 4)                                                                                      \
-    X(64, 128, 16, 2, 8, 8, 8, 4)                                                                                      \
-    X(64, 64, 16, 3, 4, 8, 8, 5)                                                                                       \
-    X(32, 64, 16, 4, 4, 4, 8, 6)                                                                                       \
-    X(32, 32, 32, 3, 2, 4, 8, 6)                                                                                       \
-    X(8, 32, 64, 3, 4, 1, 32, 4)                                                                                       \
-    X(1, 32, 64, 4, 1, 1, 32, 6)
+ * Every element is one chain: its thread takes all k, ascending. A k that is not there takes no
+ * part (an fma of zeros would turn a -0 into +0). While a tile is used, the following ones arrive,
+ * and while a k is used, the operands of the next one are loaded: the wait for a tile, and the
+ * barrier, come before the last k of the tile before it. Rows and columns of a thread lie in groups
+ * of four, spread evenly over the tile, so that neighbours load neighbouring 16 bytes. */
+#define ROW_WIDTH (SB_TILE_ROWS < 4 ? SB_TILE_ROWS : 4)
+#define COLUMN_WIDTH (SB_TILE_COLUMNS < 4 ? SB_TILE_COLUMNS : 4)
+#define ROW_GROUPS (SB_TILE_ROWS / ROW_WIDTH)
+#define COLUMN_GROUPS (SB_TILE_COLUMNS / COLUMN_WIDTH)
+#define THREADS_PER_ROW (SB_TILE_N / SB_TILE_COLUMNS)
+#define THREADS (SB_TILE_M / SB_TILE_ROWS * THREADS_PER_ROW)
+#define LANE_ROWS (32 / SB_TILE_LANES)
+#define WARPS_PER_ROW (THREADS_PER_ROW / SB_TILE_LANES)
+#define A_PITCH SB_TILE_PITCH(SB_TILE_M)
+#define B_PITCH SB_TILE_PITCH(SB_TILE_N)
+#define STAGE (SB_TILE_K * (A_PITCH + B_PITCH))
+/* Finished chains pass through shared memory, where each thread has its own place, so that one
+ * evaluator serves all of them: groups of them that fit at once. */
+#define GROUPS (SB_TILE_ROWS * COLUMN_GROUPS)
+#define ROOM (SB_TILE_STAGES * STAGE / (THREADS * COLUMN_WIDTH))
+#define PARKED (GROUPS <= ROOM ? GROUPS : GROUPS / 2 <= ROOM ? GROUPS / 2 : GROUPS / 4 <= ROOM ? GROUPS / 4 : 1)
 
-/* The threads of a block. */
-#define SB_TILE_THREADS(m, n, rows, columns) ((m) / (rows) * ((n) / (columns)))
+#if SB_TILE_CONVOLUTION
+#define TYPE sb_cuda_convolution
+#else
+#define TYPE sb_cuda_matmul
+#endif
 
-/* A shape, and what follows from it. */
-template <int rows_of_tile, int columns_of_tile, int k_of_tile, int stage_count, int thread_rows, int thread_columns,
-          int side_by_side>
-struct sb_tile_shape {
-    static constexpr int m = rows_of_tile, n = columns_of_tile, k = k_of_tile, stages = stage_count;
-    static constexpr int rows = thread_rows, columns = thread_columns, side = side_by_side;
-    static constexpr int row_width = rows < 4 ? rows : 4, column_width = columns < 4 ? columns : 4;
-    static constexpr int row_groups = rows / row_width, column_groups = columns / column_width;
-    static constexpr int threads_per_row = n / columns, threads = SB_TILE_THREADS(m, n, rows, columns);
-    static constexpr int warp_rows = 32 / side, warps_per_row = threads_per_row / side;
-    static constexpr int a_pitch = SB_TILE_PITCH(m), b_pitch = SB_TILE_PITCH(n), stage = k * (a_pitch + b_pitch);
-    /* Finished chains pass through shared memory, where each thread has its own place, so that one
-     * evaluator serves all of them: groups of them that fit at once. */
-    static constexpr int groups = rows * column_groups, room = stages * stage / (threads * column_width);
-    static constexpr int parked = groups <= room       ? groups
-                                  : groups / 2 <= room ? groups / 2
-                                  : groups / 4 <= room ? groups / 4
-                                                       : 1;
-};
+#define LOAD_OPERANDS(k, into)                                                                                         \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int g = 0; g < ROW_GROUPS; g++)                                                                           \
+            sb_tile_take(a_at + (k)*A_PITCH + g * (SB_TILE_M / ROW_GROUPS), ROW_WIDTH, left[into] + g * ROW_WIDTH);    \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int g = 0; g < COLUMN_GROUPS; g++)                                                                        \
+            sb_tile_take(b_at + (k)*B_PITCH + g * (SB_TILE_N / COLUMN_GROUPS), COLUMN_WIDTH,                           \
+                         right[into] + g * COLUMN_WIDTH);                                                              \
+    } while (0)
 
-/* Operands of a k for the thread's chains; `a` and `b` are its first elements of the tile's. */
-template <typename shape>
-SB_CUDA_FUNCTION void sb_tile_load_operands(const float *a, const float *b, int k, float *left, float *right) {
-    SB_CUDA_UNROLL
-    for (int g = 0; g < shape::row_groups; g++)
-        sb_tile_take(a + k * shape::a_pitch + g * (shape::m / shape::row_groups), shape::row_width,
-                     left + g * shape::row_width);
-    SB_CUDA_UNROLL
-    for (int g = 0; g < shape::column_groups; g++)
-        sb_tile_take(b + k * shape::b_pitch + g * (shape::n / shape::column_groups), shape::column_width,
-                     right + g * shape::column_width);
-}
+#define CONTINUE_CHAINS(from)                                                                                          \
+    do {                                                                                                               \
+        SB_CUDA_UNROLL                                                                                                 \
+        for (int i = 0; i < SB_TILE_ROWS; i++) {                                                                       \
+            SB_CUDA_UNROLL                                                                                             \
+            for (int j = 0; j < SB_TILE_COLUMNS; j++)                                                                  \
+                chains[i * SB_TILE_COLUMNS + j] =                                                                      \
+                    sb_fma_f32(left[from][i], right[from][j], chains[i * SB_TILE_COLUMNS + j]);                        \
+        }                                                                                                              \
+    } while (0)
 
-template <typename shape>
-SB_CUDA_FUNCTION void sb_tile_continue_chains(const float *left, const float *right, float *chains) {
-    SB_CUDA_UNROLL
-    for (int i = 0; i < shape::rows; i++) {
-        SB_CUDA_UNROLL
-        for (int j = 0; j < shape::columns; j++)
-            chains[i * shape::columns + j] = sb_fma_f32(left[i], right[j], chains[i * shape::columns + j]);
-    }
-}
+#if SB_TILE_CONVOLUTION
+#define FETCH_B(to, there) sb_patch_fetch(p, &b_source, to, there, SB_TILE_N, SB_TILE_K, THREADS)
+#else
+#define FETCH_B(to, there) sb_tile_fetch(&b_source, to, there, SB_TILE_N, SB_TILE_K, THREADS)
+#endif
+/* Begins to fetch tile `fetched`, if there is one. */
+#define FETCH_NEXT()                                                                                                   \
+    do {                                                                                                               \
+        if (fetched * SB_TILE_K < base->k) {                                                                           \
+            float *to = tiles + fetch_stage * STAGE;                                                                   \
+            int64_t there = base->k - fetched * SB_TILE_K;                                                             \
+            sb_tile_fetch(&a_source, to, there, SB_TILE_M, SB_TILE_K, THREADS);                                        \
+            FETCH_B(to + SB_TILE_K * A_PITCH, there);                                                                  \
+            fetched++;                                                                                                 \
+            fetch_stage = fetch_stage + 1 == SB_TILE_STAGES ? 0 : fetch_stage + 1;                                     \
+        }                                                                                                              \
+        SB_CUDA_COPIES_END();                                                                                          \
+    } while (0)
 
-/* The ring of tiles that are being fetched. */
-struct sb_tile_ring {
-    int64_t fetched; /* how many tiles have been asked for */
-    int stage;       /* where the next one goes */
-};
-
-/* Begins to fetch the next tile, if there is one. */
-template <typename shape, typename parameters, typename pair>
-SB_CUDA_FUNCTION void sb_tile_fetch_next(const parameters *p, float *tiles, sb_tile_ring *ring, pair *sources) {
-    if (ring->fetched * shape::k < p->base.k) {
-        float *to = tiles + ring->stage * shape::stage;
-        int64_t there = p->base.k - ring->fetched * shape::k;
-        sb_tile_fetch(&sources->a, to, there, shape::m, shape::k, shape::threads);
-        sb_tile_fetch_right(p, &sources->b, to + shape::k * shape::a_pitch, there, shape::n, shape::k, shape::threads);
-        ring->fetched++;
-        ring->stage = ring->stage + 1 == shape::stages ? 0 : ring->stage + 1;
-    }
-    SB_CUDA_COPIES_END();
-}
-
-/* The body of the kernel with tiles of this shape. For its parameters there are
- *
- *     sb_tile_open_both     a struct of the operands' sources, `a` and `b`, for the tile with row m and column n first
- *     sb_tile_fetch_right   sb_tile_fetch for the right operand
- *     sb_tile_store_group   what becomes of neighbours of a row whose chains are finished */
-template <typename shape, typename parameters> SB_CUDA_FUNCTION void sb_tile_compute(const parameters *p) {
-    SB_CUDA_SHARED float tiles[shape::stages * shape::stage] __attribute__((aligned(16)));
+SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
+    SB_CUDA_SHARED float tiles[SB_TILE_STAGES * STAGE] __attribute__((aligned(16)));
     const sb_cuda_contraction *base = &p->base;
     const int thread = (int)threadIdx.x, warp = thread / 32, lane = thread % 32;
-    const int thread_column = warp % shape::warps_per_row * shape::side + lane % shape::side;
-    const int thread_row = warp / shape::warps_per_row * shape::warp_rows + lane / shape::side;
+    const int thread_column = warp % WARPS_PER_ROW * SB_TILE_LANES + lane % SB_TILE_LANES;
+    const int thread_row = warp / WARPS_PER_ROW * LANE_ROWS + lane / SB_TILE_LANES;
     const int64_t count = base->batches * base->m_tiles * base->n_tiles;
     SB_CUDA_KEEP_LOOP
     for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
         const sb_tile_place tile = sb_tile_place_of(base, index);
-        const int64_t m = tile.m * shape::m, n = tile.n * shape::n;
-        float chains[shape::rows * shape::columns];
-        float left[2][shape::rows], right[2][shape::columns];
-        auto sources = sb_tile_open_both(p, tile.batch, m, n, shape::m, shape::n, shape::threads);
+        const int64_t m = tile.m * SB_TILE_M, n = tile.n * SB_TILE_N;
+        float chains[SB_TILE_ROWS * SB_TILE_COLUMNS];
+        float left[2][SB_TILE_ROWS], right[2][SB_TILE_COLUMNS];
+#if SB_TILE_CONVOLUTION
+        sb_tile_source a_source = sb_tile_open(&base->a, base->a.data + tile.batch * p->a_group + m * base->a.step,
+                                               base->m - m, SB_TILE_M, THREADS);
+        sb_patch_source b_source = sb_patch_open(p, tile.batch, n, SB_TILE_N);
+#else
+        int64_t a_offset = 0, b_offset = 0, rest = tile.batch;
+        SB_CUDA_KEEP_LOOP
+        for (int d = p->rank - 1; d >= 0; d--) {
+            int64_t at = sb_cuda_take(&rest, p->dims[d]);
+            a_offset += at * p->a_steps[d];
+            b_offset += at * p->b_steps[d];
+        }
+        sb_tile_source a_source =
+            sb_tile_open(&base->a, base->a.data + a_offset + m * base->a.step, base->m - m, SB_TILE_M, THREADS);
+        sb_tile_source b_source =
+            sb_tile_open(&base->b, base->b.data + b_offset + n * base->b.step, base->n - n, SB_TILE_N, THREADS);
+#endif
         SB_CUDA_UNROLL
-        for (int i = 0; i < shape::rows * shape::columns; i++)
+        for (int i = 0; i < SB_TILE_ROWS * SB_TILE_COLUMNS; i++)
             chains[i] = 0.0f;
-        sb_tile_ring ring = {0, 0};
-        int stage = 0;
+        int64_t fetched = 0;
+        int fetch_stage = 0, stage = 0;
         SB_CUDA_KEEP_LOOP
-        for (int s = 0; s < shape::stages; s++)
-            sb_tile_fetch_next<shape>(p, tiles, &ring, &sources);
-        SB_CUDA_COPIES_WAIT(shape::stages - 1);
+        for (int s = 0; s < SB_TILE_STAGES; s++)
+            FETCH_NEXT();
+        SB_CUDA_COPIES_WAIT(SB_TILE_STAGES - 1);
         SB_CUDA_BARRIER();
-        const float *a_at = tiles + thread_row * shape::row_width;
-        const float *b_at = tiles + shape::k * shape::a_pitch + thread_column * shape::column_width;
-        sb_tile_load_operands<shape>(a_at, b_at, 0, left[0], right[0]);
+        const float *a_at = tiles + thread_row * ROW_WIDTH;
+        const float *b_at = tiles + SB_TILE_K * A_PITCH + thread_column * COLUMN_WIDTH;
+        LOAD_OPERANDS(0, 0);
         SB_CUDA_KEEP_LOOP
-        for (int64_t whole = base->k / shape::k; whole > 0; whole--) {
+        for (int64_t whole = base->k / SB_TILE_K; whole > 0; whole--) {
             SB_CUDA_UNROLL
-            for (int k = 0; k + 1 < shape::k; k++) {
-                sb_tile_load_operands<shape>(a_at, b_at, k + 1, left[(k + 1) % 2], right[(k + 1) % 2]);
-                sb_tile_continue_chains<shape>(left[k % 2], right[k % 2], chains);
+            for (int k = 0; k + 1 < SB_TILE_K; k++) {
+                LOAD_OPERANDS(k + 1, (k + 1) % 2);
+                CONTINUE_CHAINS(k % 2);
             }
             /* Everybody has loaded all of this tile, so that another one may take its place. */
-            SB_CUDA_COPIES_WAIT(shape::stages - 2);
+            SB_CUDA_COPIES_WAIT(SB_TILE_STAGES - 2);
             SB_CUDA_BARRIER();
-            sb_tile_fetch_next<shape>(p, tiles, &ring, &sources);
-            stage = stage + 1 == shape::stages ? 0 : stage + 1;
-            a_at = tiles + stage * shape::stage + thread_row * shape::row_width;
-            b_at = tiles + stage * shape::stage + shape::k * shape::a_pitch + thread_column * shape::column_width;
-            sb_tile_load_operands<shape>(a_at, b_at, 0, left[0], right[0]);
-            sb_tile_continue_chains<shape>(left[(shape::k - 1) % 2], right[(shape::k - 1) % 2], chains);
+            FETCH_NEXT();
+            stage = stage + 1 == SB_TILE_STAGES ? 0 : stage + 1;
+            a_at = tiles + stage * STAGE + thread_row * ROW_WIDTH;
+            b_at = tiles + stage * STAGE + SB_TILE_K * A_PITCH + thread_column * COLUMN_WIDTH;
+            LOAD_OPERANDS(0, 0);
+            CONTINUE_CHAINS((SB_TILE_K - 1) % 2);
         }
         SB_CUDA_KEEP_LOOP
-        for (int k = 0; k < (int)(base->k % shape::k); k++) {
-            sb_tile_load_operands<shape>(a_at, b_at, k, left[0], right[0]);
-            sb_tile_continue_chains<shape>(left[0], right[0], chains);
+        for (int k = 0; k < (int)(base->k % SB_TILE_K); k++) {
+            LOAD_OPERANDS(k, 0);
+            CONTINUE_CHAINS(0);
         }
-        const int64_t first_row = m + thread_row * shape::row_width,
-                      first_column = n + thread_column * shape::column_width;
+        const int64_t first_row = m + thread_row * ROW_WIDTH, first_column = n + thread_column * COLUMN_WIDTH;
         SB_CUDA_BARRIER(); /* the tiles are not needed any more */
         SB_CUDA_KEEP_LOOP
-        for (int start = 0; start < shape::groups; start += shape::parked) {
+        for (int start = 0; start < GROUPS; start += PARKED) {
             SB_CUDA_UNROLL
-            for (int i = 0; i < shape::parked; i++)
-                sb_tile_put(tiles + (i * shape::threads + thread) * shape::column_width, shape::column_width,
-                            chains + i * shape::column_width);
+            for (int i = 0; i < PARKED; i++)
+                sb_tile_put(tiles + (i * THREADS + thread) * COLUMN_WIDTH, COLUMN_WIDTH, chains + i * COLUMN_WIDTH);
             SB_CUDA_UNROLL
-            for (int i = 0; i + shape::parked * shape::column_width < shape::rows * shape::columns; i++)
-                chains[i] = chains[i + shape::parked * shape::column_width];
+            for (int i = 0; i + PARKED * COLUMN_WIDTH < SB_TILE_ROWS * SB_TILE_COLUMNS; i++)
+                chains[i] = chains[i + PARKED * COLUMN_WIDTH];
             SB_CUDA_KEEP_LOOP
-            for (int i = 0; i < shape::parked; i++) {
-                const int line = (start + i) / shape::column_groups, group = (start + i) % shape::column_groups;
-                const int64_t row =
-                    first_row + line / shape::row_width * (shape::m / shape::row_groups) + line % shape::row_width;
-                const int64_t column = first_column + group * (shape::n / shape::column_groups);
+            for (int i = 0; i < PARKED; i++) {
+                const int line = (start + i) / COLUMN_GROUPS, group = (start + i) % COLUMN_GROUPS;
+                const int64_t row = first_row + line / ROW_WIDTH * (SB_TILE_M / ROW_GROUPS) + line % ROW_WIDTH;
+                const int64_t column = first_column + group * (SB_TILE_N / COLUMN_GROUPS);
                 if (row >= base->m || column >= base->n)
                     continue;
-                float finished[shape::column_width];
-                sb_tile_take(tiles + (i * shape::threads + thread) * shape::column_width, shape::column_width,
-                             finished);
-                sb_tile_store_group(p, tile.batch, row, column, shape::column_width, finished);
+                float finished[COLUMN_WIDTH];
+                sb_tile_take(tiles + (i * THREADS + thread) * COLUMN_WIDTH, COLUMN_WIDTH, finished);
+#if SB_TILE_CONVOLUTION
+                sb_patch_store(p, tile.batch, row, column, COLUMN_WIDTH, finished);
+#else
+                sb_product_store(p, tile.batch, row, column, COLUMN_WIDTH, finished);
+#endif
             }
         }
         SB_CUDA_BARRIER();
     }
 }
 
-/* The kernel of this name for a line of SB_TILE_SHAPES. */
-#define SB_TILE_KERNEL(name, type, m, n, k, stages, rows, columns, side, blocks)                                       \
-    SB_CUDA_BLOCK_KERNEL_BOUNDED(name, type, p, SB_TILE_THREADS(m, n, rows, columns), blocks) {                        \
-        sb_tile_compute<sb_tile_shape<m, n, k, stages, rows, columns, side>>(p);                                       \
-    }
-
-#endif
+#undef ROW_WIDTH
+#undef COLUMN_WIDTH
+#undef ROW_GROUPS
+#undef COLUMN_GROUPS
+#undef THREADS_PER_ROW
+#undef THREADS
+#undef LANE_ROWS
+#undef WARPS_PER_ROW
+#undef A_PITCH
+#undef B_PITCH
+#undef STAGE
+#undef GROUPS
+#undef ROOM
+#undef PARKED
+#undef TYPE
+#undef LOAD_OPERANDS
+#undef CONTINUE_CHAINS
+#undef FETCH_B
+#undef FETCH_NEXT
+#undef SB_TILE_NAME
+#undef SB_TILE_M
+#undef SB_TILE_N
+#undef SB_TILE_K
+#undef SB_TILE_STAGES
+#undef SB_TILE_ROWS
+#undef SB_TILE_COLUMNS
+#undef SB_TILE_LANES
+#undef SB_TILE_BLOCKS

@@ -5,7 +5,7 @@
 #include "cuda/common/call.h"
 #include "cuda/contraction/contraction_parameters.h"
 
-/* A kernel's tile; cuda/contraction/tile_kernel.cuh defines them. */
+/* A kernel's tile; kernels/tile_kernels.cuh defines them. */
 typedef struct sb_cuda_tile {
     const char *name; /* behind sb_cuda_matmul_f32_ and sb_cuda_conv_f32_ */
     int m, n, threads;
