@@ -147,22 +147,21 @@ static void add_option(call *call, const char *name, const char *value) {
         add(call, "%s", value);
 }
 
-static call call_of(const command *command, const option *option) {
-    call call = {0};
+/* Fills what is all zeros, where it stays: arguments point into it. */
+static void make_call(const command *command, const option *option, call *call) {
     place place = place_of(option);
     const char *operand = operand_of(command->name, place);
-    add(&call, "%s", command->name);
+    add(call, "%s", command->name);
     if (operand != NULL)
-        add(&call, "%s", operand);
+        add(call, "%s", operand);
     for (size_t i = 0; i < sizeof companions / sizeof companions[0]; i++) {
         bool excluded = (companions[i].place != ANYWHERE && companions[i].place != place) ||
                         strcmp(companions[i].name, option->name) == 0 ||
                         (companions[i].excluded_by != NULL && strcmp(companions[i].excluded_by, option->name) == 0);
         if (strcmp(companions[i].command, command->name) == 0 && !excluded)
-            add_option(&call, companions[i].name, companions[i].value);
+            add_option(call, companions[i].name, companions[i].value);
     }
-    add_option(&call, option->name, sample_of(command, option));
-    return call;
+    add_option(call, option->name, sample_of(command, option));
 }
 
 /* Runs the command with its output going to a file. */
@@ -184,9 +183,10 @@ static int run_aside(const command *command, const arguments *arguments) {
 }
 
 static void check_option(const command *command, const option *option) {
-    call call = call_of(command, option);
+    call call = {0};
     arguments arguments;
     bool asked = false;
+    make_call(command, option, &call);
     assert_true(parse_arguments(command, call.count, call.arguments, &arguments));
     int code = run_aside(command, &arguments);
     for (int i = 0; i < arguments.option_count; i++)

@@ -2,6 +2,7 @@
  *
  * The first byte says what is put right before: 1, the digest of the model; 2, the digest of the file at its end; 4,
  * it is read as slot 1. */
+#include <stdlib.h>
 #include <string.h>
 
 #include <samebit/builder.h>
@@ -35,19 +36,25 @@ static sb_status build(sb_builder *b, sb_error *error) {
     return SB_OK;
 }
 
+static sb_model *model;
+
+static void release_model(void) {
+    sb_model_release(model);
+}
+
 static sb_model *the_model(void) {
-    static sb_model *model;
     sb_builder *b;
     if (model != NULL)
         return model;
     FUZZ_CHECK(sb_builder_create(&b, NULL) == SB_OK && build(b, NULL) == SB_OK &&
                sb_builder_build(b, NULL, &model, NULL) == SB_OK);
     sb_builder_destroy(b);
+    atexit(release_model);
     return model;
 }
 
 /* The file that is meant: without the first byte, and with the digests that it asks for. */
-static void put_right(uint8_t flags, sb_model *model, unsigned char *bytes, size_t size) {
+static void put_right(uint8_t flags, unsigned char *bytes, size_t size) {
     sb_digest digest;
     if ((flags & 1) != 0 && size >= DIGEST_AT + SB_DIGEST_BYTES)
         FUZZ_CHECK(sb_model_digest(model, bytes + DIGEST_AT, NULL) == SB_OK);
@@ -70,11 +77,11 @@ static void look(sb_state *state, unsigned char *all) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    sb_model *model = the_model();
     sb_state *state;
     sb_error error = {0};
     unsigned char before[64] = {0}, after[64] = {0};
     uint8_t flags = size > 0 ? data[0] : 0;
+    FUZZ_CHECK(the_model() != NULL);
     int64_t blocks = sb_allocation_count().live_blocks;
     FUZZ_CHECK(sb_state_create(model, NULL, &state, NULL) == SB_OK);
     unsigned char *bytes = sb_allocate(size);
@@ -82,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t file = size > 0 ? size - 1 : 0;
     if (file != 0)
         memcpy(bytes, data + 1, file);
-    put_right(flags, model, bytes, file);
+    put_right(flags, bytes, file);
     look(state, before);
     sb_status status = sb_state_restore_memory(state, (flags & 4) != 0 ? 1 : SB_ALL_SLOTS, bytes, file, "file", &error);
     look(state, after);
