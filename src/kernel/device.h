@@ -57,7 +57,6 @@ typedef struct sb_measured_task {
 
 /* The functions of a back end. Their contracts are those of the functions below. */
 struct sb_device_interface {
-    const char *name;              /* "cuda" */
     void *(*retain)(void *handle); /* returns it */
     void (*release)(void *handle);
     void (*count)(void *handle, sb_device_counters *counters);

@@ -145,7 +145,7 @@ static void launch(const harness_device *own, const harness_node *node, const sb
     sb_value in[SB_WALK_OPERANDS] = {{0}};
     device_frame frame = {.frame = {.allocate = allocate_output, .workspace = allocate_workspace, .copy = copy},
                           .own = own};
-    sb_call_target target = {&own->queue, 0, own->fault->data};
+    sb_call_target target = {.queue = &own->queue, .fault = own->fault->data};
     sb_error failure = {SB_OK, ""};
     harness_facts facts;
     for (int i = 0; i < node->node->input_count; i++) {

@@ -308,7 +308,7 @@ static void test_two_sides(void **state) {
         sb_value_id values[NODES];
         const sb_device_interface interface = {.find_kernel = sb_cuda_find_kernel};
         sb_queue queue = {.interface = &interface};
-        sb_placement placement = {&queue, "Exp"};
+        sb_placement placement = {.queue = &queue, .force_cpu = "Exp"};
         values[0] = builder_input(&b, SB_F32, 2, (int64_t[]){32, 32});
         for (int i = 1; i < NODES; i++)
             values[i] = random_node(&b, &source, values, i);

@@ -293,7 +293,6 @@ static sb_status trace_task(const sb_trace *trace, int index, sb_measured_task *
 }
 
 const sb_device_interface sb_cuda_device_interface = {
-    .name = "cuda",
     .retain = retain_device,
     .release = release_device,
     .count = count,

@@ -25,8 +25,4 @@ sb_status sb_cuda_block_pool_create(sb_cuda_run_queue *queue, sb_error *error);
 /** Frees what waits; blocks in use are freed when they are given back. NULL is allowed. */
 void sb_cuda_block_pool_close(struct sb_cuda_block_pool *pool);
 
-static inline sb_cuda_device *sb_cuda_run_queue_device(const sb_queue *queue) {
-    return queue->device;
-}
-
 #endif
