@@ -130,6 +130,12 @@ sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_coun
     return call->frame->run_graph(call->frame, call, graph, input_count, inputs, outputs);
 }
 
+const int64_t *sb_call_used(const sb_call *call, int input, int axis) {
+    if (call->frame == NULL || call->frame->used == NULL || call->target == NULL)
+        return NULL;
+    return call->frame->used(call->frame, call, input, axis);
+}
+
 sb_status sb_call_iterate(sb_call *call, int64_t iteration) {
     if (call->frame == NULL || call->frame->iterate == NULL)
         return SB_OK;

@@ -143,6 +143,8 @@ typedef struct sb_frame {
     /* Whether the call may begin iteration `iteration` of its loop: INTERRUPTED or LIMIT if not.
      * NULL: it always may. */
     sb_status (*iterate)(struct sb_frame *frame, const sb_call *call, int64_t iteration);
+    /* As sb_call_used. NULL: all extents are used whole. */
+    const int64_t *(*used)(struct sb_frame *frame, const sb_call *call, int input, int axis);
 } sb_frame;
 
 /* Where the work of a call on a device goes. */
@@ -204,6 +206,12 @@ sb_status sb_call_workspace(sb_call *call, size_t bytes, void **memory);
  * `outputs` owned by the caller. */
 sb_status sb_call_run_graph(sb_call *call, const sb_graph *graph, int input_count, const sb_value *inputs,
                             sb_value *outputs);
+
+/** For a call on a device: where, in memory of the device, how many rows of axis `axis` of input `input` are used, when
+ * the tensor has room for more of them and the number may be another one each time the call's work is launched. NULL:
+ * the tensor's extent is the number. What lies behind the used rows is garbage, which may decide no bit of what lies
+ * within the used rows of the outputs, and may be no fault: see sb_axes_of and sb_kernel.bounded. */
+const int64_t *sb_call_used(const sb_call *call, int input, int axis);
 
 /** To be called before each iteration of a loop over graphs: SB_OK, or why the run has to end here. */
 sb_status sb_call_iterate(sb_call *call, int64_t iteration);
