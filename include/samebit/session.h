@@ -124,12 +124,17 @@ typedef struct sb_session_options {
     sb_state *state;
     /** The entry graph to run; NULL: the model's first. */
     const char *entry;
+    /** Symbols that are planned by their capacities, beside those of the state. Runs with other extents of them then
+     * share plans and, on a device, recordings. Where a node does not allow that, every plan is for exact extents, and
+     * sb_session_exact_plans says why. */
+    int capacity_count;
+    const sb_capacity *capacities;
 } sb_session_options;
 
 #define SB_SESSION_OPTIONS_DEFAULT                                                                                     \
     {                                                                                                                  \
         sizeof(sb_session_options), 0, NULL, NULL, 0, 0, NULL, NULL, NULL, false, false, SB_GRAPHS_AUTO, false, false, \
-            NULL, NULL, 4, NULL, NULL                                                                                  \
+            NULL, NULL, 4, NULL, NULL, 0, NULL                                                                         \
     }
 
 /** Creates a session, which keeps the model alive. `options` may be NULL. */
@@ -192,6 +197,11 @@ typedef struct sb_run_report {
 } sb_run_report;
 
 SB_API void sb_session_last_run(const sb_session *session, sb_run_report *report);
+
+/** Why the session's plans are for exact extents although some symbols have capacities: the node, the axis and the rule
+ * that does not hold for it; "" when they are not, or there are none. Known after the first run. Valid until the next
+ * run. */
+SB_API const char *sb_session_exact_plans(const sb_session *session);
 
 /** Runs a model of tensors only: `inputs` and `outputs` as above, each a tensor. */
 SB_API SB_MUST_CHECK sb_status sb_session_run_tensors(sb_session *session, sb_tensor *const *inputs,

@@ -15,6 +15,7 @@
 #ifndef SAMEBIT_STATE_H
 #define SAMEBIT_STATE_H
 
+#include <samebit/capacity.h>
 #include <samebit/device.h>
 #include <samebit/model.h>
 
@@ -43,15 +44,21 @@ typedef struct sb_state_options {
     const int64_t *symbol_values;
     /** The most bytes of the host that the variables may take; 0: as in sb_session_options. */
     int64_t memory_limit;
+    /** Symbols whose extents runs may change, such as the length of a cache to which each run appends: variables have
+     * room for the capacity, and begin with the extent that `symbols` gives (0 where it gives none). Sessions that bind
+     * the state plan these symbols by their capacities. */
+    int capacity_count;
+    const sb_capacity *capacities;
 } sb_state_options;
 
 #define SB_STATE_OPTIONS_DEFAULT                                                                                       \
-    { sizeof(sb_state_options), NULL, NULL, 0, NULL, 0, NULL, NULL, 0 }
+    { sizeof(sb_state_options), NULL, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL }
 
 /** Creates a state with the initial contents, which keeps the model alive. `options` may be NULL. The caller releases
  * it; sessions keep it alive as well. Errors: INVALID_ARGUMENT (no such entry graph, input, output or symbol; a name
- * twice; nothing to hold); SHAPE where input and output do not agree in dtype and extents, or an initial tensor does
- * not fit; UNSUPPORTED for text and for pairs that grow with each run; OUT_OF_MEMORY, DEVICE. */
+ * twice; nothing to hold; a capacity below the extent that it begins with); SHAPE where input and output do not agree in
+ * dtype and extents, or an initial tensor does not fit; UNSUPPORTED for text, and for pairs that grow with each run along
+ * an extent without a capacity; OUT_OF_MEMORY, DEVICE. */
 SB_API SB_MUST_CHECK sb_status sb_state_create(sb_model *model, const sb_state_options *options, sb_state **state,
                                                sb_error *error);
 /** Drops the caller's reference. NULL is allowed. */
@@ -62,8 +69,8 @@ typedef struct sb_state_variable {
     const char *name;
     sb_dtype dtype;
     int rank;
-    const int64_t *dims;
-    int slot_axis;  /**< -1: none */
+    const int64_t *dims; /**< as they are now: runs change those that have a capacity */
+    int slot_axis;       /**< -1: none */
     int64_t slots;  /**< the extent of that axis; 0: none */
     bool on_device; /**< where its home is */
     /** How often it has been changed since it was created or reset; restoring and copying bring theirs. */
@@ -81,13 +88,22 @@ SB_API void sb_state_describe(sb_state *state, int index, sb_state_variable *var
 
 /** A copy of a variable on the host, which the caller releases. INVALID_ARGUMENT when there is no such index. */
 SB_API SB_MUST_CHECK sb_status sb_state_get(sb_state *state, int index, sb_tensor **tensor, sb_error *error);
-/** Gives a variable the elements of `tensor`, on the host, of the same dtype and extents (SHAPE). */
+/** Gives a variable the elements of `tensor`, on the host, of the same dtype and extents (SHAPE), those that a capacity
+ * bounds as they are now included. */
 SB_API SB_MUST_CHECK sb_status sb_state_set(sb_state *state, int index, sb_tensor *tensor, sb_error *error);
-/** Gives all variables their initial contents and version 0. */
+/** Gives all variables their initial contents, extents and version 0. */
 SB_API SB_MUST_CHECK sb_status sb_state_reset(sb_state *state, sb_error *error);
 /** Gives all variables of `target` the contents and versions of `source`, a state of the same model with the same
  * variables, of whichever home. */
 SB_API SB_MUST_CHECK sb_status sb_state_copy(sb_state *target, sb_state *source, sb_error *error);
+
+/* ---- extents with a capacity ---- */
+
+/** What an extent is now. INVALID_ARGUMENT when the state has no capacity for that symbol. */
+SB_API SB_MUST_CHECK sb_status sb_state_extent(sb_state *state, const char *symbol, int64_t *extent, sb_error *error);
+/** Makes an extent smaller: of each variable along it, the rows behind are forgotten; the others stay as they are, which
+ * takes no copy. INVALID_ARGUMENT when there is no such symbol, or `extent` is negative or more than it is now. */
+SB_API SB_MUST_CHECK sb_status sb_state_trim(sb_state *state, const char *symbol, int64_t extent, sb_error *error);
 
 /* ---- slots: of all variables that have an axis of slots; INVALID_ARGUMENT where one has no such slot, or none has
  * slots. The work is that of one slot, whatever their number. ---- */

@@ -71,6 +71,12 @@ typedef struct sb_binding {
  * a negative one, a division by 0 occurs, or a step overflows. */
 bool sb_dim_evaluate(sb_dim dim, const sb_binding *binding, int64_t *value);
 
+/** A number that its owner may change with sb_dim_set_cell: equal to whatever formula is that number now, and never the
+ * same pointer. It lives as long as the scope. NULL when memory runs out (noted in the scope). */
+sb_dim sb_dim_cell(sb_scope *scope, int64_t value);
+/** Not while another thread reads it. */
+void sb_dim_set_cell(sb_dim cell, int64_t value);
+
 /** The same formula in another scope. */
 sb_dim sb_dim_copy(sb_scope *scope, sb_dim dim);
 /** The formula with each symbol that `binding` names replaced by its value. */

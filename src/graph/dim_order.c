@@ -54,7 +54,8 @@ int sb_dim_compare(sb_dim left, sb_dim right) {
 bool sb_dim_equal(sb_dim left, sb_dim right) {
     if (left == right)
         return true;
-    if (left == NULL || right == NULL || left->scope == right->scope || left->hash != right->hash)
+    if (left == NULL || right == NULL || (left->scope == right->scope && left->scope != NULL) ||
+        left->hash != right->hash)
         return false;
     return sb_dim_compare(left, right) == 0;
 }

@@ -307,6 +307,27 @@ sb_dim sb_scope_expression(sb_scope *scope, int count, const sb_term *terms) {
     return intern(scope, &scope->expressions, fresh, same_expression);
 }
 
+/* A cell belongs to no scope, so that it is compared by what it says. */
+sb_dim sb_dim_cell(sb_scope *scope, int64_t value) {
+    struct sb_dim_expression *cell = arena_allocate(scope, sizeof *cell + sizeof *cell->terms);
+    if (cell == NULL)
+        return NULL;
+    *cell = (struct sb_dim_expression){.size = 1 + scope->one->size};
+    cell->terms[0].monomial = scope->one;
+    sb_dim_set_cell(cell, value);
+    return cell;
+}
+
+void sb_dim_set_cell(sb_dim dim, int64_t value) {
+    struct sb_dim_expression *cell = (struct sb_dim_expression *)dim;
+    cell->term_count = value != 0;
+    cell->terms[0].coefficient = value;
+    cell->interval = (sb_interval){value, value};
+    cell->hash = mix(3, (uint64_t)cell->term_count);
+    if (value != 0)
+        cell->hash = mix(mix(cell->hash, (uint64_t)value), cell->terms[0].monomial->hash);
+}
+
 sb_dim sb_scope_of_atom(sb_scope *scope, const sb_atom *atom) {
     if (atom == NULL)
         return NULL;

@@ -70,3 +70,8 @@ sb_status sb_axes_of(const sb_node *node, const sb_fact *const *inputs, const sb
                        node->op->name);
     return sb_axes_by(entry, node, inputs, outputs, input, axis, rule, error);
 }
+
+bool sb_axes_says_extents(const sb_node *node, int input) {
+    const sb_axes_entry *entry = sb_axes_find(node->op);
+    return entry != NULL && input < 32 && (entry->extents >> input & 1) != 0;
+}

@@ -46,12 +46,18 @@ typedef struct sb_axes_entry {
     sb_status (*rule)(const sb_axis_question *question, sb_axis_rule *answer);
     int number;       /* for rules of several operators: what differs */
     uint32_t checked; /* a bit per input whose elements may be refused */
+    /* A bit per input whose elements say how many rows of an output there are, and nothing else: with larger ones the
+     * first rows are as before. */
+    uint32_t extents;
     /* Which axes the rule gives each kind, in words; NULL: none. A test compares them with what it says. */
     const char *independent, *bounded, *exact;
 } sb_axes_entry;
 
 /** The operator's entry; NULL if it has none. */
 const sb_axes_entry *sb_axes_find(const sb_op *op);
+
+/** Whether the elements of an input say how many rows of an output there are, and nothing else. */
+bool sb_axes_says_extents(const sb_node *node, int input);
 
 /** The registry, indexed. */
 const sb_registry *sb_axes_registry(void);

@@ -1,6 +1,7 @@
 #include "runtime/memory_plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/allocation.h"
 #include "runtime/replay.h"
@@ -256,6 +257,49 @@ static sb_tensor *find_place(const lifetimes *all, size_t index, size_t foreseen
                : NULL;
 }
 
+/* ---- appending ---- */
+
+/* The axis along which the node, a Concat, sets its inputs one behind the other; -1 for other nodes. */
+static int concat_axis(const sb_node *node, int rank) {
+    int64_t axis;
+    if (strcmp(node->op->name, "Concat") != 0 || node->op->domain[0] != '\0' ||
+        sb_node_int(node, "axis", 1, &axis, NULL) != SB_OK)
+        return -1;
+    axis += axis < 0 ? rank : 0;
+    return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+/* Whether the fact's extents lie in the variable's room, of which they are all but along `axis`. */
+static bool has_room(const sb_held_variable *held, const sb_fact *fact, int axis) {
+    int64_t dims[SB_MAX_RANK];
+    bool fits = sb_fact_is_concrete(fact, dims) && fact->dtype == held->tensor->dtype &&
+                fact->rank == held->tensor->rank && held->extents[axis] >= 0;
+    for (int d = 0; d < held->tensor->rank && fits; d++)
+        fits = d == axis ? dims[d] <= held->room[d] : held->extents[d] < 0 && dims[d] == held->room[d];
+    return fits;
+}
+
+/* A Concat onto a variable, along an axis of it that has a capacity, appends: the variable's rows stay where they are and
+ * the others are written behind them. Who reads the version before finds it as it was, also after a run that fails. */
+static void find_append(const lifetimes *all, sb_plan *plan, size_t index) {
+    sb_value_id value = all->program->leave[index];
+    int64_t variable = plan->binding->update[index], producer = all->graph->values[value].producer;
+    if (variable < 0 || producer < 0 || plan->steps[producer].mode != SB_STEP_STATIC)
+        return;
+    const sb_held_variable *held = &plan->binding->state->variables[variable];
+    const sb_node *node = all->graph->nodes[producer];
+    int axis = concat_axis(node, held->tensor->rank);
+    size_t version = entering_copy(all, variable);
+    bool on_device = plan->steps[producer].side == SB_DEVICE;
+    if (axis < 0 || version == all->copies || read_copy(all, (size_t)producer, 0) != version ||
+        !seen_once(all, (size_t)producer, 0) || on_device != sb_tensor_on_device(held->tensor) ||
+        !has_room(held, &plan->facts[value], axis) ||
+        leaves_twice(all, index, sb_copy_index(all->program, plan->steps[producer].side, value)))
+        return;
+    plan->places[value] = held->tensor;
+    plan->appends[producer] = true;
+}
+
 /* Not before a run has shown how much scratch memory there must be:
  * whatever may run out comes before the first update. */
 static void find_places(const lifetimes *all, sb_plan *plan) {
@@ -265,6 +309,10 @@ static void find_places(const lifetimes *all, sb_plan *plan) {
     bool may = plan->warm && !shows_versions(all);
     for (size_t v = 0; v < all->graph->value_count; v++)
         plan->places[v] = NULL;
+    for (size_t s = 0; s < all->graph->node_count; s++)
+        plan->appends[s] = false;
+    for (size_t i = 0; i < all->program->leave_count; i++)
+        find_append(all, plan, i);
     size_t foreseen = foreseen_from(all);
     for (size_t i = 0; i < all->program->leave_count && may; i++) {
         sb_value_id value = all->program->leave[i];
@@ -384,6 +432,8 @@ static void place_all(const lifetimes *all, sb_plan *plan, block *blocks, block 
 
 sb_status sb_memory_plan(sb_plan *plan, const sb_program *program, sb_error *error) {
     size_t copies = SB_SIDES * program->graph->value_count;
+    if (plan->open != NULL)
+        sb_open_extents_plan(plan->open);
     lifetimes all = {.plan = plan,
                      .program = program,
                      .graph = program->graph,

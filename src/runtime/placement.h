@@ -9,6 +9,7 @@ typedef struct sb_placement {
     sb_queue *queue; /* of the device; NULL: everything runs on the CPU */
     /* Parts of names of nodes or operators that stay on the CPU, separated by commas; NULL for none. */
     const char *force_cpu;
+    struct sb_capacities *capacities; /* of a program's symbols; NULL: every plan is for exact extents */
     struct sb_state_binding *binding; /* the state whose variables enter and leave runs of a program; NULL: none */
 } sb_placement;
 

@@ -27,24 +27,43 @@ static bool input_fits(const sb_fact *fact, sb_value value) {
     return true;
 }
 
-bool sb_plan_fits(const sb_plan *plan, const sb_program *program, bool host_outputs, const sb_value *inputs) {
+/* Whether plans of the program have open extents: nested graphs' have none. */
+static bool wants_open(const sb_program *program, const sb_placement *placement) {
+    const sb_capacities *capacities = placement->capacities;
+    return capacities != NULL && capacities->program == program && capacities->refused == NULL;
+}
+
+static bool same_buckets(const sb_open_extents *open) {
+    size_t bytes = (size_t)open->capacities->count * sizeof *open->buckets;
+    return memcmp(open->buckets, open->capacities->buckets, bytes) == 0;
+}
+
+bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
+                  const sb_value *inputs) {
+    if (plan->host_outputs != host_outputs || (plan->open != NULL) != wants_open(program, placement) ||
+        (plan->open != NULL && !same_buckets(plan->open)))
+        return false;
     for (size_t i = 0; i < program->enter_count; i++) {
         sb_value_id input = program->enter[i];
-        if (!input_fits(&plan->facts[input], inputs[i]) || plan->sides[input] != sb_value_side(inputs[i]))
+        bool open = plan->open != NULL && inputs[i].kind == SB_KIND_TENSOR;
+        if (plan->sides[input] != sb_value_side(inputs[i]) ||
+            !(open ? sb_open_extents_match(plan->open, input, inputs[i].tensor)
+                   : input_fits(&plan->facts[input], inputs[i])))
             return false;
     }
-    return plan->host_outputs == host_outputs;
+    return true;
 }
 
 /* ---- steps ---- */
 
-static sb_step_mode step_mode(const sb_node *node, const sb_fact *facts) {
+static sb_step_mode step_mode(const sb_plan *plan, const sb_node *node) {
     bool known = (node->op->flags & SB_OP_RANDOM) == 0, concrete = true;
     for (int i = 0; i < node->output_count; i++) {
-        if (node->outputs[i] == SB_NO_VALUE)
+        sb_value_id value = node->outputs[i];
+        if (value == SB_NO_VALUE)
             continue;
-        const sb_fact *fact = &facts[node->outputs[i]];
-        known = known && fact->constant != NULL;
+        const sb_fact *fact = &plan->facts[value];
+        known = known && (fact->constant != NULL || (plan->open != NULL && plan->open->elements[value] >= 0));
         concrete = concrete && sb_fact_is_concrete(fact, NULL);
     }
     return known ? SB_STEP_SKIP : concrete ? SB_STEP_STATIC : SB_STEP_DYNAMIC;
@@ -115,6 +134,19 @@ static sb_status choose_kernel(sb_planned_step *planned, sb_program *program, co
                              &planned->in_place, error);
 }
 
+sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, sb_error *error) {
+    const sb_node *node = program->steps[step].node;
+    const sb_fact **inputs = plan->open->inputs;
+    sb_fact *outputs = plan->open->outputs;
+    int in_place; /* none: see place_step */
+    for (int i = 0; i < node->input_count; i++)
+        inputs[i] = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
+    for (int i = 0; i < node->output_count; i++)
+        outputs[i] = node->outputs[i] != SB_NO_VALUE ? plan->facts[node->outputs[i]] : (sb_fact){0};
+    return sb_program_choose(program, step, inputs, outputs, &plan->steps[step].kernel, &plan->steps[step].state,
+                             &in_place, error);
+}
+
 static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placement *placement, size_t step,
                             const char *stays, sb_error *error) {
     const sb_node *node = program->steps[step].node;
@@ -125,6 +157,9 @@ static sb_status place_step(sb_plan *plan, sb_program *program, const sb_placeme
     planned->state = NULL;
     sb_status status = choose_kernel(planned, program, placement, step, &facts, stays, error);
     sb_free(facts.outputs);
+    /* Another kernel may take the step at other extents, and extents that are equal here may differ there. */
+    if (plan->open != NULL && plan->open->touched[step])
+        planned->in_place = -1;
     for (int i = 0; i < node->output_count && status == SB_OK; i++) {
         if (node->outputs[i] != SB_NO_VALUE)
             plan->sides[node->outputs[i]] = planned->side;
@@ -138,7 +173,7 @@ static sb_status plan_step(sb_plan *plan, sb_program *program, const sb_placemen
                            sb_error *error) {
     const sb_node *node = program->steps[step].node;
     sb_planned_step *planned = &plan->steps[step];
-    planned->mode = step_mode(node, plan->facts);
+    planned->mode = step_mode(plan, node);
     for (int i = 0; i < node->input_count && placement->queue != NULL && planned->mode == SB_STEP_STATIC; i++) {
         const sb_fact *fact = node->inputs[i] != SB_NO_VALUE ? &plan->facts[node->inputs[i]] : NULL;
         if (fact != NULL && fact->kind == SB_KIND_TENSOR && !sb_fact_is_concrete(fact, NULL))
@@ -205,10 +240,34 @@ static sb_status keep_views_on_host(sb_plan *plan, sb_program *program, const sb
 
 /* ---- a plan ---- */
 
-static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_value *inputs, sb_error *error) {
+static sb_status infer_facts(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
+                             sb_error *error) {
+    if (wants_open(program, placement)) {
+        SB_TRY(sb_open_extents_create(plan, program, placement, inputs, error));
+        if (plan->open != NULL)
+            return SB_OK;
+    }
     for (size_t i = 0; i < program->enter_count; i++)
         SB_TRY(sb_fact_of_value(&plan->facts[program->enter[i]], plan->scope, inputs[i], false, error));
     return sb_graph_infer(program->graph, plan->scope, plan->facts, error);
+}
+
+/* Whether the plan has open extents for a program that has turned out to need exact ones. */
+static bool is_refused(const sb_plan *plan) {
+    return plan->open != NULL && plan->open->capacities->refused != NULL;
+}
+
+/* On a device, every step that open extents touch has to give used rows the bits that they have alone. */
+static sb_status check_open(const sb_plan *plan, const sb_program *program, const sb_placement *placement,
+                            sb_error *error) {
+    char why[SB_WHY_BYTES];
+    bool allowed = true;
+    for (size_t s = 0; s < program->step_count && plan->open != NULL && allowed; s++) {
+        SB_TRY(sb_open_extents_allow(plan, program, s, placement->queue, &allowed, why, error));
+        if (!allowed)
+            SB_TRY(sb_open_extents_refuse(plan->open->capacities, why, error));
+    }
+    return SB_OK;
 }
 
 static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placement *placement, const sb_value *inputs,
@@ -222,21 +281,26 @@ static sb_status fill_plan(sb_plan *plan, sb_program *program, const sb_placemen
     plan->copied = sb_allocate_array(values, sizeof *plan->copied);
     plan->steps = sb_allocate_array(program->step_count, sizeof *plan->steps);
     plan->binding = placement->binding != NULL && placement->binding->program == program ? placement->binding : NULL;
-    if (plan->binding != NULL)
+    if (plan->binding != NULL) {
         plan->places = sb_allocate_array(values, sizeof(sb_tensor *));
+        plan->appends = sb_allocate_array(program->step_count, sizeof *plan->appends);
+    }
     if (placement->queue != NULL)
         plan->constants = sb_allocate_array(values, sizeof(sb_tensor *));
     if (plan->facts == NULL || plan->sides == NULL || plan->offsets == NULL || plan->copied == NULL ||
-        plan->steps == NULL || (plan->binding != NULL && plan->places == NULL) ||
+        plan->steps == NULL || (plan->binding != NULL && (plan->places == NULL || plan->appends == NULL)) ||
         (placement->queue != NULL && plan->constants == NULL))
         return sb_fail_memory(error, values * sizeof *plan->facts);
     for (size_t i = 0; i < program->enter_count; i++)
         plan->sides[program->enter[i]] = sb_value_side(inputs[i]);
-    SB_TRY(infer_facts(plan, program, inputs, error));
+    SB_TRY(infer_facts(plan, program, placement, inputs, error));
     for (size_t s = 0; s < program->step_count; s++)
         SB_TRY(plan_step(plan, program, placement, s, error));
     if (placement->queue != NULL) {
         SB_TRY(keep_views_on_host(plan, program, placement, error));
+        SB_TRY(check_open(plan, program, placement, error));
+        if (is_refused(plan))
+            return SB_OK;
         SB_TRY(sb_segments_find(plan, program, error));
     }
     return sb_memory_plan(plan, program, error);
@@ -249,9 +313,10 @@ sb_status sb_plan_create(sb_program *program, const sb_placement *placement, boo
         return sb_fail_memory(error, sizeof *fresh);
     fresh->host_outputs = host_outputs;
     sb_status status = fill_plan(fresh, program, placement, inputs, error);
-    if (status != SB_OK) {
+    bool again = status == SB_OK && is_refused(fresh);
+    if (status != SB_OK || again) {
         sb_plan_destroy(fresh, program);
-        return status;
+        return again ? sb_plan_create(program, placement, host_outputs, inputs, plan, error) : status;
     }
     *plan = fresh;
     return SB_OK;
@@ -267,6 +332,8 @@ void sb_plan_destroy(sb_plan *plan, const sb_program *program) {
     for (size_t i = 0; plan->steps != NULL && i < program->step_count; i++)
         sb_free(plan->steps[i].why);
     sb_segments_destroy(plan);
+    sb_open_extents_destroy(plan->open, program);
+    sb_free(plan->appends);
     sb_free(plan->constants);
     sb_free(plan->facts);
     sb_free(plan->sides);

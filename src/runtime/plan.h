@@ -3,6 +3,7 @@
 #ifndef SB_RUNTIME_PLAN_H
 #define SB_RUNTIME_PLAN_H
 
+#include "runtime/open_extents.h"
 #include "runtime/placement.h"
 #include "runtime/program.h"
 
@@ -28,6 +29,7 @@ typedef struct sb_planned_step {
  * entry for each value and side: see sb_copy_index. */
 typedef struct sb_plan {
     struct sb_state_binding *binding; /* of the program; NULL: none */
+    sb_open_extents *open;            /* extents that differ between runs; NULL: none do */
     sb_scope *scope;                  /* of the facts */
     sb_fact *facts;                   /* one per value */
     sb_side *sides;                   /* one per value: where it is made; a guess for what dynamic steps make */
@@ -42,6 +44,7 @@ typedef struct sb_plan {
     /* One per value: the variable's tensor whose bytes the value's step writes, else NULL;
      * borrowed. NULL without a binding. */
     sb_tensor **places;
+    bool *appends; /* one per step: a Concat whose place is a variable, behind the rows that are there. As places */
     size_t first_update;  /* the first step that does; as many as there are steps: none */
     bool warm;            /* has run to its end: scratch memory has its size */
     size_t segment_count; /* of steps that a device is given at once: runtime/replay.h */
@@ -58,8 +61,11 @@ static inline size_t sb_copy_index(const sb_program *program, sb_side side, sb_v
 sb_status sb_plan_create(sb_program *program, const sb_placement *placement, bool host_outputs, const sb_value *inputs,
                          sb_plan **plan, sb_error *error);
 void sb_plan_destroy(sb_plan *plan, const sb_program *program);
-/** Whether the plan was made for inputs like these. */
-bool sb_plan_fits(const sb_plan *plan, const sb_program *program, bool host_outputs, const sb_value *inputs);
+/** Whether the plan was made for inputs like these, and for the capacities that the run in progress needs. */
+bool sb_plan_fits(const sb_plan *plan, const sb_program *program, const sb_placement *placement, bool host_outputs,
+                  const sb_value *inputs);
+/** Chooses the kernel of a step on the host for the extents that the run in progress has. */
+sb_status sb_plan_choose_again(sb_plan *plan, sb_program *program, size_t step, sb_error *error);
 
 /** Keeps a copy of the reason why a step does not run on the device; NULL for none. */
 sb_status sb_plan_explain(sb_planned_step *step, const char *why, sb_error *error);

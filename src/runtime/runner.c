@@ -121,7 +121,6 @@ static sb_status fit_arena(sb_runner *runner, sb_side side, sb_error *error) {
     return status;
 }
 
-/* The plan for these inputs, made now if there is none, moved to the front of the list. */
 /* Lists the steps that would not run on the device, as an error. */
 static sb_status refuse_cpu_steps(const sb_runner *runner, const sb_plan *plan, sb_error *error) {
     char list[SB_ERROR_MESSAGE_BYTES - 256];
@@ -143,16 +142,18 @@ static sb_status refuse_cpu_steps(const sb_runner *runner, const sb_plan *plan, 
                    count, count == 1 ? "" : "s", list);
 }
 
+/* The plan for these inputs, made now if there is none, moved to the front of the list. */
 static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_error *error) {
+    const sb_placement *placement = &runner->settings->placement;
     sb_plan **link = &runner->plans, *plan;
     int count = 0;
-    for (; *link != NULL && !sb_plan_fits(*link, runner->program, host_outputs, inputs); link = &(*link)->next)
+    for (; *link != NULL && !sb_plan_fits(*link, runner->program, placement, host_outputs, inputs); link = &(*link)->next)
         count++;
     if (*link != NULL) {
         plan = *link;
         *link = plan->next;
     } else {
-        SB_TRY(sb_plan_create(runner->program, &runner->settings->placement, host_outputs, inputs, &plan, error));
+        SB_TRY(sb_plan_create(runner->program, placement, host_outputs, inputs, &plan, error));
         sb_status status = runner->settings->require_device ? refuse_cpu_steps(runner, plan, error) : SB_OK;
         if (status != SB_OK) {
             sb_plan_destroy(plan, runner->program);
@@ -178,6 +179,22 @@ static sb_status find_plan(sb_runner *runner, bool host_outputs, const sb_value 
     for (sb_side side = SB_HOST; side < SB_SIDES; side++)
         SB_TRY(fit_arena(runner, side, error));
     return SB_OK;
+}
+
+/* The plan for a run whose extents are open: when it turns out to hold less than the run needs, because a variable
+ * grows, the next larger one. */
+static sb_status find_open_plan(sb_runner *runner, bool host_outputs, const sb_value *inputs, sb_error *error) {
+    sb_capacities *capacities = runner->settings->placement.capacities;
+    for (;;) {
+        bool fits = true;
+        SB_TRY(find_plan(runner, host_outputs, inputs, error));
+        if (runner->plan->open == NULL)
+            return SB_OK;
+        SB_TRY(sb_open_extents_fill(runner->plan->open, runner->settings->placement.queue, &fits, error));
+        if (fits)
+            return SB_OK;
+        SB_TRY(sb_capacities_enlarge(capacities, runner->plan->open->planned, error));
+    }
 }
 
 /* ---- values on their sides ---- */
@@ -218,6 +235,31 @@ static sb_status make_copy(sb_runner *runner, sb_value_id value, sb_side side, b
     return status;
 }
 
+static sb_status upload(sb_runner *runner, sb_value_id value, bool planned, sb_tensor *source, sb_tensor **tensor,
+                        sb_error *error) {
+    if (runner->plan->open != NULL && sb_open_extents_has(runner->plan->open, value))
+        return sb_runner_make_room(runner, value, source, planned, tensor, error);
+    SB_TRY(make_copy(runner, value, SB_DEVICE, planned, source, tensor, error));
+    sb_status status = sb_queue_upload(runner->settings->placement.queue, *tensor, source, error);
+    if (status != SB_OK)
+        sb_tensor_release(*tensor);
+    return status;
+}
+
+static sb_status download(sb_runner *runner, sb_value_id value, bool planned, sb_tensor *source, sb_tensor **tensor,
+                          sb_error *error) {
+    sb_tensor *used;
+    SB_TRY(sb_runner_used(runner, value, source, &used, error));
+    sb_status status = make_copy(runner, value, SB_HOST, planned, used, tensor, error);
+    if (status == SB_OK) {
+        status = sb_queue_download(runner->settings->placement.queue, *tensor, used, error);
+        if (status != SB_OK)
+            sb_tensor_release(*tensor);
+    }
+    sb_tensor_release(used);
+    return status;
+}
+
 sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bool planned, sb_error *error) {
     if (value == SB_NO_VALUE || sb_runner_value(runner, side, value).kind != SB_KIND_NONE)
         return SB_OK;
@@ -232,17 +274,14 @@ sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bo
                        runner->program->graph->values[value].name);
     sb_tensor *tensor;
     int64_t start = runner->settings->observer != NULL ? sb_now_ns() : 0;
-    SB_TRY(make_copy(runner, value, side, planned, source.tensor, &tensor, error));
     if (side == SB_HOST)
         sb_runner_note_cause(runner, runner->step, "it needs what the device has made on the host");
-    sb_status status = side == SB_DEVICE ? sb_queue_upload(queue, tensor, source.tensor, error)
-                                         : sb_queue_download(queue, tensor, source.tensor, error);
-    if (status != SB_OK) {
-        sb_tensor_release(tensor);
+    sb_status status = side == SB_DEVICE ? upload(runner, value, planned, source.tensor, &tensor, error)
+                                         : download(runner, value, planned, source.tensor, &tensor, error);
+    if (status != SB_OK)
         return sb_fail_within(error, status,
                               "value %s on its way to the %s: ", runner->program->graph->values[value].name,
                               side == SB_DEVICE ? "device" : "host");
-    }
     runner->values[sb_copy_index(runner->program, side, value)] = sb_value_of_tensor(tensor);
     if (runner->plan->binding != NULL)
         sb_binding_note_transfer(runner->plan->binding, value, tensor);
@@ -318,9 +357,27 @@ static sb_status launch(sb_runner *runner, size_t index, sb_call *call, const sb
     return sb_runner_observe(runner, call, kernel != NULL ? kernel->name : "reference", start, sb_now_ns());
 }
 
+/* Output 0 in the variable behind the rows that are there, and over them: see find_append in memory_plan.c. */
+static sb_status place_append(const sb_runner *runner, sb_call *call) {
+    sb_value_id value = call->node->outputs[0];
+    const sb_tensor *home = runner->plan->places[value];
+    int64_t dims[SB_MAX_RANK];
+    sb_tensor *tensor;
+    if (!sb_fact_is_concrete(&runner->plan->facts[value], dims))
+        return sb_call_fail(call, SB_ERROR_INTERNAL, "an append of unknown extents");
+    SB_TRY(sb_tensor_over(home->storage, home->data, home->dtype, home->rank, dims, home->strides, &tensor,
+                          call->error));
+    call->outputs[0] = sb_value_of_tensor(tensor);
+    return SB_OK;
+}
+
 /* Runs with the plan's facts, borrowed. */
 static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
     const sb_planned_step *planned = &runner->plan->steps[index];
+    if (runner->plan->open != NULL && runner->plan->open->touched[index] && planned->side == SB_HOST)
+        SB_TRY(sb_plan_choose_again(runner->plan, runner->program, index, call->error));
+    if (runner->plan->appends != NULL && runner->plan->appends[index])
+        SB_TRY(place_append(runner, call));
     for (int i = 0; i < call->node->output_count; i++) {
         sb_value_id value = call->node->outputs[i];
         runner->step_facts[i] = value != SB_NO_VALUE ? runner->plan->facts[value] : (sb_fact){0};
@@ -524,9 +581,7 @@ static bool may_replay(const sb_runner *runner) {
 static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
     bool replays = may_replay(runner);
-    for (size_t i = 0; i < program->enter_count; i++)
-        runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->enter[i])] =
-            sb_value_retain(inputs[i]);
+    SB_TRY(sb_runner_enter(runner, inputs, error));
     for (size_t s = 0; s < program->step_count; s++) {
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
@@ -585,11 +640,14 @@ static bool takes_outbox(const sb_runner *runner, const sb_outbox *outbox, bool 
 /* Makes the host's copy of an output, whose elements are to come. */
 static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, sb_error *error) {
     sb_value source = sb_runner_value(runner, SB_DEVICE, value);
-    sb_tensor *tensor;
+    sb_tensor *tensor = NULL, *used;
     if (source.kind != SB_KIND_TENSOR || sb_runner_value(runner, SB_HOST, value).kind != SB_KIND_NONE)
         return SB_OK;
-    SB_TRY(make_copy(runner, value, SB_HOST, true, source.tensor, &tensor, error));
-    sb_status status = sb_outbox_fetch(outbox, runner->settings->placement.queue, tensor, source.tensor, error);
+    SB_TRY(sb_runner_used(runner, value, source.tensor, &used, error));
+    sb_status status = make_copy(runner, value, SB_HOST, true, used, &tensor, error);
+    if (status == SB_OK)
+        status = sb_outbox_fetch(outbox, runner->settings->placement.queue, tensor, used, error);
+    sb_tensor_release(used);
     if (status != SB_OK) {
         sb_tensor_release(tensor);
         return sb_fail_within(error, status,
@@ -602,7 +660,7 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
 /* Hands over the value of sb_program::leave: from the host when it is wanted there, else from where it is. */
 static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
     sb_value_id value = runner->program->leave[index];
-    bool on_host = sb_is_wanted_on_host(runner->plan, index);
+    bool on_host = sb_is_wanted_on_host(runner->plan, index) || sb_runner_knows(runner, value);
     if (outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
     else if (on_host)
@@ -610,8 +668,7 @@ static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, s
     sb_value found = on_host ? (sb_value){0} : sb_runner_value(runner, SB_DEVICE, value);
     if (found.kind == SB_KIND_NONE)
         found = sb_runner_value(runner, SB_HOST, value);
-    *output = sb_value_retain(found);
-    return SB_OK;
+    return sb_runner_leave(runner, value, found, output, error);
 }
 
 static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *outbox, sb_value *outputs,
@@ -637,7 +694,7 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
     const sb_program *program = runner->program;
     for (size_t i = 0; i < program->leave_count; i++)
         outputs[i] = (sb_value){0};
-    SB_TRY(find_plan(runner, host_outputs, inputs, error));
+    SB_TRY(find_open_plan(runner, host_outputs, inputs, error));
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
     sb_status status = in_place ? sb_runner_reserve(runner, error) : SB_OK;
     if (status == SB_OK)

@@ -59,6 +59,23 @@ void sb_runner_release_reserved(sb_runner *runner);
 /** Sees to it that `value` lies on `side`, if it is there at all: copies it from the other side when it does not yet.
  * `planned`: a step of the plan needs it now, so that the copy has a place in the arena. */
 sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bool planned, sb_error *error);
+/* With open extents: runner_open.c. */
+
+/** Puts the inputs of a run, and what follows from its extents, to where its steps look for them. */
+sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *error);
+/** A tensor on the device with the planned extents of a value whose extents are open, and the elements of `source`, from
+ * either side, in its first rows. `planned` as in sb_runner_bring. */
+sb_status sb_runner_make_room(sb_runner *runner, sb_value_id value, sb_tensor *source, bool planned, sb_tensor **tensor,
+                              sb_error *error);
+/** The rows that are used of a value that lies on the device as `tensor`; the tensor itself where it has no others. */
+sb_status sb_runner_used(const sb_runner *runner, sb_value_id value, sb_tensor *tensor, sb_tensor **used,
+                         sb_error *error);
+/** Whether the value follows from the extents of the run, and never needs to be brought anywhere. */
+bool sb_runner_knows(const sb_runner *runner, sb_value_id value);
+/** What the caller of the run gets for a value that has been found as `found`. */
+sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value found, sb_value *leaving,
+                          sb_error *error);
+
 /** Runs one step. */
 sb_status sb_runner_step(sb_runner *runner, size_t index, sb_error *error);
 /** Lets go of a value on both sides. */

@@ -35,10 +35,38 @@ static sb_status open_queue(sb_session *session, const sb_session_options *optio
                                           : SB_OK;
 }
 
+/* Those of the options and, behind them, those of the state. */
+static sb_status create_capacities(sb_session *session, const sb_session_options *options, sb_error *error) {
+    const sb_state *state = options->state;
+    size_t given = options->capacity_count > 0 ? (size_t)options->capacity_count : 0, held = 0, count = 0;
+    if (state != NULL)
+        held = state->extent_count;
+    if (given + held == 0)
+        return SB_OK;
+    sb_capacity *items = sb_allocate_array(given + held, sizeof *items);
+    if (items == NULL)
+        return sb_fail_memory(error, (given + held) * sizeof *items);
+    for (size_t i = 0; i < given; i++)
+        items[count++] = options->capacities[i];
+    for (size_t i = 0; i < held; i++) {
+        const sb_held_extent *extent = &state->extents[i];
+        if (sb_capacities_of_program(session->entry->program, extent->symbol))
+            items[count++] = (sb_capacity){extent->symbol, extent->capacity, extent->least};
+    }
+    sb_placement *placement = &session->settings.placement;
+    sb_status status =
+        sb_capacities_create(session->entry->program, (int)count, items, &placement->capacities, error);
+    sb_free(items);
+    if (status == SB_OK && session->queue != NULL && session->settings.observer != NULL)
+        status = sb_open_extents_refuse(placement->capacities, "an observer is shown every node as it is", error);
+    return status;
+}
+
 static sb_status fill_session(sb_session *session, const sb_session_options *options, sb_error *error) {
     SB_TRY(open_queue(session, options, error));
     SB_TRY(sb_session_bind(session->model, options, &session->entry, &session->binding, error));
     session->settings.placement.binding = session->binding;
+    SB_TRY(create_capacities(session, options, error));
     SB_TRY(sb_workers_create(options->threads, &session->settings.workers, error));
     size_t operands = (size_t)session->entry->input_count + (size_t)session->entry->output_count;
     SB_TRY(sb_session_create_ring(session, options->queue_depth, error));
@@ -95,6 +123,7 @@ void sb_session_destroy(sb_session *session) {
     sb_task_times_destroy(session->settings.task_times);
     sb_queue_destroy(session->queue);
     sb_binding_destroy(session->binding);
+    sb_capacities_destroy(session->settings.placement.capacities);
     sb_tensor_pool_close(session->tensors);
     sb_free(session->operands);
     sb_free(session->force_cpu);
@@ -172,6 +201,7 @@ sb_status sb_session_check_inputs(sb_session *session, const sb_value *inputs, s
         if (value.kind == SB_KIND_TENSOR)
             SB_TRY(check_tensor(session, info, value.tensor, &symbols, error));
     }
+    session->symbol_count = symbols;
     return SB_OK;
 }
 
@@ -200,4 +230,9 @@ const char *sb_graph_mode_name(sb_graph_mode mode) {
 
 void sb_session_graphs(const sb_session *session, sb_graph_report *report) {
     sb_runner_report_graphs(session->runner, report);
+}
+
+const char *sb_session_exact_plans(const sb_session *session) {
+    const sb_capacities *capacities = session->settings.placement.capacities;
+    return capacities != NULL && capacities->refused != NULL ? capacities->refused : "";
 }

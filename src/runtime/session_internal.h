@@ -39,6 +39,7 @@ struct sb_session {
     uint64_t runs;           /* numbers given so far */
     sb_run_cause last_cause; /* of the run with that number */
     /* Symbols met while checking inputs: names (the model's) and values. */
+    size_t symbol_count;
     size_t symbol_capacity;
     const char **symbols;
     size_t value_capacity;

@@ -180,7 +180,11 @@ static sb_status start(sb_session *session, sb_queued_run *place, const sb_value
 static sb_status start_inside(sb_session *session, sb_queued_run *place, const sb_value *inputs, sb_error *error) {
     sb_memory_budget *outer = sb_memory_budget_enter(session->budget);
     sb_tensor_pool *outer_tensors = sb_tensor_pool_enter(session->tensors);
+    sb_capacities *capacities = session->settings.placement.capacities;
     sb_status status = sb_session_check_inputs(session, inputs, error);
+    if (status == SB_OK && capacities != NULL)
+        status = sb_capacities_choose(
+            capacities, &(sb_binding){(int)session->symbol_count, session->symbols, session->values}, error);
     if (status == SB_OK) {
         fenv_t caller;
         fegetenv(&caller);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/allocation.h"
+#include "runtime/capacity.h"
 #include "runtime/memory_limit.h"
 
 /* ---- references and turns ---- */
@@ -24,6 +25,9 @@ void sb_state_release(sb_state *state) {
         sb_tensor_release(held->initial);
     }
     sb_free(state->variables);
+    for (size_t i = 0; i < state->extent_count; i++)
+        sb_free(state->extents[i].symbol);
+    sb_free(state->extents);
     sb_queue_destroy(state->queue);
     sb_memory_budget_release(state->budget);
     pthread_mutex_destroy(&state->lock);
@@ -77,6 +81,36 @@ void sb_state_set_torn(sb_state *state, const sb_error *error) {
     pthread_mutex_unlock(&state->lock);
 }
 
+int sb_state_extent_index(const sb_state *state, const char *symbol) {
+    for (size_t i = 0; i < state->extent_count; i++) {
+        if (strcmp(state->extents[i].symbol, symbol) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+void sb_state_set_extent(sb_state *state, size_t extent, int64_t used) {
+    pthread_mutex_lock(&state->lock);
+    state->extents[extent].used = used;
+    for (size_t v = 0; v < state->count; v++) {
+        sb_held_variable *held = &state->variables[v];
+        for (int d = 0; d < held->tensor->rank; d++) {
+            if (held->extents[d] == (int)extent)
+                held->tensor->dims[d] = used;
+        }
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents, sb_tensor **view, sb_error *error) {
+    const sb_tensor *tensor = variable->tensor;
+    int64_t dims[SB_MAX_RANK];
+    for (int d = 0; d < tensor->rank; d++)
+        dims[d] = variable->extents[d] >= 0 ? extents[variable->extents[d]] : tensor->dims[d];
+    return sb_tensor_over(tensor->storage, tensor->data, tensor->dtype, tensor->rank, dims, tensor->strides, view,
+                          error);
+}
+
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version) {
     pthread_mutex_lock(&state->lock);
     variable->version = version;
@@ -111,11 +145,69 @@ static sb_status find_entry(const sb_model *model, const char *name, int *entry,
                    name, model->entries[0].name);
 }
 
+/* ---- extents with a capacity ---- */
+
+/* The value of a symbol in the options, or 0. */
+static int64_t initial_extent(const sb_state_options *options, const char *symbol) {
+    for (int i = 0; i < options->symbol_count; i++) {
+        if (strcmp(options->symbols[i], symbol) == 0)
+            return options->symbol_values[i];
+    }
+    return 0;
+}
+
+static sb_status hold_extent(sb_state *state, const sb_capacity *capacity, const sb_state_options *options,
+                             sb_error *error) {
+    int64_t initial = initial_extent(options, capacity->symbol);
+    SB_TRY(sb_capacity_check(capacity, error));
+    if (sb_state_extent_index(state, capacity->symbol) >= 0)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "extent %.200s is given two capacities", capacity->symbol);
+    if (initial > capacity->capacity)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                       "extent %.200s is to begin with %lld, and its capacity is %lld", capacity->symbol,
+                       (long long)initial, (long long)capacity->capacity);
+    char *symbol = sb_duplicate_string(capacity->symbol);
+    if (symbol == NULL)
+        return sb_fail_memory(error, strlen(capacity->symbol) + 1);
+    state->extents[state->extent_count++] =
+        (sb_held_extent){symbol, capacity->capacity, capacity->least, initial, initial};
+    return SB_OK;
+}
+
+static sb_status hold_extents(sb_state *state, const sb_state_options *options, sb_error *error) {
+    size_t count = options->capacity_count > 0 ? (size_t)options->capacity_count : 0;
+    state->extents = sb_allocate_array(count, sizeof *state->extents);
+    if (state->extents == NULL)
+        return sb_fail_memory(error, count * sizeof *state->extents);
+    for (size_t i = 0; i < count; i++)
+        SB_TRY(hold_extent(state, &options->capacities[i], options, error));
+    return SB_OK;
+}
+
+/* Which extents of the variable have a capacity: those that are such a symbol and nothing more. */
+static sb_status find_room(const sb_state *state, sb_held_variable *held, const sb_fact *fact, sb_error *error) {
+    for (int d = 0; d < fact->rank; d++) {
+        const char *symbol = sb_dim_symbol_name(fact->dims[d]);
+        held->extents[d] = symbol != NULL ? sb_state_extent_index(state, symbol) : -1;
+        if (held->extents[d] >= 0)
+            held->room[d] = state->extents[held->extents[d]].capacity;
+        for (size_t e = 0; e < state->extent_count && held->extents[d] < 0; e++) {
+            char text[SB_FACT_TEXT_BYTES];
+            if (sb_dim_mentions(fact->dims[d], state->extents[e].symbol))
+                return sb_fail(error, SB_ERROR_UNSUPPORTED,
+                               "variable %.200s is %s: extent %d is a formula of %.200s, and only an extent that is the "
+                               "symbol itself may have a capacity",
+                               held->name, sb_fact_text(fact, text, sizeof text), d, state->extents[e].symbol);
+        }
+    }
+    return SB_OK;
+}
+
 /* ---- a variable ---- */
 
-/* The extents that a variable has for good. */
-static sb_status bind_extents(const char *name, const sb_fact *fact, const sb_state_options *options, int64_t *dims,
-                              sb_error *error) {
+/* The extents that a variable has to begin with: those with a capacity may change, the others have them for good. */
+static sb_status bind_extents(const sb_state *state, const char *name, const sb_fact *fact,
+                              const sb_state_options *options, int64_t *dims, sb_error *error) {
     char text[SB_FACT_TEXT_BYTES];
     sb_binding binding = {options->symbol_count, options->symbols, options->symbol_values};
     if (fact->kind != SB_KIND_TENSOR || fact->rank == SB_RANK_UNKNOWN)
@@ -124,9 +216,14 @@ static sb_status bind_extents(const char *name, const sb_fact *fact, const sb_st
     if (fact->dtype == SB_STRING)
         return sb_fail(error, SB_ERROR_UNSUPPORTED, "variable %.200s is text: a state holds numbers and bool", name);
     for (int d = 0; d < fact->rank; d++) {
-        if (!sb_dim_evaluate(fact->dims[d], &binding, &dims[d]))
+        const char *symbol = sb_dim_symbol_name(fact->dims[d]);
+        int extent = symbol != NULL ? sb_state_extent_index(state, symbol) : -1;
+        if (extent >= 0)
+            dims[d] = state->extents[extent].used;
+        else if (!sb_dim_evaluate(fact->dims[d], &binding, &dims[d]))
             return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
-                           "variable %.200s is %s: give extent %d a value (the symbols of sb_state_options, or --set)",
+                           "variable %.200s is %s: give extent %d a value (the symbols of sb_state_options, or --set), "
+                           "or a capacity if runs change it (its capacities, or --capacity)",
                            name, sb_fact_text(fact, text, sizeof text), d);
         if (dims[d] < 0)
             return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s is %s, of which extent %d would be %lld", name,
@@ -159,30 +256,37 @@ static sb_status keep_initial(sb_held_variable *held, sb_tensor *initial, sb_err
     return SB_OK;
 }
 
+/* The variable's tensor with the extents that it has room for. */
+static sb_status make_room(sb_state *state, sb_held_variable *held, const sb_fact *fact, sb_error *error) {
+    int64_t elements;
+    sb_storage *storage;
+    sb_status status = sb_count_elements(fact->dtype, fact->rank, held->room, &elements, error);
+    if (status != SB_OK)
+        return sb_fail_within(error, status, "variable %.200s: ", held->name);
+    if (state->queue == NULL)
+        return sb_tensor_create(fact->dtype, fact->rank, held->room, &held->tensor, error);
+    SB_TRY(sb_queue_storage(state->queue, (size_t)elements * sb_dtype_size(fact->dtype), &storage, error));
+    status = sb_tensor_over(storage, storage->data, fact->dtype, fact->rank, held->room, NULL, &held->tensor, error);
+    sb_storage_release(storage);
+    return status;
+}
+
 static sb_status hold(sb_state *state, const char *name, const sb_fact *fact, sb_tensor *initial,
                       const sb_state_options *options, sb_held_variable **added, sb_error *error) {
     int64_t dims[SB_MAX_RANK];
     if (sb_state_variable_index(state, name) >= 0)
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the state has two variables of the name '%.200s'", name);
-    SB_TRY(bind_extents(name, fact, options, dims, error));
+    SB_TRY(bind_extents(state, name, fact, options, dims, error));
     sb_held_variable *held = &state->variables[state->count];
     *held = (sb_held_variable){.name = sb_duplicate_string(name), .slot_axis = -1};
     if (held->name == NULL)
         return sb_fail_memory(error, strlen(name) + 1);
     state->count++;
     *added = held;
-    if (state->queue == NULL) {
-        SB_TRY(sb_tensor_create(fact->dtype, fact->rank, dims, &held->tensor, error));
-    } else {
-        int64_t elements;
-        sb_storage *storage;
-        SB_TRY(sb_count_elements(fact->dtype, fact->rank, dims, &elements, error));
-        SB_TRY(sb_queue_storage(state->queue, (size_t)elements * sb_dtype_size(fact->dtype), &storage, error));
-        sb_status status =
-            sb_tensor_over(storage, storage->data, fact->dtype, fact->rank, dims, NULL, &held->tensor, error);
-        sb_storage_release(storage);
-        SB_TRY(status);
-    }
+    memcpy(held->room, dims, sizeof held->room);
+    SB_TRY(find_room(state, held, fact, error));
+    SB_TRY(make_room(state, held, fact, error));
+    memcpy(held->tensor->dims, dims, sizeof held->tensor->dims);
     return keep_initial(held, initial, error);
 }
 
@@ -208,8 +312,8 @@ static bool grows(sb_dim before, sb_dim after) {
     return symbol != NULL && !sb_dim_equal(before, after) && sb_dim_mentions(after, symbol);
 }
 
-/* Extents that the model leaves open are checked when a run has made them. */
-static sb_status check_agreement(const sb_state_pair *pair, const sb_fact *input, const sb_fact *output,
+/* Extents that the model leaves open, and those with a capacity, are checked when a run is to make them. */
+static sb_status check_agreement(const sb_state *state, const sb_state_pair *pair, const sb_fact *input, const sb_fact *output,
                                  const sb_state_options *options, sb_error *error) {
     char left[SB_FACT_TEXT_BYTES], right[SB_FACT_TEXT_BYTES];
     sb_binding binding = {options->symbol_count, options->symbols, options->symbol_values};
@@ -217,14 +321,16 @@ static sb_status check_agreement(const sb_state_pair *pair, const sb_fact *input
                  (output->rank == SB_RANK_UNKNOWN || input->rank == output->rank);
     for (int d = 0; d < output->rank && agree; d++) {
         int64_t before, after;
+        const char *symbol = sb_dim_symbol_name(input->dims[d]);
+        if (symbol != NULL && sb_state_extent_index(state, symbol) >= 0)
+            continue;
         if (grows(input->dims[d], output->dims[d]))
             return sb_fail(
                 error, SB_ERROR_UNSUPPORTED,
-                "output %.200s is %s and input %.200s %s: extent %d grows in every run, and a variable keeps its "
-                "extents. Export the model with a cache of fixed length that it writes into, or pass the value "
-                "from run to run",
+                "output %.200s is %s and input %.200s %s: extent %d grows in every run. Give it a capacity (the "
+                "capacities of sb_state_options, or --capacity %.200s=N), or pass the value from run to run",
                 pair->output, sb_fact_text(output, left, sizeof left), pair->input,
-                sb_fact_text(input, right, sizeof right), d);
+                sb_fact_text(input, right, sizeof right), d, symbol);
         agree = !sb_dim_evaluate(input->dims[d], &binding, &before) ||
                 !sb_dim_evaluate(output->dims[d], &binding, &after) || before == after;
     }
@@ -249,7 +355,7 @@ static sb_status hold_pair(sb_state *state, const sb_state_pair *pair, const sb_
         return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "input %.200s has no axis %d to be one of slots", pair->input,
                        pair->slot_axis);
     if (input->fact.kind == SB_KIND_TENSOR && input->fact.rank != SB_RANK_UNKNOWN)
-        SB_TRY(check_agreement(pair, &input->fact, &output->fact, options, error));
+        SB_TRY(check_agreement(state, pair, &input->fact, &output->fact, options, error));
     sb_held_variable *held;
     SB_TRY(hold(state, pair->input, &input->fact, pair->initial, options, &held, error));
     held->slot_axis = pair->slot_axis;
@@ -282,6 +388,7 @@ static sb_status hold_variables(sb_state *state, const sb_state_options *options
 
 static sb_status fill_state(sb_state *state, const sb_state_options *options, sb_error *error) {
     SB_TRY(find_entry(state->model, options->entry, &state->entry, error));
+    SB_TRY(hold_extents(state, options, error));
     size_t most = state->model->graphs.variables.count + (size_t)(options->pair_count > 0 ? options->pair_count : 0);
     state->variables = sb_allocate_array(most, sizeof *state->variables);
     if (state->variables == NULL)
@@ -350,4 +457,27 @@ void sb_state_count(sb_state *state, sb_state_counters *counters) {
     pthread_mutex_lock(&state->lock);
     *counters = state->counters;
     pthread_mutex_unlock(&state->lock);
+}
+
+sb_status sb_state_extent(sb_state *state, const char *symbol, int64_t *extent, sb_error *error) {
+    int index = sb_state_extent_index(state, symbol);
+    if (index < 0)
+        return sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "the state has no capacity for an extent '%.200s'", symbol);
+    pthread_mutex_lock(&state->lock);
+    *extent = state->extents[index].used;
+    pthread_mutex_unlock(&state->lock);
+    return SB_OK;
+}
+
+sb_status sb_state_trim(sb_state *state, const char *symbol, int64_t extent, sb_error *error) {
+    int64_t used;
+    SB_TRY(sb_state_enter(state, true, error));
+    sb_status status = sb_state_extent(state, symbol, &used, error);
+    if (status == SB_OK && (extent < 0 || extent > used))
+        status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT, "extent %.200s is %lld and cannot be trimmed to %lld", symbol,
+                         (long long)used, (long long)extent);
+    if (status == SB_OK)
+        sb_state_set_extent(state, (size_t)sb_state_extent_index(state, symbol), extent);
+    sb_state_leave(state);
+    return status;
 }

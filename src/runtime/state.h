@@ -16,10 +16,21 @@ typedef struct sb_held_variable {
     char *output;       /* of a pair; NULL: a variable that the model was built with */
     int variable;       /* in sb_graphs::variables, without `output` */
     int slot_axis;      /* -1: none */
-    sb_tensor *tensor;  /* contiguous, over a storage of its own that never moves */
-    sb_tensor *initial; /* on the host; numpy's rule makes it as large as `tensor` */
+    /* Over a storage of its own that never moves, with room for `room`, whose row-major strides it has; its extents along
+     * an axis with a capacity are what is used now. */
+    sb_tensor *tensor;
+    int64_t room[SB_MAX_RANK];
+    int extents[SB_MAX_RANK]; /* by axis: which of the state's extents it is, or -1 */
+    sb_tensor *initial;       /* on the host; numpy's rule makes it as large as `tensor` */
     int64_t version;
 } sb_held_variable;
+
+/* An extent that has a capacity. */
+typedef struct sb_held_extent {
+    char *symbol;
+    int64_t capacity, least; /* as in sb_capacity */
+    int64_t initial, used;
+} sb_held_extent;
 
 struct sb_state {
     atomic_int references;
@@ -29,6 +40,8 @@ struct sb_state {
     sb_queue *queue; /* for copies; NULL: the home is the host */
     size_t count;
     sb_held_variable *variables;
+    size_t extent_count;
+    sb_held_extent *extents;
     pthread_mutex_t lock; /* of what follows, and of versions */
     pthread_cond_t freed;
     bool busy;       /* somebody works on the contents … */
@@ -53,6 +66,13 @@ void sb_state_leave(sb_state *state);
 /** Notes that the contents are torn, for the reason `error`; with NULL, that they are whole again. (Entered.) */
 void sb_state_set_torn(sb_state *state, const sb_error *error);
 
+/** The extent of that symbol, or -1 where it has no capacity. */
+int sb_state_extent_index(const sb_state *state, const char *symbol);
+/** Sets an extent, at most its capacity, for all variables along it. (Entered.) */
+void sb_state_set_extent(sb_state *state, size_t extent, int64_t used);
+/** The variable's tensor as it would be with other extents: `extents` has one for each of the state's. */
+sb_status sb_state_view(const sb_held_variable *variable, const int64_t *extents, sb_tensor **view, sb_error *error);
+
 /** Sets a variable's version, which others may be looking at. (Entered.) */
 void sb_state_set_version(sb_state *state, sb_held_variable *variable, int64_t version);
 
@@ -68,9 +88,10 @@ typedef struct sb_state_write {
 typedef struct sb_state_writes {
     size_t count;
     sb_state_write *items; /* room for one for each variable */
+    int64_t *extents;      /* what the state's extents are to become: as they are, to begin with; at most the capacities */
 } sb_state_writes;
 
-/** Starts an empty list; sb_state_writes_clear in any case. */
+/** Starts an empty list; sb_state_writes_clear in any case. Who changes extents writes every variable along them. */
 sb_status sb_state_writes_create(const sb_state *state, sb_state_writes *writes, sb_error *error);
 void sb_state_writes_clear(sb_state_writes *writes);
 /** Adds: variable `variable`, or with `slot` that slot of it, becomes `source` (repeated by numpy's rule; retained),

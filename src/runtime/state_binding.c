@@ -72,7 +72,8 @@ static sb_status fill_binding(sb_state_binding *binding, const sb_model_entry *e
     binding->update = sb_allocate_array(program->leave_count, sizeof *binding->update);
     binding->entering = sb_allocate_array(program->enter_count, sizeof *binding->entering);
     binding->leaving = sb_allocate_array(program->leave_count, sizeof *binding->leaving);
-    if (binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL)
+    binding->extents = sb_allocate_array(state->extent_count, sizeof *binding->extents);
+    if (binding->extents == NULL || binding->read == NULL || binding->update == NULL || binding->entering == NULL || binding->leaving == NULL)
         return sb_fail_memory(error, (program->enter_count + program->leave_count) * sizeof *binding->entering);
     for (size_t i = 0; i < program->enter_count; i++)
         binding->read[i] = -1;
@@ -109,6 +110,7 @@ void sb_binding_destroy(sb_state_binding *binding) {
         return;
     sb_free(binding->read);
     sb_free(binding->update);
+    sb_free(binding->extents);
     sb_free(binding->entering);
     sb_free(binding->leaving);
     sb_state_release(binding->state);
@@ -143,9 +145,16 @@ static void count_run(sb_state_binding *binding) {
     total->bytes_copied += run->bytes_copied;
 }
 
+static void set_extents(const sb_state_binding *binding) {
+    for (size_t e = 0; e < binding->state->extent_count; e++)
+        sb_state_set_extent(binding->state, e, binding->extents[e]);
+}
+
 void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error) {
     if (status != SB_OK && binding->began)
         sb_state_set_torn(binding->state, error);
+    if (status == SB_OK)
+        set_extents(binding);
     pthread_mutex_lock(&binding->state->lock);
     if (status == SB_OK)
         count_run(binding);
@@ -221,8 +230,50 @@ static sb_status detach(sb_state_binding *binding, sb_queue *queue, sb_value *va
 
 /* Whether the value is where the variable's next version belongs. */
 static bool is_in_place(const sb_held_variable *held, const sb_tensor *value) {
-    return value->storage == held->tensor->storage && value->data == held->tensor->data &&
-           sb_tensor_is_contiguous(value);
+    bool same = value->storage == held->tensor->storage && value->data == held->tensor->data;
+    for (int d = 0; d < value->rank && same; d++)
+        same = value->dims[d] <= 1 || value->strides[d] == held->tensor->strides[d];
+    return same;
+}
+
+/* Takes over what a value says an extent with a capacity is to be: all that lie along it have to say the same. */
+static sb_status take_extent(const sb_state_binding *binding, const sb_held_variable *held, int axis, int64_t given,
+                             sb_error *error) {
+    const sb_held_extent *extent = &binding->state->extents[held->extents[axis]];
+    int64_t *next = &binding->extents[held->extents[axis]];
+    if (given > extent->capacity)
+        return sb_fail(error, SB_ERROR_SHAPE,
+                       "variable %.200s: extent %.200s would be %lld, and its capacity is %lld: trim or reset the state, "
+                       "or give a larger capacity",
+                       held->name, extent->symbol, (long long)given, (long long)extent->capacity);
+    if (*next >= 0 && *next != given)
+        return sb_fail(error, SB_ERROR_SHAPE,
+                       "variable %.200s: extent %.200s would be %lld, and of another variable %lld", held->name,
+                       extent->symbol, (long long)given, (long long)*next);
+    *next = given;
+    return SB_OK;
+}
+
+/* Variables along an extent that changes have to be updated, all of them. */
+static sb_status check_extents(sb_state_binding *binding, sb_error *error) {
+    const sb_state *state = binding->state;
+    for (size_t e = 0; e < state->extent_count; e++) {
+        if (binding->extents[e] < 0)
+            binding->extents[e] = state->extents[e].used;
+        for (size_t v = 0; v < state->count && binding->extents[e] != state->extents[e].used; v++) {
+            bool along = false, updated = false;
+            for (int d = 0; d < state->variables[v].tensor->rank; d++)
+                along = along || state->variables[v].extents[d] == (int)e;
+            for (size_t i = 0; i < binding->program->leave_count; i++)
+                updated = updated || binding->update[i] == (int64_t)v;
+            if (along && !updated)
+                return sb_fail(error, SB_ERROR_SHAPE,
+                               "the run makes extent %.200s %lld, and does not update variable %.200s, of which it is an "
+                               "extent",
+                               state->extents[e].symbol, (long long)binding->extents[e], state->variables[v].name);
+        }
+    }
+    return SB_OK;
 }
 
 static sb_status check_update(const sb_state_binding *binding, size_t index, sb_value value, sb_error *error) {
@@ -234,8 +285,12 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
         return sb_fail(error, SB_ERROR_SHAPE, "variable %.200s: its next version, %.200s, is no tensor", held->name,
                        name);
     bool same = value.tensor->dtype == wanted->dtype && value.tensor->rank == wanted->rank;
-    for (int d = 0; d < wanted->rank && same; d++)
-        same = value.tensor->dims[d] == wanted->dims[d];
+    for (int d = 0; d < wanted->rank && same; d++) {
+        if (held->extents[d] >= 0)
+            SB_TRY(take_extent(binding, held, d, value.tensor->dims[d], error));
+        else
+            same = value.tensor->dims[d] == wanted->dims[d];
+    }
     if (same)
         return SB_OK;
     return sb_fail(error, SB_ERROR_SHAPE,
@@ -247,6 +302,8 @@ static sb_status check_update(const sb_state_binding *binding, size_t index, sb_
 /* Everything that takes memory or may fail before the first variable is overwritten. What lies in a variable and goes
  * elsewhere gets memory of its own: variables may swap. */
 static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_error *error) {
+    for (size_t e = 0; e < binding->state->extent_count; e++)
+        binding->extents[e] = -1;
     for (size_t i = 0; i < binding->program->leave_count; i++) {
         sb_value *value = &binding->leaving[i];
         if (binding->update[i] >= 0)
@@ -254,10 +311,10 @@ static sb_status prepare_updates(sb_state_binding *binding, sb_queue *queue, sb_
         if (binding->update[i] < 0 || !is_in_place(&binding->state->variables[binding->update[i]], value->tensor))
             SB_TRY(detach(binding, queue, value, error));
     }
-    return SB_OK;
+    return check_extents(binding, error);
 }
 
-static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
+static sb_status copy_rows(sb_queue *queue, const sb_tensor *target, sb_tensor *source, sb_error *error) {
     bool to_device = sb_tensor_on_device(target), from_device = sb_tensor_on_device(source);
     if (to_device)
         return from_device ? sb_queue_copy(queue, 0, target, source, error)
@@ -266,6 +323,21 @@ static sb_status copy_update(sb_queue *queue, const sb_tensor *target, sb_tensor
         return sb_queue_download(queue, target, source, error);
     sb_tensor_copy_elements((sb_tensor *)target, source);
     return SB_OK;
+}
+
+/* To where the variable's next version belongs. Uploads need rows that lie one behind the other. */
+static sb_status copy_update(sb_queue *queue, const sb_held_variable *held, const int64_t *extents, sb_tensor *source,
+                             sb_error *error) {
+    sb_tensor *target, *staged = NULL;
+    SB_TRY(sb_state_view(held, extents, &target, error));
+    sb_status status = SB_OK;
+    if (sb_tensor_on_device(target) && !sb_tensor_on_device(source) && !sb_tensor_is_contiguous(target))
+        status = sb_queue_to_device(queue, source, &staged, error);
+    if (status == SB_OK)
+        status = copy_rows(queue, target, staged != NULL ? staged : source, error);
+    sb_tensor_release(staged);
+    sb_tensor_release(target);
+    return status;
 }
 
 /* All readers of the old versions are done, or, on the device, in the queue before. */
@@ -280,7 +352,7 @@ static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, s
             continue;
         }
         binding->began = true;
-        SB_TRY(copy_update(queue, held->tensor, value, error));
+        SB_TRY(copy_update(queue, held, binding->extents, value, error));
         count_copy(binding, value);
     }
     return SB_OK;

@@ -14,6 +14,7 @@ typedef struct sb_state_binding {
     int64_t *update;                  /* by sb_program::leave: the variable that leaves there, or -1 */
     sb_value *entering, *leaving;     /* of the run in progress */
     bool began;                       /* whether the run in progress has begun to change variables */
+    int64_t *extents;                 /* what the run in progress makes of the state's extents */
     sb_state_counters counters;       /* of the run in progress */
 } sb_state_binding;
 

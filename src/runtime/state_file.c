@@ -9,7 +9,8 @@
  *     u32       number of variables (of a slot: of those with slots)
  * and for each variable, in the state's order,
  *     u32       bytes of its name, and these bytes
- *     u32       dtype, u32 rank, and rank times i64: extents (of a slot: 1 for the axis of slots)
+ *     u32       dtype, u32 rank, and rank times i64: extents (of a slot: 1 for the axis of slots; where there is a
+ *               capacity, what is used of it)
  *     i64       its version (of a slot: that of its variable when it was saved)
  *     u64       bytes of the elements, and these bytes, row-major
  * At the end stand 32 bytes: the SHA-256 of everything before. */
@@ -233,8 +234,19 @@ static sb_status check_head(reader *reader, sb_state *state, int64_t slot, uint6
     return take_number(reader, 4, "the number of variables", count, error);
 }
 
-/* Name, dtype and extents must be those of `wanted`. */
-static sb_status check_variable(reader *reader, const char *name, const sb_tensor *wanted, sb_error *error) {
+/* An extent that has a capacity: the first variable along it says what it is to become. */
+static bool settle_extent(const sb_held_extent *extent, int64_t *settled, uint64_t given) {
+    if (*settled < 0 && given <= (uint64_t)extent->capacity)
+        *settled = (int64_t)given;
+    return given == (uint64_t)*settled;
+}
+
+/* Name, dtype and extents must be those of the variable, which are `dims`. With `extents`, those that have a capacity are
+ * the file's, and put into both. */
+static sb_status check_variable(reader *reader, const sb_state *state, const sb_held_variable *held, int64_t *extents,
+                                int64_t *dims, sb_error *error) {
+    const char *name = held->name;
+    const sb_tensor *wanted = held->tensor;
     const unsigned char *bytes;
     uint64_t length, dtype, rank, extent;
     size_t begin = reader->at;
@@ -249,15 +261,17 @@ static sb_status check_variable(reader *reader, const char *name, const sb_tenso
     bool same = dtype == (uint64_t)wanted->dtype && rank == (uint64_t)wanted->rank;
     for (int d = 0; d < wanted->rank && same; d++) {
         SB_TRY(take_number(reader, 8, "an extent", &extent, error));
-        same = extent == (uint64_t)wanted->dims[d];
+        int e = extents != NULL ? held->extents[d] : -1;
+        same = e >= 0 ? settle_extent(&state->extents[e], &extents[e], extent) : extent == (uint64_t)dims[d];
+        dims[d] = same ? (int64_t)extent : dims[d];
     }
     char text[SB_DIMS_TEXT_BYTES];
     return same ? SB_OK
                 : sb_fail(
                       error, SB_ERROR_SHAPE,
-                      "%.200s: at byte %zu: variable %.200s has another dtype or other extents than %s%s in the state",
-                      reader->name, begin, name, sb_dtype_name(wanted->dtype),
-                      sb_dims_text(wanted->rank, wanted->dims, text));
+                      "%.200s: at byte %zu: variable %.200s has another dtype or other extents than %s%s in the state, "
+                      "or more rows than its capacity",
+                      reader->name, begin, name, sb_dtype_name(wanted->dtype), sb_dims_text(wanted->rank, dims, text));
 }
 
 static sb_status check_bool(const reader *reader, const unsigned char *bytes, size_t count, sb_error *error) {
@@ -270,39 +284,40 @@ static sb_status check_bool(const reader *reader, const unsigned char *bytes, si
 }
 
 /* The contents of a variable as a tensor: a copy, since those in the file lie at any address. */
-static sb_status take_contents(reader *reader, const char *name, const sb_tensor *wanted, int64_t *version,
-                               sb_tensor **contents, sb_error *error) {
+static sb_status take_contents(reader *reader, const char *name, sb_dtype dtype, int rank, const int64_t *dims,
+                               int64_t *version, sb_tensor **contents, sb_error *error) {
     uint64_t given, size;
+    int64_t elements;
     const unsigned char *bytes;
-    SB_TRY(check_variable(reader, name, wanted, error));
     SB_TRY(take_number(reader, 8, "a version", &given, error));
     if (given > INT64_MAX)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "%.200s: at byte %zu: a version below 0", reader->name,
                        reader->at - 8);
-    size_t needed = (size_t)sb_tensor_elements(wanted) * sb_dtype_size(wanted->dtype);
+    SB_TRY(sb_count_elements(dtype, rank, dims, &elements, error));
+    size_t needed = (size_t)elements * sb_dtype_size(dtype);
     SB_TRY(take_number(reader, 8, "a size", &size, error));
     if (size != needed)
         return sb_fail(error, SB_ERROR_INVALID_FILE, "%.200s: at byte %zu: %llu bytes of elements where %zu are needed",
                        reader->name, reader->at - 8, (unsigned long long)size, needed);
     SB_TRY(take(reader, needed, name, &bytes, error));
-    if (wanted->dtype == SB_BOOL)
+    if (dtype == SB_BOOL)
         SB_TRY(check_bool(reader, bytes, needed, error));
     *version = (int64_t)given;
-    return sb_tensor_from_data(wanted->dtype, wanted->rank, wanted->dims, bytes, contents, error);
+    return sb_tensor_from_data(dtype, rank, dims, bytes, contents, error);
 }
 
 static sb_status read_variable(reader *reader, sb_state *state, int64_t slot, size_t index, sb_state_writes *writes,
                                sb_error *error) {
     const sb_held_variable *held = &state->variables[index];
-    sb_tensor *view, *contents;
-    int64_t version;
-    SB_TRY(saved_view(held, slot, &view, error));
-    sb_status status = take_contents(reader, held->name, view, &version, &contents, error);
-    sb_tensor_release(view);
-    if (status != SB_OK)
-        return status;
-    status = sb_state_writes_add(state, writes, index, slot, contents,
-                                 slot == SB_ALL_SLOTS ? version : held->version + 1, error);
+    sb_tensor *contents;
+    int64_t version, dims[SB_MAX_RANK];
+    memcpy(dims, held->tensor->dims, sizeof dims);
+    if (slot != SB_ALL_SLOTS)
+        dims[held->slot_axis] = 1;
+    SB_TRY(check_variable(reader, state, held, slot == SB_ALL_SLOTS ? writes->extents : NULL, dims, error));
+    SB_TRY(take_contents(reader, held->name, held->tensor->dtype, held->tensor->rank, dims, &version, &contents, error));
+    sb_status status = sb_state_writes_add(state, writes, index, slot, contents,
+                                           slot == SB_ALL_SLOTS ? version : held->version + 1, error);
     sb_tensor_release(contents);
     return status;
 }
@@ -330,6 +345,8 @@ static sb_status check_sum(reader *reader, sb_error *error) {
 static sb_status restore(reader *reader, sb_state *state, int64_t slot, sb_state_writes *writes, sb_error *error) {
     uint64_t count, saved = 0;
     SB_TRY(sb_state_writes_create(state, writes, error));
+    for (size_t e = 0; e < state->extent_count && slot == SB_ALL_SLOTS; e++)
+        writes->extents[e] = -1;
     SB_TRY(check_head(reader, state, slot, &count, error));
     for (size_t i = 0; i < state->count; i++)
         saved += is_saved(&state->variables[i], slot);
@@ -341,6 +358,8 @@ static sb_status restore(reader *reader, sb_state *state, int64_t slot, sb_state
             SB_TRY(read_variable(reader, state, slot, i, writes, error));
     }
     SB_TRY(check_sum(reader, error));
+    for (size_t e = 0; e < state->extent_count; e++)
+        writes->extents[e] = writes->extents[e] < 0 ? state->extents[e].used : writes->extents[e];
     SB_TRY(sb_state_writes_apply(state, writes, error));
     if (slot == SB_ALL_SLOTS)
         sb_state_set_torn(state, NULL);

@@ -1,4 +1,6 @@
 /* The contents of states: reading, writing, and slots. */
+#include <string.h>
+
 #include "base/allocation.h"
 #include "runtime/state.h"
 
@@ -35,7 +37,12 @@ static sb_status end(sb_state *state, sb_status status, sb_error *error) {
 sb_status sb_state_writes_create(const sb_state *state, sb_state_writes *writes, sb_error *error) {
     writes->count = 0;
     writes->items = sb_allocate_array(state->count, sizeof *writes->items);
-    return writes->items != NULL ? SB_OK : sb_fail_memory(error, state->count * sizeof *writes->items);
+    writes->extents = sb_allocate_array(state->extent_count, sizeof *writes->extents);
+    if (writes->items == NULL || writes->extents == NULL)
+        return sb_fail_memory(error, state->count * sizeof *writes->items);
+    for (size_t e = 0; e < state->extent_count; e++)
+        writes->extents[e] = state->extents[e].used;
+    return SB_OK;
 }
 
 void sb_state_writes_clear(sb_state_writes *writes) {
@@ -44,6 +51,7 @@ void sb_state_writes_clear(sb_state_writes *writes) {
         sb_tensor_release(writes->items[i].source);
     }
     sb_free(writes->items);
+    sb_free(writes->extents);
     *writes = (sb_state_writes){0};
 }
 
@@ -73,7 +81,7 @@ sb_status sb_state_writes_add(sb_state *state, sb_state_writes *writes, size_t v
     *write = (sb_state_write){.variable = variable, .version = version};
     writes->count++;
     if (slot == SB_ALL_SLOTS)
-        write->target = sb_tensor_retain(held->tensor);
+        SB_TRY(sb_state_view(held, writes->extents, &write->target, error));
     else
         SB_TRY(sb_state_slot_view(held, slot, &write->target, error));
     return stage(state, write->target, source, &write->source, error);
@@ -97,6 +105,8 @@ sb_status sb_state_writes_apply(sb_state *state, const sb_state_writes *writes, 
         status = write_elements(state, write, error);
         sb_state_set_version(state, &state->variables[write->variable], write->version);
     }
+    for (size_t e = 0; e < state->extent_count; e++)
+        sb_state_set_extent(state, e, writes->extents[e]);
     if (status == SB_OK && state->queue != NULL)
         status = sb_queue_wait(state->queue, error);
     if (status != SB_OK)
@@ -190,6 +200,8 @@ sb_status sb_state_reset(sb_state *state, sb_error *error) {
     sb_state_writes writes = {0};
     SB_TRY(begin(state, false, error));
     sb_status status = sb_state_writes_create(state, &writes, error);
+    for (size_t e = 0; e < state->extent_count && status == SB_OK; e++)
+        writes.extents[e] = state->extents[e].initial;
     for (size_t i = 0; i < state->count && status == SB_OK; i++)
         status = sb_state_writes_add(state, &writes, i, SB_ALL_SLOTS, state->variables[i].initial, 0, error);
     return end_of_writing(state, &writes, status, true, error);
@@ -197,12 +209,24 @@ sb_status sb_state_reset(sb_state *state, sb_error *error) {
 
 /* ---- copying states ---- */
 
+/* Whether both hold the same, each with room for as many rows as it likes where there is a capacity. */
+static bool same_variable(const sb_held_variable *left, const sb_held_variable *right) {
+    bool same = left->tensor->dtype == right->tensor->dtype && left->tensor->rank == right->tensor->rank;
+    for (int d = 0; d < left->tensor->rank && same; d++)
+        same = left->extents[d] == right->extents[d] &&
+               (left->extents[d] >= 0 || left->tensor->dims[d] == right->tensor->dims[d]);
+    return same;
+}
+
 static sb_status check_alike(const sb_state *target, const sb_state *source, sb_error *error) {
     bool alike = target->model == source->model && target->count == source->count;
     for (size_t i = 0; i < target->count && alike; i++) {
         int other = sb_state_variable_index(source, target->variables[i].name);
-        alike = other == (int)i && same_type(target->variables[i].tensor, source->variables[i].tensor);
+        alike = other == (int)i && same_variable(&target->variables[i], &source->variables[i]);
     }
+    alike = alike && target->extent_count == source->extent_count;
+    for (size_t e = 0; e < target->extent_count && alike; e++)
+        alike = strcmp(target->extents[e].symbol, source->extents[e].symbol) == 0;
     if (alike)
         return SB_OK;
     return sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
@@ -210,9 +234,12 @@ static sb_status check_alike(const sb_state *target, const sb_state *source, sb_
 }
 
 /* The source's contents and versions as they are now, on the host. */
-static sb_status take_contents(sb_state *source, sb_tensor **contents, int64_t *versions, sb_error *error) {
+static sb_status take_contents(sb_state *source, sb_tensor **contents, int64_t *versions, int64_t *extents,
+                               sb_error *error) {
     sb_status status = SB_OK;
     SB_TRY(begin(source, true, error));
+    for (size_t e = 0; e < source->extent_count; e++)
+        extents[e] = source->extents[e].used;
     for (size_t i = 0; i < source->count && status == SB_OK; i++) {
         status = copy_out(source, &source->variables[i], &contents[i], error);
         versions[i] = source->variables[i].version;
@@ -220,10 +247,18 @@ static sb_status take_contents(sb_state *source, sb_tensor **contents, int64_t *
     return end(source, status, error);
 }
 
-static sb_status put_contents(sb_state *target, sb_tensor **contents, const int64_t *versions, sb_error *error) {
+static sb_status put_contents(sb_state *target, sb_tensor **contents, const int64_t *versions, const int64_t *extents,
+                              sb_error *error) {
     sb_state_writes writes = {0};
     SB_TRY(begin(target, false, error));
     sb_status status = sb_state_writes_create(target, &writes, error);
+    for (size_t e = 0; e < target->extent_count && status == SB_OK; e++) {
+        writes.extents[e] = extents[e];
+        if (extents[e] > target->extents[e].capacity)
+            status = sb_fail(error, SB_ERROR_INVALID_ARGUMENT,
+                             "extent %.200s is %lld in one state, and has a capacity of %lld in the other",
+                             target->extents[e].symbol, (long long)extents[e], (long long)target->extents[e].capacity);
+    }
     for (size_t i = 0; i < target->count && status == SB_OK; i++)
         status = sb_state_writes_add(target, &writes, i, SB_ALL_SLOTS, contents[i], versions[i], error);
     return end_of_writing(target, &writes, status, true, error);
@@ -237,16 +272,19 @@ sb_status sb_state_copy(sb_state *target, sb_state *source, sb_error *error) {
     SB_TRY(check_alike(target, source, error));
     sb_tensor **contents = sb_allocate_array(source->count, sizeof(sb_tensor *));
     int64_t *versions = sb_allocate_array(source->count, sizeof *versions);
-    sb_status status =
-        contents != NULL && versions != NULL ? SB_OK : sb_fail_memory(error, source->count * sizeof(sb_tensor *));
+    int64_t *extents = sb_allocate_array(source->extent_count, sizeof *extents);
+    sb_status status = contents != NULL && versions != NULL && extents != NULL
+                           ? SB_OK
+                           : sb_fail_memory(error, source->count * sizeof(sb_tensor *));
     if (status == SB_OK)
-        status = take_contents(source, contents, versions, error);
+        status = take_contents(source, contents, versions, extents, error);
     if (status == SB_OK)
-        status = put_contents(target, contents, versions, error);
+        status = put_contents(target, contents, versions, extents, error);
     for (size_t i = 0; i < source->count && contents != NULL; i++)
         sb_tensor_release(contents[i]);
     sb_free(contents);
     sb_free(versions);
+    sb_free(extents);
     return status;
 }
 

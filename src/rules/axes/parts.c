@@ -136,6 +136,7 @@ static sb_status pad(const sb_axis_question *question, sb_axis_rule *answer) {
 const sb_axes_entry sb_axes_parts[] = {
     {.op = {"Slice"},
      .rule = slice,
+     .extents = 4,
      .independent = "axes that are not cut, and those cut from a known start",
      .bounded = "axes cut from an end, backwards, or by computed bounds",
      .exact = "the lists"},

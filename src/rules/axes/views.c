@@ -131,9 +131,9 @@ static sb_status extent_itself(const sb_axis_question *question, sb_axis_rule *a
     return sb_axis_bounded(question, answer, SB_AXIS_NONE, "the used extent is the result");
 }
 
-#define RESHAPE(op_name, lists)                                                                                        \
+#define RESHAPE(op_name, shapes, lists)                                                                                \
     {                                                                                                                  \
-        .op = {op_name}, .rule = reshape,                                                                              \
+        .op = {op_name}, .rule = reshape, .extents = shapes,                                                                              \
         .independent = "axes that stay, and the first of those that are merged or cut",                                \
         .exact = "axes merged behind others" lists                                                                     \
     }
@@ -141,13 +141,14 @@ static sb_status extent_itself(const sb_axis_question *question, sb_axis_rule *a
 const sb_axes_entry sb_axes_views[] = {
     {.op = {"Identity"}, .rule = same_axis, .independent = "every axis"},
     {.op = {"EyeLike"}, .rule = same_axis, .independent = "every axis"},
-    RESHAPE("Reshape", "; the shape"),
-    RESHAPE("Flatten", ""),
-    RESHAPE("Squeeze", "; the list of axes"),
-    RESHAPE("Unsqueeze", "; the list of axes"),
+    RESHAPE("Reshape", 2, "; the shape"),
+    RESHAPE("Flatten", 0, ""),
+    RESHAPE("Squeeze", 0, "; the list of axes"),
+    RESHAPE("Unsqueeze", 0, "; the list of axes"),
     {.op = {"Transpose"}, .rule = transpose, .independent = "every axis"},
     {.op = {"Expand"},
      .rule = expand,
+     .extents = 2,
      .independent = "axes that are not repeated",
      .exact = "extents of 1 that are repeated; the shape"},
     {.op = {"Shape"},
@@ -157,7 +158,10 @@ const sb_axes_entry sb_axes_views[] = {
      .bounded = "every other axis"},
     {.op = {"Size"}, .rule = extent_itself, .bounded = "every axis"},
     {.op = {"Constant"}, .rule = sb_axis_all_fixed},
-    {.op = {"ConstantOfShape"}, .rule = sb_axis_all_fixed, .exact = "the shape"},
-    {.op = {"Range"}, .rule = sb_axis_all_fixed, .exact = "bounds and step, where they are lists of one"},
+    {.op = {"ConstantOfShape"}, .rule = sb_axis_all_fixed, .extents = 1, .exact = "the shape"},
+    {.op = {"Range"},
+     .rule = sb_axis_all_fixed,
+     .extents = 2,
+     .exact = "bounds and step, where they are lists of one"},
     {.op = {NULL}},
 };

@@ -1,0 +1,71 @@
+/* Open extents: what a plan knows of extents that differ between its runs, because a symbol has a capacity.
+ *
+ * Facts are inferred once with such symbols left as symbols, so that every extent that follows from them is a formula. On
+ * a device the plan is made of these formulas at the *planned* values of the symbols, and kernels read how many rows are
+ * used from a table in the device's memory, which each run fills. On the host steps run at the extents that the run has:
+ * the plan's facts have cells in these places, which each run fills, and memory is planned for the planned values. */
+#ifndef SB_RUNTIME_OPEN_EXTENTS_H
+#define SB_RUNTIME_OPEN_EXTENTS_H
+
+#include "runtime/capacity.h"
+#include "runtime/placement.h"
+
+struct sb_plan;
+
+/* A number that differs between runs: an extent, or an element that follows from one. */
+typedef struct sb_run_scalar {
+    sb_dim formula;
+    sb_dim cell;     /* what facts on the host have in its place; NULL for elements */
+    int64_t planned; /* its value at the planned values of the symbols; an extent never has more */
+} sb_run_scalar;
+
+typedef struct sb_open_extents {
+    sb_capacities *capacities;
+    int64_t *buckets; /* by item: the capacity for which the plan was made … */
+    int64_t *planned; /* … and the symbol's value there, less than that where a variable grows up to the capacity */
+    sb_fact *formulas;         /* by value: facts with the symbols as symbols */
+    bool *touched;             /* by step: an extent, or a known element, of an input or output is open */
+    size_t scalar_count, scalar_capacity;
+    sb_run_scalar *scalars;
+    sb_tensor *table;          /* s64[scalars], on the host: their values in the run in progress */
+    int *extents;              /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
+    int *elements;             /* by value: the first of the scalars that its elements are, or -1 */
+    sb_tensor **known;         /* by value, on the host: those elements, over the table; NULL for none */
+    sb_tensor *there;          /* the table on the device; NULL on the host */
+    sb_tensor **known_there;   /* by value, likewise */
+    const sb_fact **inputs;    /* room for those of one node */
+    sb_fact *outputs;
+} sb_open_extents;
+
+/** Sets plan->open and the plan's facts for runs whose symbols are like those of the run in progress. Leaves it NULL,
+ * with the reason in capacities->refused, where extents of the graph do not follow from its symbols alone. (On a device,
+ * entered.) */
+sb_status sb_open_extents_create(struct sb_plan *plan, const sb_program *program, const sb_placement *placement,
+                                 const sb_value *inputs, sb_error *error);
+/** NULL is allowed. */
+void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program);
+
+/** Before memory is planned: facts on the host get their planned extents. */
+void sb_open_extents_plan(sb_open_extents *open);
+
+/** Before a run: fills facts and table. *fits is false, and nothing else has happened, where the run needs more than was
+ * planned. (On a device, entered: the table is on its way when this returns.) */
+sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, bool *fits, sb_error *error);
+
+/** Whether an input of the run in progress, seen as `tensor`, has the extents that the formulas say. */
+bool sb_open_extents_match(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor);
+
+/** Whether an extent of the value is open, */
+bool sb_open_extents_has(const sb_open_extents *open, sb_value_id value);
+/** and the value's extents in the run in progress, where `tensor` has the planned ones. */
+void sb_open_extents_used(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor, int64_t *dims);
+
+/** For a step that a plan with a device has placed: whether it gives the used rows the bits that they would have without
+ * those behind. If not, `why` (SB_WHY_BYTES) says why. Errors: OUT_OF_MEMORY. */
+sb_status sb_open_extents_allow(const struct sb_plan *plan, const sb_program *program, size_t step, sb_queue *queue,
+                                bool *allowed, char *why, sb_error *error);
+
+/** Notes why the program is planned exactly. */
+sb_status sb_open_extents_refuse(sb_capacities *capacities, const char *why, sb_error *error);
+
+#endif
