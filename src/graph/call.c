@@ -25,6 +25,20 @@ sb_status sb_call_fail(const sb_call *call, sb_status status, const char *format
     return sb_fail(call->error, status, "node %s (%s): %s", call->node->name, call->node->op->name, message);
 }
 
+/* Takes the output that whoever calls has placed, if there is one. */
+static sb_status take_placed(const sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
+                             sb_tensor **tensor) {
+    char have[SB_DIMS_TEXT_BYTES], want[SB_DIMS_TEXT_BYTES];
+    sb_tensor *placed = call->outputs[index].kind == SB_KIND_TENSOR ? call->outputs[index].tensor : NULL;
+    *tensor = placed;
+    if (placed == NULL || (placed->dtype == dtype && placed->rank == rank &&
+                           memcmp(placed->dims, dims, (size_t)rank * sizeof *dims) == 0))
+        return SB_OK;
+    return sb_call_fail(call, SB_ERROR_INTERNAL, "output %d was placed as %s%s but is %s%s", index,
+                        sb_dtype_name(placed->dtype), sb_dims_text(placed->rank, placed->dims, have),
+                        sb_dtype_name(dtype), sb_dims_text(rank, dims, want));
+}
+
 /* Creates output `index`, contiguous; or in the memory order given by `strides`. */
 static sb_status create_output(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
                                const int64_t *strides, sb_tensor **tensor) {
@@ -67,7 +81,7 @@ sb_status sb_call_output(sb_call *call, int index, sb_tensor **tensor) {
     int64_t dims[SB_MAX_RANK];
     SB_TRY(concrete_fact(call, index, dims));
     const sb_fact *fact = &call->facts[index];
-    return create_output(call, index, fact->dtype, fact->rank, dims, NULL, tensor);
+    return sb_call_output_shape(call, index, fact->dtype, fact->rank, dims, tensor);
 }
 
 sb_status sb_call_output_ordered(sb_call *call, int index, const int *order, sb_tensor **tensor) {
@@ -83,7 +97,8 @@ sb_status sb_call_output_ordered(sb_call *call, int index, const int *order, sb_
 
 sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
                                sb_tensor **tensor) {
-    return create_output(call, index, dtype, rank, dims, NULL, tensor);
+    SB_TRY(take_placed(call, index, dtype, rank, dims, tensor));
+    return *tensor != NULL ? SB_OK : create_output(call, index, dtype, rank, dims, NULL, tensor);
 }
 
 sb_status sb_call_set_output(sb_call *call, int index, sb_tensor *tensor) {

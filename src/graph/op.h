@@ -161,7 +161,9 @@ struct sb_call {
     const sb_value *inputs; /* borrowed; SB_KIND_NONE where omitted */
     int output_count;
     const sb_fact *facts; /* of the outputs, inferred from these very inputs */
-    sb_value *outputs;    /* to fill; references pass to the runtime */
+    /* To fill; references pass to the runtime. A tensor that is already there is where the runtime wants that output,
+     * with any strides: only for functions that take strided outputs, as Concat's. */
+    sb_value *outputs;
     sb_workers *workers;
     sb_frame *frame;
     void *state;                  /* what the kernel prepared for this node; NULL for reference evaluation */
@@ -185,9 +187,10 @@ bool sb_call_wants(const sb_call *call, int index);
 /** Reports a failure that names the node and its op. */
 sb_status sb_call_fail(const sb_call *call, sb_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** Makes output `index` as its fact says: contiguous, not initialised. `*tensor` is borrowed from call->outputs. */
+/** Makes output `index` as its fact says: contiguous, not initialised; or gives the one that is there already (INTERNAL
+ * when that has another dtype or other extents). `*tensor` is borrowed from call->outputs. */
 sb_status sb_call_output(sb_call *call, int index, sb_tensor **tensor);
-/** Makes output `index` with a shape that the fact leaves open (INTERNAL when it contradicts the fact). */
+/** The same with a shape that the fact leaves open (INTERNAL when it contradicts the fact). */
 sb_status sb_call_output_shape(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims,
                                sb_tensor **tensor);
 /** Makes output `index` as its fact says, with its dimensions in memory in the order `order` (outermost first). */

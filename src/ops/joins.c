@@ -1,4 +1,5 @@
 /* Elements set side by side: Concat and Tile. */
+#include "ops/joins.h"
 #include "base/allocation.h"
 #include "ops/list.h"
 #include "ops/moving.h"
@@ -74,11 +75,13 @@ static sb_status infer_concat(sb_infer *infer) {
     return SB_OK;
 }
 
-static sb_status eval_concat(sb_call *call) {
-    int axis;
+sb_status sb_concat_axis(const sb_call *call, int *axis) {
+    return sb_move_axis(call, ((const concat_params *)call->node->params)->axis, sb_call_input(call, 0)->rank, axis);
+}
+
+sb_status sb_concat_output(sb_call *call, int axis, sb_tensor **output) {
     const sb_tensor *first = sb_call_input(call, 0);
-    int64_t dims[SB_MAX_RANK], start = 0;
-    SB_TRY(sb_move_axis(call, ((const concat_params *)call->node->params)->axis, first->rank, &axis));
+    int64_t dims[SB_MAX_RANK];
     memcpy(dims, first->dims, sizeof dims);
     for (int i = 1; i < call->input_count; i++) {
         const sb_tensor *input = sb_call_input(call, i);
@@ -91,12 +94,26 @@ static sb_status eval_concat(sb_call *call) {
                                 sb_dims_text(input->rank, input->dims, left),
                                 sb_dims_text(first->rank, first->dims, right), axis);
     }
+    return sb_move_output(call, 0, first->dtype, first->rank, dims, output);
+}
+
+sb_status sb_concat_copy(sb_call *call, sb_tensor *output, int axis, int64_t start, const sb_tensor *input) {
+    bool there = input->data == output->data + start * output->strides[axis] * (int64_t)sb_dtype_size(output->dtype);
+    for (int d = 0; d < input->rank; d++)
+        there = there && (input->strides[d] == output->strides[d] || input->dims[d] == 1);
+    return there ? SB_OK : copy_part(call, output, axis, start, input);
+}
+
+static sb_status eval_concat(sb_call *call) {
+    int axis;
+    int64_t start = 0;
     sb_tensor *output = NULL;
-    SB_TRY(sb_move_output(call, 0, first->dtype, first->rank, dims, &output));
+    SB_TRY(sb_concat_axis(call, &axis));
+    SB_TRY(sb_concat_output(call, axis, &output));
     sb_status status = SB_OK;
     for (int i = 0; i < call->input_count && status == SB_OK; i++) {
         const sb_tensor *input = sb_call_input(call, i);
-        status = copy_part(call, output, axis, start, input);
+        status = sb_concat_copy(call, output, axis, start, input);
         start += input->dims[axis];
     }
     return sb_move_finish(call, 0, output, status);

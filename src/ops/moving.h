@@ -8,7 +8,8 @@
 #include "graph/op.h"
 
 /** Makes output `index` for elements that are copied from inputs. As sb_call_output_shape, but for text `*tensor` is a
- * table of empty entries which may borrow the text of inputs until sb_move_finish. */
+ * table of empty entries which may borrow the text of inputs until sb_move_finish. An output that is there already is
+ * taken, but for text. */
 sb_status sb_move_output(sb_call *call, int index, sb_dtype dtype, int rank, const int64_t *dims, sb_tensor **tensor);
 /** The same with the shape that the fact of the output says. */
 sb_status sb_move_output_fact(sb_call *call, int index, sb_tensor **tensor);

@@ -100,8 +100,11 @@ SB_CUDA_FUNCTION int64_t sb_cuda_group_offset(const sb_cuda_box *box, const sb_c
         }                                                                                                              \
     } while (0)
 #define SB_CUDA_GROUP_STORE(type, box, group, operand, values)                                                         \
+    SB_CUDA_GROUP_STORE_AT(type, box, group, operand, 0, values)
+/* The same `shift` bytes further on. */
+#define SB_CUDA_GROUP_STORE_AT(type, box, group, operand, shift, values)                                               \
     do {                                                                                                               \
-        char *first_ = (box)->data[operand];                                                                           \
+        char *first_ = (box)->data[operand] + (shift);                                                                 \
         if ((box)->whole[operand] && (group)->count == SB_CUDA_GROUP) {                                                \
             sb_cuda_store_four(first_ + (group)->offsets[operand], sizeof(type), values);                              \
         } else {                                                                                                       \

@@ -28,6 +28,13 @@ void sb_cuda_work_writes(sb_cuda_work *work, const sb_tensor *tensor) {
     touch_tensor(work, tensor, true);
 }
 
+const int64_t *sb_cuda_work_used(sb_cuda_work *work, const sb_call *call, int input, int axis) {
+    const int64_t *used = sb_call_used(call, input, axis);
+    if (used != NULL)
+        sb_cuda_work_touches(work, used, sizeof *used, false);
+    return used;
+}
+
 uint32_t *sb_cuda_work_fault(sb_cuda_work *work, const sb_call *call) {
     uint32_t *word = sb_call_fault(call);
     sb_cuda_work_touches(work, word, sizeof *word, true);

@@ -62,6 +62,15 @@
     SB_CUDA_BLOCK_KERNEL(name, type, parameters)
 #endif
 
+/* How many rows of an axis are used (sb_call_used): `extent` where there is no number. To be read in each launch, and
+ * to be had before the loops that it ends. */
+SB_CUDA_FUNCTION int64_t sb_cuda_used(const int64_t *used, int64_t extent) {
+    if (used == NULL)
+        return extent;
+    const int64_t number = *used;
+    return number < 0 ? 0 : number < extent ? number : extent;
+}
+
 /* Every thread takes elements a whole grid apart, so any grid covers any number of elements. */
 #define SB_CUDA_EACH(index, count)                                                                                     \
     for (int64_t index = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; index < (count);                              \

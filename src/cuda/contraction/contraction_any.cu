@@ -29,6 +29,11 @@ SB_CUDA_FUNCTION product_place find_product(const sb_cuda_any_matmul *p, int64_t
     return at;
 }
 
+/* Whether nobody looks at the element, which is behind the used rows or columns. */
+SB_CUDA_FUNCTION bool is_unused(const sb_cuda_any_matmul *p, const product_place *at) {
+    return at->row >= sb_cuda_used(p->used_m, p->m) || at->column >= sb_cuda_used(p->used_n, p->n);
+}
+
 SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_place *at) {
     return at->row * p->addend_row + at->column * p->addend_column;
 }
@@ -44,10 +49,13 @@ SB_CUDA_FUNCTION int64_t find_addend(const sb_cuda_any_matmul *p, const product_
 
 #define PRODUCT_16(suffix)                                                                                             \
     SB_CUDA_KERNEL(sb_cuda_matmul_any_##suffix, sb_cuda_any_matmul, p) {                                               \
+        const int64_t depth = sb_cuda_used(p->used_k, p->k);                                                           \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             product_place at = find_product(p, index);                                                                 \
+            if (is_unused(p, &at))                                                                                     \
+                continue;                                                                                              \
             float value = sb_chain16_##suffix((const uint16_t *)p->a + at.a, p->a_k, (const uint16_t *)p->b + at.b,    \
-                                              p->b_k, p->k, 0.0f);                                                     \
+                                              p->b_k, depth, 0.0f);                                                    \
             EPILOGUE_FLOAT(float, sb_##suffix##_to_f32(((const uint16_t *)p->addend)[find_addend(p, &at)]), value)     \
             ((uint16_t *)p->y)[index] = sb_##suffix##_from_f32(value);                                                 \
         }                                                                                                              \
@@ -56,10 +64,13 @@ PRODUCT_16(f16)
 PRODUCT_16(bf16)
 
 SB_CUDA_KERNEL(sb_cuda_matmul_any_f64, sb_cuda_any_matmul, p) {
+    const int64_t depth = sb_cuda_used(p->used_k, p->k);
     SB_CUDA_EACH(index, p->elements) {
         product_place at = find_product(p, index);
+        if (is_unused(p, &at))
+            continue;
         double value =
-            sb_chain_f64((const double *)p->a + at.a, p->a_k, (const double *)p->b + at.b, p->b_k, p->k, 0.0);
+            sb_chain_f64((const double *)p->a + at.a, p->a_k, (const double *)p->b + at.b, p->b_k, depth, 0.0);
         EPILOGUE_FLOAT(double, ((const double *)p->addend)[find_addend(p, &at)], value)
         ((double *)p->y)[index] = value;
     }
@@ -68,11 +79,14 @@ SB_CUDA_KERNEL(sb_cuda_matmul_any_f64, sb_cuda_any_matmul, p) {
 /* Signed ones too: everything is modulo 2 to the width. */
 #define PRODUCT_INTEGER(suffix, type)                                                                                  \
     SB_CUDA_KERNEL(sb_cuda_matmul_any_##suffix, sb_cuda_any_matmul, p) {                                               \
+        const int64_t depth = sb_cuda_used(p->used_k, p->k);                                                           \
         SB_CUDA_EACH(index, p->elements) {                                                                             \
             product_place at = find_product(p, index);                                                                 \
+            if (is_unused(p, &at))                                                                                     \
+                continue;                                                                                              \
             const type *a = (const type *)p->a + at.a, *b = (const type *)p->b + at.b;                                 \
             type value = 0;                                                                                            \
-            for (int64_t k = 0; k < p->k; k++)                                                                         \
+            for (int64_t k = 0; k < depth; k++)                                                                        \
                 value += a[k * p->a_k] * b[k * p->b_k];                                                                \
             value *= (type)(int64_t)p->alpha;                                                                          \
             if (p->addend)                                                                                             \

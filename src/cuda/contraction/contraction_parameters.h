@@ -25,6 +25,9 @@ typedef struct sb_cuda_operand {
  * then the epilogue. Steps are in elements. */
 typedef struct sb_cuda_contraction {
     int64_t batches, m, n, k;
+    /* Of kernels that are bounded: where it says how many of them are used; NULL: all. Chains end at the used k, and
+     * tiles behind the used rows or columns are left out. */
+    const int64_t *used_m, *used_n, *used_k;
     int64_t m_tiles, n_tiles;
     sb_cuda_operand a, b;
     float *y;
@@ -87,7 +90,8 @@ typedef struct sb_cuda_any_matmul {
     int32_t rank, unused;
     int64_t dims[SB_CUDA_RANK], a_steps[SB_CUDA_RANK], b_steps[SB_CUDA_RANK];
     int64_t a_row, a_k, b_k, b_column, addend_row, addend_column;
-    const void *a, *b, *addend; /* addend: may be NULL */
+    const int64_t *used_m, *used_n, *used_k; /* as in sb_cuda_contraction */
+    const void *a, *b, *addend;              /* addend: may be NULL */
     void *y;
     float alpha, beta;
 } sb_cuda_any_matmul;

@@ -4,5 +4,6 @@
 #include "numerics/scalar.h"
 
 #define SB_TILE_CONVOLUTION 1
+#define SB_TILE_BOUNDED 0
 #define SB_TILE_SHAPE(m, n) sb_cuda_conv_f32_##m##x##n
 #include "cuda/contraction/tile_kernels.cuh"

@@ -20,6 +20,46 @@ static bool supports_matmul(const sb_kernel_query *query, char *why) {
     return sb_cuda_contraction_supports(query, &contraction, why);
 }
 
+/* ---- used extents ---- */
+
+/* The axis of an operand (0: A, 1: B) of that rank that is summed, and the one that becomes rows or columns; -1: none. */
+static void find_axes(const sb_contraction_node *contraction, int operand, int rank, int *summed, int *kept) {
+    const sb_gemm_params *params = is_gemm(contraction) ? contraction->node->params : NULL;
+    bool transposed = params != NULL && (operand == 0 ? params->transpose_a : params->transpose_b);
+    *summed = rank == 1 ? 0 : (operand == 0) != transposed ? rank - 1 : rank - 2;
+    *kept = rank == 1 ? -1 : 2 * rank - 3 - *summed;
+}
+
+static bool bounded_matmul(const sb_kernel_query *query, int input, int axis) {
+    sb_contraction_node contraction = sb_contraction_node_of(query->node);
+    for (int operand = 0; operand < 2; operand++) {
+        int summed, kept;
+        find_axes(&contraction, operand, sb_contraction_node_fact(&contraction, query, operand)->rank, &summed, &kept);
+        if (sb_contraction_node_input(&contraction, operand) == input && summed == axis)
+            return true;
+    }
+    return false;
+}
+
+/* Where it says how many rows, columns and k are used; NULL: all. */
+typedef struct used_extents {
+    const int64_t *m, *n, *k;
+} used_extents;
+
+static used_extents find_used(const sb_call *call, const sb_contraction_node *contraction, sb_cuda_work *work) {
+    const int64_t *summed[2] = {NULL, NULL}, *kept[2] = {NULL, NULL};
+    for (int operand = 0; operand < 2; operand++) {
+        int input = sb_contraction_node_input(contraction, operand), summed_axis, kept_axis;
+        if (input < 0)
+            continue;
+        find_axes(contraction, operand, call->inputs[input].tensor->rank, &summed_axis, &kept_axis);
+        summed[operand] = sb_cuda_work_used(work, call, input, summed_axis);
+        if (kept_axis >= 0)
+            kept[operand] = sb_cuda_work_used(work, call, input, kept_axis);
+    }
+    return (used_extents){kept[0], kept[1], summed[0] != NULL ? summed[0] : summed[1]};
+}
+
 /* ---- what is computed ---- */
 
 /* A product as its kernel sees it. */
@@ -29,6 +69,7 @@ typedef struct product {
     const sb_gemm_params *params; /* NULL for MatMul */
     const sb_tensor *y;
     sb_tensor *addend; /* Gemm's C as a view of y's shape, or NULL */
+    int64_t rows;      /* of a batch: g->m, unless several of them are one matrix */
     bool merged;       /* batches have become rows */
     bool swapped;      /* rows have become columns, and A is on the right */
 } product;
@@ -82,6 +123,7 @@ static sb_status describe(sb_call *call, const sb_contraction_node *contraction,
     sb_matmul_geometry_of(&left, &right, g);
     product->a = left.data;
     product->b = right.data;
+    product->rows = g->m;
     product->merged = merge_batches(g);
     product->swapped = a->dtype == SB_F32 && g->n <= SWAPPED_COLUMNS && g->m > g->n;
     return c != NULL ? sb_tensor_broadcast(c, 2, y->dims, &product->addend, call->error) : SB_OK;
@@ -160,6 +202,18 @@ static void name_ranges(const sb_call *call, const sb_contraction_node *contract
     sb_cuda_work_writes(work, product->y);
 }
 
+/* Rows that are several matrices' are all computed: the used ones are not the first ones. */
+static bool bound(const sb_call *call, const sb_contraction_node *contraction, const product *product,
+                  sb_cuda_contraction *base, sb_cuda_work *work) {
+    used_extents used = find_used(call, contraction, work);
+    if (product->rows != product->geometry.m)
+        used.m = NULL;
+    base->used_m = product->swapped ? used.n : used.m;
+    base->used_n = product->swapped ? used.m : used.n;
+    base->used_k = used.k;
+    return used.m != NULL || used.n != NULL || used.k != NULL;
+}
+
 static sb_status launch_product(sb_call *call, const sb_contraction_node *contraction, const product *product) {
     sb_cuda_epilogue_role roles[SB_MAX_RANK];
     sb_cuda_matmul matmul = {0};
@@ -176,6 +230,8 @@ static sb_status launch_product(sb_call *call, const sb_contraction_node *contra
         sb_cuda_tile_choose(base->batches, base->m, base->n, sb_cuda_call_device(call)->multiprocessors);
     base->a.fetch = sb_cuda_tile_fetch(&base->a, tile->m, base->m, matmul.rank, matmul.a_steps);
     base->b.fetch = sb_cuda_tile_fetch(&base->b, tile->n, base->n, matmul.rank, matmul.b_steps);
+    if (bound(call, contraction, product, base, &work))
+        return sb_cuda_tile_launch(call, &work, "gemm_f32_bounded", "sb_cuda_matmul_f32_bounded_", tile, base);
     return sb_cuda_tile_launch(call, &work, "gemm_f32", "sb_cuda_matmul_f32_", tile, base);
 }
 
@@ -228,6 +284,10 @@ static sb_status launch_any(sb_call *call, const sb_contraction_node *contractio
         to.addend_column = product->addend->strides[1];
     }
     name_ranges(call, contraction, product, &work);
+    used_extents used = find_used(call, contraction, &work);
+    to.used_m = product->rows == g->m ? used.m : NULL;
+    to.used_n = used.n;
+    to.used_k = used.k;
     if ((product->y->dtype == SB_F16 || product->y->dtype == SB_BF16) && sb_cuda_call_device(call)->compute == HOPPER)
         return launch_tiles_16(call, &work, &to, product->y->dtype);
     return sb_cuda_launch_each(call, &work, "contraction_any", "sb_cuda_matmul_any", suffix_of(product->y->dtype),
@@ -249,7 +309,8 @@ static sb_status launch_matmul(sb_call *call) {
 #define MATMUL_KERNEL(op_name, op_domain, kernel_name)                                                                 \
     {                                                                                                                  \
         .op = op_name, .domain = op_domain, .name = kernel_name, .supports = supports_matmul,                          \
-        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .launch = launch_matmul        \
+        .prepare = sb_cuda_contraction_prepare, .release = sb_cuda_contraction_release, .bounded = bounded_matmul,     \
+        .launch = launch_matmul                                                                                        \
     }
 
 const sb_kernel sb_cuda_kernels_matmul[] = {

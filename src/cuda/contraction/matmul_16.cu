@@ -62,10 +62,10 @@ SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
         const uint16_t *right = (const uint16_t *)p->b + tile.b + b_column * p->b_column;                              \
         const bool up = a_row < p->m, low = a_row + 8 < p->m, in = b_column < p->n;                                    \
         SB_CUDA_KEEP_LOOP                                                                                              \
-        for (int64_t k = lane % 4 * 2; k < (p->k + 15) / 16 * 16; k += 16) {                                           \
-            uint32_t a[4] = {load_pair(upper, up, k, p->a_k, p->k), load_pair(lower, low, k, p->a_k, p->k),            \
-                             load_pair(upper, up, k + 8, p->a_k, p->k), load_pair(lower, low, k + 8, p->a_k, p->k)};   \
-            uint32_t b[2] = {load_pair(right, in, k, p->b_k, p->k), load_pair(right, in, k + 8, p->b_k, p->k)};        \
+        for (int64_t k = lane % 4 * 2; k < (depth + 15) / 16 * 16; k += 16) {                                          \
+            uint32_t a[4] = {load_pair(upper, up, k, p->a_k, depth), load_pair(lower, low, k, p->a_k, depth),          \
+                             load_pair(upper, up, k + 8, p->a_k, depth), load_pair(lower, low, k + 8, p->a_k, depth)}; \
+            uint32_t b[2] = {load_pair(right, in, k, p->b_k, depth), load_pair(right, in, k + 8, p->b_k, depth)};      \
             STEP(type);                                                                                                \
         }                                                                                                              \
     } while (0)
@@ -79,7 +79,7 @@ SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
             if (row < p->m && column < p->n)                                                                           \
                 sums[i] =                                                                                              \
                     sb_chain16_##suffix((const uint16_t *)p->a + tile.a + row * p->a_row, p->a_k,                      \
-                                        (const uint16_t *)p->b + tile.b + column * p->b_column, p->b_k, p->k, 0.0f);   \
+                                        (const uint16_t *)p->b + tile.b + column * p->b_column, p->b_k, depth, 0.0f);  \
         }                                                                                                              \
     } while (0)
 #endif
@@ -87,10 +87,13 @@ SB_CUDA_FUNCTION uint32_t load_pair(const uint16_t *line, bool inside, int64_t k
 #define PRODUCT(suffix, type)                                                                                          \
     SB_CUDA_KERNEL(sb_cuda_matmul_16_##suffix, sb_cuda_any_matmul, p) {                                                \
         const int lane = (int)threadIdx.x % 32, warps = (int)blockDim.x / 32;                                          \
+        const int64_t depth = sb_cuda_used(p->used_k, p->k);                                                           \
         const int64_t tiles = p->elements / (p->m * p->n) * ((p->m + 15) / 16) * ((p->n + 7) / 8);                     \
         for (int64_t index = (int64_t)blockIdx.x * warps + (int)threadIdx.x / 32; index < tiles;                       \
              index += (int64_t)gridDim.x * warps) {                                                                    \
             const tile_place tile = find_tile(p, index);                                                               \
+            if (tile.row >= sb_cuda_used(p->used_m, p->m) || tile.column >= sb_cuda_used(p->used_n, p->n))             \
+                continue;                                                                                              \
             float sums[4] = {0, 0, 0, 0};                                                                              \
             CHAINS(suffix, type);                                                                                      \
             for (int i = 0; i < 4; i++) {                                                                              \

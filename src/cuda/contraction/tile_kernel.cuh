@@ -2,6 +2,8 @@
  *
  *     SB_TILE_NAME                 the kernel's name
  *     SB_TILE_CONVOLUTION          1 where the right operand is the input of a convolution, else 0
+ *     SB_TILE_BOUNDED              1 where chains end at the used k, and tiles behind the used rows or
+ *                                  columns are left out, else 0: the bound takes registers
  *     SB_TILE_M, SB_TILE_N         the rows and columns that a block computes
  *     SB_TILE_K                    how many k it fetches at once
  *     SB_TILE_STAGES               how many such tiles are in shared memory
@@ -39,6 +41,11 @@
 #else
 #define TYPE sb_cuda_matmul
 #endif
+#if SB_TILE_BOUNDED
+#define DEPTH depth
+#else
+#define DEPTH base->k
+#endif
 
 #define LOAD_OPERANDS(k, into)                                                                                         \
     do {                                                                                                               \
@@ -70,9 +77,9 @@
 /* Begins to fetch tile `fetched`, if there is one. */
 #define FETCH_NEXT()                                                                                                   \
     do {                                                                                                               \
-        if (fetched * SB_TILE_K < base->k) {                                                                           \
+        if (fetched * SB_TILE_K < DEPTH) {                                                                             \
             float *to = tiles + fetch_stage * STAGE;                                                                   \
-            int64_t there = base->k - fetched * SB_TILE_K;                                                             \
+            int64_t there = DEPTH - fetched * SB_TILE_K;                                                               \
             sb_tile_fetch(&a_source, to, there, SB_TILE_M, SB_TILE_K, THREADS);                                        \
             FETCH_B(to + SB_TILE_K * A_PITCH, there);                                                                  \
             fetched++;                                                                                                 \
@@ -92,6 +99,11 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
     for (int64_t index = blockIdx.x; index < count; index += gridDim.x) {
         const sb_tile_place tile = sb_tile_place_of(base, index);
         const int64_t m = tile.m * SB_TILE_M, n = tile.n * SB_TILE_N;
+#if SB_TILE_BOUNDED
+        if (m >= sb_cuda_used(base->used_m, base->m) || n >= sb_cuda_used(base->used_n, base->n))
+            continue;
+        const int64_t depth = sb_cuda_used(base->used_k, base->k);
+#endif
         float chains[SB_TILE_ROWS * SB_TILE_COLUMNS];
         float left[2][SB_TILE_ROWS], right[2][SB_TILE_COLUMNS];
 #if SB_TILE_CONVOLUTION
@@ -125,7 +137,7 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
         const float *b_at = tiles + SB_TILE_K * A_PITCH + thread_column * COLUMN_WIDTH;
         LOAD_OPERANDS(0, 0);
         SB_CUDA_KEEP_LOOP
-        for (int64_t whole = base->k / SB_TILE_K; whole > 0; whole--) {
+        for (int64_t whole = DEPTH / SB_TILE_K; whole > 0; whole--) {
             SB_CUDA_UNROLL
             for (int k = 0; k + 1 < SB_TILE_K; k++) {
                 LOAD_OPERANDS(k + 1, (k + 1) % 2);
@@ -142,7 +154,7 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
             CONTINUE_CHAINS((SB_TILE_K - 1) % 2);
         }
         SB_CUDA_KEEP_LOOP
-        for (int k = 0; k < (int)(base->k % SB_TILE_K); k++) {
+        for (int k = 0; k < (int)(DEPTH % SB_TILE_K); k++) {
             LOAD_OPERANDS(k, 0);
             CONTINUE_CHAINS(0);
         }
@@ -191,6 +203,7 @@ SB_TILE_KERNEL(SB_TILE_NAME, TYPE, p, THREADS, SB_TILE_BLOCKS) {
 #undef ROOM
 #undef PARKED
 #undef TYPE
+#undef DEPTH
 #undef LOAD_OPERANDS
 #undef CONTINUE_CHAINS
 #undef FETCH_B

@@ -1,5 +1,5 @@
-/* All shapes of tiles, as kernels of the source that includes this and defines SB_TILE_CONVOLUTION
- * and SB_TILE_SHAPE(m, n), the name of the kernel with tiles of m rows and n columns. How they are
+/* All shapes of tiles, as kernels of the source that includes this and defines SB_TILE_CONVOLUTION,
+ * SB_TILE_BOUNDED and SB_TILE_SHAPE(m, n), the name of the kernel with tiles of m rows and n columns. How they are
  * chosen is in cuda/contraction/tiles.c, whose table has the numbers once more. */
 #define SB_TILE_NAME SB_TILE_SHAPE(128, 256)
 #define SB_TILE_M 128

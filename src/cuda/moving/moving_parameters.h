@@ -6,6 +6,18 @@
 #include "ops/pad_values.h"
 #include "ops/range_values.h"
 
+/* Inputs of a Concat in front of another one that may be used partly. */
+#define SB_CUDA_PLACES 8
+
+/* A copy from operand 1 to operand 0, which begins as many rows later as there are used ones in front of it. */
+typedef struct sb_cuda_placed_copy {
+    sb_cuda_box box; /* operand 0 as if they were none */
+    int32_t count, unused;
+    const int64_t *used[SB_CUDA_PLACES];
+    int64_t extents[SB_CUDA_PLACES];
+    int64_t step; /* from row to row of operand 0, in bytes */
+} sb_cuda_placed_copy;
+
 /* Every element gets the same bits. */
 typedef struct sb_cuda_fill {
     int64_t elements;

@@ -99,7 +99,7 @@ static sb_status launch_loss(sb_call *call) {
     SB_TRY(check_shapes(call));
     if (sb_call_wants(call, 1)) {
         SB_TRY(sb_call_output(call, 1, &logs));
-        SB_TRY(sb_cuda_softmax_rows(call, logs, scores, 2, true));
+        SB_TRY(sb_cuda_softmax_rows(call, logs, scores, 2, true, -1));
     }
     if (!sb_call_wants(call, 0))
         return SB_OK;

@@ -46,6 +46,35 @@ void sb_cuda_rows_fill(sb_cuda_rows *rows, int rank, const int64_t *dims, uint32
     }
 }
 
+void sb_cuda_rows_bound(sb_cuda_rows *rows, sb_cuda_work *work, const sb_call *call, int input, uint32_t inner) {
+    const sb_tensor *tensor = sb_call_input(call, input);
+    int64_t places[2] = {1, 1}; /* of the outer and inner dimensions up to here */
+    for (int d = 0; d < tensor->rank; d++) {
+        bool in_row = (inner >> d & 1) != 0;
+        int64_t before = places[in_row];
+        places[in_row] *= tensor->dims[d];
+        if (before != 1)
+            continue;
+        const int64_t *used = sb_cuda_work_used(work, call, input, d);
+        int64_t step = tensor->dims[d] != 0 ? (in_row ? rows->length : rows->count) / tensor->dims[d] : 0;
+        if (used != NULL && in_row) {
+            rows->used_length = used;
+            rows->length_step = step;
+        } else if (used != NULL) {
+            rows->used_count = used;
+            rows->count_step = step;
+        }
+    }
+}
+
+bool sb_cuda_rows_can_end(const sb_fact *fact, uint32_t inner, int axis) {
+    int64_t extent;
+    bool first = (inner >> axis & 1) != 0;
+    for (int d = 0; d < axis && first; d++)
+        first = (inner >> d & 1) == 0 || (sb_dim_is_constant(fact->dims[d], &extent) && extent == 1);
+    return first;
+}
+
 void sb_cuda_rows_reduced(const sb_tensor *packed, int rank, const int64_t *dims, uint32_t gone, sb_tensor *view) {
     int64_t stride = 1;
     memcpy(view, packed, sizeof *view);

@@ -26,6 +26,16 @@ SB_CUDA_FUNCTION int64_t sb_cuda_row_place(int64_t index, int rank, const int64_
     return offset + index * steps[0];
 }
 
+/* How many rows, and elements of a row, are used. */
+SB_CUDA_FUNCTION int64_t sb_cuda_rows_part(const int64_t *used, int64_t step, int64_t whole) {
+    if (used == NULL)
+        return whole;
+    const int64_t part = *used * step;
+    return part < 0 ? 0 : part < whole ? part : whole;
+}
+#define SB_CUDA_ROWS_COUNT(rows) sb_cuda_rows_part((rows)->used_count, (rows)->count_step, (rows)->count)
+#define SB_CUDA_ROWS_LENGTH(rows) sb_cuda_rows_part((rows)->used_length, (rows)->length_step, (rows)->length)
+
 /* The first element of a row, and how far from it element `at` lies. */
 #define SB_CUDA_ROW_FIRST(rows, operand, row)                                                                          \
     ((rows)->data[operand] +                                                                                           \
@@ -171,15 +181,16 @@ SB_CUDA_DEFINE_FOLDS(MIN, double, f64)
 #define SB_CUDA_UNROLL_BY_4
 #endif
 
-/* A team's place: `team`, its thread `t`, its row and that row's length, 0 past the last row. All
+/* A team's place: `team`, its thread `t`, its row and that row's used length, 0 past the last row. All
  * threads of a block go through the loop equally often. */
 #define SB_CUDA_TEAMS(rows)                                                                                            \
     int team = (rows)->team, t = (int)threadIdx.x & (team - 1);                                                        \
-    int64_t per_block = (int64_t)(blockDim.x / (unsigned)team);                                                        \
-    for (int64_t base = blockIdx.x * per_block; base < (rows)->count; base += (int64_t)gridDim.x * per_block)
+    int64_t per_block = (int64_t)(blockDim.x / (unsigned)team), used_rows = SB_CUDA_ROWS_COUNT(rows);                  \
+    int used_length = (int)SB_CUDA_ROWS_LENGTH(rows);                                                                  \
+    for (int64_t base = blockIdx.x * per_block; base < used_rows; base += (int64_t)gridDim.x * per_block)
 #define SB_CUDA_TEAM_ROW(rows)                                                                                         \
     int64_t row = base + threadIdx.x / (unsigned)team;                                                                 \
-    int length = row < (rows)->count ? (int)(rows)->length : 0;                                                        \
-    row = row < (rows)->count ? row : base
+    int length = row < used_rows ? used_length : 0;                                                                    \
+    row = row < used_rows ? row : base
 
 #endif

@@ -25,6 +25,10 @@ typedef struct sb_cuda_rows {
     int64_t outer_steps[SB_CUDA_ROW_OPERANDS][SB_CUDA_RANK];
     int64_t inner_steps[SB_CUDA_ROW_OPERANDS][SB_CUDA_RANK];
     char *data[SB_CUDA_ROW_OPERANDS]; /* NULL where an operand is not there */
+    /* Where it says how much of the first outer and of the first inner dimension is used, and how many rows, or elements
+     * of a row, each of its places has; NULL: all. Kernels that are bounded take rows and elements up to there. */
+    const int64_t *used_count, *used_length;
+    int64_t count_step, length_step;
     /* Threads for a row, a power of 2 up to 32: less than 32 only for rows of up to 8 elements per
      * thread. Kernels for long rows take a block for each, of whole waves. */
     int32_t team;

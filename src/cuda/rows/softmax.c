@@ -10,7 +10,8 @@ static bool supports_softmax(const sb_kernel_query *query, char *why) {
     return sb_cuda_takes(query, query->inputs[0], SB_SET_FLOAT, why);
 }
 
-sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t inner, bool log) {
+sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_tensor *in, uint32_t inner, bool log,
+                               int input) {
     sb_cuda_softmax parameters = {.log = log};
     sb_cuda_rows *rows = &parameters.rows;
     sb_cuda_rows_fill(rows, in->rank, in->dims, inner, (const sb_tensor *[]){out, in, NULL, NULL});
@@ -25,6 +26,8 @@ sb_status sb_cuda_softmax_rows(sb_call *call, const sb_tensor *out, const sb_ten
         sb_cuda_rows_grid_short(call, rows, &work);
     else
         sb_cuda_rows_grid_long(call, rows, rows->count, &work);
+    if (input >= 0)
+        sb_cuda_rows_bound(rows, &work, call, input, inner);
     sb_cuda_work_reads(&work, in);
     sb_cuda_work_writes(&work, out);
     return sb_cuda_call_launch(call, &work);
@@ -35,11 +38,24 @@ static sb_status launch_softmax(sb_call *call) {
     sb_tensor *output;
     SB_TRY(sb_call_output(call, 0, &output));
     return sb_cuda_softmax_rows(call, output, input, sb_softmax_axes(call->node->params, input->rank),
-                                strcmp(call->node->op->name, "LogSoftmax") == 0);
+                                strcmp(call->node->op->name, "LogSoftmax") == 0, 0);
+}
+
+static bool bounded_softmax(const sb_kernel_query *query, int input, int axis) {
+    const sb_fact *fact = query->inputs[0];
+    return sb_cuda_rows_can_end(fact, sb_softmax_axes(query->node->params, fact->rank), axis);
 }
 
 const sb_kernel sb_cuda_kernels_softmax[] = {
-    {.op = "Softmax", .name = "softmax", .supports = supports_softmax, .launch = launch_softmax},
-    {.op = "LogSoftmax", .name = "log-softmax", .supports = supports_softmax, .launch = launch_softmax},
+    {.op = "Softmax",
+     .name = "softmax",
+     .supports = supports_softmax,
+     .bounded = bounded_softmax,
+     .launch = launch_softmax},
+    {.op = "LogSoftmax",
+     .name = "log-softmax",
+     .supports = supports_softmax,
+     .bounded = bounded_softmax,
+     .launch = launch_softmax},
     {0},
 };

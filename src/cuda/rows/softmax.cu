@@ -50,8 +50,8 @@
         SB_CUDA_SHARED real lanes[SB_CUDA_WAVES * SB_CUDA_WAVE];                                                       \
         SB_CUDA_SHARED real parts[SB_CUDA_WAVES];                                                                      \
         const sb_cuda_rows *rows = &p->rows;                                                                           \
-        int64_t length = rows->length, begin = 0;                                                                      \
-        for (int64_t row = blockIdx.x; row < rows->count; row += gridDim.x) {                                          \
+        int64_t length = SB_CUDA_ROWS_LENGTH(rows), count = SB_CUDA_ROWS_COUNT(rows), begin = 0;                       \
+        for (int64_t row = blockIdx.x; row < count; row += gridDim.x) {                                                \
             const char *in = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_IN, row);                                             \
             char *out = SB_CUDA_ROW_FIRST(rows, SB_CUDA_ROW_OUT, row);                                                 \
             real highest, sum;                                                                                         \

@@ -21,6 +21,15 @@ static sb_value_id body_value(const sb_contraction_node *contraction, int input,
     return value;
 }
 
+int sb_contraction_node_input(const sb_contraction_node *contraction, int input) {
+    int outer = input;
+    if (contraction->body != NULL)
+        body_value(contraction, input, &outer);
+    else if (input >= contraction->node->input_count || contraction->node->inputs[input] == SB_NO_VALUE)
+        outer = -1;
+    return outer;
+}
+
 const sb_fact *sb_contraction_node_fact(const sb_contraction_node *contraction, const sb_kernel_query *query,
                                         int input) {
     if (contraction->body == NULL)

@@ -13,6 +13,9 @@ typedef struct sb_contraction_node {
 /** The contraction that `node` is or begins with; both belong to the node. */
 sb_contraction_node sb_contraction_node_of(const sb_node *node);
 
+/** Which input of the node the contraction's input `input` is; -1 when it is omitted, or a constant of the body. */
+int sb_contraction_node_input(const sb_contraction_node *contraction, int input);
+
 /** What is known of the contraction's input `input`; NULL when it is omitted. */
 const sb_fact *sb_contraction_node_fact(const sb_contraction_node *contraction, const sb_kernel_query *query,
                                         int input);

@@ -79,7 +79,7 @@ static sb_status concat(const sb_axis_question *question, sb_axis_rule *answer) 
     int axis = sb_axis_resolve(sb_axis_attribute(question, "axis", 1), sb_axis_asked(question)->rank);
     int last = question->node->input_count - question->node->capture_count - 1;
     if (question->axis == axis && question->input != last)
-        return sb_axis_exact(answer, "the next input begins where it ends");
+        return sb_axis_bounded(question, answer, axis, "the next input begins where it ends");
     return sb_axis_independent(question, answer, question->axis);
 }
 
@@ -147,7 +147,7 @@ const sb_axes_entry sb_axes_parts[] = {
     {.op = {"Concat"},
      .rule = concat,
      .independent = "every other axis, and the joined axis of the last input",
-     .exact = "the joined axis of the other inputs"},
+     .bounded = "the joined axis of the other inputs"},
     {.op = {"Tile"}, .rule = tile, .independent = "axes that are not repeated", .exact = "repeated axes; the list"},
     {.op = {"Pad"},
      .rule = pad,
