@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capacities.h"
 #include "commands.h"
 #include "inputs.h"
 #include "placement.h"
@@ -20,6 +21,7 @@ const option bench_options[] = {
     INPUT_OPTIONS,
     MODEL_OPTIONS,
     SESSION_OPTIONS,
+    CAPACITY_OPTION,
     {0},
 };
 

@@ -120,6 +120,12 @@ static void explain(void *context, const sb_placed_node *node) {
            node->why != NULL ? node->why : "");
 }
 
+static void print_plans(sb_session *session) {
+    const char *why = sb_session_exact_plans(session);
+    if (why[0] != '\0')
+        printf("plans are for exact extents: %s\n", why);
+}
+
 static void print_run(sb_session *session) {
     sb_run_report run;
     sb_session_last_run(session, &run);
@@ -144,6 +150,7 @@ void explain_placement(const arguments *arguments, sb_session *session) {
     printf("%d groups of nodes for graphs, %d recorded with %lld tasks, %d failed%s%s\n", graphs.segments,
            graphs.recorded, (long long)graphs.tasks, graphs.failed, graphs.failed > 0 ? ": " : "", graphs.reason);
     print_run(session);
+    print_plans(session);
 }
 
 int report_placement(const arguments *arguments, sb_session *session) {

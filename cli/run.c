@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capacities.h"
 #include "commands.h"
 #include "inputs.h"
 #include "placement.h"
@@ -18,6 +19,7 @@ const option run_options[] = {
     MODEL_OPTIONS,
     SESSION_OPTIONS,
     STATE_OPTIONS,
+    CAPACITY_OPTION,
     {0},
 };
 

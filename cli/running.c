@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "capacities.h"
 #include "inputs.h"
 #include "placement.h"
 #include "stepping.h"
@@ -47,10 +48,16 @@ static int load_model(const arguments *arguments, const sb_model_options *model,
     running->options = *session;
     if (sb_model_load(arguments->positional[0], model, &running->model, &error) != SB_OK)
         return report(&error);
-    int code = open_state(arguments, running->model, session, &running->state);
+    int code = read_capacities(arguments, &running->capacities, &running->capacity_count);
+    running->options.capacities = running->capacities;
+    running->options.capacity_count = running->capacity_count;
+    if (code == EXIT_RIGHT)
+        code = open_state(arguments, running->model, &running->options, &running->state);
     if (code != EXIT_RIGHT)
         return code;
     running->options.state = running->state;
+    if (running->state != NULL)
+        running->options.capacity_count = 0; /* the state has them */
     if (sb_session_create(running->model, &running->options, &running->session, &error) != SB_OK)
         return report(&error);
     running->load_ms = (now_ns() - start) / 1e6;
@@ -105,6 +112,7 @@ void close_running(running *running) {
     sb_state_release(running->state);
     sb_model_release(running->model);
     sb_device_release(running->device);
+    free_capacities(running->capacities, running->capacity_count);
     *running = (struct running){0};
 }
 

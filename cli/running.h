@@ -11,6 +11,8 @@ typedef struct running {
     sb_session *session;
     sb_value *inputs, *outputs; /* one per input and output of the model */
     sb_session_options options; /* the session's, with the device */
+    sb_capacity *capacities;    /* those of --capacity; NULL: none */
+    int capacity_count;
     double load_ms;
 } running;
 

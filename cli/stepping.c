@@ -72,6 +72,8 @@ static int create_state(const state_request *request, sb_model *model, const sb_
     options.symbol_count = request->symbol_count;
     options.symbols = (const char *const *)request->symbols;
     options.symbol_values = request->values;
+    options.capacity_count = session->capacity_count;
+    options.capacities = session->capacities;
     return sb_state_create(model, &options, state, &error) == SB_OK ? EXIT_RIGHT : report(&error);
 }
 

@@ -17,7 +17,7 @@
 /** Whether --state makes this input, or output, a variable of the state. */
 bool is_kept(const arguments *arguments, const char *name, bool input);
 
-/** Creates the state that --state asks for, on the device of `options`, and loads what --load-state names: `*state` is
+/** Creates the state that --state asks for, on the device and with the capacities of `options`, and loads what --load-state names: `*state` is
  * NULL without. The caller releases it. Exit codes as in options.h, after printing what is wrong. */
 int open_state(const arguments *arguments, sb_model *model, const sb_session_options *options, sb_state **state);
 

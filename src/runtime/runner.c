@@ -263,7 +263,6 @@ static sb_status download(sb_runner *runner, sb_value_id value, bool planned, sb
 sb_status sb_runner_bring(sb_runner *runner, sb_value_id value, sb_side side, bool planned, sb_error *error) {
     if (value == SB_NO_VALUE || sb_runner_value(runner, side, value).kind != SB_KIND_NONE)
         return SB_OK;
-    sb_queue *queue = runner->settings->placement.queue;
     sb_value source = runner->values[sb_copy_index(runner->program, side == SB_HOST ? SB_DEVICE : SB_HOST, value)];
     if (side == SB_DEVICE && source.kind == SB_KIND_NONE && runner->plan->facts[value].constant != NULL)
         return bring_constant(runner, value, error);
