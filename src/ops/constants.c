@@ -254,6 +254,18 @@ static bool range_count(const sb_tensor *start, const sb_tensor *limit, const sb
     return whole <= INT64_MAX;
 }
 
+/* The elements of a short range as formulas: its count is known, start and step need not be numbers. */
+static sb_status set_range_elements(sb_infer *infer, sb_dim extent, sb_dim start, sb_dim step) {
+    sb_dim elements[SB_FACT_ELEMENTS];
+    int64_t count;
+    if (!sb_dim_is_constant(extent, &count) || count > SB_FACT_ELEMENTS)
+        return SB_OK;
+    for (int64_t i = 0; i < count; i++)
+        elements[i] = i == 0 ? start : sb_dim_add(infer->scope, elements[i - 1], step);
+    SB_TRY(sb_scope_check(infer->scope, infer->error));
+    return sb_infer_set_elements(infer, 0, count, elements);
+}
+
 static sb_status infer_range(sb_infer *infer) {
     const sb_fact *facts[3];
     for (int i = 0; i < 3; i++) {
@@ -266,14 +278,14 @@ static sb_status infer_range(sb_infer *infer) {
             (facts[i]->rank == 1 && sb_dim_is_constant(facts[i]->dims[0], &extent) && extent != 1))
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "input %d must be a scalar", i);
     }
-    sb_dim extent = NULL;
+    sb_dim extent = NULL, values[3];
+    bool formulas = false;
     if (facts[0]->constant != NULL && facts[1]->constant != NULL && facts[2]->constant != NULL) {
         int64_t count;
         if (!range_count(facts[0]->constant, facts[1]->constant, facts[2]->constant, &count))
             return sb_infer_fail(infer, SB_ERROR_SHAPE, "delta is 0 or the range does not end");
         extent = sb_dim_constant(infer->scope, count);
     } else if (facts[0]->dtype == SB_S64) {
-        sb_dim values[3];
         bool all = true;
         int64_t step = 0;
         for (int i = 0; i < 3; i++) {
@@ -286,12 +298,13 @@ static sb_status infer_range(sb_infer *infer) {
             sb_scope *scope = infer->scope;
             sb_dim span = sb_dim_subtract(scope, values[1], values[0]);
             extent = sb_dim_maximum(scope, sb_dim_constant(scope, 0), sb_dim_ceiling_divide(scope, span, values[2]));
+            formulas = true;
         }
     }
     if (extent == NULL)
         extent = sb_infer_fresh(infer, 0, 0);
     sb_fact_set_tensor(&infer->outputs[0], facts[0]->dtype, 1, &extent);
-    return SB_OK;
+    return formulas ? set_range_elements(infer, extent, values[0], values[2]) : SB_OK;
 }
 
 sb_status sb_range_read(const sb_call *call, sb_range *range) {

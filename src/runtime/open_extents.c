@@ -114,8 +114,8 @@ static sb_status add_scalar(sb_open_extents *open, sb_dim formula, const sb_bind
     *known = sb_dim_evaluate(formula, planned, &value);
     if (!*known)
         return SB_OK;
-    if (open->scalar_count == INT32_MAX || !sb_grow((void **)&open->scalars, &open->scalar_capacity,
-                                                    open->scalar_count + 1, sizeof *open->scalars))
+    if (open->scalar_count == INT32_MAX ||
+        !sb_grow((void **)&open->scalars, &open->scalar_capacity, open->scalar_count + 1, sizeof *open->scalars))
         return sb_fail_memory(error, sizeof *open->scalars);
     *index = (int)open->scalar_count;
     open->scalars[open->scalar_count++] = (sb_run_scalar){formula, NULL, value};
@@ -195,31 +195,6 @@ static void find_touched(sb_open_extents *open, const sb_program *program) {
     }
 }
 
-/* ---- the table ---- */
-
-/* Known elements as tensors over a table on one of the sides. */
-static sb_status show_elements(const sb_open_extents *open, size_t value_count, const sb_tensor *table,
-                               sb_tensor **known, sb_error *error) {
-    for (size_t v = 0; v < value_count; v++) {
-        const sb_fact *fact = &open->formulas[v];
-        int64_t dims[SB_MAX_RANK];
-        if (open->elements[v] >= 0 && sb_fact_is_concrete(fact, dims))
-            SB_TRY(sb_tensor_over(table->storage, table->data + open->elements[v] * (int64_t)sizeof(int64_t), SB_S64,
-                                  fact->rank, dims, NULL, &known[v], error));
-    }
-    return SB_OK;
-}
-
-static sb_status make_table(sb_open_extents *open, size_t value_count, sb_queue *queue, sb_error *error) {
-    int64_t count = (int64_t)open->scalar_count;
-    SB_TRY(sb_tensor_create(SB_S64, 1, &count, &open->table, error));
-    SB_TRY(show_elements(open, value_count, open->table, open->known, error));
-    if (queue == NULL)
-        return SB_OK;
-    SB_TRY(sb_queue_to_device(queue, open->table, &open->there, error));
-    return show_elements(open, value_count, open->there, open->known_there, error);
-}
-
 /* ---- facts ---- */
 
 /* Elements as they are at the planned extents: for kernels on a device that read a shape on the host. */
@@ -240,8 +215,8 @@ static sb_status fill_facts(const sb_open_extents *open, sb_fact *facts, size_t 
         for (int d = 0; facts[v].kind == SB_KIND_TENSOR && d < facts[v].rank; d++) {
             int scalar = open->extents[v * SB_MAX_RANK + (size_t)d];
             if (scalar >= 0)
-                facts[v].dims[d] = on_device ? sb_dim_constant(scope, open->scalars[scalar].planned)
-                                             : open->scalars[scalar].cell;
+                facts[v].dims[d] =
+                    on_device ? sb_dim_constant(scope, open->scalars[scalar].planned) : open->scalars[scalar].cell;
         }
         if (open->elements[v] < 0)
             continue;
@@ -269,13 +244,10 @@ static bool allocate(sb_open_extents *open, const sb_program *program) {
     open->touched = sb_allocate_array(program->step_count, sizeof *open->touched);
     open->extents = sb_allocate_array(values, SB_MAX_RANK * sizeof *open->extents);
     open->elements = sb_allocate_array(values, sizeof *open->elements);
-    open->known = sb_allocate_array(values, sizeof *open->known);
-    open->known_there = sb_allocate_array(values, sizeof *open->known_there);
     open->inputs = sb_allocate_array(inputs, sizeof *open->inputs);
     open->outputs = sb_allocate_array(outputs, sizeof *open->outputs);
     return open->buckets != NULL && open->planned != NULL && open->formulas != NULL && open->touched != NULL &&
-           open->extents != NULL && open->elements != NULL && open->known != NULL && open->known_there != NULL &&
-           open->inputs != NULL && open->outputs != NULL;
+           open->extents != NULL && open->elements != NULL && open->inputs != NULL && open->outputs != NULL;
 }
 
 static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *program, const sb_placement *placement,
@@ -292,8 +264,8 @@ static sb_status fill(sb_open_extents *open, sb_plan *plan, const sb_program *pr
     if (!*known)
         return SB_OK;
     find_touched(open, program);
-    SB_TRY(make_table(open, values, placement->queue, error));
-    return fill_facts(open, plan->facts, values, plan->scope, placement->queue != NULL, error);
+    SB_TRY(fill_facts(open, plan->facts, values, plan->scope, placement->queue != NULL, error));
+    return sb_run_table_create(&open->table, open, program, plan, placement->queue, error);
 }
 
 sb_status sb_open_extents_create(sb_plan *plan, const sb_program *program, const sb_placement *placement,
@@ -320,13 +292,8 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     for (size_t v = 0; v < program->graph->value_count; v++) {
         if (open->formulas != NULL)
             sb_fact_clear(&open->formulas[v]);
-        if (open->known != NULL)
-            sb_tensor_release(open->known[v]);
-        if (open->known_there != NULL)
-            sb_tensor_release(open->known_there[v]);
     }
-    sb_tensor_release(open->table);
-    sb_tensor_release(open->there);
+    sb_run_table_clear(&open->table, program);
     sb_free(open->buckets);
     sb_free(open->planned);
     sb_free(open->formulas);
@@ -334,8 +301,6 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program) {
     sb_free(open->scalars);
     sb_free(open->extents);
     sb_free(open->elements);
-    sb_free(open->known);
-    sb_free(open->known_there);
     sb_free(open->inputs);
     sb_free(open->outputs);
     sb_free(open);
@@ -350,21 +315,20 @@ void sb_open_extents_plan(sb_open_extents *open) {
     }
 }
 
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, bool *fits, sb_error *error) {
-    int64_t *table = (int64_t *)(void *)open->table->data;
+sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
+                               sb_error *error) {
+    int64_t *numbers = open->table.scalars;
     *fits = true;
     for (size_t s = 0; s < open->scalar_count && *fits; s++) {
         const sb_run_scalar *scalar = &open->scalars[s];
-        *fits = sb_dim_evaluate(scalar->formula, &open->capacities->run, &table[s]) &&
-                (scalar->cell == NULL || (table[s] >= 0 && table[s] <= scalar->planned));
+        *fits = sb_dim_evaluate(scalar->formula, &open->capacities->run, &numbers[s]) &&
+                (scalar->cell == NULL || (numbers[s] >= 0 && numbers[s] <= scalar->planned));
     }
-    if (!*fits)
-        return SB_OK;
-    for (size_t s = 0; s < open->scalar_count && queue == NULL; s++) {
+    for (size_t s = 0; s < open->scalar_count && *fits && queue == NULL; s++) {
         if (open->scalars[s].cell != NULL)
-            sb_dim_set_cell(open->scalars[s].cell, table[s]);
+            sb_dim_set_cell(open->scalars[s].cell, numbers[s]);
     }
-    return queue != NULL ? sb_queue_upload(queue, open->there, open->table, error) : SB_OK;
+    return *fits && queue != NULL ? sb_run_table_send(&open->table, queue, inputs, error) : SB_OK;
 }
 
 bool sb_open_extents_has(const sb_open_extents *open, sb_value_id value) {
@@ -377,10 +341,9 @@ bool sb_open_extents_has(const sb_open_extents *open, sb_value_id value) {
 }
 
 void sb_open_extents_used(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor, int64_t *dims) {
-    const int64_t *table = (const int64_t *)(const void *)open->table->data;
     for (int d = 0; d < tensor->rank; d++) {
         int scalar = open->extents[(size_t)value * SB_MAX_RANK + (size_t)d];
-        dims[d] = scalar >= 0 ? table[scalar] : tensor->dims[d];
+        dims[d] = scalar >= 0 ? open->table.scalars[scalar] : tensor->dims[d];
     }
 }
 

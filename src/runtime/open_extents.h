@@ -9,6 +9,7 @@
 
 #include "runtime/capacity.h"
 #include "runtime/placement.h"
+#include "runtime/run_table.h"
 
 struct sb_plan;
 
@@ -21,19 +22,16 @@ typedef struct sb_run_scalar {
 
 typedef struct sb_open_extents {
     sb_capacities *capacities;
-    int64_t *buckets; /* by item: the capacity for which the plan was made … */
-    int64_t *planned; /* … and the symbol's value there, less than that where a variable grows up to the capacity */
-    sb_fact *formulas;         /* by value: facts with the symbols as symbols */
-    bool *touched;             /* by step: an extent, or a known element, of an input or output is open */
+    int64_t *buckets;  /* by item: the capacity for which the plan was made … */
+    int64_t *planned;  /* … and the symbol's value there, less than that where a variable grows up to the capacity */
+    sb_fact *formulas; /* by value: facts with the symbols as symbols */
+    bool *touched;     /* by step: an extent, or a known element, of an input or output is open */
     size_t scalar_count, scalar_capacity;
     sb_run_scalar *scalars;
-    sb_tensor *table;          /* s64[scalars], on the host: their values in the run in progress */
-    int *extents;              /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
-    int *elements;             /* by value: the first of the scalars that its elements are, or -1 */
-    sb_tensor **known;         /* by value, on the host: those elements, over the table; NULL for none */
-    sb_tensor *there;          /* the table on the device; NULL on the host */
-    sb_tensor **known_there;   /* by value, likewise */
-    const sb_fact **inputs;    /* room for those of one node */
+    int *extents;  /* by value and axis (SB_MAX_RANK of them): the scalar, or -1 */
+    int *elements; /* by value: the first of the scalars that its elements are, or -1 */
+    sb_run_table table;
+    const sb_fact **inputs; /* room for those of one node */
     sb_fact *outputs;
 } sb_open_extents;
 
@@ -48,9 +46,10 @@ void sb_open_extents_destroy(sb_open_extents *open, const sb_program *program);
 /** Before memory is planned: facts on the host get their planned extents. */
 void sb_open_extents_plan(sb_open_extents *open);
 
-/** Before a run: fills facts and table. *fits is false, and nothing else has happened, where the run needs more than was
- * planned. (On a device, entered: the table is on its way when this returns.) */
-sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, bool *fits, sb_error *error);
+/** Before a run with these inputs: fills facts and table. *fits is false, and no fact has changed, where the run needs
+ * more than was planned. (On a device, entered: the table is on its way when this returns.) */
+sb_status sb_open_extents_fill(sb_open_extents *open, sb_queue *queue, const sb_value *inputs, bool *fits,
+                               sb_error *error);
 
 /** Whether an input of the run in progress, seen as `tensor`, has the extents that the formulas say. */
 bool sb_open_extents_match(const sb_open_extents *open, sb_value_id value, const sb_tensor *tensor);

@@ -167,7 +167,7 @@ static const int64_t *used_extent(sb_frame *frame, const sb_call *call, int inpu
     const sb_open_extents *open = runner->plan->open;
     sb_value_id value = call->node->inputs[input];
     int scalar = open != NULL && value != SB_NO_VALUE ? open->extents[(size_t)value * SB_MAX_RANK + (size_t)axis] : -1;
-    return scalar >= 0 ? (const int64_t *)(const void *)open->there->data + scalar : NULL;
+    return scalar >= 0 ? (const int64_t *)(const void *)open->table.there->data + scalar : NULL;
 }
 
 const sb_frame sb_runner_frame = {allocate_output, take_workspace,  run_graph,

@@ -93,6 +93,20 @@ static sb_status enter(sb_runner *runner, sb_value_id value, sb_value input, sb_
     return SB_OK;
 }
 
+/* What follows from the extents, and, on a device, the inputs that the table has taken there. */
+static void enter_from_table(sb_runner *runner, const sb_run_table *table) {
+    const sb_program *program = runner->program;
+    sb_side side = table->there != NULL ? SB_DEVICE : SB_HOST;
+    for (size_t v = 0; v < program->graph->value_count; v++) {
+        sb_tensor *known = side == SB_DEVICE ? table->known_there[v] : table->known[v];
+        if (known != NULL)
+            runner->values[sb_copy_index(program, side, (sb_value_id)v)] = sb_value_of_tensor(sb_tensor_retain(known));
+    }
+    for (size_t i = 0; i < table->sent_count; i++)
+        runner->values[sb_copy_index(program, SB_DEVICE, table->sent[i].value)] =
+            sb_value_of_tensor(sb_tensor_retain(table->sent[i].there));
+}
+
 sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
     const sb_open_extents *open = runner->plan->open;
@@ -101,12 +115,8 @@ sb_status sb_runner_enter(sb_runner *runner, const sb_value *inputs, sb_error *e
         SB_TRY(enter(runner, value, inputs[i], &runner->values[sb_copy_index(program, sb_value_side(inputs[i]), value)],
                      error));
     }
-    for (size_t v = 0; open != NULL && v < program->graph->value_count; v++) {
-        sb_side side = open->there != NULL ? SB_DEVICE : SB_HOST;
-        sb_tensor *known = side == SB_DEVICE ? open->known_there[v] : open->known[v];
-        if (known != NULL)
-            runner->values[sb_copy_index(program, side, (sb_value_id)v)] = sb_value_of_tensor(sb_tensor_retain(known));
-    }
+    if (open != NULL)
+        enter_from_table(runner, &open->table);
     return SB_OK;
 }
 
@@ -120,7 +130,7 @@ static sb_status copy_shown(const sb_tensor *shown, sb_tensor **copy, sb_error *
 }
 
 bool sb_runner_knows(const sb_runner *runner, sb_value_id value) {
-    return runner->plan->open != NULL && runner->plan->open->known[value] != NULL;
+    return runner->plan->open != NULL && runner->plan->open->table.known[value] != NULL;
 }
 
 sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value found, sb_value *leaving,
@@ -131,9 +141,9 @@ sb_status sb_runner_leave(const sb_runner *runner, sb_value_id value, sb_value f
         *leaving = sb_value_retain(found);
         return SB_OK;
     }
-    if (open->known[value] != NULL)
-        SB_TRY(copy_shown(open->known[value], &tensor, error));
-    else if (found.tensor->storage == open->table->storage)
+    if (open->table.known[value] != NULL)
+        SB_TRY(copy_shown(open->table.known[value], &tensor, error));
+    else if (found.tensor->storage == open->table.here->storage)
         SB_TRY(copy_shown(found.tensor, &tensor, error));
     else
         SB_TRY(sb_runner_used(runner, value, found.tensor, &tensor, error));

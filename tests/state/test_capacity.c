@@ -130,7 +130,8 @@ static void test_a_full_cache(void **context) {
         sb_tensor_release(actual);
         sb_tensor_release(expected);
     }
-    check_refused(session, state, 1, "extent past is 20, and its capacity, 20, leaves this run no room for more than 19");
+    check_refused(session, state, 1,
+                  "extent past is 20, and its capacity, 20, leaves this run no room for more than 19");
     check_refused(session, state, 21, "extent past is 20");
     check_cache(state, &hand);
     end_by_hand(&hand);
@@ -271,10 +272,14 @@ static void test_inputs_of_any_length(void **context) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tokens_one_by_one),    cmocka_unit_test(test_chunks_of_several_tokens),
-        cmocka_unit_test(test_buckets),              cmocka_unit_test(test_a_token_plans_nothing),
-        cmocka_unit_test(test_a_full_cache),         cmocka_unit_test(test_trimming),
-        cmocka_unit_test(test_saving),               cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_tokens_one_by_one),
+        cmocka_unit_test(test_chunks_of_several_tokens),
+        cmocka_unit_test(test_buckets),
+        cmocka_unit_test(test_a_token_plans_nothing),
+        cmocka_unit_test(test_a_full_cache),
+        cmocka_unit_test(test_trimming),
+        cmocka_unit_test(test_saving),
+        cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_inputs_of_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,145 @@
+#include "runtime/run_table.h"
+
+#include <string.h>
+
+#include "base/allocation.h"
+#include "runtime/plan.h"
+#include "runtime/state_binding.h"
+
+/* Inputs begin at multiples of this, so that kernels may load several elements at once. */
+#define ALIGNMENT 256
+
+static size_t align(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* ---- what goes with it ---- */
+
+static bool is_read(const sb_program *program, sb_value_id value) {
+    for (size_t s = 0; s < program->step_count; s++) {
+        const sb_node *node = program->steps[s].node;
+        for (int i = 0; i < node->input_count; i++) {
+            if (node->inputs[i] == value)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The bytes that an input takes in the table; 0: it does not go with it. */
+static size_t bytes_to_send(const sb_plan *plan, const sb_program *program, size_t index) {
+    sb_value_id value = program->enter[index];
+    const sb_fact *fact = &plan->facts[value];
+    int64_t dims[SB_MAX_RANK], elements;
+    bool variable = plan->binding != NULL && plan->binding->read[index] >= 0;
+    if (variable || plan->sides[value] != SB_HOST || fact->dtype == SB_STRING || !sb_fact_is_concrete(fact, dims) ||
+        !is_read(program, value) ||
+        sb_count_elements(fact->dtype, fact->rank, dims, &elements, NULL) != SB_OK)
+        return 0;
+    return (size_t)elements * sb_dtype_size(fact->dtype);
+}
+
+/* Lists the inputs that go with the table, behind `used` bytes: *end is where it ends. */
+static sb_status list_inputs(sb_run_table *table, const sb_program *program, const sb_plan *plan, size_t used,
+                             size_t *offsets, size_t *end, sb_error *error) {
+    size_t begin = align(used);
+    *end = begin;
+    table->sent = sb_allocate_array(program->enter_count, sizeof *table->sent);
+    if (table->sent == NULL)
+        return sb_fail_memory(error, program->enter_count * sizeof *table->sent);
+    for (size_t i = 0; i < program->enter_count; i++) {
+        size_t bytes = bytes_to_send(plan, program, i);
+        if (bytes == 0 || bytes > SB_RUN_TABLE_INPUT_BYTES ||
+            *end - begin + align(bytes) > SB_RUN_TABLE_INPUT_BYTES)
+            continue;
+        offsets[table->sent_count] = *end;
+        table->sent[table->sent_count++] = (sb_sent_input){.index = i, .value = program->enter[i]};
+        *end += align(bytes);
+    }
+    return SB_OK;
+}
+
+static sb_status show_input(const sb_run_table *table, sb_sent_input *input, const sb_plan *plan, size_t offset,
+                            sb_error *error) {
+    const sb_fact *fact = &plan->facts[input->value];
+    int64_t dims[SB_MAX_RANK];
+    if (!sb_fact_is_concrete(fact, dims))
+        return sb_fail(error, SB_ERROR_INTERNAL, "an input of unknown extents in the table of a run");
+    SB_TRY(sb_tensor_over(table->here->storage, table->here->data + offset, fact->dtype, fact->rank, dims, NULL,
+                          &input->rows, error));
+    return sb_tensor_over(table->there->storage, table->there->data + offset, fact->dtype, fact->rank, dims, NULL,
+                          &input->there, error);
+}
+
+/* Known elements as tensors over the table on one of the sides. */
+static sb_status show_elements(const sb_open_extents *open, size_t value_count, const sb_tensor *table,
+                               sb_tensor **known, sb_error *error) {
+    for (size_t v = 0; v < value_count; v++) {
+        const sb_fact *fact = &open->formulas[v];
+        int64_t dims[SB_MAX_RANK];
+        if (open->elements[v] >= 0 && sb_fact_is_concrete(fact, dims))
+            SB_TRY(sb_tensor_over(table->storage, table->data + open->elements[v] * (int64_t)sizeof(int64_t), SB_S64,
+                                  fact->rank, dims, NULL, &known[v], error));
+    }
+    return SB_OK;
+}
+
+/* ---- the table ---- */
+
+static sb_status fill_table(sb_run_table *table, const sb_open_extents *open, const sb_program *program,
+                            const sb_plan *plan, sb_queue *queue, size_t *offsets, sb_error *error) {
+    size_t values = program->graph->value_count, bytes = open->scalar_count * sizeof(int64_t);
+    table->known = sb_allocate_array(values, sizeof *table->known);
+    table->known_there = sb_allocate_array(values, sizeof *table->known_there);
+    if (offsets == NULL || table->known == NULL || table->known_there == NULL)
+        return sb_fail_memory(error, values * sizeof *table->known);
+    if (queue != NULL)
+        SB_TRY(list_inputs(table, program, plan, bytes, offsets, &bytes, error));
+    int64_t count = (int64_t)bytes;
+    SB_TRY(sb_tensor_create(SB_U8, 1, &count, &table->here, error));
+    table->scalars = (int64_t *)(void *)table->here->data;
+    SB_TRY(show_elements(open, values, table->here, table->known, error));
+    if (queue == NULL)
+        return SB_OK;
+    SB_TRY(sb_queue_to_device(queue, table->here, &table->there, error));
+    for (size_t i = 0; i < table->sent_count; i++)
+        SB_TRY(show_input(table, &table->sent[i], plan, offsets[i], error));
+    return show_elements(open, values, table->there, table->known_there, error);
+}
+
+sb_status sb_run_table_create(sb_run_table *table, const sb_open_extents *open, const sb_program *program,
+                              const sb_plan *plan, sb_queue *queue, sb_error *error) {
+    size_t *offsets = sb_allocate_array(program->enter_count, sizeof *offsets);
+    sb_status status = fill_table(table, open, program, plan, queue, offsets, error);
+    sb_free(offsets);
+    return status;
+}
+
+void sb_run_table_clear(sb_run_table *table, const sb_program *program) {
+    for (size_t v = 0; v < program->graph->value_count; v++) {
+        if (table->known != NULL)
+            sb_tensor_release(table->known[v]);
+        if (table->known_there != NULL)
+            sb_tensor_release(table->known_there[v]);
+    }
+    for (size_t i = 0; i < table->sent_count; i++) {
+        sb_tensor_release(table->sent[i].rows);
+        sb_tensor_release(table->sent[i].there);
+    }
+    sb_tensor_release(table->here);
+    sb_tensor_release(table->there);
+    sb_free(table->known);
+    sb_free(table->known_there);
+    sb_free(table->sent);
+    *table = (sb_run_table){0};
+}
+
+sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error) {
+    for (size_t i = 0; i < table->sent_count; i++) {
+        const sb_tensor *input = inputs[table->sent[i].index].tensor;
+        sb_tensor *rows = table->sent[i].rows;
+        memcpy(rows->dims, input->dims, (size_t)input->rank * sizeof *rows->dims);
+        sb_tensor_copy_elements(rows, input);
+    }
+    return sb_queue_upload(queue, table->there, table->here, error);
+}

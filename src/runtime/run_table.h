@@ -1,0 +1,41 @@
+/* The table of a run: the numbers that its open extents and what follows from them have, and small inputs. On a device it
+ * gets there in one copy, to where recorded work looks for it. */
+#ifndef SB_RUNTIME_RUN_TABLE_H
+#define SB_RUNTIME_RUN_TABLE_H
+
+#include "runtime/program.h"
+
+struct sb_open_extents;
+struct sb_plan;
+
+/* The most bytes of inputs that go with the table: what is larger is copied by itself. */
+#define SB_RUN_TABLE_INPUT_BYTES 65536
+
+/* An input of the caller's on the host that steps on the device read. */
+typedef struct sb_sent_input {
+    size_t index; /* in sb_program::enter */
+    sb_value_id value;
+    sb_tensor *rows;  /* in the table, with the planned extents' strides and those extents that the run has */
+    sb_tensor *there; /* on the device, with the planned extents */
+} sb_sent_input;
+
+typedef struct sb_run_table {
+    sb_tensor *here;         /* u8[bytes], on the host */
+    sb_tensor *there;        /* the same on the device; NULL on the host */
+    int64_t *scalars;        /* in `here`, and first there: a number for each of the open extents' */
+    sb_tensor **known;       /* by value: elements that follow from open extents, over `here`; NULL for none */
+    sb_tensor **known_there; /* likewise over `there` */
+    size_t sent_count;
+    sb_sent_input *sent;
+} sb_run_table;
+
+/** Makes the table for open extents whose scalars are known, and a plan with its facts; with a queue (entered), on its
+ * device as well. What has been made when it fails, sb_run_table_clear gives back. Errors: OUT_OF_MEMORY; DEVICE. */
+sb_status sb_run_table_create(sb_run_table *table, const struct sb_open_extents *open, const sb_program *program,
+                              const struct sb_plan *plan, sb_queue *queue, sb_error *error);
+void sb_run_table_clear(sb_run_table *table, const sb_program *program);
+
+/** Puts the run's inputs beside its scalars and sends all to the device. (Entered.) */
+sb_status sb_run_table_send(sb_run_table *table, sb_queue *queue, const sb_value *inputs, sb_error *error);
+
+#endif
