@@ -532,7 +532,7 @@ static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
         SB_TRY(check_interrupt(runner, step, error));
         if (runner->plan->binding != NULL && (segment != NULL ? segment->end : s + 1) > runner->plan->first_update)
-            runner->plan->binding->began = true;
+            runner->plan->binding->run.began = true;
         if (segment != NULL) {
             SB_TRY(sb_segment_run(runner, segment, error));
             s = segment->end - 1;
@@ -565,7 +565,7 @@ static size_t bytes_to_fetch(const sb_runner *runner) {
     size_t bytes = 0;
     for (size_t i = 0; i < program->leave_count && bytes <= SB_OUTBOX_BYTES; i++) {
         sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
-        if (there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
+        if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
             bytes += sb_outbox_bytes(there.tensor);
     }
     return bytes;
@@ -603,7 +603,7 @@ static sb_status fetch(sb_runner *runner, sb_outbox *outbox, sb_value_id value, 
 static sb_status hand_over(sb_runner *runner, size_t index, sb_outbox *outbox, sb_value *output, sb_error *error) {
     sb_value_id value = runner->program->leave[index];
     bool on_host = sb_is_wanted_on_host(runner->plan, index);
-    if (outbox != NULL)
+    if (on_host && outbox != NULL)
         SB_TRY(fetch(runner, outbox, value, error));
     else if (on_host)
         SB_TRY(sb_runner_bring(runner, value, SB_HOST, true, error));

@@ -121,35 +121,24 @@ sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index) {
 
 /* ---- turns ---- */
 
-sb_status sb_binding_enter(sb_state_binding *binding, sb_error *error) {
-    SB_TRY(sb_state_enter(binding->state, true, error));
-    binding->began = false;
-    binding->counters = (sb_state_counters){0};
+sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error) {
+    SB_TRY(sb_state_enter(binding->state, true, session, error));
+    binding->run = (sb_state_run){.update = binding->update, .update_count = binding->program->leave_count};
     return SB_OK;
 }
 
-/* Under the lock: the variables that the run has updated have their next version. */
-static void count_run(sb_state_binding *binding) {
-    sb_state_counters *total = &binding->state->counters, *run = &binding->counters;
-    for (size_t i = 0; i < binding->program->leave_count; i++) {
-        if (binding->update[i] < 0)
-            continue;
-        binding->state->variables[binding->update[i]].version++;
-        total->updates++;
-    }
-    total->runs++;
-    total->updates_in_place += run->updates_in_place;
-    total->copies += run->copies;
-    total->bytes_copied += run->bytes_copied;
+sb_status sb_binding_leave(sb_state_binding *binding, sb_status status, sb_error *error) {
+    status = sb_state_end_run(binding->state, &binding->run, status, error);
+    sb_state_leave(binding->state);
+    return status;
 }
 
-void sb_binding_leave(sb_state_binding *binding, sb_status status, const sb_error *error) {
-    if (status != SB_OK && binding->began)
-        sb_state_set_torn(binding->state, error);
-    pthread_mutex_lock(&binding->state->lock);
-    if (status == SB_OK)
-        count_run(binding);
-    pthread_mutex_unlock(&binding->state->lock);
+void sb_binding_leave_queued(sb_state_binding *binding, sb_state_run *run) {
+    run->update = binding->run.update;
+    run->update_count = binding->run.update_count;
+    run->began = binding->run.began;
+    run->counters = binding->run.counters;
+    sb_state_queue_run(binding->state, run);
     sb_state_leave(binding->state);
 }
 
@@ -160,8 +149,8 @@ static size_t tensor_bytes(const sb_tensor *tensor) {
 }
 
 static void count_copy(sb_state_binding *binding, const sb_tensor *tensor) {
-    binding->counters.copies++;
-    binding->counters.bytes_copied += (int64_t)tensor_bytes(tensor);
+    binding->run.counters.copies++;
+    binding->run.counters.bytes_copied += (int64_t)tensor_bytes(tensor);
 }
 
 void sb_binding_note_transfer(sb_state_binding *binding, sb_value_id value, const sb_tensor *copy) {
@@ -276,10 +265,10 @@ static sb_status carry_out_updates(sb_state_binding *binding, sb_queue *queue, s
         const sb_held_variable *held = &binding->state->variables[binding->update[i]];
         sb_tensor *value = binding->leaving[i].tensor;
         if (is_in_place(held, value)) {
-            binding->counters.updates_in_place++;
+            binding->run.counters.updates_in_place++;
             continue;
         }
-        binding->began = true;
+        binding->run.began = true;
         SB_TRY(copy_update(queue, held->tensor, value, error));
         count_copy(binding, value);
     }
@@ -299,12 +288,12 @@ static void hand_out(sb_state_binding *binding, sb_status status, sb_value *outp
 }
 
 sb_status sb_binding_run(sb_state_binding *binding, sb_runner *runner, sb_queue *queue, bool host_outputs,
-                         const sb_value *inputs, sb_value *outputs, sb_error *error) {
+                         sb_outbox *outbox, const sb_value *inputs, sb_value *outputs, sb_error *error) {
     for (size_t i = 0; i < binding->program->enter_count; i++) {
         sb_tensor *tensor = sb_binding_tensor(binding, i);
         binding->entering[i] = tensor != NULL ? sb_value_of_tensor(tensor) : inputs[i];
     }
-    sb_status status = sb_runner_run(runner, host_outputs, binding->entering, binding->leaving, error);
+    sb_status status = sb_runner_start(runner, host_outputs, outbox, binding->entering, binding->leaving, error);
     if (status == SB_OK)
         status = prepare_updates(binding, queue, error);
     if (status == SB_OK)
