@@ -565,7 +565,8 @@ static size_t bytes_to_fetch(const sb_runner *runner) {
     size_t bytes = 0;
     for (size_t i = 0; i < program->leave_count && bytes <= SB_OUTBOX_BYTES; i++) {
         sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
-        if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR && sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
+        if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR &&
+            sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
             bytes += sb_outbox_bytes(there.tensor);
     }
     return bytes;

@@ -109,8 +109,8 @@ static sb_run_cause standing_cause(const sb_session *session) {
                          : session->settings.observer != NULL ? "an observer is called after each node"
                          : session->binding != NULL && session->binding->state->queue == NULL
                              ? "the state lies on the host"
-                         : session->task_observer != NULL     ? "a task observer is called after each run"
-                                                              : NULL;
+                         : session->task_observer != NULL ? "a task observer is called after each run"
+                                                          : NULL;
     return (sb_run_cause){.reason = reason};
 }
 
