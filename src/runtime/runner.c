@@ -521,12 +521,31 @@ static bool may_replay(const sb_runner *runner) {
            runner->settings->task_times == NULL && !queue->is_recording;
 }
 
+/* Makes the inputs the run's first values. With a device, and updates where the variables lie, those on the host become
+ * dense now, as they are on their way to the device: behind the first update there would be no memory for it. */
+static sb_status enter(sb_runner *runner, const sb_value *inputs, sb_error *error) {
+    const sb_program *program = runner->program;
+    const sb_plan *plan = runner->plan;
+    bool dense = runner->settings->placement.queue != NULL && plan->binding != NULL &&
+                 plan->first_update < program->step_count;
+    for (size_t i = 0; i < program->enter_count; i++) {
+        sb_value *entered = &runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->enter[i])];
+        bool on_host = inputs[i].kind == SB_KIND_TENSOR && !sb_tensor_on_device(inputs[i].tensor);
+        sb_tensor *tensor;
+        if (dense && on_host) {
+            SB_TRY(sb_tensor_contiguous(inputs[i].tensor, &tensor, error));
+            *entered = sb_value_of_tensor(tensor);
+        } else {
+            *entered = sb_value_retain(inputs[i]);
+        }
+    }
+    return SB_OK;
+}
+
 static sb_status run_steps(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
     bool replays = may_replay(runner);
-    for (size_t i = 0; i < program->enter_count; i++)
-        runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->enter[i])] =
-            sb_value_retain(inputs[i]);
+    SB_TRY(enter(runner, inputs, error));
     for (size_t s = 0; s < program->step_count; s++) {
         const sb_step *step = &program->steps[s];
         sb_segment *segment = replays ? runner->plan->segment_of[s] : NULL;
@@ -567,15 +586,33 @@ static size_t bytes_to_fetch(const sb_runner *runner) {
         sb_value there = sb_runner_value(runner, SB_DEVICE, program->leave[i]);
         if (sb_is_wanted_on_host(runner->plan, i) && there.kind == SB_KIND_TENSOR &&
             sb_runner_value(runner, SB_HOST, program->leave[i]).kind == SB_KIND_NONE)
-            bytes += sb_outbox_bytes(there.tensor);
+            bytes += sb_outbox_bytes(there.tensor->dtype, there.tensor->rank, there.tensor->dims);
     }
     return bytes;
 }
 
-/* Whether outputs go through the outbox: not where somebody measures each copy, nor where they are larger than what is
- * kept in pinned memory for a run. */
+/* Not where somebody measures each copy. */
+static bool may_take_outbox(const sb_runner *runner) {
+    return runner->settings->observer == NULL && runner->settings->task_times == NULL;
+}
+
+size_t sb_runner_planned_outbox(const sb_runner *runner) {
+    const sb_plan *plan = runner->plan;
+    size_t bytes = 0;
+    for (size_t i = 0; i < runner->program->leave_count && may_take_outbox(runner) && bytes <= SB_OUTBOX_BYTES; i++) {
+        sb_value_id value = runner->program->leave[i];
+        int64_t dims[SB_MAX_RANK];
+        const sb_fact *fact = &plan->facts[value];
+        if (sb_is_wanted_on_host(plan, i) && plan->sides[value] == SB_DEVICE && fact->kind == SB_KIND_TENSOR &&
+            fact->constant == NULL && sb_fact_is_concrete(fact, dims))
+            bytes += sb_outbox_bytes(fact->dtype, fact->rank, dims);
+    }
+    return bytes;
+}
+
+/* Whether outputs go through the outbox: not where they are larger than what is kept in pinned memory for a run. */
 static bool takes_outbox(const sb_runner *runner, const sb_outbox *outbox, bool host_outputs) {
-    if (outbox == NULL || !host_outputs || runner->settings->observer != NULL || runner->settings->task_times != NULL)
+    if (outbox == NULL || !host_outputs || !may_take_outbox(runner))
         return false;
     if (bytes_to_fetch(runner) <= SB_OUTBOX_BYTES)
         return true;
@@ -622,7 +659,7 @@ static sb_status hand_over_all(sb_runner *runner, bool host_outputs, sb_outbox *
     if (!takes_outbox(runner, outbox, host_outputs))
         outbox = NULL;
     else
-        SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), error));
+        SB_TRY(sb_outbox_open(outbox, queue, bytes_to_fetch(runner), runner->program->leave_count, error));
     for (size_t i = 0; i < runner->program->leave_count; i++)
         SB_TRY(hand_over(runner, i, outbox, &outputs[i], error));
     return SB_OK;
@@ -640,7 +677,7 @@ sb_status sb_runner_start(sb_runner *runner, bool host_outputs, sb_outbox *outbo
         outputs[i] = (sb_value){0};
     SB_TRY(find_plan(runner, host_outputs, inputs, error));
     bool in_place = runner->plan->binding != NULL && runner->plan->first_update < program->step_count;
-    sb_status status = in_place ? sb_runner_reserve(runner, error) : SB_OK;
+    sb_status status = in_place ? sb_runner_reserve(runner, outbox, error) : SB_OK;
     if (status == SB_OK)
         status = run_steps(runner, inputs, error);
     if (status == SB_OK)

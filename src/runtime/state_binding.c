@@ -182,15 +182,27 @@ static sb_status copy_beside(sb_queue *queue, const sb_tensor *tensor, sb_tensor
     return status;
 }
 
-/* Makes the value one that shares no memory with the state. */
+static bool shows_state(const sb_state_binding *binding, const sb_value *value) {
+    if (value->kind == SB_KIND_TENSOR)
+        return sb_state_holds(binding->state, value->tensor);
+    for (int64_t i = 0; value->kind == SB_KIND_SEQUENCE && i < value->sequence->count; i++) {
+        if (shows_state(binding, &value->sequence->items[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the value one that shares no memory with the state. Takes none where it is one already. */
 static sb_status detach(sb_state_binding *binding, sb_queue *queue, sb_value *value, sb_error *error) {
-    if (value->kind == SB_KIND_TENSOR && sb_state_holds(binding->state, value->tensor)) {
+    if (!shows_state(binding, value))
+        return SB_OK;
+    if (value->kind == SB_KIND_TENSOR) {
         sb_tensor *copy;
         SB_TRY(copy_beside(queue, value->tensor, &copy, error));
         count_copy(binding, copy);
         sb_value_release(value);
         *value = sb_value_of_tensor(copy);
-    } else if (value->kind == SB_KIND_SEQUENCE) {
+    } else {
         sb_sequence *copies;
         SB_TRY(sb_sequence_create(value->sequence->dtype, value->sequence->count, &copies, error));
         sb_status status = SB_OK;
