@@ -526,8 +526,8 @@ static bool may_replay(const sb_runner *runner) {
 static sb_status enter(sb_runner *runner, const sb_value *inputs, sb_error *error) {
     const sb_program *program = runner->program;
     const sb_plan *plan = runner->plan;
-    bool dense = runner->settings->placement.queue != NULL && plan->binding != NULL &&
-                 plan->first_update < program->step_count;
+    bool dense =
+        runner->settings->placement.queue != NULL && plan->binding != NULL && plan->first_update < program->step_count;
     for (size_t i = 0; i < program->enter_count; i++) {
         sb_value *entered = &runner->values[sb_copy_index(program, sb_value_side(inputs[i]), program->enter[i])];
         bool on_host = inputs[i].kind == SB_KIND_TENSOR && !sb_tensor_on_device(inputs[i].tensor);

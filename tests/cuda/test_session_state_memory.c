@@ -149,12 +149,13 @@ static void check_contents(const life *l) {
 
 typedef void visit_kind(const kind *kind);
 
+/* Not every combination, to save time, but every pair. */
 static void for_each_kind(visit_kind *visit) {
     static const char *const forced[] = {NULL, "Abs", "Abs,Transpose"};
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
-        for (int how = 0; how < 12; how++) {
+        for (int where = 0; where < 3; where++) {
             for (int warm = 1; warm <= MOST_WARM; warm++)
-                visit(&(kind){mode, how % 2 != 0, how / 2 % 2 != 0, forced[how / 4], warm});
+                visit(&(kind){mode, (warm + (int)mode) % 4 == 0, (warm + where) % 2 != 0, forced[where], warm});
         }
     }
 }
@@ -221,8 +222,6 @@ static int torn, whole;
 
 /* Every call of the driver in turn. */
 static void check_calls(const kind *kind) {
-    if ((kind->warm + kind->strided + kind->device_outputs) % 2 == 0)
-        return; /* to save time */
     setting s = start_device();
     s.model = make_model();
     bool happened = true;
@@ -257,7 +256,7 @@ static void test_calls(void **unused) {
 }
 
 int main(void) {
-    fake_with_kernels();
+    fresh_fake(); /* without guards, for thousands of devices: other tests see whether the host follows addresses there */
     open_fake(); /* which is kept from now on */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_allocations),

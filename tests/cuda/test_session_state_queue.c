@@ -91,7 +91,8 @@ static void check_in_flight(const char *entry, sb_graph_mode mode, bool device_o
     s.cpu = bound_session(s.model, expected, entry, NULL);
     sb_tensor *wanted[RUNS];
     for (int run = 0; run < RUNS; run++) {
-        sb_tensor *x = in_place ? numbers(1, (int64_t[]){4}, (uint64_t)run) : numbers(2, (int64_t[]){3, 4}, (uint64_t)run);
+        sb_tensor *x =
+            in_place ? numbers(1, (int64_t[]){4}, (uint64_t)run) : numbers(2, (int64_t[]){3, 4}, (uint64_t)run);
         run_session(s.cpu, &x, &wanted[run]);
         if (run >= depth)
             arrive(&s, session, (uint64_t)(run - depth + 1), 0, wanted[run - depth]);
