@@ -136,6 +136,10 @@ static sb_status refuse_cpu_steps(const sb_runner *runner, const sb_plan *plan, 
         if (used < sizeof list)
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s (%s): %s", used > 0 ? "; " : "", node->name,
                                      node->op->name, planned->why);
+        const char *variable = sb_binding_updated_there(plan->binding, node);
+        if (variable != NULL && used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, ", and it updates variable %.200s on the device",
+                                     variable);
     }
     if (count == 0)
         return SB_OK;
@@ -328,7 +332,10 @@ static sb_status run_static(sb_runner *runner, size_t index, sb_call *call) {
     call->facts = runner->step_facts;
     call->state = planned->state;
     if (planned->side == SB_HOST)
-        sb_runner_note_cause(runner, runner->step, "it runs on the CPU");
+        sb_runner_note_cause(runner, runner->step,
+                             sb_binding_updated_there(runner->plan->binding, call->node) != NULL
+                                 ? "it runs on the CPU, and updates a variable that lies on the device"
+                                 : "it runs on the CPU");
     SB_TRY(bring_inputs(runner, call, planned->kernel, planned->side, true));
     return launch(runner, index, call, planned->kernel, planned->side);
 }
@@ -416,10 +423,13 @@ static sb_status place_dynamic(sb_runner *runner, size_t index, const dynamic_fa
             return sb_program_prepare(runner->program, index, runner->settings->placement.queue, planned->kernel,
                                       facts->pointers, facts->outputs, state, error);
         }
-        if (runner->settings->require_device)
+        if (runner->settings->require_device) {
+            const char *variable = sb_binding_updated_there(runner->plan->binding, node);
             return sb_fail(error, SB_ERROR_UNSUPPORTED,
-                           "node %s (%s) would run on the CPU, and the device is required: %s", node->name,
-                           node->op->name, why);
+                           "node %s (%s) would run on the CPU, and the device is required: %s%s%.200s%s", node->name,
+                           node->op->name, why, variable != NULL ? ", and it updates variable " : "",
+                           variable != NULL ? variable : "", variable != NULL ? " on the device" : "");
+        }
     }
     int in_place; /* outputs of a dynamic step have no place in the arena */
     if (!all_concrete(node, facts))

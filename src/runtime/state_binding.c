@@ -119,6 +119,18 @@ sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index) {
     return binding->read[index] >= 0 ? binding->state->variables[binding->read[index]].tensor : NULL;
 }
 
+const char *sb_binding_updated_there(const sb_state_binding *binding, const sb_node *node) {
+    for (size_t i = 0; binding != NULL && i < binding->program->leave_count; i++) {
+        if (binding->update[i] < 0)
+            continue;
+        const sb_held_variable *held = &binding->state->variables[binding->update[i]];
+        int64_t producer = binding->program->graph->values[binding->program->leave[i]].producer;
+        if (producer >= 0 && binding->program->steps[producer].node == node && sb_tensor_on_device(held->tensor))
+            return held->name;
+    }
+    return NULL;
+}
+
 /* ---- turns ---- */
 
 sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error) {

@@ -26,6 +26,9 @@ void sb_binding_destroy(sb_state_binding *binding);
 /** The tensor that enters at sb_program::enter[index], borrowed, or NULL where an input is the caller's to give. */
 sb_tensor *sb_binding_tensor(const sb_state_binding *binding, size_t index);
 
+/** The name of the variable at home on a device whose next version the node makes, or NULL. `binding` may be NULL. */
+const char *sb_binding_updated_there(const sb_state_binding *binding, const sb_node *node);
+
 /** Before a run: waits for others that use the state, but for none that `session` has queued. Fails when it is torn. */
 sb_status sb_binding_enter(sb_state_binding *binding, const void *session, sb_error *error);
 /** After it, when a device has done everything. `status` and `error` (not NULL) are how the run went: variables get

@@ -13,17 +13,21 @@
 #define OUT_OF_MEMORY 2
 #define MOST_WARM 4
 #define IN_FLIGHT 3
-#define OUTPUTS 3
+#define INPUTS 3
+#define OUTPUTS 5
 
-/* v [4, 5]; x and z [4, 5]. v := x + the sums of v's rows, which is written where v lies, and behind it there is
- * everything that may take memory: values of their own, a view that is an output, a node that may be kept on the CPU,
- * and an input that is needed nowhere before. */
+/* v [4, 5]; x and z [4, 5], u [n]. v := x + the sums of v's rows, which is written where v lies. Before it an output is
+ * made, and behind it there is everything that may take memory: outputs, of which one is a view, a node that may be
+ * kept on the CPU, and inputs that are needed nowhere before. */
 static sb_status add_model(sb_builder *b, sb_error *error) {
-    static const int64_t dims[] = {4, 5}, swapped[] = {1, 0}, axis = 1;
+    static const int64_t dims[] = {4, 5}, any[] = {-1}, swapped[] = {1, 0}, axis = 1;
+    static const char *const symbol[] = {"n"};
     sb_value_description whole = {.name = "v", .kind = SB_KIND_TENSOR, .dtype = SB_F32, .rank = 2, .dims = dims};
     sb_value_description first = whole, second = whole;
+    sb_value_description third = {
+        .name = "u", .kind = SB_KIND_TENSOR, .dtype = SB_F32, .rank = 1, .dims = any, .dim_texts = symbol};
     sb_builder_variable v;
-    sb_builder_value x, z, old, axes, sums, next, product, view, size, last, outer;
+    sb_builder_value x, z, u, early, old, axes, sums, next, product, view, size, last, outer, more;
     sb_tensor *initial = numbers(2, dims, 17);
     first.name = "x";
     second.name = "z";
@@ -33,6 +37,8 @@ static sb_status add_model(sb_builder *b, sb_error *error) {
     SB_TRY(sb_builder_entry(b, "go", error));
     SB_TRY(sb_builder_input(b, &first, &x, error));
     SB_TRY(sb_builder_input(b, &second, &z, error));
+    SB_TRY(sb_builder_input(b, &third, &u, error));
+    SB_TRY(sb_builder_op(b, "Neg", 1, &x, 0, NULL, &early, error));
     SB_TRY(sb_builder_read(b, v, &old, error));
     SB_TRY(add_constant(b, "axes", SB_S64, 1, (int64_t[]){1}, &axis, &axes, error));
     SB_TRY(sb_builder_op(b, "ReduceSum", 2, (sb_builder_value[]){old, axes}, 0, NULL, &sums, error));
@@ -44,9 +50,11 @@ static sb_status add_model(sb_builder *b, sb_error *error) {
     SB_TRY(sb_builder_op(b, "Abs", 1, &product, 0, NULL, &size, error));
     SB_TRY(add_binary(b, "Add", size, z, &last, error));
     SB_TRY(sb_builder_op(b, "Tanh", 1, &last, 0, NULL, &outer, error));
-    SB_TRY(sb_builder_output(b, view, error));
-    SB_TRY(sb_builder_output(b, last, error));
-    return sb_builder_output(b, outer, error);
+    SB_TRY(sb_builder_op(b, "Neg", 1, &u, 0, NULL, &more, error));
+    sb_builder_value outputs[OUTPUTS] = {early, view, last, outer, more};
+    for (int i = 0; i < OUTPUTS; i++)
+        SB_TRY(sb_builder_output(b, outputs[i], error));
+    return SB_OK;
 }
 
 static sb_model *make_model(void) {
@@ -60,6 +68,7 @@ static sb_model *make_model(void) {
 typedef struct kind {
     sb_graph_mode mode;
     bool device_outputs, strided;
+    bool emptied; /* the device was out of memory once, and nothing that was given back waits to be used again */
     const char *force_cpu;
     int warm; /* runs before those that something fails in */
 } kind;
@@ -70,7 +79,7 @@ typedef struct life {
     sb_device *device;
     sb_state *state, *expected;
     sb_session *session, *cpu;
-    sb_tensor *inputs[2];
+    sb_tensor *inputs[INPUTS];
     sb_value kept[MOST_WARM * OUTPUTS]; /* outputs, so that blocks come back in another order */
 } life;
 
@@ -82,24 +91,45 @@ static sb_tensor *with_gaps(void) {
     return view;
 }
 
-static life begin(const kind *kind, sb_model *model, sb_device *device) {
-    life l = {.kind = kind, .device = device, .inputs = {numbers(2, (int64_t[]){4, 5}, 1)}};
+static void run_once(const life *l, sb_tensor *u, sb_value *outputs) {
+    sb_value values[INPUTS] = {sb_value_of_tensor(l->inputs[0]), sb_value_of_tensor(l->inputs[1]),
+                               sb_value_of_tensor(u)};
+    MUST(sb_session_run(l->session, values, outputs, error));
+}
+
+/* A run whose larger arena does not fit at first. */
+static void run_out_of_memory(const life *l, const fake_cuda_control *fake) {
+    sb_tensor *large = numbers(1, (int64_t[]){5000}, 3);
+    sb_value outputs[OUTPUTS];
+    fake->plan_failure("cuMemAlloc", 0, OUT_OF_MEMORY);
+    run_once(l, large, outputs);
+    assert_true(fake->failure_happened());
+    fake->plan_failure(NULL, -1, 0);
+    for (int i = 0; i < OUTPUTS; i++)
+        sb_value_release(&outputs[i]);
+    sb_tensor_release(large);
+}
+
+static life begin(const kind *kind, sb_model *model, const setting *s) {
+    life l = {.kind = kind, .device = s->device, .inputs = {numbers(2, (int64_t[]){4, 5}, 1)}};
     l.inputs[1] = kind->strided ? with_gaps() : numbers(2, (int64_t[]){4, 5}, 2);
+    l.inputs[2] = numbers(1, (int64_t[]){3}, 3);
     sb_state_options options = SB_STATE_OPTIONS_DEFAULT;
     MUST(sb_state_create(model, &options, &l.expected, error));
-    options.device = device;
+    options.device = s->device;
     MUST(sb_state_create(model, &options, &l.state, error));
     l.cpu = bound_session(model, l.expected, "go", NULL);
-    sb_session_options how = options_on(device);
+    sb_session_options how = options_on(s->device);
     how.state = l.state;
     how.entry = "go";
     how.graphs = kind->mode;
     how.device_outputs = kind->device_outputs;
     how.force_cpu = kind->force_cpu;
     l.session = session_with(model, &how);
-    sb_value values[2] = {sb_value_of_tensor(l.inputs[0]), sb_value_of_tensor(l.inputs[1])};
     for (int run = 0; run < kind->warm; run++)
-        MUST(sb_session_run(l.session, values, &l.kept[OUTPUTS * run], error));
+        run_once(&l, l.inputs[2], &l.kept[OUTPUTS * run]);
+    if (kind->emptied)
+        run_out_of_memory(&l, s->fake);
     return l;
 }
 
@@ -110,12 +140,14 @@ static void end(life *l) {
     sb_session_destroy(l->cpu);
     sb_state_release(l->state);
     sb_state_release(l->expected);
-    release_all(l->inputs, 2);
+    release_all(l->inputs, INPUTS);
 }
 
 /* The runs in which something fails, in flight together; the first failure. */
 static sb_status fly(const life *l, sb_error *error) {
-    sb_value values[2] = {sb_value_of_tensor(l->inputs[0]), sb_value_of_tensor(l->inputs[1])}, outputs[OUTPUTS];
+    sb_value values[INPUTS], outputs[OUTPUTS];
+    for (int i = 0; i < INPUTS; i++)
+        values[i] = sb_value_of_tensor(l->inputs[i]);
     uint64_t runs[IN_FLIGHT];
     sb_status first = SB_OK;
     for (int i = 0; i < IN_FLIGHT; i++) {
@@ -138,7 +170,8 @@ static sb_status fly(const life *l, sb_error *error) {
 /* The CPU does as many runs as the state has seen; then both hold the same. */
 static void check_contents(const life *l) {
     int64_t runs = version_of(l->state, "v");
-    assert_true(runs >= l->kind->warm && runs <= l->kind->warm + IN_FLIGHT);
+    int before = l->kind->warm + l->kind->emptied;
+    assert_true(runs >= before && runs <= before + IN_FLIGHT);
     while (version_of(l->expected, "v") < runs) {
         sb_tensor *outputs[OUTPUTS];
         run_session(l->cpu, l->inputs, outputs);
@@ -155,7 +188,12 @@ static void for_each_kind(visit_kind *visit) {
     for (sb_graph_mode mode = SB_GRAPHS_OFF; mode <= SB_GRAPHS_BUILD; mode++) {
         for (int where = 0; where < 3; where++) {
             for (int warm = 1; warm <= MOST_WARM; warm++)
-                visit(&(kind){mode, (warm + (int)mode) % 4 == 0, (warm + where) % 2 != 0, forced[where], warm});
+                visit(&(kind){.mode = mode,
+                              .device_outputs = (warm + (int)mode) % 3 == 0,
+                              .strided = (warm + where) % 2 != 0,
+                              .emptied = (warm + (int)mode + where) % 2 == 0,
+                              .force_cpu = forced[where],
+                              .warm = warm});
         }
     }
 }
@@ -170,7 +208,7 @@ static void check_allocations(const kind *kind) {
         sb_status status = SB_ERROR_OUT_OF_MEMORY;
         for (int64_t successes = 0; status != SB_OK; successes++) {
             sb_error error = {SB_OK, ""};
-            life l = begin(kind, s.model, s.device);
+            life l = begin(kind, s.model, &s);
             sb_allocation_fail_after(successes, forever != 0);
             status = fly(&l, &error);
             sb_allocation_fail_after(-1, false);
@@ -199,7 +237,7 @@ static void check_driver_memory(const kind *kind) {
         bool happened = true;
         for (int skip = 0; happened; skip++) {
             sb_error error = {SB_OK, ""};
-            life l = begin(kind, s.model, s.device);
+            life l = begin(kind, s.model, &s);
             s.fake->plan_failure(calls[i], skip, OUT_OF_MEMORY);
             sb_status status = fly(&l, &error);
             happened = s.fake->failure_happened();
@@ -228,7 +266,7 @@ static void check_calls(const kind *kind) {
     for (int skip = 0; happened; skip++) {
         sb_error error = {SB_OK, ""}, reason;
         sb_tensor *copy;
-        life l = begin(kind, s.model, s.device);
+        life l = begin(kind, s.model, &s);
         s.fake->plan_failure(NULL, skip, UNKNOWN);
         sb_status status = fly(&l, &error);
         happened = s.fake->failure_happened();

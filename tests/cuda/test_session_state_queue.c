@@ -720,6 +720,10 @@ static void test_synchronous(void **unused) {
         options.force_cpu = "ReduceSum";
         if (home == 0)
             check_reason(&s, state, &options, "it runs on the CPU", "ReduceSum");
+        options.force_cpu = "Add";
+        if (home == 0)
+            check_reason(&s, state, &options, "it runs on the CPU, and updates a variable that lies on the device",
+                         "Fused");
         options = options_on(NULL);
         if (home != 0)
             check_reason(&s, state, &options, "the session has no device", NULL);
